@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+
+namespace driftd {
+
+/// Exponential backoff with jitter: first, first×2 ... at most `most`, each ±20 %. Not thread-safe.
+class Backoff {
+ public:
+  using Millis = std::chrono::milliseconds;
+  Backoff(Millis first, Millis most, unsigned seed = std::random_device{}())
+      : first_(first), most_(most), next_(first), random_(seed) {}
+
+  Millis next() {
+    const double factor = std::uniform_real_distribution<double>(0.8, 1.2)(random_);
+    const auto wait = Millis(static_cast<Millis::rep>(static_cast<double>(next_.count()) * factor));
+    next_ = std::min(most_, next_ * 2);
+    return wait;
+  }
+  void reset() { next_ = first_; }
+
+ private:
+  Millis first_, most_, next_;
+  std::minstd_rand random_;
+};
+
+}  // namespace driftd

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/digest.hpp"
+
+#include <boost/crc.hpp>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/sha.h>
+#define XXH_INLINE_ALL  // one pass over short records: the call would cost as much as the hash
+#include <xxhash.h>
+
+namespace driftd {
+namespace {
+
+void append_part(std::string& out, std::string_view part) {
+  const std::uint64_t size = part.size();
+  for (int shift = 0; shift < 64; shift += 8) out.push_back(static_cast<char>(size >> shift & 0xff));
+  out.append(part);
+}
+
+const unsigned char* bytes_of(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
+
+}  // namespace
+
+Digest digest(std::uint64_t seed, std::initializer_list<std::string_view> parts) {
+  XXH3_state_t state;
+  XXH3_INITSTATE(&state);
+  XXH3_128bits_reset_withSeed(&state, seed);
+  for (const auto part : parts) {
+    const std::uint64_t size = part.size();
+    XXH3_128bits_update(&state, &size, sizeof size);
+    XXH3_128bits_update(&state, part.data(), part.size());
+  }
+  const XXH128_hash_t hash = XXH3_128bits_digest(&state);
+  return {hash.low64, hash.high64};
+}
+
+std::string hmac_raw(std::string_view key, std::string_view bytes) {
+  unsigned char out[EVP_MAX_MD_SIZE];
+  unsigned int size = 0;
+  HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), bytes_of(bytes), bytes.size(), out, &size);
+  return {reinterpret_cast<const char*>(out), size};
+}
+
+std::string hmac_hex(const Key& key, std::initializer_list<std::string_view> parts) {
+  std::string message;
+  for (const auto part : parts) append_part(message, part);
+  return to_hex(hmac_raw({reinterpret_cast<const char*>(key.data()), key.size()}, message));
+}
+
+std::string sha256(std::string_view bytes) {
+  unsigned char out[SHA256_DIGEST_LENGTH];
+  SHA256(bytes_of(bytes), bytes.size(), out);
+  return {reinterpret_cast<const char*>(out), sizeof out};
+}
+
+std::uint32_t crc32c(std::string_view bytes) {
+  boost::crc_optimal<32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, true> crc;
+  crc.process_bytes(bytes.data(), bytes.size());
+  return crc.checksum();
+}
+
+std::string to_hex(std::string_view bytes) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string out;
+  out.reserve(bytes.size() * 2);
+  for (const char c : bytes) {
+    out.push_back(kDigits[static_cast<unsigned char>(c) >> 4]);
+    out.push_back(kDigits[static_cast<unsigned char>(c) & 15]);
+  }
+  return out;
+}
+
+std::string base64(std::string_view bytes) {
+  std::string out(4 * ((bytes.size() + 2) / 3), '\0');
+  const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()), bytes_of(bytes),
+                                   static_cast<int>(bytes.size()));
+  out.resize(static_cast<std::size_t>(size));
+  return out;
+}
+
+}  // namespace driftd

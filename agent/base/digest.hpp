@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace driftd {
+
+/// 128 bits of XXH3: for "is it the same text", never for secrets.
+struct Digest {
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+  friend bool operator==(const Digest&, const Digest&) = default;
+};
+
+/// XXH3-128 over the length-prefixed parts, seeded per installation.
+Digest digest(std::uint64_t seed, std::initializer_list<std::string_view> parts);
+
+using Key = std::array<std::uint8_t, 32>;  ///< key material of HMAC-SHA-256
+
+/// HMAC-SHA-256 over the parts, each prefixed by its length (8 bytes, little endian); 64 hex characters.
+std::string hmac_hex(const Key& key, std::initializer_list<std::string_view> parts);
+/// HMAC-SHA-256 over the bytes as they are; 32 raw bytes (webhook signatures).
+std::string hmac_raw(std::string_view key, std::string_view bytes);
+/// SHA-256; 32 raw bytes.
+std::string sha256(std::string_view bytes);
+/// CRC-32C (Castagnoli) as in RFC 3720.
+std::uint32_t crc32c(std::string_view bytes);
+
+std::string to_hex(std::string_view bytes);
+std::string base64(std::string_view bytes);  ///< RFC 4648 with padding
+
+}  // namespace driftd

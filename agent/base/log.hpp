@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <spdlog/logger.h>
+#include <string>
+
+namespace driftd::log {
+
+struct Settings {
+  std::string level = "info";                ///< trace | debug | info | warn | error | off
+  std::string format = "text";               ///< text | json, one line each, on stderr
+  std::map<std::string, std::string> rooms;  ///< level per room: host, engine, store, delivery, admin, config ...
+};
+
+/// Sets level and format of all rooms, also of those asked for before. [any thread]
+void configure(const Settings& settings);
+
+/// The logger of a room; made on first use, lives as long as the process. [any thread]
+spdlog::logger& room(const std::string& name);
+
+}  // namespace driftd::log

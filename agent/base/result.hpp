@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <utility>
+
+namespace driftd {
+
+/// What a caller must do about a failure; the same set and numbers as driftd_status of plugin-api.
+enum class Code : std::int32_t {
+  ok = 0, invalid, denied, unauthenticated, not_found, conflict, throttled, unavailable,
+  deadline, cancelled, cursor_expired, unsupported, budget, corrupt, internal
+};
+
+/// `not_found`, `cursor_expired` ... as logs, JSON and metrics print it.
+std::string_view render(Code code);
+
+/// A failure: what, where (`driftd.yaml:14:17`), expected, found, next step. Never contains a secret.
+struct Error {
+  Code code = Code::internal;
+  std::string message;
+  std::int64_t retry_after_ms = 0;  ///< throttled: come again after this; 0: not said
+};
+
+template <class T>
+using Result = tl::expected<T, Error>;
+using Status = Result<void>;
+
+inline tl::unexpected<Error> fail(Code code, std::string message) {
+  return tl::unexpected<Error>(Error{code, std::move(message)});
+}
+inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(std::move(error)); }
+
+}  // namespace driftd
+
+#define DRIFTD_CAT2(a, b) a##b
+#define DRIFTD_CAT(a, b) DRIFTD_CAT2(a, b)
+#define DRIFTD_TRY2(tmp, decl, expr)                              \
+  auto tmp = (expr);                                              \
+  if (!tmp) return ::tl::unexpected<::driftd::Error>(tmp.error()); \
+  decl = std::move(*tmp)
+#define DRIFTD_CO_TRY2(tmp, decl, expr)                              \
+  auto tmp = (expr);                                                 \
+  if (!tmp) co_return ::tl::unexpected<::driftd::Error>(tmp.error()); \
+  decl = std::move(*tmp)
+/// `DRIFTD_TRY(auto x, f());` declares x from a Result or returns its error.
+#define DRIFTD_TRY(decl, expr) DRIFTD_TRY2(DRIFTD_CAT(driftd_try_, __LINE__), decl, expr)
+/// The same inside a coroutine: `DRIFTD_CO_TRY(auto x, co_await f());`
+#define DRIFTD_CO_TRY(decl, expr) DRIFTD_CO_TRY2(DRIFTD_CAT(driftd_try_, __LINE__), decl, expr)
+/// For a Status: returns its error or goes on.
+#define DRIFTD_CHECK(expr) \
+  if (auto driftd_status_ = (expr); !driftd_status_) return ::tl::unexpected<::driftd::Error>(driftd_status_.error())
+#define DRIFTD_CO_CHECK(expr) \
+  if (auto driftd_status_ = (expr); !driftd_status_) \
+  co_return ::tl::unexpected<::driftd::Error>(driftd_status_.error())

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "core/resource.hpp"
+
+namespace driftd::core {
+
+enum class ChangeClass { config, credential, endpoint, health };
+enum class Against { baseline, expectation };
+enum class Action { automatic, manual, ignore, enforce };  ///< policies `auto`, `manual`, `ignore`, `enforce`
+enum class Operation { created, changed, deleted, recreated };
+enum class DriftStatus {
+  pending, approved, rejected, ignored, auto_applied, enforced, reverted, superseded, retired
+};
+
+std::string_view render(ChangeClass cls);
+std::string_view render(Against against);
+std::string_view render(Action action);  ///< as in the config: `auto` ...
+std::string_view render(Operation operation);
+std::string_view render(DriftStatus status);  ///< as on the wire: `auto-applied` ...
+Result<ChangeClass> parse_class(std::string_view text);
+Result<Action> parse_action(std::string_view text);
+Result<DriftStatus> parse_drift_status(std::string_view text);
+Result<Against> parse_against(std::string_view text);
+Result<Operation> parse_operation(std::string_view text);
+
+/// One attribute that differs. Values are canonical JSON text; absent: the attribute is not there.
+struct Change {
+  std::string path;
+  ChangeClass cls = ChangeClass::config;
+  std::optional<std::string> old_value;
+  std::optional<std::string> new_value;
+  bool redacted = false;  ///< both values are digests; they leave the agent only as "[REDACTED]"
+  friend bool operator==(const Change&, const Change&) = default;
+};
+
+/// An open or decided difference of one resource (semantics 9–13). Key: backend, resource, class, against, action.
+struct Drift {
+  std::string id;  ///< `d-` + 16 hex; stable from opened to its end
+  std::string backend_uid;
+  ResourceId resource;
+  ChangeClass cls = ChangeClass::config;
+  Against against = Against::baseline;
+  Action action = Action::manual;
+  Operation operation = Operation::changed;
+  DriftStatus status = DriftStatus::pending;
+  std::vector<Change> changes;  ///< sorted by path
+  std::string digest;           ///< of the (path, new value) pairs; an approval binds to it
+  Nanos opened_ns = 0, updated_ns = 0;
+  std::optional<Nanos> stale_since_ns;  ///< unknown while open
+  std::string actor, reason;            ///< of the last decision
+  std::optional<Nanos> decided_ns, expires_ns;
+  std::string claimed_by;               ///< who looks at it now (notifications)
+  std::optional<Nanos> claim_until_ns;
+  bool open() const {  ///< it still describes a standing difference
+    return status == DriftStatus::pending || status == DriftStatus::rejected || status == DriftStatus::ignored;
+  }
+};
+
+/// hex SHA-256 over the (path, new value) pairs, length-prefixed.
+std::string digest_of(const std::vector<Change>& changes);
+
+}  // namespace driftd::core

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "core/drift.hpp"
+
+namespace driftd::core {
+
+enum class ChangeType {  ///< numbers of the RFC's BackendChangeType
+  unspecified = 0, created, updated, deleted, credential_rotated, health_changed, endpoint_changed,
+  config_drift_detected
+};
+std::string_view render(ChangeType type);  ///< `CREDENTIAL_ROTATED` ...
+
+/// The registry entry as it goes into old_state / new_state; config_json is redacted canonical JSON.
+struct BackendSnapshot {
+  std::string name, type, endpoint, config_json;
+  std::map<std::string, std::string> metadata;
+  std::vector<std::string> capabilities;
+};
+
+/// What happened to a backend, before the commit gives it id, sequence and recorded time.
+struct BackendEvent {
+  std::string backend_uid, backend_name, backend_type;
+  std::string provider;
+  ChangeType type = ChangeType::unspecified;
+  std::string what;    ///< subject after `backend.<name>.`: `credentials.rotated`, `config.updated`, `drift.decided`
+  std::string source;  ///< coarse: kubernetes | terraform | manual | health-check | provider name
+  std::optional<BackendSnapshot> old_state, new_state;
+  std::vector<std::string> changed_fields;
+  std::optional<Action> policy;
+  std::string reconciliation_status;
+  std::map<std::string, std::string> metadata;
+  std::vector<std::string> affected_patterns;
+  std::optional<ResourceId> resource;
+  std::optional<Operation> operation;
+  std::vector<Change> changes;  ///< redacted ones keep digests here; the encoder prints "[REDACTED]"
+  std::string drift_id, cause, agent, cluster;
+  Nanos observed_ns = 0;
+};
+
+/// What concerns the agent itself.
+struct AgentEvent {
+  std::string agent, cluster;
+  std::string what;     ///< gap | dead_letter | parked | budget | corrupt
+  std::string backend;  ///< empty: none in particular
+  std::string message;
+  std::map<std::string, std::string> details;
+  Nanos at_ns = 0;
+};
+
+/// Given in the commit, once, for ever.
+struct EventStamp {
+  std::string id;              ///< `<resource hash>-<hybrid logical clock>`
+  std::int64_t seq = 0;        ///< of the store (outbox order)
+  std::uint64_t sequence = 0;  ///< per backend, without gaps
+  Nanos recorded_ns = 0;
+};
+
+/// An event as it lies in the outbox: immutable bytes and what sinks need to address it.
+struct StoredEvent {
+  EventStamp stamp;
+  bool agent_event = false;
+  std::string key;  ///< order key: backend uid + resource; one in flight per key and sink
+  std::string backend, backend_type, source, what, cluster, provider;
+  std::string resource;  ///< `kind/id` or empty
+  ChangeType type = ChangeType::unspecified;
+  std::string payload;   ///< protobuf bytes: BackendChangeEvent or AgentEvent
+  bool replay = false;   ///< sent again by `driftd replay`
+};
+
+/// `backend.<name>.<what>` / `driftd.agent.<name>.<what>`; one token each for name, type, source: others than
+/// [A-Za-z0-9_-] as `=XX`.
+std::string subject_of(const StoredEvent& event);
+std::string subject_token(std::string_view name);
+/// CloudEvents: `//<cluster>/driftd/<provider>`, `io.driftd.backend.<what>.v1`, `<backend>[/<kind>/<id>]`.
+std::string cloudevent_source(const StoredEvent& event);
+std::string cloudevent_type(const StoredEvent& event);
+std::string cloudevent_subject(const StoredEvent& event);
+
+/// The event of a drift's transition (semantics, table "what happened").
+struct Transition;
+struct StoredResource;
+struct EventContext {
+  std::string backend_uid, provider, agent, cluster, cause;
+  BackendSnapshot backend;
+  std::vector<std::string> patterns;
+};
+BackendEvent event_of(const Transition& transition, const StoredResource& before, const StoredResource& after,
+                      const EventContext& context);
+/// Registration events (CREATED, UPDATED, DELETED) and health events.
+BackendEvent registration_event(ChangeType type, const EventContext& context, std::optional<BackendSnapshot> before,
+                                std::vector<std::string> changed_fields, Nanos at_ns);
+BackendEvent health_event(const EventContext& context, HealthReport::State before, const HealthReport& now,
+                          Nanos at_ns);
+
+/// A route: which events go to which sinks. Every matching route adds its sinks.
+struct Route {
+  std::vector<std::string> change;    ///< `what` globs (`credentials.rotated`, `agent.*`); empty: all
+  std::vector<std::string> backend;   ///< name globs; empty: all
+  std::vector<std::string> kind;      ///< resource kind globs; empty: all
+  std::map<std::string, std::string> labels;
+  std::vector<std::string> to;        ///< sink names
+};
+/// Sinks for an event, sorted, each once: the union over all matching routes. `what` of agent events is `agent.<what>`.
+std::vector<std::string> resolve_routes(const std::vector<Route>& routes, const std::string& what,
+                                        const std::string& backend, const std::optional<ResourceId>& resource,
+                                        const std::map<std::string, std::string>& labels);
+
+}  // namespace driftd::core

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/task.hpp"
+#include "core/diff.hpp"
+#include "core/judge.hpp"
+#include "core/ports/session.hpp"
+#include "core/resource.hpp"
+
+namespace driftd::core {
+
+/// Coverage of one kind: what share can be judged, and why not more.
+struct Coverage {
+  std::string kind;
+  bool established = false, complete = false;  ///< complete: the last run listed it whole
+  std::int64_t resources = 0, unknown = 0;     ///< unknown: resources with at least one unknown attribute
+  std::vector<std::string> reasons;            ///< each names the right, the error, or the settings path
+};
+
+struct BackendView {
+  std::string uid, name, type, provider, endpoint;
+  std::map<std::string, std::string> labels;
+  std::vector<std::string> patterns;
+  std::string state;         ///< starting | ok | late | backoff | denied | failed | held (system identity)
+  HealthReport health;       ///< after hysteresis
+  std::string health_reason;
+  WorkerStatus worker;
+  std::vector<Coverage> coverage;
+  std::int64_t resources = 0, open_drifts = 0;
+  std::uint64_t cycles = 0, failures = 0;
+  Nanos last_complete_ns = 0, next_ns = 0;
+  std::string last_error;
+  std::int64_t interval_ms = 0, achievable_ms = 0;
+};
+
+struct SinkView {
+  std::string name, type, state;  ///< state: the sink's own line
+  std::int64_t low_water = 0, in_flight = 0, retrying = 0, dead = 0, delivered = 0;
+  std::string last_error;
+};
+
+struct AgentView {
+  std::string name, cluster, version;
+  Nanos started_ns = 0;
+  bool ready = false;
+  std::string not_ready_reason;
+  std::vector<BackendView> backends;
+  std::vector<SinkView> sinks;
+  std::int64_t backlog_events = 0, backlog_bytes = 0;
+};
+
+/// What people and programs may ask of a running agent; API and CLI are skins over it. Core thread.
+class Control {
+ public:
+  virtual ~Control() = default;
+  virtual AgentView view() = 0;
+  virtual Task<Result<Drift>> decide(std::string drift_id, Decision decision) = 0;
+  /// Runs a cycle now and waits for its end; empty: all backends. Returns the number of complete kinds per backend.
+  struct Refreshed { std::string backend; Status status; std::vector<Coverage> coverage; };
+  virtual Task<Result<std::vector<Refreshed>>> refresh(std::string backend, bool full) = 0;
+  virtual Task<Result<std::vector<Step>>> explain(std::string backend, ResourceId id, std::string path) = 0;
+  virtual Task<Result<std::string>> schema(std::string provider, std::string what) = 0;
+  /// Reloads policies, ignores, expectations, routes from the config file: whole or not at all.
+  virtual Task<Status> reload() = 0;
+  /// Sends stored events again to one sink; returns how many.
+  struct Replay { std::string sink; std::int64_t from_seq = 0; std::string from_id; Nanos from_ns = 0; std::string key; int rate = 0; };
+  virtual Task<Result<std::int64_t>> replay(Replay request) = 0;
+  virtual Task<Result<std::int64_t>> dead_letter(std::string sink, std::string verb, std::vector<std::int64_t> seqs) = 0;
+};
+
+}  // namespace driftd::core

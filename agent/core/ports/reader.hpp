@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/task.hpp"
+#include "core/ports/store.hpp"
+
+namespace driftd::core {
+
+struct DriftFilter {
+  std::string backend, kind, id;           ///< names or globs; empty: all
+  std::optional<DriftStatus> status;       ///< absent: the open ones (pending, rejected, ignored)
+  bool all = false;                        ///< history too
+  int limit = 1000;
+};
+struct DriftRow {
+  Drift drift;
+  std::string backend;  ///< its name
+};
+struct ResourceRow {
+  std::string backend;
+  StoredResource resource;
+};
+struct DeadLetter {
+  std::string sink;
+  StoredEvent event;
+  int attempts = 0;
+  std::string error;
+};
+struct SinkBook {  ///< emitted = acked + pending + dead + dropped, exact when quiet
+  std::string sink;
+  std::int64_t emitted = 0, acked = 0, pending = 0, dead = 0, dropped = 0;
+};
+struct AuditRow {
+  Nanos at_ns = 0;
+  std::string actor, verb, subject, reason;
+};
+
+/// Reads beside the line: read-only connections, transactions ≤1 s, on the io pool. Values are as stored (digests);
+/// whoever shows them makes them presentable (redact.hpp).
+class Reader {
+ public:
+  virtual ~Reader() = default;
+  virtual Task<Result<std::vector<ResourceRow>>> resources(std::string backend, std::string kind, int limit) = 0;
+  virtual Task<Result<std::vector<DriftRow>>> drifts(DriftFilter filter) = 0;
+  virtual Task<Result<std::vector<StoredEvent>>> events(std::int64_t after_seq, int limit) = 0;
+  /// The last `limit` events, oldest first.
+  virtual Task<Result<std::vector<StoredEvent>>> last_events(int limit) = 0;
+  virtual Task<Result<std::vector<DeadLetter>>> dead_letters(std::string sink, int limit) = 0;
+  virtual Task<Result<std::vector<SinkBook>>> books() = 0;
+  virtual Task<Result<std::vector<AuditRow>>> audit(int limit) = 0;
+};
+
+}  // namespace driftd::core

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/task.hpp"
+#include "core/diff.hpp"
+#include "core/redact.hpp"
+#include "core/resource.hpp"
+#include "core/schema.hpp"
+
+namespace driftd::core {
+
+/// A page as it comes from the provider, in order: at most 512 records and 4 MiB, cut after each mark.
+struct RecordPage {
+  std::vector<Observation> records;
+  std::vector<Mark> marks;  ///< behind the records
+  std::vector<Diagnostic> diagnostics;
+};
+/// Takes a page; the provider gets no further credit before it returns. An error ends the call with that error.
+using PageHandler = std::function<Task<Status>(RecordPage)>;
+
+struct RefreshRequest {
+  bool full = false;
+  std::string cursor;
+  std::vector<std::string> kinds;
+  std::chrono::milliseconds deadline{0};
+};
+struct RefreshOutcome {
+  bool unchanged = false;
+  std::chrono::milliseconds next{0};
+};
+struct ReadOutcome {
+  std::vector<Observation> found;
+  std::vector<ResourceId> not_found;
+  std::vector<Diagnostic> diagnostics;  ///< the rest: unknown
+};
+
+/// What a plugin says of itself (describe + schema).
+struct ProviderInfo {
+  std::string id, version, file;
+  std::vector<std::string> types, kinds;
+  bool has_watch = false;
+  int concurrency = 1;
+  std::string settings_schema;
+  std::map<std::string, std::shared_ptr<const KindSchema>> schemas;  ///< per kind
+  std::map<std::string, std::string> schema_texts;
+};
+
+/// How a worker fares now.
+struct WorkerStatus {
+  std::string state;       ///< starting | running | backoff | parked | in-process | stopped
+  std::string last_exit;   ///< `killed by signal 11 (Segmentation fault) in refresh`; empty: never
+  int pid = 0;
+  std::uint64_t restarts = 0;
+  std::int64_t rss_bytes = 0;
+};
+
+struct Demotion {
+  std::size_t index = 0;  ///< of the change
+  bool unsettled = false; ///< false: equivalent
+  std::string reason;
+};
+
+/// One backend's provider, in a supervised worker or in-process; the same behaviour either way. Core thread only; calls
+/// may overlap. A worker that died answers `unavailable` with the reason and is restarted with jittered backoff; the
+/// next call waits for it within its deadline.
+class Session {
+ public:
+  virtual ~Session() = default;
+  virtual Task<Result<std::shared_ptr<const ProviderInfo>>> info() = 0;
+  virtual Task<Result<RefreshOutcome>> refresh(RefreshRequest request, PageHandler on_page) = 0;
+  virtual Task<Result<ReadOutcome>> read(std::vector<ResourceId> ids, std::chrono::milliseconds deadline) = 0;
+  virtual Task<Result<HealthReport>> health() = 0;
+  /// Runs until `stop`, an error, or cursor_expired. A page with only a bookmark of empty cursor is a hint.
+  virtual Task<Status> watch(std::string cursor, PageHandler on_page) = 0;
+  /// The provider's own verdicts on changes: empty when it has none.
+  virtual Task<Result<std::vector<Demotion>>> demote(ResourceId id, std::vector<Change> changes) = 0;
+  virtual WorkerStatus status() const = 0;
+  /// Cancels all calls, ends the worker within the grace time. Idempotent.
+  virtual Task<void> stop() = 0;
+};
+
+struct Budgets {
+  std::int64_t rss_bytes = 512ll << 20;
+  std::chrono::milliseconds call{60'000};  ///< wall time of a refresh unless the request says less
+  std::uint64_t records = 1'000'000;       ///< per refresh
+  std::uint64_t bytes = 1ull << 30;        ///< per refresh
+};
+
+struct SessionSpec {
+  std::string backend;
+  std::string provider;      ///< plugin id or backend type, as found by the library scan
+  std::string settings_json; ///< validated against the settings schema; sensitive values are tokens
+  std::map<std::string, std::string> secrets;  ///< token → bytes
+  enum class Isolation { process, in_process } isolation = Isolation::process;
+  Budgets budgets;
+  RedactionKey worker_key;
+  std::uint64_t digest_seed = 0;
+};
+
+/// Something that the agent should know of: a budget hit, a crash, a parked worker.
+struct SessionEvent {
+  std::string backend, what, message;  ///< what: budget | crashed | parked | misbehaved
+};
+
+/// Finds plugins and opens sessions.
+class SessionFactory {
+ public:
+  virtual ~SessionFactory() = default;
+  /// All plugins of the plugin folders, described by a short-lived worker each; bad ones carry their error.
+  struct Found { std::string file; Result<std::shared_ptr<const ProviderInfo>> info; };
+  virtual Task<std::vector<Found>> scan() = 0;
+  virtual Result<std::shared_ptr<Session>> open(SessionSpec spec) = 0;
+  virtual void on_event(std::function<void(SessionEvent)> handler) = 0;
+};
+
+}  // namespace driftd::core

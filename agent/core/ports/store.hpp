@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/task.hpp"
+#include "core/event.hpp"
+#include "core/judge.hpp"
+
+namespace driftd::core {
+
+/// A backend's row: the registration and the marks of its cycles.
+struct BackendRow {
+  std::string uid;   ///< random, 16 hex; survives a rename
+  std::string name, type, provider;
+  std::string registration;     ///< canonical JSON of the registration without secrets; a change emits UPDATED
+  std::string system_identity;  ///< cluster id, system_identifier, lineage as accepted
+  std::string cursor, watch_cursor;
+  std::map<std::string, bool> established;  ///< kind → has its baseline
+  HealthReport::State health = HealthReport::State::unknown;
+  std::uint64_t sequence = 0;   ///< of its last event
+  std::optional<Nanos> deleted_ns;
+  std::map<std::string, std::string> notes;  ///< what a cycle remembers: `serial`, `last_complete_ns` ...
+};
+
+/// One entry of the in-memory index that settles unchanged records without parsing (≤48 bytes + identity).
+struct IndexEntry {
+  ResourceId id;
+  Digest digest;
+  std::uint64_t rules_generation = 0;
+  std::int64_t revision = 0;
+  bool present = true;    ///< observed is there
+  bool has_open = false;  ///< has open drifts
+};
+
+/// An event to be numbered and stored in a commit, with the sinks that get it.
+struct EventDraft {
+  std::variant<BackendEvent, AgentEvent> event;
+  std::vector<std::string> sinks;
+};
+
+/// A row to write with its drifts. The write succeeds only while the stored revision is `next.revision` (0: absent).
+struct ResourceWrite {
+  StoredResource next;
+  std::vector<Drift> ended;  ///< drifts that leave the open set, kept for history
+};
+
+/// The unit of commit: a page with its cursor, one SAVEPOINT (delivery.md).
+struct PageCommit {
+  std::string backend_uid;
+  std::vector<ResourceWrite> writes;
+  std::vector<EventDraft> events;
+  std::optional<std::string> cursor, watch_cursor;
+  std::vector<std::string> established;  ///< kinds that now have their baseline
+  std::optional<BackendRow> backend;     ///< replaces the row's registration, health, identity, notes
+};
+struct Committed {
+  std::vector<std::int64_t> revisions;  ///< of `writes`, in order
+  std::vector<StoredEvent> events;      ///< as numbered, in order
+};
+
+/// The one writer of state. Core thread calls; the work runs on the store thread, grouped: whatever queued during the
+/// previous fsync goes into one transaction. A commit that returned is durable. `conflict`: a revision moved (nothing of
+/// that page is written): load, judge again, commit again. An fsync error ends the process.
+class Store {
+ public:
+  virtual ~Store() = default;
+  virtual Task<Result<std::vector<BackendRow>>> backends() = 0;
+  virtual Task<Result<std::vector<IndexEntry>>> index(std::string backend_uid) = 0;
+  virtual Task<Result<std::vector<StoredResource>>> load(std::string backend_uid, std::vector<ResourceId> ids) = 0;
+  virtual Task<Result<Committed>> commit(PageCommit page) = 0;
+  /// The resource that an open drift belongs to: backend uid and row. not_found: no such drift; a closed one: conflict.
+  struct Owner { std::string backend_uid; StoredResource resource; };
+  virtual Task<Result<Owner>> owner_of(std::string drift_id) = 0;
+  /// One line of the audit log: who did what, when, why.
+  virtual Task<Status> audit(std::string actor, std::string verb, std::string subject, std::string reason,
+                             Nanos at_ns) = 0;
+};
+
+/// State of one (event, sink) that is not simply behind or before the cursor.
+struct DeliveryState {
+  std::int64_t seq = 0;
+  int attempts = 0;
+  Nanos next_ns = 0;
+  bool dead = false;
+  std::string error;
+};
+struct SinkCursor {
+  std::string sink;
+  std::int64_t low_water = 0;  ///< every routed event up to this seq is settled, or has an exception
+  std::vector<DeliveryState> exceptions;
+  std::map<std::string, std::string> notes;  ///< e.g. JetStream: stream created time, last acked sequence and id
+};
+struct SinkSettlement {
+  std::string sink;
+  std::int64_t low_water = 0;
+  std::vector<DeliveryState> upsert;   ///< failing or dead
+  std::vector<std::int64_t> settled;   ///< exceptions that are done
+  std::optional<std::map<std::string, std::string>> notes;
+};
+
+/// What the relay sees of the store. Same threads and promises as Store.
+class Outbox {
+ public:
+  virtual ~Outbox() = default;
+  /// Registers a sink (a new one starts now) and returns its cursor.
+  virtual Task<Result<SinkCursor>> open_sink(std::string sink) = 0;
+  /// Removes sinks that the config no longer has; `conflict` names pending events unless `drop_pending`.
+  virtual Task<Status> close_sink(std::string sink, bool drop_pending) = 0;
+  virtual Task<Result<std::vector<std::string>>> sinks() = 0;
+  /// Routed events with seq > after, in order.
+  virtual Task<Result<std::vector<StoredEvent>>> fetch(std::string sink, std::int64_t after, int limit) = 0;
+  virtual Task<Result<std::vector<StoredEvent>>> fetch_exact(std::string sink, std::vector<std::int64_t> seqs) = 0;
+  virtual Task<Status> settle(SinkSettlement settlement) = 0;
+  /// Appends an agent event (dead letter, gap) outside a page.
+  virtual Task<Result<StoredEvent>> append(EventDraft draft) = 0;
+  /// Deletes what retention allows, at most 1,000 rows; true: there is more.
+  virtual Task<Result<bool>> prune(Nanos delivered_before, Nanos undelivered_before) = 0;
+  /// Bytes and count of events not yet settled by every sink.
+  struct Backlog { std::int64_t bytes = 0, events = 0; };
+  virtual Task<Result<Backlog>> backlog() = 0;
+};
+
+}  // namespace driftd::core

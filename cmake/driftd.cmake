@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+# Three functions, one for each thing this project builds: a room of the agent, a provider, a test binary.
+
+add_library(driftd_options INTERFACE)
+target_compile_options(driftd_options INTERFACE -Wall -Wextra -Wpedantic -Wno-missing-field-initializers
+                                                $<$<BOOL:${DRIFTD_WERROR}>:-Werror>
+                                                $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
+                                                $<$<CONFIG:Release>:-D_FORTIFY_SOURCE=2>
+                                                -fstack-protector-strong)
+target_link_options(driftd_options INTERFACE -Wl,-z,relro,-z,now)
+if(DRIFTD_SANITIZE)
+  target_compile_options(driftd_options INTERFACE -fsanitize=${DRIFTD_SANITIZE} -fno-omit-frame-pointer -g1
+                                                  -Wno-maybe-uninitialized)
+  target_link_options(driftd_options INTERFACE -fsanitize=${DRIFTD_SANITIZE})
+endif()
+find_program(DRIFTD_MOLD mold)
+if(DRIFTD_MOLD)
+  target_link_options(driftd_options INTERFACE -fuse-ld=mold)
+endif()
+find_program(DRIFTD_CCACHE ccache)
+if(DRIFTD_CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${DRIFTD_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${DRIFTD_CCACHE})
+endif()
+
+# driftd_room(store DEPS core proto LIBS SQLite::SQLite3): static library driftd_store of all *.cpp in this folder.
+function(driftd_room name)
+  cmake_parse_arguments(ARG "" "" "DEPS;LIBS;EXCLUDE" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  foreach(excluded ${ARG_EXCLUDE})
+    list(REMOVE_ITEM sources ${CMAKE_CURRENT_SOURCE_DIR}/${excluded})
+  endforeach()
+  add_library(driftd_${name} STATIC ${sources})
+  target_include_directories(driftd_${name} PUBLIC ${CMAKE_SOURCE_DIR}/agent)
+  list(TRANSFORM ARG_DEPS PREPEND driftd_)
+  target_link_libraries(driftd_${name} PUBLIC ${ARG_DEPS} PRIVATE driftd_options PUBLIC ${ARG_LIBS})
+endfunction()
+
+# driftd_provider(redis LIBS PkgConfig::hiredis): providers/redis.so that exports driftd_provider_v1 and nothing else;
+# schema.json beside it, when there is one, is compiled in as driftd_schema_json (generated schema_json.hpp).
+function(driftd_provider name)
+  cmake_parse_arguments(ARG "" "" "LIBS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  add_library(driftd_provider_${name} MODULE ${sources})
+  set_target_properties(driftd_provider_${name} PROPERTIES
+    PREFIX "" OUTPUT_NAME ${name} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/providers
+    CXX_VISIBILITY_PRESET hidden C_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/schema.json)
+    driftd_embed(driftd_provider_${name} ${CMAKE_CURRENT_SOURCE_DIR}/schema.json driftd_schema_json)
+  endif()
+  target_link_options(driftd_provider_${name} PRIVATE
+    -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/provider.map -Wl,--no-undefined -Wl,--exclude-libs,ALL)
+  target_link_libraries(driftd_provider_${name} PRIVATE driftd_plugin_api driftd_options ${ARG_LIBS})
+endfunction()
+
+# driftd_embed(target file symbol): header <symbol>.hpp with `inline constexpr std::string_view symbol`, made at build time.
+function(driftd_embed target file symbol)
+  set(out ${CMAKE_CURRENT_BINARY_DIR}/embed/${symbol}.hpp)
+  add_custom_command(OUTPUT ${out}
+    COMMAND ${CMAKE_COMMAND} -DIN=${file} -DOUT=${out} -DSYMBOL=${symbol} -P ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
+    DEPENDS ${file} ${CMAKE_SOURCE_DIR}/cmake/embed.cmake VERBATIM)
+  target_sources(${target} PRIVATE ${out})
+  target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/embed)
+endfunction()
+
+# driftd_tests(unit store DEPS store LIBS …): one GoogleTest binary of all *_test.cpp in this folder; each test is a ctest
+# entry with the label.
+function(driftd_tests label name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "DEPS;LIBS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  set(target ${label}_${name}_test)
+  add_executable(${target} ${sources})
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/agent ${CMAKE_SOURCE_DIR}/tests)
+  list(TRANSFORM ARG_DEPS PREPEND driftd_)
+  target_link_libraries(${target} PRIVATE ${ARG_DEPS} ${ARG_LIBS} GTest::gmock_main driftd_options)
+  target_compile_definitions(${target} PRIVATE DRIFTD_SOURCE_DIR="${CMAKE_SOURCE_DIR}" DRIFTD_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  include(GoogleTest)
+  gtest_discover_tests(${target} TEST_PREFIX "${label}." DISCOVERY_MODE PRE_TEST
+    PROPERTIES LABELS ${label} TIMEOUT ${ARG_TIMEOUT})
+endfunction()
