@@ -41,6 +41,6 @@ Result<std::string> seal(std::string_view body, const RedactionKey& store_key);
 
 /// For people and sinks: each digest becomes "[REDACTED]".
 std::string presentable(const Value& value);
-std::string presentable(std::string_view json);  ///< unparsable text gives "[REDACTED]"
+std::string presentable_json(std::string_view json);  ///< unparsable text gives "[REDACTED]"
 
 }  // namespace driftd::core

@@ -39,8 +39,8 @@ void fill(const core::Change& from, v1::AttributeChange* to) {
   to->set_path(from.path);
   to->set_change_class(std::string(core::render(from.cls)));
   to->set_redacted(from.redacted);
-  if (from.old_value) to->set_old_value(from.redacted ? "\"[REDACTED]\"" : core::presentable(*from.old_value));
-  if (from.new_value) to->set_new_value(from.redacted ? "\"[REDACTED]\"" : core::presentable(*from.new_value));
+  if (from.old_value) to->set_old_value(from.redacted ? "\"[REDACTED]\"" : core::presentable_json(*from.old_value));
+  if (from.new_value) to->set_new_value(from.redacted ? "\"[REDACTED]\"" : core::presentable_json(*from.new_value));
 }
 
 void truncate(v1::BackendChangeEvent& event) {
