@@ -112,11 +112,11 @@ struct Table {
     return guarded(handle, [&](Call& call) { self(instance).watch(call, std::string(view(args->cursor))); });
   }
   static const void* query(driftd_str id, std::uint32_t revision) {
-    static constexpr driftd_watch_table kWatch{sizeof kWatch, 0, &watch};
+    static constexpr driftd_watch_table kWatch{sizeof(driftd_watch_table), 0, &watch};
     const bool wanted = view(id) == DRIFTD_EXT_WATCH && revision == DRIFTD_EXT_WATCH_REVISION;
     return wanted && P().has_watch ? &kWatch : nullptr;
   }
-  static constexpr driftd_provider_table kTable{sizeof kTable, 0,       &describe, &schema, &open, &read,
+  static constexpr driftd_provider_table kTable{sizeof(driftd_provider_table), 0,       &describe, &schema, &open, &read,
                                                 &refresh,      &diff,   &health,   &wake,   &close, &query};
   static driftd_status entry(const driftd_host_table* table, const driftd_offer*, driftd_accept* out) {
     // minor_needed is 0: any host of this major will do
