@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/event.hpp"
+#include "core/ports/session.hpp"
+#include "core/rules.hpp"
+
+namespace driftd::core {
+
+/// One backend as registered: what the engine runs and what the registry remembers. Immutable; replaced on reload.
+struct BackendSpec {
+  std::string name;
+  std::string was;       ///< its former name: the row is renamed, uid and state stay
+  std::string provider;  ///< plugin id or backend type (aliases allowed: `postgresql`)
+  std::string endpoint;  ///< canonical, for people and events; may be empty
+  std::string settings_json;                    ///< sensitive values are tokens
+  std::map<std::string, std::string> secrets;   ///< token → bytes; never logged
+  std::string registration_json;                ///< canonical, secrets as references; a change is an UPDATED event
+  std::map<std::string, std::string> labels;
+  std::vector<std::string> patterns;
+  std::chrono::milliseconds interval{30'000};   ///< staleness promise (semantics 17)
+  SessionSpec::Isolation isolation = SessionSpec::Isolation::process;
+  Budgets budgets;
+  std::shared_ptr<const Rules> rules;
+};
+
+}  // namespace driftd::core

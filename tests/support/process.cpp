@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/process.hpp"
+
+#include <arpa/inet.h>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <fstream>
+#include <grp.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pwd.h>
+#include <sstream>
+#include <stdexcept>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+namespace driftd::test {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> out;
+  for (auto& text : texts) out.push_back(text.data());
+  out.push_back(nullptr);
+  return out;
+}
+
+[[noreturn]] void exec_child(std::vector<std::string> command, const std::map<std::string, std::string>& env, int out,
+                             int err, const std::string& user) {
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::dup2(out, 1);
+  ::dup2(err, 2);
+  if (!user.empty() && ::getuid() == 0) {
+    const passwd* entry = ::getpwnam(user.c_str());
+    if (entry == nullptr || ::initgroups(user.c_str(), entry->pw_gid) != 0 || ::setgid(entry->pw_gid) != 0 ||
+        ::setuid(entry->pw_uid) != 0) {
+      ::_exit(126);
+    }
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a change of user clears it
+  }
+  for (const auto& [key, value] : env) ::setenv(key.c_str(), value.c_str(), 1);
+  auto argv = pointers(command);
+  ::execvp(argv[0], argv.data());
+  ::_exit(127);
+}
+
+int code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
+
+void read_some(int fd, std::string& to) {
+  char buffer[65536];
+  const ssize_t got = ::read(fd, buffer, sizeof buffer);
+  if (got > 0) to.append(buffer, static_cast<std::size_t>(got));
+}
+
+bool drain(pollfd (&fds)[2], Output& output, Steady::time_point until) {
+  while (fds[0].fd >= 0 || fds[1].fd >= 0) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Steady::now()).count();
+    if (left <= 0 || ::poll(fds, 2, static_cast<int>(left)) <= 0) return false;
+    for (int i = 0; i < 2; ++i) {
+      std::string& to = i == 0 ? output.out : output.err;
+      const std::size_t before = to.size();
+      if (fds[i].revents != 0) read_some(fds[i].fd, to);
+      if (fds[i].revents != 0 && to.size() == before) {
+        ::close(fds[i].fd);
+        fds[i].fd = -1;
+      }
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+TempDir::TempDir() {
+  std::string pattern = (std::filesystem::temp_directory_path() / "driftd-test-XXXXXX").string();
+  if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp: " + std::string(std::strerror(errno)));
+  path_ = pattern;
+  std::filesystem::permissions(path_, std::filesystem::perms::owner_all | std::filesystem::perms::group_exec |
+                                          std::filesystem::perms::others_exec);
+}
+
+TempDir::~TempDir() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+std::string TempDir::write(const std::string& name, const std::string& text) const {
+  const std::string path = file(name);
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+  std::ofstream(path, std::ios::binary) << text;
+  return path;
+}
+
+int free_port() {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  const bool bound = ::bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
+                     ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0;
+  ::close(fd);
+  if (!bound) throw std::runtime_error("no free port");
+  return ntohs(address.sin_port);
+}
+
+Child::Child(std::vector<std::string> command, Options options) {
+  const std::string log = options.log.empty() ? "/dev/null" : options.log;
+  const int fd = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (fd < 0) throw std::runtime_error("cannot open " + log);
+  pid_ = ::fork();
+  if (pid_ == 0) exec_child(std::move(command), options.env, fd, fd, options.user);
+  ::close(fd);
+}
+
+Child::~Child() { kill(); }
+Child::Child(Child&& other) noexcept : pid_(other.pid_), exit_code_(other.exit_code_) { other.pid_ = -1; }
+Child& Child::operator=(Child&& other) noexcept {
+  if (this != &other) {
+    kill();
+    pid_ = other.pid_;
+    exit_code_ = other.exit_code_;
+    other.pid_ = -1;
+  }
+  return *this;
+}
+
+bool Child::running() {
+  if (pid_ <= 0) return false;
+  int status = 0;
+  if (::waitpid(pid_, &status, WNOHANG) != pid_) return true;
+  exit_code_ = code_of(status);
+  pid_ = -1;
+  return false;
+}
+
+void Child::signal(int number) const {
+  if (pid_ > 0) ::kill(pid_, number);
+}
+
+int Child::wait(std::chrono::milliseconds most) {
+  eventually([this] { return !running(); }, most);
+  return exit_code_;
+}
+
+void Child::kill() {
+  if (pid_ <= 0) return;
+  ::kill(-pid_, SIGKILL);
+  ::kill(pid_, SIGKILL);
+  int status = 0;
+  ::waitpid(pid_, &status, 0);
+  exit_code_ = code_of(status);
+  pid_ = -1;
+}
+
+Output run(const std::vector<std::string>& command, const std::map<std::string, std::string>& env,
+           std::chrono::milliseconds most) {
+  int out[2];
+  int err[2];
+  if (::pipe2(out, O_CLOEXEC) != 0 || ::pipe2(err, O_CLOEXEC) != 0) throw std::runtime_error("pipe");
+  const pid_t pid = ::fork();
+  if (pid == 0) exec_child(command, env, out[1], err[1], {});
+  ::close(out[1]);
+  ::close(err[1]);
+  Output output;
+  pollfd fds[2] = {{out[0], POLLIN, 0}, {err[0], POLLIN, 0}};
+  const bool ended = drain(fds, output, Steady::now() + most);
+  if (!ended) {
+    ::kill(-pid, SIGKILL);
+    output.err += "\n(killed: it ran longer than the test allows)";
+  }
+  for (auto& fd : fds) {
+    if (fd.fd >= 0) ::close(fd.fd);
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  output.code = code_of(status);
+  return output;
+}
+
+bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds most) {
+  const auto until = Steady::now() + most;
+  while (Steady::now() < until) {
+    if (condition()) return true;
+    ::poll(nullptr, 0, 10);
+  }
+  return condition();
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+}  // namespace driftd::test
