@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+# The commands of this project. Two cores are few: JOBS can be lowered, ccache and mold are used when they are there.
+JOBS ?= $(shell nproc)
+export CCACHE_SLOPPINESS := time_macros
+export CCACHE_NOHASHDIR := 1
+export CCACHE_BASEDIR := $(CURDIR)
+
+.PHONY: help deps build demo test test-asan test-tsan soak package clean
+help: ## this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+deps: ## install what is missing (Debian packages; root or sudo)
+	@scripts/deps.sh
+
+build: deps ## build the release preset into build/release
+	@cmake --preset release > build-configure.log 2>&1 || { cat build-configure.log; exit 1; }
+	@rm -f build-configure.log
+	@cmake --build --preset release -j $(JOBS)
+
+demo: build ## real servers, three changes from outside, each drift as it arrives (ONCE=1: check and exit)
+	@scripts/demo.sh $(if $(ONCE),--once)
+
+test: build ## every test, unit to end-to-end, against real servers
+	@ctest --test-dir build/release --output-on-failure -j $(JOBS) --no-tests=error
+
+test-asan: deps ## unit and contract tests under AddressSanitizer and UBSan
+	@cmake --preset asan >/dev/null && cmake --build --preset asan -j $(JOBS)
+	@ctest --test-dir build/asan --output-on-failure -j $(JOBS) -L 'unit|contract' --no-tests=error
+
+test-tsan: deps ## unit and contract tests under ThreadSanitizer
+	@cmake --preset tsan >/dev/null && cmake --build --preset tsan -j $(JOBS)
+	@ctest --test-dir build/tsan --output-on-failure -j $(JOBS) -L 'unit|contract' --no-tests=error
+
+soak: build ## the long forms of kill and storm tests; log in docs/soak.md
+	@scripts/soak.sh
+
+package: build ## build/release/*.deb
+	@cmake --build --preset release --target package
+
+clean: ## remove build/
+	@rm -rf build

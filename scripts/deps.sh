@@ -1,0 +1,43 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Installs what is missing to build, test and demonstrate driftd on Debian 12: distribution packages only. Quiet and
+# quick when all is there. Needs root or sudo.
+set -eu
+
+packages="cmake ninja-build g++ ccache mold pkg-config git python3 python3-venv
+libboost1.81-dev libprotobuf-dev protobuf-compiler libcurl4-openssl-dev libyaml-cpp-dev libnats-dev libspdlog-dev
+libfmt-dev libgtest-dev libgmock-dev libsqlite3-dev libhiredis-dev libpq-dev libsimdjson-dev nlohmann-json3-dev
+libxxhash-dev libexpected-dev libcli11-dev prometheus-cpp-dev libssl-dev
+redis-server postgresql nats-server prometheus abigail-tools debootstrap curl ca-certificates file dpkg-dev"
+
+missing=""
+for package in $packages; do
+  status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+  [ "$status" = installed ] || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+as_root=""
+if [ "$(id -u)" != 0 ]; then
+  as_root="sudo"
+  command -v sudo >/dev/null || { echo "deps.sh: run this as root, or install sudo; missing:$missing" >&2; exit 1; }
+fi
+echo "installing:$missing"
+# The servers are for tests and the demo, which start their own; none of the distribution's units shall start.
+policy=/usr/sbin/policy-rc.d
+made_policy=""
+if [ ! -e "$policy" ] && [ ! -d /run/systemd/system ]; then
+  printf '#!/bin/sh\nexit 101\n' | $as_root tee "$policy" >/dev/null
+  $as_root chmod +x "$policy"
+  made_policy=1
+fi
+log=$(mktemp)
+if ! { $as_root apt-get update -q && $as_root env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -q --no-install-recommends $missing; } >"$log" 2>&1; then
+  tail -n 30 "$log" >&2
+  echo "deps.sh: apt-get failed, see above" >&2
+  [ -z "$made_policy" ] || $as_root rm -f "$policy"
+  exit 1
+fi
+rm -f "$log"
+[ -z "$made_policy" ] || $as_root rm -f "$policy"
