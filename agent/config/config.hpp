@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "base/log.hpp"
+#include "config/errors.hpp"
+#include "core/backend.hpp"
+
+namespace driftd::config {
+
+struct Agent {
+  std::string name;  ///< default: the host's name
+  std::string cluster = "default";
+  std::filesystem::path data_dir = "/var/lib/driftd";
+  std::vector<std::string> plugin_dirs;  ///< default: /usr/lib/driftd/providers
+  std::string worker;                    ///< path of driftd-provider-host; empty: beside the agent's own binary
+  std::chrono::milliseconds drain{10'000};  ///< how long a stop waits for what is in flight
+};
+
+struct Admin {
+  std::string listen = "127.0.0.1:7480";  ///< loopback host:port of /metrics, /livez, /readyz; empty: off
+  std::string socket = "/run/driftd/driftd.sock";
+  std::string socket_group;          ///< owner group of the socket; empty: the agent's own
+  std::vector<std::uint32_t> uids;   ///< may use the API beside root and the agent's own uid
+  std::vector<std::uint32_t> gids;   ///< primary groups that may, too
+};
+
+struct Metrics {
+  std::string prefix = "prism";
+};
+
+/// A sink as configured; sinks.hpp turns it into the settings of its type.
+struct SinkSpec {
+  std::string name;
+  std::string type;           ///< nats | webhook | notifications | file | stdout
+  std::string settings_json;  ///< all other keys as canonical JSON; secrets are tokens
+  std::map<std::string, std::string> secrets;  ///< token → bytes; never logged
+  bool drop_pending = false;  ///< events not yet delivered may go when this sink leaves the config
+  Position at;
+};
+
+struct Retention {
+  std::chrono::seconds delivered{7 * 86'400};
+  std::chrono::seconds undelivered{30 * 86'400};
+  std::chrono::seconds audit{30 * 86'400};
+};
+
+/// Backpressure: of these, 70 % warns, 85 % stretches intervals, 95 % stops committing refreshes.
+struct Delivery {
+  std::int64_t max_backlog_bytes = 4ll << 30;
+  std::int64_t max_backlog_events = 5'000'000;
+  std::vector<std::string> drop_pending;  ///< sinks that were removed and whose pending events may go
+};
+
+/// The whole configuration, checked. Immutable once loaded; a reload makes a new one.
+struct Config {
+  std::string file;
+  Agent agent;
+  log::Settings log;
+  Admin admin;
+  Metrics metrics;
+  std::vector<core::BackendSpec> backends;  ///< in the order of the file, rules compiled
+  std::vector<SinkSpec> sinks;              ///< by name
+  std::vector<core::Route> routes;          ///< none written: one that sends everything to every sink
+  Retention retention;
+  Delivery delivery;
+  std::map<std::string, Position> backend_settings_at;  ///< backend → where its settings stand, for schema errors
+  std::vector<ConfigError> warnings;
+};
+
+using Loaded = tl::expected<Config, std::vector<ConfigError>>;
+
+struct LoadOptions {
+  bool resolve_secrets = true;  ///< false (`driftd validate --no-secrets`): references are checked in form only
+  /// The environment that `${env:…}` and $CREDENTIALS_DIRECTORY are read from; default: the process's.
+  std::function<std::optional<std::string>(const std::string&)> environment;
+};
+
+/// Reads and checks a file; all mistakes at once. [any thread]
+Loaded load(const std::filesystem::path& file, const LoadOptions& options = {});
+/// The same from text; `file` is the name that errors print and that relative paths start from.
+Loaded parse(std::string_view text, const std::string& file, const LoadOptions& options = {});
+
+/// What a reload would change. Hot: policies, ignores, expectations, routes; all else needs a restart.
+struct Comparison {
+  std::vector<std::string> hot;      ///< `policy of backend orders-kafka`, `routes` …
+  std::vector<std::string> restart;  ///< `backends.orders-kafka.settings`, `sinks.ops` …
+};
+Comparison compare(const Config& running, const Config& next);
+
+/// JSON Schema (draft 2020-12) of the config file.
+std::string_view json_schema();
+
+}  // namespace driftd::config
