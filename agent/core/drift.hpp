@@ -31,6 +31,10 @@ Result<DriftStatus> parse_drift_status(std::string_view text);
 Result<Against> parse_against(std::string_view text);
 Result<Operation> parse_operation(std::string_view text);
 
+/// Path of the change that stands for the resource itself in created, deleted and recreated drifts; its values are the
+/// external name, or the id where the system has none.
+inline constexpr std::string_view kIdentityPath = "[\"$identity\"]";
+
 /// One attribute that differs. Values are canonical JSON text; absent: the attribute is not there.
 struct Change {
   std::string path;

@@ -79,6 +79,8 @@ struct StoredEvent {
 /// [A-Za-z0-9_-] as `=XX`.
 std::string subject_of(const StoredEvent& event);
 std::string subject_token(std::string_view name);
+/// `type` and `source`: as backend names they would collide with the views; subject_of escapes their first letter.
+bool reserved_name(std::string_view name);
 /// CloudEvents: `//<cluster>/driftd/<provider>`, `io.driftd.backend.<what>.v1`, `<backend>[/<kind>/<id>]`.
 std::string cloudevent_source(const StoredEvent& event);
 std::string cloudevent_type(const StoredEvent& event);
@@ -88,7 +90,8 @@ std::string cloudevent_subject(const StoredEvent& event);
 struct Transition;
 struct StoredResource;
 struct EventContext {
-  std::string backend_uid, provider, agent, cluster, cause;
+  std::string backend_uid, provider, agent, cluster;
+  std::string cause;  ///< `discovered…` gives a registration event the provider's source, all else `manual`
   BackendSnapshot backend;
   std::vector<std::string> patterns;
 };

@@ -26,7 +26,7 @@ struct StoredResource {
   std::string observed_external_name;   ///< as last seen
   std::string origin, version, status = "{}";
   std::map<std::string, std::string> metadata;
-  std::vector<std::string> was_unread;
+  std::vector<std::string> was_unread;  ///< what the baseline (absent: the observed body) never could read
   std::uint32_t schema_revision = 1;
   Nanos observed_ns = 0;
   Digest digest;                        ///< of the last observation (resource.hpp)
@@ -53,8 +53,15 @@ struct JudgeContext {
   bool established = false;    ///< the kind has its baseline: COMPLETE was seen once (semantics 6)
   bool applied_state = false;  ///< a tfstate whose serial rose under the same lineage: config is `auto` by default
   Nanos now_ns = 0;
+  /// Earlier revisions of `schema`, by number: which attributes changed type, class or flags (semantics 10). A revision
+  /// that is not here counts as unchanged: nothing is re-baselined on a guess.
+  std::map<std::uint32_t, std::shared_ptr<const KindSchema>> former;
+  std::string deletions_accepted_by;  ///< who approved `scope/<kind>`: a deletion is opened as approved by them
 };
 
+/// StoredResource::rules_generation of a row judged under this context; 0 while the kind is not established, so that its
+/// rows are judged once it is.
+std::uint64_t judged_under(const JudgeContext& context);
 
 /// One transition of one drift.
 struct Transition {
@@ -76,6 +83,19 @@ struct Judgement {
 
 /// Judges one sighting. Pure; any thread.
 Judgement judge(const JudgeContext& context, const StoredResource& stored, const Sighting& sighting);
+/// Decisions that expired by `now_ns` fall back to pending; without one the judgement has no transitions.
+Judgement lapse(const StoredResource& stored, Nanos now_ns);
+
+/// Pseudo-resource `backend/<name>`: another system identity behind the endpoint is one manual endpoint drift
+/// (semantics 3). An empty identity is unknown; the first one is the baseline.
+Judgement judge_identity(const std::string& backend_uid, const StoredResource& stored, const std::string& identity,
+                         Nanos now_ns);
+/// More than 20 % and more than 10 of `known` are missing at once (semantics 4).
+bool mass_deletion(std::size_t known, std::size_t missing);
+/// Pseudo-resource `scope/<kind>`: resources missing at once ask as one manual config drift at path `gone`, value
+/// {"count":n,"names":[…]}. Call with no names once they are back or accepted.
+Judgement judge_scope(const std::string& backend_uid, const StoredResource& stored, std::vector<std::string> missing,
+                      Nanos now_ns);
 
 /// A person's word on a drift.
 struct Decision {
@@ -87,8 +107,11 @@ struct Decision {
   Nanos at_ns = 0;
 };
 
-/// Applies a decision. `not_found`: no such open drift. `conflict`: value moved or reverted since, already decided, or
-/// an approval against an expectation ("change `expect:`"). Pure.
+/// Applies a decision. `not_found`: no such open drift (reverted, superseded or approved since). `conflict`: the value
+/// moved since, already decided, or an approval against an expectation ("change `expect:`"). `invalid`: an expiry in the
+/// past or on an approval. Without a digest the word counts for the value stored now. Undo takes back a rejection or
+/// an ignore; an approval ended its drift and moved the baseline: it cannot be undone, only answered by the next drift.
+/// Pure.
 Result<Judgement> decide(const StoredResource& stored, const std::string& drift_id, const Decision& decision);
 
 }  // namespace driftd::core

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of judge() and decide(); no other room includes this.
+#pragma once
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "core/judge.hpp"
+
+namespace driftd::core {
+
+/// What makes two drifts of one resource the same drift.
+using GroupKey = std::tuple<ChangeClass, Against, Action>;
+inline GroupKey key_of(const Drift& drift) { return {drift.cls, drift.against, drift.action}; }
+
+/// The changes that stand now under one key.
+struct Group {
+  Operation operation = Operation::changed;
+  std::vector<Change> changes;
+  std::string reason;  ///< why the action is not the one that the policy names; else empty
+  bool stale = false;  ///< part of it could not be read now and stands as last seen
+};
+
+/// What one sighting means before it meets the open drifts.
+struct Finding {
+  std::map<GroupKey, Group> groups;
+  /// Paths that differ, were re-baselined or filled: a drift on them that ends is superseded, else it is reverted.
+  std::vector<std::string> replaced;
+  std::vector<std::string> declared;  ///< paths that expectations name
+  bool gone = false;
+  bool rebased = false;  ///< the whole resource is a new baseline: every drift is superseded
+};
+
+/// Everything needed to open, continue and end drifts.
+struct Setting {
+  std::string backend_uid;
+  const KindSchema* schema = nullptr;  ///< nullptr: values are compared as text
+  Nanos now_ns = 0;
+  std::string accepted_by;  ///< JudgeContext::deletions_accepted_by
+};
+
+/// One path is the other or lies above it; a trailing `**` covers what is below.
+bool related(std::string_view a, std::string_view b);
+bool related_to_any(std::string_view path, const std::vector<std::string>& paths);
+/// The path of an attribute; the identity's is empty: it is the resource itself.
+Path attribute_path(const std::string& text);
+
+/// Diffs a sighting of an established kind into a finding; fills and re-baselines `out.next`. [judge_collect.cpp]
+void collect_seen(const JudgeContext& context, const StoredResource& stored, const Seen& seen, const Value& body,
+                  std::optional<Value> baseline, Judgement& out, Finding& finding);
+void collect_gone(const JudgeContext& context, const StoredResource& stored, const Value& baseline, Judgement& out,
+                  Finding& finding);
+
+/// Ends, continues and opens drifts so that `out.next.open` is what stands. [judge_reconcile.cpp]
+void reconcile(const Setting& setting, const StoredResource& stored, Finding finding, Judgement& out);
+
+/// Moves the baseline of `row` by exactly the changes of `drift`. [judge_reconcile.cpp]
+Status accept(StoredResource& row, const Drift& drift);
+/// Takes a decision back to what the policy says: pending, or ignored by policy.
+void undecide(Drift& drift);
+/// It was decided, and the decision has run out.
+bool lapsed(const Drift& drift, Nanos now_ns);
+
+}  // namespace driftd::core
