@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// agent, admin, log, metrics, retention, delivery.
+#include <algorithm>
+#include <cctype>
+#include <unistd.h>
+
+#include "config/parts.hpp"
+
+namespace driftd::config {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+const std::vector<std::string> kLevels = {"trace", "debug", "info", "warn", "error", "off"};
+const std::vector<std::string> kRooms = {"app", "config", "host", "engine", "store", "delivery", "sinks", "admin"};
+
+std::string host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 && name[0] != '\0' ? name : "driftd";
+}
+
+/// `127.0.0.1:7480`, `localhost:7480`, `[::1]:7480`; port 0 takes a free one.
+bool is_loopback(const std::string& listen) {
+  const std::size_t colon = listen.rfind(':');
+  if (colon == std::string::npos) return false;
+  const std::string host = listen.substr(0, colon);
+  const std::string port = listen.substr(colon + 1);
+  const bool digits = !port.empty() && port.size() <= 5 &&
+                      std::all_of(port.begin(), port.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+  return digits && std::stoi(port) <= 65535 && (host == "localhost" || host == "[::1]" || host.starts_with("127."));
+}
+
+std::vector<std::uint32_t> read_ids(Section& section, std::string_view key) {
+  std::vector<std::uint32_t> out;
+  for (const Node* item : section.items(key)) {
+    const bool digits = item->kind == Node::Kind::scalar && !item->text.empty() && item->text.size() <= 9 &&
+                        std::all_of(item->text.begin(), item->text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+    if (digits) {
+      out.push_back(static_cast<std::uint32_t>(std::stoul(item->text)));
+    } else {
+      section.wrong(key, *item, "a list of numeric ids", "print one with `id -u NAME`");
+    }
+  }
+  return out;
+}
+
+seconds read_days(Section& section, std::string_view key, seconds fallback) {
+  const auto read = section.duration(key, fallback, milliseconds(60'000), milliseconds(3650ll * 86'400'000));
+  return std::chrono::duration_cast<seconds>(read);
+}
+
+}  // namespace
+
+Agent read_agent(Section section) {
+  Agent out;
+  out.name = section.text("name", host_name());
+  out.cluster = section.text("cluster", out.cluster);
+  for (const auto& [key, value] : {std::pair("name", out.name), std::pair("cluster", out.cluster)}) {
+    const std::string fault = value.empty() ? "it is empty" : name_fault(value);
+    if (fault.empty()) continue;
+    section.report().error(section.at(key), "'" + std::string(key) + "' of the agent cannot be '" + value + "': " + fault);
+  }
+  out.data_dir = section.text("data_dir", out.data_dir.string());
+  out.plugin_dirs = section.texts("plugin_dirs");
+  if (section.find("plugin_dirs") == nullptr) out.plugin_dirs = {"/usr/lib/driftd/providers"};
+  out.worker = section.text("worker");
+  out.drain = section.duration("drain", out.drain, milliseconds(100), milliseconds(600'000));
+  section.close();
+  return out;
+}
+
+Admin read_admin(Section section) {
+  Admin out;
+  out.listen = section.text("listen", out.listen);
+  if (!out.listen.empty() && !is_loopback(out.listen)) {
+    section.report().error(section.at("listen"), "'listen' of 'admin' is not a loopback address",
+                           "127.0.0.1:PORT, [::1]:PORT, or \"\" for none", "'" + out.listen + "'",
+                           "let a proxy on this machine serve it to others");
+  }
+  out.socket = section.text("socket", out.socket);
+  if (out.socket.empty() || out.socket.size() > 107) {
+    section.report().error(section.at("socket"), "'socket' of 'admin' is no path of a Unix socket", "1 to 107 bytes");
+  }
+  out.socket_group = section.text("socket_group");
+  out.uids = read_ids(section, "uids");
+  out.gids = read_ids(section, "gids");
+  section.close();
+  return out;
+}
+
+log::Settings read_log(Section section) {
+  log::Settings out;
+  out.level = section.choice("level", out.level, kLevels);
+  out.format = section.choice("format", out.format, {"text", "json"});
+  Section rooms = section.section("rooms");
+  for (const auto& room : kRooms) {
+    if (rooms.find(room) != nullptr) out.rooms[room] = rooms.choice(room, out.level, kLevels);
+  }
+  rooms.close();
+  section.close();
+  return out;
+}
+
+Metrics read_metrics(Section section) {
+  Metrics out;
+  out.prefix = section.text("prefix", out.prefix);
+  const bool good = !out.prefix.empty() && std::isdigit(static_cast<unsigned char>(out.prefix[0])) == 0 &&
+                    std::all_of(out.prefix.begin(), out.prefix.end(),
+                                [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+  if (!good) {
+    section.report().error(section.at("prefix"), "'prefix' of 'metrics' is no name for metrics", "letters, digits and _",
+                           "'" + out.prefix + "'");
+  }
+  section.close();
+  return out;
+}
+
+Retention read_retention(Section section) {
+  Retention out;
+  out.delivered = read_days(section, "delivered", out.delivered);
+  out.undelivered = read_days(section, "undelivered", out.undelivered);
+  out.audit = read_days(section, "audit", out.audit);
+  section.close();
+  return out;
+}
+
+Delivery read_delivery(Section section) {
+  Delivery out;
+  out.max_backlog_bytes = section.bytes("max_backlog_bytes", out.max_backlog_bytes, 1 << 20);
+  out.max_backlog_events = section.integer("max_backlog_events", out.max_backlog_events, 1000, 1'000'000'000);
+  out.drop_pending = section.texts("drop_pending");
+  section.close();
+  return out;
+}
+
+}  // namespace driftd::config

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <set>
+
+#include "config/parts.hpp"
+#include "config/secrets.hpp"
+
+namespace driftd::config {
+namespace {
+
+using std::chrono::milliseconds;
+
+core::Value texts_value(const std::vector<std::string>& texts) {
+  core::Value::Array list;
+  for (const auto& text : texts) list.emplace_back(text);
+  return list;
+}
+
+core::Value map_value(const std::map<std::string, std::string>& texts) {
+  core::Value::Object object;
+  for (const auto& [key, text] : texts) object.emplace(key, text);
+  return object;
+}
+
+/// What an UPDATED event compares: everything that says what the backend is, nothing of how often it is looked at.
+std::string registration(const core::BackendSpec& spec, const core::Value& settings) {
+  return core::render(core::Value::Object{{"name", spec.name},
+                                          {"provider", spec.provider},
+                                          {"endpoint", spec.endpoint},
+                                          {"settings", settings},
+                                          {"labels", map_value(spec.labels)},
+                                          {"patterns", texts_value(spec.patterns)}});
+}
+
+void check_name(Section& section, const std::string& name, std::set<std::string>& names) {
+  if (name.empty()) return;
+  Report& report = section.report();
+  if (const std::string fault = name_fault(name); !fault.empty()) {
+    report.error(section.at("name"), "a backend cannot be named '" + name + "': " + fault, "letters, digits, - _ .");
+  } else if (!names.insert(name).second) {
+    report.error(section.at("name"), "two backends are named '" + name + "'", "each name once", "", "rename one of them");
+  }
+}
+
+void read_settings(Section& section, const LoadOptions& options, core::BackendSpec& spec, Config& config) {
+  const Node* node = section.find("settings");
+  const Node empty{Node::Kind::map, section.at(), {}, false, {}, {}};
+  if (node != nullptr && node->kind != Node::Kind::map) {
+    section.wrong("settings", *node, "a map, see the provider's README");
+    node = nullptr;
+  }
+  const Node& used = node == nullptr ? empty : *node;
+  Settings settings = SettingsReader(section.report(), options, spec.name).read(used);
+  spec.settings_json = core::render(settings.with_tokens);
+  spec.secrets = std::move(settings.secrets);
+  config.backend_settings_at[spec.name] = used.at;
+  spec.registration_json = registration(spec, settings.with_references);
+}
+
+core::BackendSpec read_backend(Section section, const Defaults& defaults, const LoadOptions& options, Config& config) {
+  core::BackendSpec spec;
+  spec.name = section.required_text("name", "a name that is unique among the backends");
+  spec.was = section.text("was");
+  spec.provider = section.required_text("provider", "a provider, such as redis, postgres or terraform");
+  spec.endpoint = section.text("endpoint");
+  spec.labels = section.text_map("labels");
+  spec.patterns = section.texts("patterns");
+  spec.interval = section.duration("interval", defaults.interval, milliseconds(100), milliseconds(86'400'000));
+  spec.isolation = read_isolation(section, defaults.isolation);
+  spec.budgets = read_budgets(section.section("budgets"), defaults.budgets);
+  read_settings(section, options, spec, config);
+  auto rules = defaults.rules;
+  read_rules(section, rules, true);
+  rules.generation = generation_of(rules);
+  spec.rules = std::make_shared<const core::Rules>(std::move(rules));
+  section.close();
+  return spec;
+}
+
+void check_former_names(Report& report, const std::vector<const Node*>& items, const std::set<std::string>& names) {
+  std::set<std::string> former;
+  for (const Node* item : items) {
+    const Node* was = item->find("was");
+    if (was == nullptr || was->kind != Node::Kind::scalar) continue;
+    if (names.contains(was->text)) {
+      report.error(was->at, "'was: " + was->text + "' names a backend that is still there", "the name it had before", "",
+                   "remove 'was' or the other backend");
+    } else if (!former.insert(was->text).second) {
+      report.error(was->at, "two backends were '" + was->text + "'", "each former name once");
+    }
+  }
+}
+
+}  // namespace
+
+std::string name_fault(std::string_view name) {
+  if (name == "type" || name == "source") return "the name is reserved (subjects backend.type.… and backend.source.…)";
+  if (name.size() > 128) return "it is longer than 128 bytes";
+  for (const char c : name) {
+    if (static_cast<unsigned char>(c) <= ' ' || c == 0x7F) return "it holds a space or control character";
+    if (c == '/' || c == '*' || c == '>') return std::string("it holds '") + c + "'";
+  }
+  return "";
+}
+
+core::SessionSpec::Isolation read_isolation(Section& section, core::SessionSpec::Isolation fallback) {
+  using Isolation = core::SessionSpec::Isolation;
+  const std::string text = section.choice("isolation", "", {"process", "in-process"});
+  if (text.empty()) return fallback;
+  return text == "process" ? Isolation::process : Isolation::in_process;
+}
+
+core::Budgets read_budgets(Section section, core::Budgets from) {
+  from.rss_bytes = section.bytes("rss", from.rss_bytes, 16 << 20);
+  from.call = section.duration("call", from.call, milliseconds(100), milliseconds(3'600'000));
+  from.records = static_cast<std::uint64_t>(
+      section.integer("records", static_cast<std::int64_t>(from.records), 1, 1'000'000'000));
+  from.bytes = static_cast<std::uint64_t>(section.bytes("bytes", static_cast<std::int64_t>(from.bytes), 1 << 20));
+  section.close();
+  return from;
+}
+
+Defaults read_defaults(Section section) {
+  using core::Action;
+  using core::ChangeClass;
+  Defaults out;
+  out.rules.class_policy = {{ChangeClass::config, Action::manual},
+                            {ChangeClass::credential, Action::automatic},
+                            {ChangeClass::endpoint, Action::automatic}};
+  out.interval = section.duration("interval", out.interval, milliseconds(100), milliseconds(86'400'000));
+  out.isolation = read_isolation(section, out.isolation);
+  out.budgets = read_budgets(section.section("budgets"), out.budgets);
+  read_rules(section, out.rules, false);
+  section.close();
+  return out;
+}
+
+void read_backends(Section& root, const Defaults& defaults, const LoadOptions& options, Config& config) {
+  std::set<std::string> names;
+  const auto items = root.items("backends");
+  for (const Node* item : items) {
+    const Node* name = item->find("name");
+    const bool named = name != nullptr && name->kind == Node::Kind::scalar;
+    const std::string title = named ? "backend '" + name->text + "'" : "a backend";
+    Section section(root.report(), item, "backends[]", title);
+    if (named && !looks_like_reference(name->text)) check_name(section, name->text, names);
+    if (!section.present()) continue;
+    config.backends.push_back(read_backend(std::move(section), defaults, options, config));
+  }
+  check_former_names(root.report(), items, names);
+}
+
+}  // namespace driftd::config

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <config_schema_json.hpp>
+#include <fstream>
+#include <sstream>
+
+#include "config/load.hpp"
+#include "config/parts.hpp"
+
+namespace driftd::config {
+namespace {
+
+Config read_root(Report& report, const Node& node, const LoadOptions& options) {
+  Config config;
+  config.file = report.file;
+  Section root(report, &node, "", "the file");
+  config.agent = read_agent(root.section("agent"));
+  config.log = read_log(root.section("log"));
+  config.admin = read_admin(root.section("admin"));
+  config.metrics = read_metrics(root.section("metrics"));
+  const Defaults defaults = read_defaults(root.section("defaults"));
+  read_backends(root, defaults, options, config);
+  read_sinks(root, options, config);
+  read_routes(root, config);
+  config.retention = read_retention(root.section("retention"));
+  config.delivery = read_delivery(root.section("delivery"));
+  root.close();
+  if (config.backends.empty() && report.errors.empty()) {
+    report.warn({}, "no backends: there is nothing to watch", "add one under 'backends:'");
+  }
+  return config;
+}
+
+std::vector<ConfigError> unreadable(const std::string& file, const std::string& why) {
+  return {{file, {}, why, "a YAML file that this user may read", "", "see docs/configure.md"}};
+}
+
+}  // namespace
+
+Loaded parse_reported(std::string_view text, const LoadOptions& options, Report& report) {
+  auto node = parse_yaml(text, report.file);
+  if (!node) return tl::unexpected(std::move(node.error()));
+  check_duplicates(report, *node);
+  Config config = read_root(report, *node, options);
+  if (!report.errors.empty()) return tl::unexpected(report.errors);
+  config.warnings = report.warnings;
+  return config;
+}
+
+Loaded parse(std::string_view text, const std::string& file, const LoadOptions& options) {
+  Report report{file, {}, {}, {}};
+  return parse_reported(text, options, report);
+}
+
+Loaded load(const std::filesystem::path& file, const LoadOptions& options) {
+  std::error_code code;
+  if (!std::filesystem::exists(file, code)) return tl::unexpected(unreadable(file.string(), "there is no such file"));
+  if (std::filesystem::is_directory(file, code)) return tl::unexpected(unreadable(file.string(), "this is a directory"));
+  std::ifstream in(file, std::ios::binary);
+  std::string text(kMostBytes + 1, '\0');
+  if (in) in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!in.is_open() || in.bad()) return tl::unexpected(unreadable(file.string(), "the file cannot be read"));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  return parse(text, file.string(), options);
+}
+
+std::string_view json_schema() { return config_schema_json; }
+
+}  // namespace driftd::config

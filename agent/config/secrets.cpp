@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/secrets.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "base/digest.hpp"
+
+namespace driftd::config {
+namespace {
+
+constexpr std::array<std::string_view, 4> kSchemes = {"env", "file", "credential", "exec"};
+constexpr std::size_t kMostSecretBytes = 64 * 1024;
+
+/// RFC 8259's number, so that 007, 0x10 and 1_000 stay text.
+bool is_json_number(std::string_view text) {
+  std::size_t at = 0;
+  const auto digits = [&] {
+    const std::size_t from = at;
+    while (at < text.size() && std::isdigit(static_cast<unsigned char>(text[at])) != 0) ++at;
+    return at - from;
+  };
+  if (at < text.size() && text[at] == '-') ++at;
+  const bool zero = at < text.size() && text[at] == '0';
+  const std::size_t whole = digits();
+  if (whole == 0 || (zero && whole > 1)) return false;
+  if (at < text.size() && text[at] == '.') {
+    ++at;
+    if (digits() == 0) return false;
+  }
+  if (at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
+    ++at;
+    if (at < text.size() && (text[at] == '-' || text[at] == '+')) ++at;
+    if (digits() == 0) return false;
+  }
+  return at == text.size();
+}
+
+core::Value scalar_value(const Node& node) {
+  if (node.quoted) return core::Value(node.text);
+  if (node.text == "true" || node.text == "false") return core::Value(node.text == "true");
+  if (is_json_number(node.text)) return core::Value(core::Value::Number{node.text});
+  return core::Value(node.text);
+}
+
+/// `scheme://user:password@host` or a libpq `password=…`.
+bool holds_credentials(std::string_view text) {
+  if (text.find("password=") != std::string_view::npos) return true;
+  const std::size_t scheme = text.find("://");
+  if (scheme == std::string_view::npos) return false;
+  const std::string_view rest = text.substr(scheme + 3);
+  const std::string_view authority = rest.substr(0, rest.find('/'));
+  const std::size_t sign = authority.rfind('@');
+  return sign != std::string_view::npos && authority.substr(0, sign).find(':') != std::string_view::npos;
+}
+
+}  // namespace
+
+bool looks_like_reference(std::string_view text) {
+  return std::any_of(kSchemes.begin(), kSchemes.end(), [&](std::string_view scheme) {
+    return text.find("${" + std::string(scheme) + ":") != std::string_view::npos;
+  });
+}
+
+bool secret_name(std::string_view key) {
+  static constexpr std::array<std::string_view, 14> kEndings = {
+      "password", "passwords", "passwd",     "passphrase",  "secret",     "secrets", "token",
+      "tokens",   "apikey",    "api_key",    "access_key",  "secret_key", "private_key", "credential"};
+  std::string lower(key);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(c == '-' ? '_' : std::tolower(c)); });
+  return std::any_of(kEndings.begin(), kEndings.end(), [&](std::string_view ending) {
+    if (!lower.ends_with(ending)) return false;
+    return lower.size() == ending.size() || lower[lower.size() - ending.size() - 1] == '_' ||
+           lower[lower.size() - ending.size() - 1] == '.';
+  });
+}
+
+core::Value to_value(const Node& node) {
+  switch (node.kind) {
+    case Node::Kind::null: return nullptr;
+    case Node::Kind::scalar: return scalar_value(node);
+    case Node::Kind::list: {
+      core::Value::Array list;
+      for (const auto& item : node.items) list.push_back(to_value(item));
+      return list;
+    }
+    case Node::Kind::map: break;
+  }
+  core::Value::Object object;
+  for (const auto& member : node.members) object.insert_or_assign(member.key, to_value(member.value));
+  return object;
+}
+
+SettingsReader::SettingsReader(Report& report, const LoadOptions& options, std::string owner)
+    : report_(report), options_(options), owner_(std::move(owner)) {}
+
+Settings SettingsReader::read(const Node& map, const std::vector<std::string>& skip) {
+  Pair pair = convert_map(map, "", skip);
+  out_.with_tokens = std::move(pair.token);
+  out_.with_references = std::move(pair.reference);
+  return std::move(out_);
+}
+
+SettingsReader::Pair SettingsReader::convert(const Node& node, const std::string& path, std::string_view key) {
+  switch (node.kind) {
+    case Node::Kind::null: return {};
+    case Node::Kind::map: return convert_map(node, path, {});
+    case Node::Kind::scalar: return convert_text(node, path, key);
+    case Node::Kind::list: break;
+  }
+  core::Value::Array tokens, references;
+  for (std::size_t i = 0; i < node.items.size(); ++i) {
+    Pair item = convert(node.items[i], path + "[" + std::to_string(i) + "]", key);
+    tokens.push_back(std::move(item.token));
+    references.push_back(std::move(item.reference));
+  }
+  return {std::move(tokens), std::move(references)};
+}
+
+SettingsReader::Pair SettingsReader::convert_map(const Node& node, const std::string& path,
+                                                 const std::vector<std::string>& skip) {
+  core::Value::Object tokens, references;
+  for (const auto& member : node.members) {
+    if (std::find(skip.begin(), skip.end(), member.key) != skip.end()) continue;
+    if (member.key == "<<") {
+      report_.error(member.at, "merge keys (<<) are not supported", "each key written out");
+      continue;
+    }
+    Pair value = convert(member.value, path + "." + member.key, member.key);
+    tokens.insert_or_assign(member.key, std::move(value.token));
+    references.insert_or_assign(member.key, std::move(value.reference));
+  }
+  return {std::move(tokens), std::move(references)};
+}
+
+SettingsReader::Pair SettingsReader::convert_text(const Node& node, const std::string& path, std::string_view key) {
+  const std::string& text = node.text;
+  const std::size_t colon = text.find(':');
+  const bool whole = text.starts_with("${") && text.ends_with("}") && colon != std::string::npos &&
+                     text.find("${", 2) == std::string::npos && text.find('}') == text.size() - 1;
+  if (whole) {
+    const auto bytes = resolve(node, text.substr(2, colon - 2), text.substr(colon + 1, text.size() - colon - 2));
+    return mint(path, bytes.value_or(""), text);
+  }
+  if (looks_like_reference(text)) {
+    report_.error(node.at, "a secret reference inside other text", "the reference as the whole value", "",
+                  "put the whole text into the file, variable or credential");
+    return {};
+  }
+  core::Value value = scalar_value(node);
+  const bool is_text = value.boolean() == nullptr && !text.empty();
+  if (is_text && (secret_name(key) || (value.string() != nullptr && holds_credentials(text)))) {
+    report_.warn(node.at, "a secret stands in clear text in setting '" + path.substr(1) + "' of '" + owner_ + "'",
+                 "use ${file:…}, ${env:…} or ${credential:…}");
+    return mint(path, text, "[REDACTED]");
+  }
+  return {value, value};
+}
+
+SettingsReader::Pair SettingsReader::mint(const std::string& path, std::string bytes, std::string shown) {
+  const std::string token = "driftd-secret-" + to_hex(sha256(owner_ + '\0' + path)).substr(0, 24);
+  out_.secrets[token] = std::move(bytes);
+  return {core::Value(token), core::Value(std::move(shown))};
+}
+
+std::optional<std::string> SettingsReader::resolve(const Node& node, const std::string& scheme,
+                                                   const std::string& rest) {
+  if (scheme == "exec") {
+    report_.error(node.at, "${exec:…} is off", "a reference that runs no program", "",
+                  "use ${file:…}, ${env:…} or ${credential:…}");
+    return std::nullopt;
+  }
+  if (std::find(kSchemes.begin(), kSchemes.end(), scheme) == kSchemes.end()) {
+    report_.error(node.at, "unknown secret reference '${" + scheme + ":…}'", "${env:…}, ${file:…} or ${credential:…}",
+                  "", suggest(scheme, {"env", "file", "credential"}));
+    return std::nullopt;
+  }
+  if (rest.empty()) {
+    report_.error(node.at, "a secret reference that names nothing", "${" + scheme + ":NAME}");
+    return std::nullopt;
+  }
+  if (!options_.resolve_secrets) return "";
+  if (scheme == "env") return resolve_env(node, rest);
+  if (scheme == "credential") return resolve_credential(node, rest);
+  const std::filesystem::path path(rest);
+  return read_secret_file(
+      node, path.is_absolute() ? rest : (std::filesystem::path(report_.file).parent_path() / path).string());
+}
+
+std::optional<std::string> SettingsReader::environment(const std::string& name) const {
+  if (options_.environment) return options_.environment(name);
+  const char* value = std::getenv(name.c_str());
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+std::optional<std::string> SettingsReader::resolve_env(const Node& node, const std::string& name) {
+  auto value = environment(name);
+  if (value && !value->empty()) return value;
+  report_.error(node.at, "environment variable " + name + " is " + (value ? "empty" : "not set"), "the secret in it", "",
+                "set it in the environment of the agent, for instance in its systemd unit");
+  return std::nullopt;
+}
+
+std::optional<std::string> SettingsReader::resolve_credential(const Node& node, const std::string& name) {
+  const auto folder = environment("CREDENTIALS_DIRECTORY");
+  if (name.find('/') != std::string::npos) {
+    report_.error(node.at, "credential '" + name + "' has a slash in its name", "a name as in LoadCredential=");
+    return std::nullopt;
+  }
+  if (folder && !folder->empty()) return read_secret_file(node, *folder + "/" + name);
+  report_.error(node.at, "credential '" + name + "' cannot be read: $CREDENTIALS_DIRECTORY is not set",
+                "to be started by systemd", "", "add LoadCredential=" + name + ":/path to the unit, or use ${file:…}");
+  return std::nullopt;
+}
+
+std::optional<std::string> SettingsReader::read_secret_file(const Node& node, const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::string text(kMostSecretBytes + 1, '\0');
+  if (in) in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!in.is_open() || in.bad() || (in.fail() && !in.eof())) {
+    report_.error(node.at, "secret file " + path + " cannot be read", "a file that the agent's user may read", "",
+                  "check that it exists and its owner and mode");
+    return std::nullopt;
+  }
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  if (text.ends_with('\n')) text.pop_back();
+  if (text.ends_with('\r')) text.pop_back();
+  if (!text.empty() && text.size() <= kMostSecretBytes) return text;
+  report_.error(node.at, "secret file " + path + (text.empty() ? " is empty" : " is too big"), "1 byte to 64 KiB");
+  return std::nullopt;
+}
+
+}  // namespace driftd::config

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "config/config.hpp"
+#include "config/section.hpp"
+#include "core/value.hpp"
+
+namespace driftd::config {
+
+/// `${env:NAME}`, `${file:path}`, `${credential:name}`, `${exec:…}` anywhere in the text.
+bool looks_like_reference(std::string_view text);
+
+/// Whether a setting of this name holds a secret by its very name: password, secret, token, private_key … and names
+/// that end in one of them (`sasl_password`), but not `password_file`.
+bool secret_name(std::string_view key);
+
+/// Settings as JSON, twice: with tokens in place of secrets (for the plugin or the sink) and with references (for people).
+struct Settings {
+  core::Value with_tokens, with_references;
+  std::map<std::string, std::string> secrets;  ///< token → bytes
+};
+
+/// Turns free-form YAML into settings. Numbers and booleans keep their type, quoted text stays text. References become
+/// tokens; literals in secret-named settings and credentials inside URLs warn and become tokens as well. `owner` (the
+/// backend's or sink's name) makes tokens distinct.
+class SettingsReader {
+ public:
+  SettingsReader(Report& report, const LoadOptions& options, std::string owner);
+  /// Reads a map; `skip` names members that are not settings (a sink's `type`).
+  Settings read(const Node& map, const std::vector<std::string>& skip = {});
+
+ private:
+  struct Pair {
+    core::Value token, reference;
+  };
+  Pair convert(const Node& node, const std::string& path, std::string_view key);
+  Pair convert_map(const Node& node, const std::string& path, const std::vector<std::string>& skip);
+  Pair convert_text(const Node& node, const std::string& path, std::string_view key);
+  Pair mint(const std::string& path, std::string bytes, std::string shown);
+  std::optional<std::string> resolve(const Node& node, const std::string& scheme, const std::string& rest);
+  std::optional<std::string> resolve_env(const Node& node, const std::string& name);
+  std::optional<std::string> resolve_credential(const Node& node, const std::string& name);
+  std::optional<std::string> read_secret_file(const Node& node, const std::string& path);
+  std::optional<std::string> environment(const std::string& name) const;
+
+  Report& report_;
+  const LoadOptions& options_;
+  std::string owner_;
+  Settings out_;
+};
+
+/// A YAML value as JSON without any secret handling (expected values of `expect:`).
+core::Value to_value(const Node& node);
+
+}  // namespace driftd::config

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/yaml.hpp"
+
+#include <map>
+#include <optional>
+#include <sstream>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+namespace driftd::config {
+namespace {
+
+Position place(const YAML::Mark& mark) { return {mark.line + 1, mark.column + 1}; }
+
+std::size_t count_nodes(const Node& node) {
+  std::size_t total = 1;
+  for (const auto& item : node.items) total += count_nodes(item);
+  for (const auto& member : node.members) total += count_nodes(member.value);
+  return total;
+}
+
+/// Builds the tree from the parser's events. Throws YAML::ParserException to stop the parser at a mistake.
+class Builder final : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    add(mark, make(Node::Kind::null, mark), anchor);
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const auto found = anchored_.find(anchor);
+    if (found == anchored_.end()) {
+      throw YAML::ParserException(mark, "an alias stands inside the very thing that it names");
+    }
+    Node copy = found->second.node;
+    copy.at = place(mark);
+    grow(mark, found->second.nodes);
+    add(mark, std::move(copy), 0);
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& text) override {
+    Node node = make(Node::Kind::scalar, mark);
+    node.text = text;
+    node.quoted = tag == "!" || tag == "tag:yaml.org,2002:str";
+    refuse_tag(mark, node.quoted ? "" : tag);
+    if (!node.quoted && (text.empty() || text == "~" || text == "null")) node.kind = Node::Kind::null;
+    add(mark, std::move(node), anchor);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    refuse_tag(mark, tag);
+    open(mark, Node::Kind::list, anchor);
+  }
+  void OnSequenceEnd() override { close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    refuse_tag(mark, tag);
+    open(mark, Node::Kind::map, anchor);
+  }
+  void OnMapEnd() override { close(); }
+
+  Node take() { return root_ ? std::move(*root_) : Node{}; }
+
+ private:
+  struct Frame {
+    Node node;
+    YAML::anchor_t anchor = 0;
+    YAML::Mark mark;
+    std::optional<std::pair<std::string, Position>> key;
+  };
+  struct Anchored {
+    Node node;
+    std::size_t nodes = 0;
+  };
+
+  static Node make(Node::Kind kind, const YAML::Mark& mark) {
+    Node node;
+    node.kind = kind;
+    node.at = place(mark);
+    return node;
+  }
+  static void refuse_tag(const YAML::Mark& mark, const std::string& tag) {
+    if (!tag.empty() && tag != "?" && tag != "!" && tag.rfind("tag:yaml.org,2002:", 0) != 0) {
+      throw YAML::ParserException(mark, "tags such as " + tag + " are not used here");
+    }
+  }
+  void grow(const YAML::Mark& mark, std::size_t by) {
+    nodes_ += by;
+    if (nodes_ > kMostNodes) {
+      throw YAML::ParserException(mark, "aliases and lists make more than " + std::to_string(kMostNodes) + " nodes");
+    }
+  }
+  void open(const YAML::Mark& mark, Node::Kind kind, YAML::anchor_t anchor) {
+    grow(mark, 1);
+    if (!stack_.empty() && stack_.back().node.kind == Node::Kind::map && !stack_.back().key) {
+      throw YAML::ParserException(mark, "a key must be text");
+    }
+    stack_.push_back({make(kind, mark), anchor, mark, {}});
+  }
+  void close() {
+    Frame done = std::move(stack_.back());
+    stack_.pop_back();
+    add(done.mark, std::move(done.node), done.anchor);
+  }
+  void add(const YAML::Mark& mark, Node node, YAML::anchor_t anchor) {
+    if (node.kind == Node::Kind::scalar || node.kind == Node::Kind::null) grow(mark, 1);
+    if (anchor != 0) anchored_[anchor] = {node, count_nodes(node)};
+    if (stack_.empty()) {
+      root_ = std::move(node);
+      return;
+    }
+    Frame& parent = stack_.back();
+    if (parent.node.kind == Node::Kind::list) {
+      parent.node.items.push_back(std::move(node));
+    } else if (!parent.key) {
+      if (node.kind != Node::Kind::scalar) throw YAML::ParserException(mark, "a key must be text");
+      parent.key = {std::move(node.text), node.at};
+    } else {
+      add_member(parent, std::move(node));
+    }
+  }
+  static void add_member(Frame& parent, Node node) {
+    if (node.kind == Node::Kind::null) node.at = parent.key->second;  // the parser marks what follows
+    parent.node.members.push_back({std::move(parent.key->first), parent.key->second, std::move(node)});
+    parent.key.reset();
+  }
+
+  std::vector<Frame> stack_;
+  std::map<YAML::anchor_t, Anchored> anchored_;
+  std::optional<Node> root_;
+  std::size_t nodes_ = 0;
+};
+
+/// Length of the UTF-8 sequence at `at`; 0: none.
+std::size_t utf8_length(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+  const unsigned first = byte(at);
+  if (first < 0x80) return 1;
+  const std::size_t length = first >= 0xF0 && first < 0xF5 ? 4 : first >= 0xE0 ? 3 : first >= 0xC2 ? 2 : 0;
+  if (length == 0 || first >= 0xF5) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(at + i) & 0xC0) != 0x80) return 0;
+  }
+  const unsigned second = byte(at + 1);
+  const bool overlong = (first == 0xE0 && second < 0xA0) || (first == 0xF0 && second < 0x90);
+  const bool outside = (first == 0xED && second > 0x9F) || (first == 0xF4 && second > 0x8F);
+  return overlong || outside ? 0 : length;
+}
+
+/// Walks the bytes once: encoding, control characters, tabs in an indentation.
+class ByteCheck {
+ public:
+  ByteCheck(std::string_view text, const std::string& file) : text_(text), file_(file) {}
+
+  std::vector<ConfigError> run() {
+    for (std::size_t at = 0; at < text_.size() && errors_.size() < 20;) {
+      const std::size_t length = utf8_length(text_, at);
+      if (length == 0) {
+        error("a byte that is not UTF-8", "the text in UTF-8", "save the file as UTF-8");
+        return errors_;
+      }
+      if (length == 1) look(text_[at]);
+      if (length > 1) indented_ = true;
+      at += length;
+      column_ += static_cast<int>(length);
+      if (text_[at - 1] == '\n') next_line();
+    }
+    return errors_;
+  }
+
+ private:
+  void look(char c) {
+    if (c == '\t' && !indented_) {
+      error("a tab in the indentation", "spaces", "replace the tab by spaces");
+      indented_ = true;
+    } else if (c == '\0') {
+      error("a NUL byte", "text", "remove it; is this the file that you meant?");
+    } else if ((static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\r' && c != '\t') || c == 0x7F) {
+      error("a control character", "text", "remove it");
+    }
+    if (c != ' ' && c != '\r' && c != '\n') indented_ = true;
+  }
+  void next_line() {
+    ++line_;
+    column_ = 1;
+    indented_ = false;
+  }
+  void error(std::string what, std::string expected, std::string next) {
+    errors_.push_back({file_, {line_, column_}, std::move(what), std::move(expected), "", std::move(next)});
+  }
+
+  std::string_view text_;
+  const std::string& file_;
+  std::vector<ConfigError> errors_;
+  int line_ = 1, column_ = 1;
+  bool indented_ = false;
+};
+
+std::vector<ConfigError> one(const std::string& file, Position at, std::string what, std::string expected = "",
+                             std::string found = "", std::string next = "") {
+  return {{file, at, std::move(what), std::move(expected), std::move(found), std::move(next)}};
+}
+
+}  // namespace
+
+const Node* Node::find(std::string_view key) const {
+  for (const auto& member : members) {
+    if (member.key == key) return &member.value;
+  }
+  return nullptr;
+}
+
+tl::expected<Node, std::vector<ConfigError>> parse_yaml(std::string_view text, const std::string& file) {
+  if (text.size() > kMostBytes) {
+    return tl::unexpected(one(file, {1, 1}, "the file is too big", "at most 1 MiB",
+                              std::to_string(text.size()) + " bytes", "is this the file that you meant?"));
+  }
+  if (text.substr(0, 3) == "\xEF\xBB\xBF") text.remove_prefix(3);
+  if (auto errors = ByteCheck(text, file).run(); !errors.empty()) return tl::unexpected(std::move(errors));
+  try {
+    std::istringstream in{std::string(text)};
+    YAML::Parser parser(in);
+    Builder builder;
+    if (!parser.HandleNextDocument(builder)) return Node{};
+    Node root = builder.take();
+    Builder second;
+    if (parser.HandleNextDocument(second)) {
+      return tl::unexpected(one(file, second.take().at, "a second document (---)", "one document", "",
+                                "put everything into the first"));
+    }
+    return root;
+  } catch (const YAML::Exception& e) {
+    const Position at = e.mark.is_null() ? Position{1, 1} : place(e.mark);
+    return tl::unexpected(one(file, at, "not readable as YAML: " + e.msg, "", "", "correct the text at this place"));
+  }
+}
+
+std::string describe(const Node& node, bool secret) {
+  switch (node.kind) {
+    case Node::Kind::null: return "nothing";
+    case Node::Kind::list: return "a list";
+    case Node::Kind::map: return "a map";
+    case Node::Kind::scalar: break;
+  }
+  if (secret || node.text.find("${") != std::string::npos) return "text";
+  const std::string shown = node.text.size() > 60 ? node.text.substr(0, 57) + "..." : node.text;
+  return node.quoted ? "text \"" + shown + "\"" : "'" + shown + "'";
+}
+
+}  // namespace driftd::config
