@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "admin/metrics.hpp"
+#include "base/task.hpp"
+#include "core/ports/control.hpp"
+#include "core/ports/reader.hpp"
+#include "core/value.hpp"
+
+namespace driftd::admin {
+
+struct Request {
+  std::string method, path;                  ///< path: decoded, without the query
+  std::map<std::string, std::string> query;  ///< decoded
+  std::string body;
+  std::string actor;  ///< user name of the peer
+};
+struct Response {
+  int status = 200;
+  std::string body;
+  std::string type = "application/json";
+};
+
+/// What the API is a skin over; all outlive it.
+struct Backstage {
+  core::Control& control;
+  core::Reader& reader;
+  PrometheusMetrics& metrics;
+  /// All plugins of the plugin folders.
+  std::function<Task<std::vector<core::SessionFactory::Found>>()> plugins;
+};
+
+/// The HTTP/JSON API without its transport (docs/api.md). Core thread; requests may overlap.
+class Api {
+ public:
+  explicit Api(Backstage backstage) : backstage_(std::move(backstage)) {}
+  /// Answers any request: failures are {"error":{"code","message"}} with a fitting status.
+  Task<Response> handle(Request request);
+  /// The three paths of the loopback port: /metrics, /livez, /readyz; others 404.
+  Task<Response> probe(Request request);
+
+ private:
+  using Answer = Result<core::Value>;
+  Task<Answer> route(Request request);
+  Task<Answer> get(Request request);
+  Task<Answer> post(Request request);
+  Task<Answer> resources(Request request);
+  Task<Answer> drifts(Request request);
+  Task<Answer> events(Request request);
+  Task<Answer> queue();
+  Task<Answer> dead_letters(Request request);
+  Task<Answer> audit(Request request);
+  Task<Answer> decide(std::string drift_id, std::string verb, Request request);
+  Task<Answer> refresh(Request request);
+  Task<Answer> explain(Request request);
+  Task<Answer> replay(Request request);
+  Task<Answer> settle_dead(std::string verb, Request request);
+
+  Backstage backstage_;
+};
+
+/// HTTP status of a code.
+int http_status(Code code);
+Response error_response(const Error& error);
+/// Splits a request target into path and query, percent-decoded; `invalid` when it is malformed.
+Result<Request> parse_target(std::string_view target);
+
+}  // namespace driftd::admin

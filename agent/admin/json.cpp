@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "admin/json.hpp"
+
+#include "core/redact.hpp"
+#include "proto/codec.hpp"
+
+namespace driftd::admin {
+
+using core::Value;
+
+namespace {
+
+Value flag(bool value) { return Value(value); }
+Value word(std::string_view text) { return Value(std::string(text)); }
+
+Value map_of(const std::map<std::string, std::string>& texts) {
+  Value::Object out;
+  for (const auto& [key, text] : texts) out.emplace(key, text);
+  return out;
+}
+
+Value change(const core::Change& change) {
+  const auto side = [&](const std::optional<std::string>& json) {
+    return json && change.redacted ? Value("[REDACTED]") : shown(json);
+  };
+  Value::Object out{{"path", change.path}, {"class", word(core::render(change.cls))}, {"redacted", flag(change.redacted)}};
+  if (change.old_value) out.emplace("old", side(change.old_value));
+  if (change.new_value) out.emplace("new", side(change.new_value));
+  return out;
+}
+
+Value worker(const core::WorkerStatus& status) {
+  return Value::Object{{"state", status.state},
+                       {"last_exit", status.last_exit},
+                       {"pid", number(status.pid)},
+                       {"restarts", number(static_cast<std::int64_t>(status.restarts))},
+                       {"rss_bytes", number(status.rss_bytes)}};
+}
+
+Value health(const core::HealthReport& report, const std::string& reason) {
+  return Value::Object{{"state", word(core::render(report.state))},
+                       {"reason", reason.empty() ? report.reason : reason},
+                       {"role", report.role},
+                       {"latency_us", number(report.latency_us)},
+                       {"server_version", report.server_version},
+                       {"system_identity", report.system_identity}};
+}
+
+}  // namespace
+
+Value number(std::int64_t value) { return Value::Number{std::to_string(value)}; }
+
+Value time(Nanos at) { return at == 0 ? Value() : Value(render_time(at)); }
+
+Value shown(const std::optional<std::string>& json) {
+  if (!json) return {};
+  auto value = core::parse(core::presentable_json(*json));
+  return value ? std::move(*value) : Value("[REDACTED]");
+}
+
+Value list_of(const std::vector<std::string>& texts) {
+  Value::Array out;
+  for (const auto& text : texts) out.emplace_back(text);
+  return out;
+}
+
+Value to_json(const core::Coverage& coverage) {
+  return Value::Object{{"kind", coverage.kind},
+                       {"established", flag(coverage.established)},
+                       {"complete", flag(coverage.complete)},
+                       {"resources", number(coverage.resources)},
+                       {"unknown", number(coverage.unknown)},
+                       {"reasons", list_of(coverage.reasons)}};
+}
+
+Value to_json(const core::BackendView& backend) {
+  return Value::Object{{"uid", backend.uid},
+                       {"name", backend.name},
+                       {"type", backend.type},
+                       {"provider", backend.provider},
+                       {"endpoint", backend.endpoint},
+                       {"labels", map_of(backend.labels)},
+                       {"patterns", list_of(backend.patterns)},
+                       {"state", backend.state},
+                       {"health", health(backend.health, backend.health_reason)},
+                       {"worker", worker(backend.worker)},
+                       {"coverage", list_of(backend.coverage)},
+                       {"resources", number(backend.resources)},
+                       {"open_drifts", number(backend.open_drifts)},
+                       {"cycles", number(static_cast<std::int64_t>(backend.cycles))},
+                       {"failures", number(static_cast<std::int64_t>(backend.failures))},
+                       {"last_complete", time(backend.last_complete_ns)},
+                       {"next", time(backend.next_ns)},
+                       {"last_error", backend.last_error},
+                       {"interval_ms", number(backend.interval_ms)},
+                       {"achievable_ms", number(backend.achievable_ms)}};
+}
+
+Value to_json(const core::SinkView& sink) {
+  return Value::Object{{"name", sink.name},
+                       {"type", sink.type},
+                       {"state", sink.state},
+                       {"low_water", number(sink.low_water)},
+                       {"in_flight", number(sink.in_flight)},
+                       {"retrying", number(sink.retrying)},
+                       {"dead", number(sink.dead)},
+                       {"delivered", number(sink.delivered)},
+                       {"last_error", sink.last_error}};
+}
+
+Value to_json(const core::AgentView& view) {
+  return Value::Object{{"name", view.name},
+                       {"cluster", view.cluster},
+                       {"version", view.version},
+                       {"started", time(view.started_ns)},
+                       {"ready", flag(view.ready)},
+                       {"not_ready_reason", view.not_ready_reason},
+                       {"backends", list_of(view.backends)},
+                       {"sinks", list_of(view.sinks)},
+                       {"backlog_events", number(view.backlog_events)},
+                       {"backlog_bytes", number(view.backlog_bytes)}};
+}
+
+Value to_json(const core::Drift& drift) {
+  Value::Array changes;
+  for (const auto& one : drift.changes) changes.push_back(change(one));
+  return Value::Object{{"id", drift.id},
+                       {"kind", drift.resource.kind},
+                       {"resource", core::render(drift.resource)},
+                       {"class", word(core::render(drift.cls))},
+                       {"against", word(core::render(drift.against))},
+                       {"policy", word(core::render(drift.action))},
+                       {"operation", word(core::render(drift.operation))},
+                       {"status", word(core::render(drift.status))},
+                       {"changes", std::move(changes)},
+                       {"digest", drift.digest},
+                       {"opened", time(drift.opened_ns)},
+                       {"updated", time(drift.updated_ns)},
+                       {"stale_since", time(drift.stale_since_ns.value_or(0))},
+                       {"actor", drift.actor},
+                       {"reason", drift.reason},
+                       {"decided", time(drift.decided_ns.value_or(0))},
+                       {"expires", time(drift.expires_ns.value_or(0))},
+                       {"claimed_by", drift.claimed_by}};
+}
+
+Value to_json(const core::DriftRow& row) {
+  Value out = to_json(row.drift);
+  out.object()->insert_or_assign("backend", row.backend);
+  return out;
+}
+
+Value to_json(const core::ResourceRow& row) {
+  const auto& resource = row.resource;
+  Value::Array open;
+  for (const auto& drift : resource.open) open.emplace_back(drift.id);
+  return Value::Object{{"backend", row.backend},
+                       {"kind", resource.id.kind},
+                       {"id", resource.id.id},
+                       {"resource", core::render(resource.id)},
+                       {"present", flag(resource.observed.has_value())},
+                       {"baseline", shown(resource.baseline)},
+                       {"observed", shown(resource.observed)},
+                       {"status", shown(resource.status)},
+                       {"external_name", resource.observed_external_name},
+                       {"origin", resource.origin},
+                       {"observed_at", time(resource.observed_ns)},
+                       {"unread", list_of(resource.was_unread)},
+                       {"revision", number(resource.revision)},
+                       {"open_drifts", std::move(open)}};
+}
+
+Value to_json(const core::StoredEvent& event) {
+  Value payload;
+  if (const auto text = proto::to_json(event)) {
+    if (auto parsed = core::parse(*text)) payload = std::move(*parsed);
+  }
+  return Value::Object{{"seq", number(event.stamp.seq)},
+                       {"id", event.stamp.id},
+                       {"sequence", number(static_cast<std::int64_t>(event.stamp.sequence))},
+                       {"recorded", time(event.stamp.recorded_ns)},
+                       {"subject", core::subject_of(event)},
+                       {"backend", event.backend},
+                       {"what", event.what},
+                       {"resource", event.resource},
+                       {"change_type", word(core::render(event.type))},
+                       {"agent_event", flag(event.agent_event)},
+                       {"event", std::move(payload)}};
+}
+
+Value to_json(const core::DeadLetter& letter) {
+  return Value::Object{{"sink", letter.sink},
+                       {"attempts", number(letter.attempts)},
+                       {"error", letter.error},
+                       {"seq", number(letter.event.stamp.seq)},
+                       {"event", to_json(letter.event)}};
+}
+
+Value to_json(const core::SinkBook& book) {
+  return Value::Object{{"sink", book.sink},       {"emitted", number(book.emitted)}, {"acked", number(book.acked)},
+                       {"pending", number(book.pending)}, {"dead", number(book.dead)},
+                       {"dropped", number(book.dropped)}};
+}
+
+Value to_json(const core::AuditRow& row) {
+  return Value::Object{{"at", time(row.at_ns)},
+                       {"actor", row.actor},
+                       {"verb", row.verb},
+                       {"subject", row.subject},
+                       {"reason", row.reason}};
+}
+
+Value to_json(const core::Step& step) {
+  const auto side = [](const std::string& json) { return json.empty() ? Value() : shown(json); };
+  return Value::Object{{"path", step.path},
+                       {"old", side(step.old_raw)},
+                       {"new", side(step.new_raw)},
+                       {"old_normal", side(step.old_norm)},
+                       {"new_normal", side(step.new_norm)},
+                       {"rule", step.rule},
+                       {"verdict", step.verdict},
+                       {"reason", step.reason}};
+}
+
+Value to_json(const core::Control::Refreshed& refreshed) {
+  Value::Object out{{"backend", refreshed.backend},
+                    {"ok", flag(refreshed.status.has_value())},
+                    {"coverage", list_of(refreshed.coverage)}};
+  if (!refreshed.status) {
+    out.emplace("error", Value::Object{{"code", word(render(refreshed.status.error().code))},
+                                       {"message", refreshed.status.error().message}});
+  }
+  return out;
+}
+
+Value to_json(const core::SessionFactory::Found& found) {
+  Value::Object out{{"file", found.file}, {"ok", flag(found.info.has_value())}};
+  if (!found.info) {
+    out.emplace("error", found.info.error().message);
+    return out;
+  }
+  const core::ProviderInfo& info = **found.info;
+  out.emplace("id", info.id);
+  out.emplace("version", info.version);
+  out.emplace("types", list_of(info.types));
+  out.emplace("kinds", list_of(info.kinds));
+  out.emplace("watch", flag(info.has_watch));
+  return out;
+}
+
+}  // namespace driftd::admin

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the API shows, as JSON values (docs/api.md). Every body, change and status goes through redact.hpp's presentable.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/ports/control.hpp"
+#include "core/ports/reader.hpp"
+#include "core/value.hpp"
+
+namespace driftd::admin {
+
+core::Value number(std::int64_t value);
+/// RFC 3339, or null for 0.
+core::Value time(Nanos at);
+/// Redacted JSON of a stored text; null when absent.
+core::Value shown(const std::optional<std::string>& json);
+
+core::Value to_json(const core::AgentView& view);
+core::Value to_json(const core::BackendView& backend);
+core::Value to_json(const core::SinkView& sink);
+core::Value to_json(const core::Coverage& coverage);
+core::Value to_json(const core::DriftRow& row);
+core::Value to_json(const core::Drift& drift);
+core::Value to_json(const core::ResourceRow& row);
+core::Value to_json(const core::StoredEvent& event);  ///< with the decoded payload as `event`
+core::Value to_json(const core::DeadLetter& letter);
+core::Value to_json(const core::SinkBook& book);
+core::Value to_json(const core::AuditRow& row);
+core::Value to_json(const core::Step& step);
+core::Value to_json(const core::Control::Refreshed& refreshed);
+core::Value to_json(const core::SessionFactory::Found& found);
+
+template <class T>
+core::Value list_of(const std::vector<T>& all) {
+  core::Value::Array out;
+  for (const auto& one : all) out.push_back(to_json(one));
+  return out;
+}
+core::Value list_of(const std::vector<std::string>& texts);
+
+}  // namespace driftd::admin

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/ports/control.hpp"
+#include "core/ports/metrics.hpp"
+#include "core/ports/reader.hpp"
+
+namespace driftd::admin {
+
+/// The agent's metrics in Prometheus' text form: counters that the line feeds, and gauges taken from a view of the
+/// agent at each scrape. Names start with `<prefix>_`. [any thread]
+class PrometheusMetrics final : public core::Metrics {
+ public:
+  explicit PrometheusMetrics(const std::string& prefix);
+  ~PrometheusMetrics() override;
+  PrometheusMetrics(const PrometheusMetrics&) = delete;
+  PrometheusMetrics& operator=(const PrometheusMetrics&) = delete;
+
+  void observe_refresh(const std::string& backend, Seconds took, bool ok) override;
+  void drift_detected(const std::string& backend, core::ChangeClass cls) override;
+  void event_published(const std::string& backend, const std::string& what) override;
+  void records(const std::string& backend, std::uint64_t received, std::uint64_t unchanged) override;
+  void suppressed(const std::string& backend, const std::string& reason, std::uint64_t count) override;
+  void observe_delivery(const std::string& sink, const std::string& outcome, Seconds age) override;
+  void queue(const std::string& name, std::uint64_t depth, std::uint64_t bound) override;
+  void forget(const std::string& backend) override;
+
+  /// Text exposition (version 0.0.4) of everything, gauges as in `view` and `books`.
+  std::string render(const core::AgentView& view, const std::vector<core::SinkBook>& books);
+
+ private:
+  struct Series;
+  std::unique_ptr<Series> series_;
+};
+
+}  // namespace driftd::admin
