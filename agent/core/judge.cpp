@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/judge.hpp"
+
+#include "base/digest.hpp"
+#include "core/judge_parts.hpp"
+#include "core/redact.hpp"
+
+namespace driftd::core {
+namespace {
+
+Setting setting_of(const JudgeContext& context) {
+  return {context.backend_uid, context.schema.get(), context.now_ns, context.deletions_accepted_by};
+}
+
+/// The row takes what was just read; whether the baseline follows is for others to say.
+void observe(const JudgeContext& context, const Observation& seen, const Value& body, StoredResource& row) {
+  row.id = seen.id;
+  row.observed = render(body);
+  row.observed_external_name = seen.external_name;
+  row.origin = seen.origin;
+  row.version = seen.version;
+  row.status = seen.status;
+  row.metadata = seen.metadata;
+  row.schema_revision = context.schema->revision();
+  row.observed_ns = seen.observed_ns;
+  row.digest = seen.digest;
+  row.rules_generation = judged_under(context);
+}
+
+std::vector<std::string> paths_of(const std::vector<Unread>& unread) {
+  std::vector<std::string> out;
+  for (const auto& each : unread) out.push_back(each.path);
+  return out;
+}
+
+/// The body as seen is the baseline; nothing is judged (semantics 6).
+void baseline_silently(const JudgeContext& context, const StoredResource& stored, const Observation& seen,
+                       Judgement& out) {
+  out.next.baseline = out.next.observed;
+  out.next.external_name = seen.external_name;
+  out.next.was_unread = paths_of(seen.unread);
+  Finding finding;
+  finding.rebased = true;
+  reconcile(setting_of(context), stored, std::move(finding), out);
+}
+
+/// Nothing can be said: open drifts stay open, "stale since". The digest is forgotten so that the next record is judged
+/// even when it equals the last one.
+Judgement unsure(const JudgeContext& context, const StoredResource& stored, const Unsure& sighting) {
+  Judgement out = lapse(stored, context.now_ns);
+  out.unknown.push_back({"", sighting.reason});
+  for (auto& drift : out.next.open) {
+    if (!drift.stale_since_ns) drift.stale_since_ns = sighting.at_ns;
+    out.next.digest = {};
+  }
+  return out;
+}
+
+Judgement dropped(const StoredResource& stored) {
+  Judgement out;
+  out.next = stored;
+  out.dropped = true;
+  return out;
+}
+
+Result<std::optional<Value>> parse_stored(const std::optional<std::string>& text) {
+  if (!text) return std::optional<Value>{};
+  DRIFTD_TRY(Value value, parse(*text));
+  return std::optional<Value>(std::move(value));
+}
+
+Judgement seen_now(const JudgeContext& context, const StoredResource& stored, const Seen& seen) {
+  const Result<Value> body = parse(seen.observation.body);
+  if (!body) return unsure(context, stored, {"unreadable body: " + body.error().message, seen.observation.observed_ns});
+  auto baseline = parse_stored(stored.baseline);
+  if (!baseline) {
+    return unsure(context, stored,
+                  {"unreadable stored baseline: " + baseline.error().message, seen.observation.observed_ns});
+  }
+  Judgement out;
+  out.next = stored;
+  observe(context, seen.observation, *body, out.next);
+  if (!context.established) {
+    baseline_silently(context, stored, seen.observation, out);
+    return out;
+  }
+  if (!*baseline) out.next.was_unread = paths_of(seen.observation.unread);
+  Finding finding;
+  collect_seen(context, stored, seen, *body, std::move(*baseline), out, finding);
+  reconcile(setting_of(context), stored, std::move(finding), out);
+  return out;
+}
+
+Judgement gone_now(const JudgeContext& context, const StoredResource& stored, const Gone& gone) {
+  auto baseline = parse_stored(stored.baseline);
+  if (!baseline) {
+    return unsure(context, stored, {"unreadable stored baseline: " + baseline.error().message, gone.observed_ns});
+  }
+  Judgement out;
+  out.next = stored;
+  out.next.observed.reset();
+  out.next.observed_external_name.clear();
+  out.next.observed_ns = gone.observed_ns;
+  out.next.digest = {};
+  out.next.rules_generation = judged_under(context);
+  Finding finding;
+  finding.gone = true;
+  finding.rebased = !context.established;
+  if (!context.established) {
+    out.next.baseline.reset();
+    out.next.external_name.clear();
+  } else if (*baseline) {
+    collect_gone(context, stored, **baseline, out, finding);
+  }
+  reconcile(setting_of(context), stored, std::move(finding), out);
+  return out;
+}
+
+}  // namespace
+
+std::uint64_t judged_under(const JudgeContext& context) {
+  if (!context.established) return 0;
+  const Digest schema = digest(0, {context.schema->kind(), std::to_string(context.schema->revision()),
+                                   std::to_string(kNormaliserRevision)});
+  const std::uint64_t out = context.rules->generation ^ schema.low;
+  return out == 0 ? 1 : out;
+}
+
+Judgement judge(const JudgeContext& context, const StoredResource& stored, const Sighting& sighting) {
+  if (const auto* seen = std::get_if<Seen>(&sighting)) {
+    if (seen->observation.observed_ns < stored.observed_ns) return dropped(stored);
+    return seen_now(context, stored, *seen);
+  }
+  if (const auto* gone = std::get_if<Gone>(&sighting)) {
+    if (gone->observed_ns < stored.observed_ns) return dropped(stored);
+    return gone_now(context, stored, *gone);
+  }
+  const auto& nothing = std::get<Unsure>(sighting);
+  if (nothing.at_ns < stored.observed_ns) return dropped(stored);
+  return unsure(context, stored, nothing);
+}
+
+Judgement lapse(const StoredResource& stored, Nanos now_ns) {
+  Judgement out;
+  out.next = stored;
+  for (auto& drift : out.next.open) {
+    if (!lapsed(drift, now_ns)) continue;
+    const DriftStatus from = drift.status;
+    undecide(drift);
+    drift.updated_ns = now_ns;
+    out.transitions.push_back({drift, from, false, drift.changes});
+  }
+  return out;
+}
+
+}  // namespace driftd::core

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a sighting to the groups of changes that stand now.
+#include <algorithm>
+#include <set>
+
+#include "core/judge_parts.hpp"
+#include "core/redact.hpp"
+
+namespace driftd::core {
+namespace {
+
+bool same_reading(const AttributeRule& a, const AttributeRule& b) {
+  return a.type == b.type && a.unit == b.unit && a.collection == b.collection && a.keys == b.keys && a.fold == b.fold &&
+         a.trim_space == b.trim_space && a.trim_eol == b.trim_eol && a.is_volatile == b.is_volatile &&
+         a.computed == b.computed && a.sensitive == b.sensitive && a.write_only == b.write_only;
+}
+
+bool is_digest(const std::optional<std::string>& json) {
+  if (!json) return false;
+  const Result<Value> value = parse(*json);
+  return value && as_digest(*value).has_value();
+}
+
+std::string text_of(const std::string& value) { return render(Value(value)); }
+
+std::string without_depth(const std::string& pattern) {
+  const bool deep = pattern.size() > 3 && pattern.ends_with(".**");
+  return deep ? pattern.substr(0, pattern.size() - 3) : pattern;
+}
+
+/// Carries one sighting through diff, ignore rules, demotions, policies and expectations.
+class Collector {
+ public:
+  Collector(const JudgeContext& context, const StoredResource& stored, const Seen* seen, Judgement& out,
+            Finding& finding)
+      : context_(context), stored_(stored), seen_(seen), out_(out), finding_(finding) {
+    const auto found = context.former.find(stored.schema_revision);
+    if (found != context.former.end() && stored.schema_revision != context.schema->revision()) {
+      former_ = found->second.get();
+    }
+  }
+
+  void created(const Value& body);
+  void deleted(const Value& baseline);
+  void compare(Value baseline, const Value& body);
+  void expectations(const Value& body);
+  void carry_unknown();
+
+ private:
+  const KindSchema& schema() const { return *context_.schema; }
+  ChangeClass kind_class() const { return schema().cls(Path{}); }
+  ChangeClass class_of(const Change& change, const Path& path) const;
+  bool reread(const std::string& path) const;
+  bool demoted(const Change& change, Against against);
+  void place(Change change, Against against, Operation operation);
+  bool whole(Operation operation, std::vector<Change> changes, const std::string& name);
+  void follow(Value& baseline, const Change& change, const char* why);
+  void keep_was_unread(const Value& baseline);
+  std::vector<std::string> superseded_by_schema();
+  Value wanted(const Value& body);
+  void want(const Path& path, const Value& value, const Value& body, Value& into);
+
+  const JudgeContext& context_;
+  const StoredResource& stored_;
+  const Seen* seen_;
+  Judgement& out_;
+  Finding& finding_;
+  const KindSchema* former_ = nullptr;
+};
+
+/// A digest that no rule of the schema classes is a credential: the provider called it sensitive.
+ChangeClass Collector::class_of(const Change& change, const Path& path) const {
+  const bool secret = change.redacted || is_digest(change.old_value) || is_digest(change.new_value);
+  return secret && !schema().rule(path).cls ? ChangeClass::credential : schema().cls(path);
+}
+
+/// The schema now reads `path` otherwise than the revision that the baseline was judged under.
+bool Collector::reread(const std::string& text) const {
+  if (!former_ || text == kIdentityPath) return false;
+  const Path path = attribute_path(text);
+  return former_->cls(path) != schema().cls(path) || !same_reading(former_->rule(path), schema().rule(path));
+}
+
+bool Collector::demoted(const Change& change, Against against) {
+  if (!seen_ || change.cls == ChangeClass::credential) return false;
+  for (const auto& demotion : seen_->demoted) {
+    if (demotion.path != change.path) continue;
+    if (!demotion.unsettled && against == Against::expectation) continue;  // it spoke of the baseline's value
+    ++out_.suppressed[demotion.unsettled ? "unsettled" : "equivalent"];
+    if (demotion.unsettled) {
+      out_.unknown.push_back({change.path, "unsettled: " + demotion.reason});
+      out_.next.digest = {};  // the same record must be judged again once it has settled
+    }
+    return true;
+  }
+  return false;
+}
+
+void Collector::place(Change change, Against against, Operation operation) {
+  const Path path = attribute_path(change.path);
+  if (find_ignore(*context_.rules, stored_.id, path, change.cls)) {
+    ++out_.suppressed["ignore-rule"];
+    return;
+  }
+  if (change.path != kIdentityPath && demoted(change, against)) return;
+  const Chosen chosen = choose_policy(*context_.rules, stored_.id, path, change.cls, context_.applied_state);
+  Action action = chosen.action;
+  std::string reason;
+  if (action == Action::enforce) {
+    action = Action::manual;
+    reason = "policy enforce (" + chosen.where + "): the provider cannot apply, so a person decides";
+  } else if (action == Action::automatic && against == Against::expectation) {
+    action = Action::manual;
+    reason = "policy auto (" + chosen.where + ") cannot accept what an expectation forbids";
+  }
+  Group& group = finding_.groups[{change.cls, against, action}];
+  group.operation = operation;
+  if (!reason.empty()) group.reason = reason;
+  group.changes.push_back(std::move(change));
+}
+
+/// A resource that came or went is one drift of its kind's class, whatever the classes of its attributes.
+/// False: nothing to judge, the kind is health.
+bool Collector::whole(Operation operation, std::vector<Change> changes, const std::string& name) {
+  const ChangeClass cls = kind_class();
+  if (cls == ChangeClass::health) return false;
+  Change identity{std::string(kIdentityPath), cls, {}, {}, false};
+  (operation == Operation::created ? identity.new_value : identity.old_value) =
+      text_of(name.empty() ? stored_.id.id : name);
+  place(std::move(identity), Against::baseline, operation);
+  std::vector<Change>& group = finding_.groups.begin()->second.changes;
+  for (auto& change : changes) {
+    const Path path = attribute_path(change.path);
+    change.cls = class_of(change, path);
+    if (find_ignore(*context_.rules, stored_.id, path, change.cls)) {
+      ++out_.suppressed["ignore-rule"];
+    } else {
+      group.push_back(std::move(change));
+    }
+  }
+  return true;
+}
+
+void Collector::created(const Value& body) {
+  DiffOptions options;
+  options.old_revision = schema().revision();
+  options.unread = seen_->observation.unread;
+  Difference found = diff(Value(Value::Object{}), body, schema(), options);
+  out_.unknown.insert(out_.unknown.end(), found.unknown.begin(), found.unknown.end());
+  if (whole(Operation::created, std::move(found.changes), {})) return;
+  out_.next.baseline = render(body);
+  out_.next.external_name = seen_->observation.external_name;
+}
+
+void Collector::deleted(const Value& baseline) {
+  std::vector<Change> changes;
+  for (const auto& [name, value] : *baseline.object()) {
+    const Path path = Path{}.child(name);
+    const AttributeRule& rule = schema().rule(path);
+    if (rule.is_volatile || rule.computed) continue;
+    changes.push_back({path.render(), ChangeClass::config, render(value), {}, as_digest(value).has_value()});
+  }
+  if (whole(Operation::deleted, std::move(changes), stored_.external_name)) return;
+  out_.next.baseline.reset();
+  out_.next.external_name.clear();
+}
+
+/// The baseline takes this value without a word; a drift on the path ends as superseded.
+void Collector::follow(Value& baseline, const Change& change, const char* why) {
+  const Result<Value> value = change.new_value ? parse(*change.new_value) : Result<Value>(Value{});
+  if (value) (void)assign(baseline, attribute_path(change.path), change.new_value ? &*value : nullptr);
+  ++out_.suppressed[why];
+}
+
+/// Attributes stay "never readable" only while they are: one that the baseline holds is not filled a second time. What a
+/// newer schema brings and cannot be read yet joins them.
+void Collector::keep_was_unread(const Value& baseline) {
+  std::vector<std::string> kept;
+  for (const auto& unread : seen_->observation.unread) {
+    const Path path = attribute_path(without_depth(unread.path));
+    const bool brought = schema().rule(path).since > stored_.schema_revision && !find(baseline, path);
+    if (brought || related_to_any(unread.path, stored_.was_unread)) kept.push_back(unread.path);
+  }
+  out_.next.was_unread = std::move(kept);
+}
+
+/// Paths of open drifts that the new schema reads otherwise: those drifts end as superseded even where the new reading
+/// calls the values equal.
+std::vector<std::string> Collector::superseded_by_schema() {
+  std::vector<std::string> out;
+  for (const auto& drift : stored_.open) {
+    for (const auto& change : drift.changes) {
+      if (reread(change.path)) out.push_back(change.path);
+    }
+  }
+  return out;
+}
+
+void Collector::compare(Value baseline, const Value& body) {
+  const Observation& seen = seen_->observation;
+  const DiffOptions options{stored_.schema_revision, seen.unread, stored_.was_unread, false, nullptr};
+  Difference found = diff(baseline, body, schema(), options);
+  out_.unknown.insert(out_.unknown.end(), found.unknown.begin(), found.unknown.end());
+  finding_.replaced = superseded_by_schema();
+  const bool recreated =
+      !stored_.external_name.empty() && !seen.external_name.empty() && stored_.external_name != seen.external_name;
+  const Operation operation = recreated ? Operation::recreated : Operation::changed;
+  if (recreated && kind_class() != ChangeClass::health) {
+    finding_.replaced.emplace_back(kIdentityPath);
+    place({std::string(kIdentityPath), kind_class(), text_of(stored_.external_name), text_of(seen.external_name), false},
+          Against::baseline, operation);
+  } else if (recreated || stored_.external_name.empty()) {
+    out_.next.external_name = seen.external_name;
+  }
+  for (const auto& [path, value] : found.filled) {
+    finding_.replaced.push_back(path);
+    (void)assign(baseline, attribute_path(path), &value);
+  }
+  for (auto& change : found.changes) {
+    finding_.replaced.push_back(change.path);
+    change.cls = class_of(change, attribute_path(change.path));
+    if (reread(change.path)) {
+      follow(baseline, change, "schema-revision");
+    } else if (change.cls == ChangeClass::health) {
+      follow(baseline, change, "health");
+    } else {
+      place(std::move(change), Against::baseline, operation);
+    }
+  }
+  keep_was_unread(baseline);
+  out_.next.baseline = render(baseline);
+}
+
+/// One expected value goes into the wanted body; null means that the attribute must not be there.
+void Collector::want(const Path& path, const Value& value, const Value& body, Value& into) {
+  const Value* now = find(body, path);
+  if (now && as_digest(*now) && !as_digest(value)) {
+    out_.unknown.push_back({path.render(), "a sensitive value cannot be compared with an expectation"});
+    return;
+  }
+  if (assign(into, path, value.is_null() ? nullptr : &value)) return;
+  Change missing{path.render(), schema().cls(path), render(value), {}, false};
+  place(std::move(missing), Against::expectation, Operation::changed);
+}
+
+Value Collector::wanted(const Value& body) {
+  Value out = body;
+  std::set<std::string> done;  // the first expectation that names a path wins
+  for (const auto& expectation : context_.rules->expect) {
+    if (!expectation.match.resource(stored_.id)) continue;
+    for (const auto& [path, value] : expectation.where_all) {
+      if (!done.insert(path.render()).second) continue;
+      finding_.declared.push_back(path.render());
+      want(path, value, body, out);
+    }
+  }
+  return out;
+}
+
+void Collector::expectations(const Value& body) {
+  const Value expected = wanted(body);
+  if (finding_.declared.empty()) return;
+  DiffOptions options;
+  options.old_revision = schema().revision();
+  options.unread = seen_->observation.unread;
+  Difference found = diff(expected, body, schema(), options);
+  for (auto& unknown : found.unknown) {
+    if (related_to_any(unknown.path, finding_.declared)) out_.unknown.push_back(std::move(unknown));
+  }
+  for (auto& change : found.changes) {
+    change.cls = class_of(change, attribute_path(change.path));
+    if (change.cls != ChangeClass::health) place(std::move(change), Against::expectation, Operation::changed);
+  }
+}
+
+/// Unknown is neither drift nor its end: what an open drift said of a path that cannot be read now stands as last seen.
+void Collector::carry_unknown() {
+  std::vector<std::string> unknown;
+  for (const auto& each : out_.unknown) unknown.push_back(without_depth(each.path));
+  for (const auto& drift : stored_.open) {
+    if (drift.operation == Operation::deleted) continue;  // it is back: that much is known
+    for (const auto& change : drift.changes) {
+      const bool judged = change.path != kIdentityPath && related_to_any(change.path, unknown) &&
+                          !related_to_any(change.path, finding_.replaced);
+      if (!judged) continue;
+      if (find_ignore(*context_.rules, stored_.id, attribute_path(change.path), change.cls)) {
+        finding_.replaced.push_back(change.path);
+        continue;
+      }
+      Group& group = finding_.groups[key_of(drift)];
+      if (group.changes.empty()) group.operation = drift.operation;
+      if (group.reason.empty() && drift.status == DriftStatus::pending) group.reason = drift.reason;
+      group.changes.push_back(change);
+      group.stale = true;
+    }
+  }
+}
+
+}  // namespace
+
+Path attribute_path(const std::string& text) {
+  if (text == kIdentityPath) return {};
+  Result<Path> path = Path::parse(text);
+  return path ? std::move(*path) : Path{}.child(text);
+}
+
+void collect_seen(const JudgeContext& context, const StoredResource& stored, const Seen& seen, const Value& body,
+                  std::optional<Value> baseline, Judgement& out, Finding& finding) {
+  Collector collector(context, stored, &seen, out, finding);
+  if (baseline) {
+    collector.compare(std::move(*baseline), body);
+  } else {
+    collector.created(body);
+  }
+  collector.expectations(body);
+  collector.carry_unknown();
+}
+
+void collect_gone(const JudgeContext& context, const StoredResource& stored, const Value& baseline, Judgement& out,
+                  Finding& finding) {
+  Collector(context, stored, nullptr, out, finding).deleted(baseline);
+}
+
+}  // namespace driftd::core

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pseudo-resources: `backend/<name>` (system identity) and `scope/<kind>` (many gone at once). Their drifts are always
+// manual: they ask before anything else is judged.
+#include <algorithm>
+
+#include "core/judge_parts.hpp"
+
+namespace driftd::core {
+namespace {
+
+constexpr std::string_view kSystemIdentity = "system_identity";
+constexpr std::string_view kGone = "gone";
+
+Value object_of(std::string_view member, Value value) {
+  Value::Object out;
+  out.emplace(std::string(member), std::move(value));
+  return out;
+}
+
+/// The member of the stored baseline as text; absent when there is none.
+std::optional<std::string> baseline_member(const StoredResource& stored, std::string_view member) {
+  if (!stored.baseline) return std::nullopt;
+  const Result<Value> body = parse(*stored.baseline);
+  const Value* value = body ? body->find(member) : nullptr;
+  return value ? std::optional<std::string>(render(*value)) : std::nullopt;
+}
+
+Judgement judge_member(const std::string& backend_uid, const StoredResource& stored, ChangeClass cls,
+                       std::optional<Change> change, Nanos now_ns, Judgement out) {
+  Finding finding;
+  if (change) {
+    Group group;
+    group.changes.push_back(std::move(*change));
+    finding.groups.emplace(GroupKey{cls, Against::baseline, Action::manual}, std::move(group));
+  }
+  reconcile({backend_uid, nullptr, now_ns, {}}, stored, std::move(finding), out);
+  return out;
+}
+
+}  // namespace
+
+Judgement judge_identity(const std::string& backend_uid, const StoredResource& stored, const std::string& identity,
+                         Nanos now_ns) {
+  Judgement out = lapse(stored, now_ns);
+  if (identity.empty()) {
+    out.unknown.push_back({std::string(kSystemIdentity), "the system did not say which one it is"});
+    for (auto& drift : out.next.open) {
+      if (!drift.stale_since_ns) drift.stale_since_ns = now_ns;
+    }
+    return out;
+  }
+  out = Judgement{};
+  out.next = stored;
+  out.next.observed = render(object_of(kSystemIdentity, Value(identity)));
+  out.next.observed_ns = now_ns;
+  const auto known = baseline_member(stored, kSystemIdentity);
+  const std::string now = render(Value(identity));
+  if (!known) out.next.baseline = out.next.observed;
+  std::optional<Change> change;
+  if (known && *known != now) change = Change{std::string(kSystemIdentity), ChangeClass::endpoint, *known, now, false};
+  return judge_member(backend_uid, stored, ChangeClass::endpoint, std::move(change), now_ns, std::move(out));
+}
+
+bool mass_deletion(std::size_t known, std::size_t missing) { return missing > 10 && missing * 5 > known; }
+
+Judgement judge_scope(const std::string& backend_uid, const StoredResource& stored, std::vector<std::string> missing,
+                      Nanos now_ns) {
+  Judgement out;
+  out.next = stored;
+  out.next.observed_ns = now_ns;
+  if (missing.empty()) {  // back, or accepted and removed: the next time is a new question
+    out.next.baseline = out.next.observed = "{}";
+    return judge_member(backend_uid, stored, ChangeClass::config, std::nullopt, now_ns, std::move(out));
+  }
+  std::sort(missing.begin(), missing.end());
+  Value::Array names(missing.begin(), missing.end());
+  Value::Object value;
+  value.emplace("count", Value::Number{std::to_string(missing.size())});
+  value.emplace("names", std::move(names));
+  const std::string now = render(Value(value));
+  out.next.observed = render(object_of(kGone, Value(std::move(value))));
+  if (!stored.baseline) out.next.baseline = "{}";
+  const auto accepted = baseline_member(stored, kGone);
+  std::optional<Change> change;
+  if (accepted != now) change = Change{std::string(kGone), ChangeClass::config, accepted, now, false};
+  return judge_member(backend_uid, stored, ChangeClass::config, std::move(change), now_ns, std::move(out));
+}
+
+}  // namespace driftd::core

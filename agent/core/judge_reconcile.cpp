@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// The life of drifts: which open one goes on, which ends and how, which is new.
+#include <algorithm>
+
+#include "base/digest.hpp"
+#include "core/judge_parts.hpp"
+
+namespace driftd::core {
+namespace {
+
+bool same_value(const Setting& setting, const std::string& path, const std::optional<std::string>& a,
+                const std::optional<std::string>& b) {
+  if (a == b) return true;
+  if (!a || !b || !setting.schema || path == kIdentityPath) return false;
+  const Result<Value> left = parse(*a), right = parse(*b);
+  if (!left || !right) return false;
+  const AttributeRule& rule = setting.schema->rule(attribute_path(path));
+  const Result<std::string> left_norm = normalise(rule, *left), right_norm = normalise(rule, *right);
+  return left_norm && right_norm && *left_norm == *right_norm;
+}
+
+/// `change` says of its path what one of `known` already said.
+bool said(const Setting& setting, const std::vector<Change>& known, const Change& change) {
+  const auto same = [&](const Change& other) {
+    return other.path == change.path && same_value(setting, change.path, other.new_value, change.new_value);
+  };
+  return std::any_of(known.begin(), known.end(), same);
+}
+
+bool nothing_new(const Setting& setting, const std::vector<Change>& known, const std::vector<Change>& now) {
+  return std::all_of(now.begin(), now.end(), [&](const Change& change) { return said(setting, known, change); });
+}
+
+bool standing(const Setting& setting, const Drift& drift, const Group& group) {
+  return drift.operation == group.operation && drift.changes.size() == group.changes.size() &&
+         nothing_new(setting, drift.changes, group.changes);
+}
+
+std::string new_id(const Setting& setting, const StoredResource& stored, const GroupKey& key, const Group& group) {
+  const auto [cls, against, action] = key;
+  const Digest id = digest(0, {setting.backend_uid, render(stored.id), render(cls), render(against), render(action),
+                               digest_of(group.changes), std::to_string(setting.now_ns),
+                               std::to_string(stored.revision)});
+  std::string hex;
+  for (int shift = 60; shift >= 0; shift -= 4) hex += "0123456789abcdef"[(id.low >> shift) & 15];
+  return "d-" + hex;
+}
+
+std::vector<Change> swapped(std::vector<Change> changes) {
+  for (auto& change : changes) std::swap(change.old_value, change.new_value);
+  return changes;
+}
+
+/// Reverted: the difference went away by itself. Superseded: something else took its place.
+DriftStatus end_of(const Drift& drift, const StoredResource& stored, const Finding& finding) {
+  const auto touched = [&](const Change& change) { return related_to_any(change.path, finding.replaced); };
+  const auto declared = [&](const Change& change) { return related_to_any(change.path, finding.declared); };
+  const bool any_touched = std::any_of(drift.changes.begin(), drift.changes.end(), touched);
+  bool reverted = false;
+  if (finding.rebased) {
+    reverted = false;
+  } else if (drift.against == Against::expectation) {
+    reverted = finding.gone ? !stored.baseline : std::all_of(drift.changes.begin(), drift.changes.end(), declared);
+  } else if (finding.gone) {
+    reverted = drift.operation == Operation::created;
+  } else {
+    reverted = drift.operation == Operation::deleted || !any_touched;
+  }
+  return reverted ? DriftStatus::reverted : DriftStatus::superseded;
+}
+
+class Reconciler {
+ public:
+  Reconciler(const Setting& setting, const StoredResource& stored, Judgement& out)
+      : setting_(setting), stored_(stored), out_(out) {}
+
+  void end(Drift drift, DriftStatus how);
+  void go_on(Drift drift, Group group);
+  void open(const GroupKey& key, Group group);
+
+ private:
+  void fade(Drift& drift, const Group& group) const;
+  void keep(Drift drift) { out_.next.open.push_back(std::move(drift)); }
+  void apply(Drift& drift);
+  const Setting& setting_;
+  const StoredResource& stored_;
+  Judgement& out_;
+};
+
+void Reconciler::end(Drift drift, DriftStatus how) {
+  const DriftStatus from = drift.status;
+  drift.status = how;
+  drift.updated_ns = setting_.now_ns;
+  drift.stale_since_ns.reset();
+  drift.claimed_by.clear();  // its notification is withdrawn
+  drift.claim_until_ns.reset();
+  std::vector<Change> changes = how == DriftStatus::reverted ? swapped(drift.changes) : drift.changes;
+  out_.transitions.push_back({std::move(drift), from, false, std::move(changes)});
+}
+
+void Reconciler::fade(Drift& drift, const Group& group) const {
+  if (!group.stale) {
+    drift.stale_since_ns.reset();
+  } else if (!drift.stale_since_ns) {
+    drift.stale_since_ns = setting_.now_ns;
+  }
+}
+
+void Reconciler::go_on(Drift drift, Group group) {
+  const DriftStatus from = drift.status;
+  const bool expired = lapsed(drift, setting_.now_ns);
+  const bool moved = !standing(setting_, drift, group);
+  fade(drift, group);
+  // A decision covers the values it was made on: part of them going back leaves it, any other value asks again.
+  const bool decision_over = expired || (moved && !nothing_new(setting_, drift.changes, group.changes));
+  if (decision_over && drift.decided_ns) undecide(drift);
+  if (!moved) {
+    out_.suppressed["standing"] += group.changes.size();
+  } else {
+    drift.operation = group.operation;
+    drift.changes = std::move(group.changes);
+    drift.digest = digest_of(drift.changes);
+    if (!drift.decided_ns) {
+      drift.reason = group.reason;
+      drift.actor.clear();
+    }
+    drift.claimed_by.clear();  // whoever claimed it looked at another value
+    drift.claim_until_ns.reset();
+  }
+  if (moved || expired) {
+    drift.updated_ns = setting_.now_ns;
+    out_.transitions.push_back({drift, from, moved, drift.changes});
+  }
+  keep(std::move(drift));
+}
+
+/// A drift whose policy says so moves the baseline at once; where that fails a person is asked.
+void Reconciler::apply(Drift& drift) {
+  const Status accepted = accept(out_.next, drift);
+  if (accepted) return;
+  drift.status = DriftStatus::pending;
+  drift.reason = "the baseline could not follow: " + accepted.error().message;
+}
+
+void Reconciler::open(const GroupKey& key, Group group) {
+  Drift drift;
+  std::tie(drift.cls, drift.against, drift.action) = key;
+  drift.id = new_id(setting_, stored_, key, group);
+  drift.backend_uid = setting_.backend_uid;
+  drift.resource = out_.next.id;
+  drift.operation = group.operation;
+  drift.changes = std::move(group.changes);
+  drift.digest = digest_of(drift.changes);
+  drift.opened_ns = drift.updated_ns = setting_.now_ns;
+  drift.reason = group.reason;
+  const bool by_scope = !setting_.accepted_by.empty() && drift.operation == Operation::deleted;
+  if (by_scope) {
+    drift.status = DriftStatus::approved;
+    drift.actor = setting_.accepted_by;
+    drift.reason = "approved with scope/" + drift.resource.kind;
+    drift.decided_ns = setting_.now_ns;
+  } else if (drift.action == Action::automatic) {
+    drift.status = DriftStatus::auto_applied;
+  } else if (drift.action == Action::ignore) {
+    drift.status = DriftStatus::ignored;
+  }
+  if (!drift.open()) apply(drift);
+  out_.transitions.push_back({drift, std::nullopt, false, drift.changes});
+  if (drift.open()) keep(std::move(drift));
+}
+
+bool by_path(const Change& a, const Change& b) { return a.path < b.path; }
+bool same_path(const Change& a, const Change& b) { return a.path == b.path; }
+
+}  // namespace
+
+bool related(std::string_view a, std::string_view b) {
+  const auto trim = [](std::string_view& text) {
+    if (text == "**") text = "";
+    if (text.ends_with(".**")) text.remove_suffix(3);
+  };
+  trim(a);
+  trim(b);
+  if (a.size() > b.size()) std::swap(a, b);
+  return a.empty() || a == b || (b.starts_with(a) && (b[a.size()] == '.' || b[a.size()] == '['));
+}
+
+bool related_to_any(std::string_view path, const std::vector<std::string>& paths) {
+  return std::any_of(paths.begin(), paths.end(), [&](const std::string& other) { return related(path, other); });
+}
+
+bool lapsed(const Drift& drift, Nanos now_ns) {
+  return drift.decided_ns && drift.expires_ns && *drift.expires_ns <= now_ns && drift.status != DriftStatus::pending;
+}
+
+void undecide(Drift& drift) {
+  drift.status = drift.action == Action::ignore ? DriftStatus::ignored : DriftStatus::pending;
+  drift.actor.clear();
+  drift.reason.clear();
+  drift.decided_ns.reset();
+  drift.expires_ns.reset();
+}
+
+Status accept(StoredResource& row, const Drift& drift) {
+  if (drift.operation == Operation::deleted) {
+    row.baseline.reset();
+    row.external_name.clear();
+    return {};
+  }
+  if (drift.operation == Operation::created) {
+    row.baseline = row.observed;
+    row.external_name = row.observed_external_name;
+    return {};
+  }
+  if (!row.baseline) return fail(Code::internal, render(row.id) + " has no baseline that could follow");
+  DRIFTD_TRY(Value baseline, parse(*row.baseline));
+  bool renamed = false;
+  for (const auto& change : drift.changes) {
+    if (change.path == kIdentityPath) {
+      renamed = true;
+    } else if (!change.new_value) {
+      DRIFTD_CHECK(assign(baseline, attribute_path(change.path), nullptr));
+    } else {
+      DRIFTD_TRY(const Value value, parse(*change.new_value));
+      DRIFTD_CHECK(assign(baseline, attribute_path(change.path), &value));
+    }
+  }
+  if (renamed) row.external_name = row.observed_external_name;
+  row.baseline = render(baseline);
+  return {};
+}
+
+void reconcile(const Setting& setting, const StoredResource& stored, Finding finding, Judgement& out) {
+  for (auto& [key, group] : finding.groups) {
+    std::stable_sort(group.changes.begin(), group.changes.end(), by_path);
+    group.changes.erase(std::unique(group.changes.begin(), group.changes.end(), same_path), group.changes.end());
+  }
+  out.next.open.clear();
+  Reconciler reconciler(setting, stored, out);
+  const bool by_scope = finding.gone && !setting.accepted_by.empty();  // each deletion is a new, approved drift
+  for (const auto& drift : stored.open) {
+    if (by_scope || !finding.groups.contains(key_of(drift))) reconciler.end(drift, end_of(drift, stored, finding));
+  }
+  for (const auto& drift : stored.open) {
+    const auto found = finding.groups.find(key_of(drift));
+    if (by_scope || found == finding.groups.end()) continue;
+    reconciler.go_on(drift, std::move(found->second));
+    found->second.changes.clear();
+  }
+  for (auto& [key, group] : finding.groups) {
+    if (!group.changes.empty()) reconciler.open(key, std::move(group));
+  }
+}
+
+}  // namespace driftd::core
