@@ -64,9 +64,12 @@ Judgement dropped(const StoredResource& stored) {
 }
 
 Result<std::optional<Value>> parse_stored(const std::optional<std::string>& text) {
-  if (!text) return std::optional<Value>{};
-  DRIFTD_TRY(Value value, parse(*text));
-  return std::optional<Value>(std::move(value));
+  Result<std::optional<Value>> out;
+  if (!text) return out;
+  Result<Value> value = parse(*text);
+  if (!value) return fail(std::move(value.error()));
+  out->emplace(std::move(*value));
+  return out;
 }
 
 Judgement seen_now(const JudgeContext& context, const StoredResource& stored, const Seen& seen) {
