@@ -63,19 +63,13 @@ Judgement dropped(const StoredResource& stored) {
   return out;
 }
 
-Result<std::optional<Value>> parse_stored(const std::optional<std::string>& text) {
-  Result<std::optional<Value>> out;
-  if (!text) return out;
-  Result<Value> value = parse(*text);
-  if (!value) return fail(std::move(value.error()));
-  out->emplace(std::move(*value));
-  return out;
-}
+/// The stored baseline; an empty object when there is none.
+Result<Value> baseline_of(const StoredResource& stored) { return parse(stored.baseline ? *stored.baseline : "{}"); }
 
 Judgement seen_now(const JudgeContext& context, const StoredResource& stored, const Seen& seen) {
   const Result<Value> body = parse(seen.observation.body);
   if (!body) return unsure(context, stored, {"unreadable body: " + body.error().message, seen.observation.observed_ns});
-  auto baseline = parse_stored(stored.baseline);
+  const Result<Value> baseline = baseline_of(stored);
   if (!baseline) {
     return unsure(context, stored,
                   {"unreadable stored baseline: " + baseline.error().message, seen.observation.observed_ns});
@@ -87,15 +81,15 @@ Judgement seen_now(const JudgeContext& context, const StoredResource& stored, co
     baseline_silently(context, stored, seen.observation, out);
     return out;
   }
-  if (!*baseline) out.next.was_unread = paths_of(seen.observation.unread);
+  if (!stored.baseline) out.next.was_unread = paths_of(seen.observation.unread);
   Finding finding;
-  collect_seen(context, stored, seen, *body, std::move(*baseline), out, finding);
+  collect_seen(context, stored, seen, *body, *baseline, out, finding);
   reconcile(setting_of(context), stored, std::move(finding), out);
   return out;
 }
 
 Judgement gone_now(const JudgeContext& context, const StoredResource& stored, const Gone& gone) {
-  auto baseline = parse_stored(stored.baseline);
+  const Result<Value> baseline = baseline_of(stored);
   if (!baseline) {
     return unsure(context, stored, {"unreadable stored baseline: " + baseline.error().message, gone.observed_ns});
   }
@@ -112,8 +106,8 @@ Judgement gone_now(const JudgeContext& context, const StoredResource& stored, co
   if (!context.established) {
     out.next.baseline.reset();
     out.next.external_name.clear();
-  } else if (*baseline) {
-    collect_gone(context, stored, **baseline, out, finding);
+  } else if (stored.baseline) {
+    collect_gone(context, stored, *baseline, out, finding);
   }
   reconcile(setting_of(context), stored, std::move(finding), out);
   return out;

@@ -305,10 +305,10 @@ Path attribute_path(const std::string& text) {
 }
 
 void collect_seen(const JudgeContext& context, const StoredResource& stored, const Seen& seen, const Value& body,
-                  std::optional<Value> baseline, Judgement& out, Finding& finding) {
+                  const Value& baseline, Judgement& out, Finding& finding) {
   Collector collector(context, stored, &seen, out, finding);
-  if (baseline) {
-    collector.compare(std::move(*baseline), body);
+  if (stored.baseline) {
+    collector.compare(baseline, body);
   } else {
     collector.created(body);
   }

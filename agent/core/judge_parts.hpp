@@ -49,7 +49,7 @@ Path attribute_path(const std::string& text);
 
 /// Diffs a sighting of an established kind into a finding; fills and re-baselines `out.next`. [judge_collect.cpp]
 void collect_seen(const JudgeContext& context, const StoredResource& stored, const Seen& seen, const Value& body,
-                  std::optional<Value> baseline, Judgement& out, Finding& finding);
+                  const Value& baseline, Judgement& out, Finding& finding);
 void collect_gone(const JudgeContext& context, const StoredResource& stored, const Value& baseline, Judgement& out,
                   Finding& finding);
 
