@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/redis.hpp"
+
+#include <hiredis/hiredis.h>
+#include <memory>
+#include <sstream>
+#include <stdexcept>
+
+namespace driftd::test {
+namespace {
+
+std::string text_of(const redisReply& reply) {
+  if (reply.type == REDIS_REPLY_INTEGER) return std::to_string(reply.integer);
+  if (reply.type != REDIS_REPLY_ARRAY) return reply.str == nullptr ? std::string() : std::string(reply.str, reply.len);
+  std::string out;
+  for (std::size_t i = 0; i < reply.elements; ++i) out += (i == 0 ? "" : "\n") + text_of(*reply.element[i]);
+  return out;
+}
+
+}  // namespace
+
+RedisServer::RedisServer(std::vector<std::string> options) : port_(free_port()), options_(std::move(options)) { start(); }
+
+void RedisServer::start() {
+  std::vector<std::string> command{"redis-server", "--port", std::to_string(port_), "--bind", "127.0.0.1", "--dir",
+                                   dir_.path().string(), "--save", "", "--appendonly", "no", "--daemonize", "no"};
+  command.insert(command.end(), options_.begin(), options_.end());
+  child_ = Child(command, {dir_.file("redis.log"), {}, {}});
+  if (!eventually([this] { return !this->command({"PING"}).empty(); })) {
+    throw std::runtime_error("redis-server did not start:\n" + read_file(dir_.file("redis.log")));
+  }
+}
+
+std::string RedisServer::command(const std::vector<std::string>& words) const {
+  const std::unique_ptr<redisContext, decltype(&redisFree)> context(redisConnect("127.0.0.1", port_), redisFree);
+  if (context == nullptr || context->err != 0) return {};
+  std::vector<const char*> argv;
+  std::vector<std::size_t> sizes;
+  for (const auto& word : words) {
+    argv.push_back(word.data());
+    sizes.push_back(word.size());
+  }
+  void* raw = redisCommandArgv(context.get(), static_cast<int>(argv.size()), argv.data(), sizes.data());
+  if (raw == nullptr) return {};
+  const std::unique_ptr<redisReply, decltype(&freeReplyObject)> reply(static_cast<redisReply*>(raw), freeReplyObject);
+  return text_of(*reply);
+}
+
+std::string readme_grants(const std::string& provider, const std::string& language) {
+  const std::string text = read_file(std::string(DRIFTD_SOURCE_DIR) + "/plugins/" + provider + "/README.md");
+  const auto rights = text.find("## Rights");
+  const std::string fence = "```" + language + "\n";
+  const auto begin = text.find(fence, rights);
+  const auto end = text.find("```", begin + fence.size());
+  if (rights == std::string::npos || begin == std::string::npos || end == std::string::npos) {
+    throw std::runtime_error("plugins/" + provider + "/README.md has no " + fence + " block under ## Rights");
+  }
+  return text.substr(begin + fence.size(), end - begin - fence.size());
+}
+
+void RedisServer::grant_readme(const std::string& password) const {
+  std::istringstream lines(readme_grants("redis", "redis"));
+  std::string line;
+  while (std::getline(lines, line)) {
+    if (line.empty() || line.front() == '#') continue;
+    const auto at = line.find("CHANGE-ME");
+    if (at != std::string::npos) line.replace(at, 9, password);
+    std::istringstream in(line);
+    std::vector<std::string> words;
+    for (std::string word; in >> word;) words.push_back(word);
+    const std::string answer = command(words);
+    if (answer != "OK") throw std::runtime_error("the README's grant was refused: " + answer);
+  }
+}
+
+}  // namespace driftd::test

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "support/process.hpp"
+
+namespace driftd::test {
+
+/// A real redis-server on a free loopback port in a folder of its own, without persistence.
+class RedisServer {
+ public:
+  explicit RedisServer(std::vector<std::string> options = {});
+  int port() const { return port_; }
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+  void stop() { child_.kill(); }
+  void start();  ///< again on the same port; waits until it answers
+
+  /// Runs one command as the default user; a list is joined by newlines, an error starts with its code.
+  std::string command(const std::vector<std::string>& words) const;
+  /// The grants of plugins/redis/README.md, literally, with this password.
+  void grant_readme(const std::string& password) const;
+
+ private:
+  TempDir dir_;
+  int port_;
+  std::vector<std::string> options_;
+  Child child_;
+};
+
+/// The first ```language block under "## Rights" of a provider's README.
+std::string readme_grants(const std::string& provider, const std::string& language);
+
+}  // namespace driftd::test
