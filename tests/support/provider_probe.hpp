@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The smallest host there is: loads a provider .so into the test and collects what it pushes. For provider tests; the
+// real host has its own.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "driftd/sdk/types.hpp"
+
+struct driftd_watch_table;
+
+namespace driftd::test {
+
+/// What one call pushed.
+struct Collected {
+  driftd_status status = DRIFTD_INTERNAL;
+  std::vector<sdk::Record> records;
+  std::map<std::string, std::uint64_t> complete;  ///< kind → count
+  std::string cursor;                             ///< of the last CHECKPOINT or BOOKMARK
+  int marks = 0;
+  std::vector<sdk::Diagnostic> diagnostics;
+  bool unchanged = false;
+  sdk::Health health;
+
+  const sdk::Record* find(const std::string& kind, const std::string& id) const;
+  nlohmann::json body(const std::string& kind, const std::string& id) const;  ///< null when absent
+  const sdk::Diagnostic* diagnostic(driftd_status code) const;
+};
+
+/// One opened instance. Calls may run on several threads.
+class ProviderProbe {
+ public:
+  /// `so` like "providers/redis.so" under the build folder. `secrets`: token → bytes. Throws when it cannot be opened.
+  ProviderProbe(const std::string& so, const nlohmann::json& settings, std::map<std::string, std::string> secrets = {});
+  ~ProviderProbe();
+  ProviderProbe(const ProviderProbe&) = delete;
+  ProviderProbe& operator=(const ProviderProbe&) = delete;
+
+  Collected refresh(const std::string& cursor = {}, std::chrono::milliseconds most = std::chrono::seconds(20));
+  Collected read(const std::vector<sdk::Identity>& ids);
+  Collected health();
+  /// Watches until `enough` says so of what was collected so far (asked after each mark) or `most` has passed.
+  Collected watch(const std::string& cursor, const std::function<bool(const Collected&)>& enough,
+                  std::chrono::milliseconds most, const std::function<void()>& once_watching = {});
+  std::string schema(const std::string& what) const;
+  nlohmann::json describe() const;
+
+ private:
+  const driftd_provider_table* table_ = nullptr;
+  driftd_instance instance_ = nullptr;
+  std::map<std::string, std::string> secrets_;
+};
+
+}  // namespace driftd::test
