@@ -51,6 +51,7 @@ class Collector {
   ChangeClass kind_class() const { return schema().cls(Path{}); }
   ChangeClass class_of(const Change& change, const Path& path) const;
   bool reread(const std::string& path) const;
+  bool ignored(Change& change);
   bool demoted(const Change& change, Against against);
   void place(Change change, Against against, Operation operation);
   bool whole(Operation operation, std::vector<Change> changes, const std::string& name);
@@ -81,6 +82,15 @@ bool Collector::reread(const std::string& text) const {
   return former_->cls(path) != schema().cls(path) || !same_reading(former_->rule(path), schema().rule(path));
 }
 
+/// An ignore rule covers the change, or all that differs inside it.
+bool Collector::ignored(Change& change) {
+  if (change.path == kIdentityPath) return false;
+  const Path path = attribute_path(change.path);
+  const bool out = find_ignore(*context_.rules, stored_.id, path, change.cls) || !prune(context_, stored_.id, change);
+  if (out) ++out_.suppressed["ignore-rule"];
+  return out;
+}
+
 bool Collector::demoted(const Change& change, Against against) {
   if (!seen_ || change.cls == ChangeClass::credential) return false;
   for (const auto& demotion : seen_->demoted) {
@@ -98,10 +108,7 @@ bool Collector::demoted(const Change& change, Against against) {
 
 void Collector::place(Change change, Against against, Operation operation) {
   const Path path = attribute_path(change.path);
-  if (find_ignore(*context_.rules, stored_.id, path, change.cls)) {
-    ++out_.suppressed["ignore-rule"];
-    return;
-  }
+  if (ignored(change)) return;
   if (change.path != kIdentityPath && demoted(change, against)) return;
   const Chosen chosen = choose_policy(*context_.rules, stored_.id, path, change.cls, context_.applied_state);
   Action action = chosen.action;
@@ -130,13 +137,8 @@ bool Collector::whole(Operation operation, std::vector<Change> changes, const st
   place(std::move(identity), Against::baseline, operation);
   std::vector<Change>& group = finding_.groups.begin()->second.changes;
   for (auto& change : changes) {
-    const Path path = attribute_path(change.path);
-    change.cls = class_of(change, path);
-    if (find_ignore(*context_.rules, stored_.id, path, change.cls)) {
-      ++out_.suppressed["ignore-rule"];
-    } else {
-      group.push_back(std::move(change));
-    }
+    change.cls = class_of(change, attribute_path(change.path));
+    if (!ignored(change)) group.push_back(std::move(change));
   }
   return true;
 }
@@ -280,6 +282,8 @@ void Collector::carry_unknown() {
   for (const auto& drift : stored_.open) {
     if (drift.operation == Operation::deleted) continue;  // it is back: that much is known
     for (const auto& change : drift.changes) {
+      const bool expected = drift.against == Against::baseline || related_to_any(change.path, finding_.declared);
+      if (!expected) continue;  // the expectation was taken back
       const bool judged = change.path != kIdentityPath && related_to_any(change.path, unknown) &&
                           !related_to_any(change.path, finding_.replaced);
       if (!judged) continue;

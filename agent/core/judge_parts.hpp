@@ -53,6 +53,9 @@ void collect_seen(const JudgeContext& context, const StoredResource& stored, con
 void collect_gone(const JudgeContext& context, const StoredResource& stored, const Value& baseline, Judgement& out,
                   Finding& finding);
 
+/// Cuts what is not judged out of a change of a whole subtree or list; false: nothing is left of it. [judge_prune.cpp]
+bool prune(const JudgeContext& context, const ResourceId& id, Change& change);
+
 /// Ends, continues and opens drifts so that `out.next.open` is what stands. [judge_reconcile.cpp]
 void reconcile(const Setting& setting, const StoredResource& stored, Finding finding, Judgement& out);
 
