@@ -314,6 +314,12 @@ Path Path::selected(std::string_view key_equals_value) const {
   return out;
 }
 
+Path Path::parent() const {
+  Path out = *this;
+  if (!out.segments_.empty()) out.segments_.pop_back();
+  return out;
+}
+
 std::string Path::render() const {
   std::string out;
   for (const auto& segment : segments_) {

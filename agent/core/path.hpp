@@ -25,6 +25,8 @@ class Path {
   Path child(std::size_t index) const;
   Path selected(std::string_view key_equals_value) const;  ///< `name=x`
 
+  Path parent() const;  ///< without its last segment; of the empty path: the empty path
+
   const std::vector<Segment>& segments() const { return segments_; }
   bool empty() const { return segments_.empty(); }
   /// Normal form: members outside [A-Za-z0-9_-] as `["…"]`.

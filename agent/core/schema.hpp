@@ -53,11 +53,18 @@ class KindSchema {
   std::uint32_t revision() const { return revision_; }
   /// The most specific rule for `path`; a rule of the kind's defaults when none matches. Never null.
   const AttributeRule& rule(const Path& path) const;
+  /// The same, or nullptr when no rule of the document covers `path`.
+  const AttributeRule* find_rule(const Path& path) const;
+  /// Class of the rule at `path`, else of the nearest ancestor's that names one, else the kind's.
   ChangeClass cls(const Path& path) const;
   const std::vector<AttributeRule>& rules() const { return rules_; }
+  const std::string& identity() const { return identity_; }  ///< attribute that is the system identity; empty: none
+  bool source() const { return source_; }  ///< config is `auto` when metadata.serial rose under the same lineage
 
  private:
-  std::string kind_;
+  friend class SchemaParser;
+  std::string kind_, identity_;
+  bool source_ = false;
   std::uint32_t revision_ = 1;
   ChangeClass cls_ = ChangeClass::config;
   std::vector<AttributeRule> rules_;  ///< most specific first
@@ -67,5 +74,9 @@ class KindSchema {
 /// Normal form of one value under a rule, as canonical JSON text: equal texts, equal values. `invalid` when the value
 /// cannot be read as the rule's type; then the raw structure is compared.
 Result<std::string> normalise(const AttributeRule& rule, const Value& value);
+/// Joins normal forms of elements: sets sorted and once, multisets sorted, lists as they are.
+std::string join_collection(Collection collection, std::vector<std::string> parts);
+/// `duration(postgres:ms) set of "retention"`: the rule in words.
+std::string render(const AttributeRule& rule);
 
 }  // namespace driftd::core

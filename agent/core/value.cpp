@@ -278,6 +278,12 @@ void append(std::string& out, const Value& value) {
 
 }  // namespace
 
+Value::Value(const Value&) = default;
+Value::Value(Value&&) noexcept = default;
+Value& Value::operator=(const Value&) = default;
+Value& Value::operator=(Value&&) noexcept = default;
+Value::~Value() = default;
+
 const Value* Value::find(std::string_view key) const {
   const Object* members = object();
   if (members == nullptr) return nullptr;

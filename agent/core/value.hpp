@@ -29,6 +29,11 @@ class Value {
   Value(const char* s) : data_(std::string(s)) {}
   Value(Array a) : data_(std::move(a)) {}
   Value(Object o) : data_(std::move(o)) {}
+  Value(const Value&);  // out of line: inlined, g++ 12 warns of members that it believes to be unset
+  Value(Value&&) noexcept;
+  Value& operator=(const Value&);
+  Value& operator=(Value&&) noexcept;
+  ~Value();
 
   bool is_null() const { return std::holds_alternative<std::monostate>(data_); }
   const bool* boolean() const { return std::get_if<bool>(&data_); }

@@ -3,7 +3,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <poll.h>
+#include <mutex>
 #include <stdexcept>
 #include <thread>
 #include <unistd.h>
@@ -22,7 +22,6 @@ struct Call {
   std::atomic<bool> cancelled{false};
   int cancel_pipe[2] = {-1, -1};
   std::function<bool(const Collected&)> enough;
-  std::atomic<bool> first_mark{false};
 
   Call(const std::map<std::string, std::string>& known, std::chrono::milliseconds most)
       : secrets(&known), deadline(Steady::now() + most) {
@@ -76,7 +75,6 @@ driftd_status emit(driftd_call c, const driftd_record* records, std::uint32_t co
 driftd_status mark(driftd_call c, const driftd_mark* m) {
   Call& call = call_of(c);
   ++call.out.marks;
-  call.first_mark = true;
   if (m->type == DRIFTD_MARK_COMPLETE) {
     call.out.complete[text(m->kind)] = m->count;
   } else {
@@ -183,7 +181,7 @@ Collected ProviderProbe::health() {
 }
 
 Collected ProviderProbe::watch(const std::string& cursor, const std::function<bool(const Collected&)>& enough,
-                               std::chrono::milliseconds most, const std::function<void()>& watching) {
+                               std::chrono::milliseconds most, const std::function<void()>& once_watching) {
   const auto* table = static_cast<const driftd_watch_table*>(
       table_->query(sdk::str(DRIFTD_EXT_WATCH), DRIFTD_EXT_WATCH_REVISION));
   if (table == nullptr) throw std::runtime_error("the provider has no watch");
@@ -192,9 +190,11 @@ Collected ProviderProbe::watch(const std::string& cursor, const std::function<bo
   std::atomic<bool> done{false};
   std::thread ender([&] {
     const auto until = Steady::now() + most;
+    bool told = !once_watching;
     while (!done && Steady::now() < until) {
-      if (watching && call.first_mark) watching();
-      ::poll(nullptr, 0, 20);
+      if (!told) once_watching();
+      told = true;
+      std::this_thread::yield();
     }
     call.cancel();
     table_->wake(instance_);

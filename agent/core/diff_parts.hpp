@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Normal forms of whole subtrees under a schema; part of diff(). No other room includes this.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "core/schema.hpp"
+
+namespace driftd::core {
+
+/// Normal forms by path. Borrows the schema; pure.
+class Forms {
+ public:
+  explicit Forms(const KindSchema& schema) : schema_(schema) {}
+
+  /// Canonical text of a subtree, children by their own rules, volatile, defaulted and empty members left out. A value
+  /// that is not of its rule's type stands as {"$raw": structure}.
+  std::string of(const Path& path, const Value& value) const;
+  bool same(const Path& path, const Value& a, const Value& b) const { return of(path, a) == of(path, b); }
+  /// Equal once digests under different keys are taken for equal.
+  bool same_but_keys(const Path& path, const Value& a, const Value& b) const;
+  static bool raw_differs(const Value* a, const Value* b);
+
+  /// The value that an attribute has in effect: empty equivalents are absent, absent is the default; nullptr: nothing.
+  const Value* effective(const AttributeRule& rule, const Value* value) const;
+  bool masked(const AttributeRule& rule, const Value& value) const;
+  bool masked_inside(const Path& path, const Value& value) const;
+  /// Objects under this rule are compared member by member.
+  bool is_structure(const AttributeRule& rule) const { return rule.type != ValueType::json && rule.type != ValueType::yaml; }
+
+  struct Element {
+    std::string selector;  ///< `name=x`
+    const Value* value = nullptr;
+    std::size_t at = 0;  ///< its place in the list
+  };
+  using Keyed = std::map<std::string, Element>;  ///< by the normal form of the keys
+  /// The elements by their keys; nothing when one lacks a key or two share one.
+  std::optional<Keyed> keyed(const AttributeRule& rule, const Path& path, const Value::Array& array) const;
+
+ private:
+  std::string leaf(const AttributeRule& rule, const Value& value) const;
+  std::string object(const Path& path, const Value::Object& value) const;
+  std::string array(const Path& path, const AttributeRule& rule, const Value::Array& value) const;
+  const KindSchema& schema_;
+};
+
+}  // namespace driftd::core

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/redact.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+namespace driftd::core {
+namespace {
+
+constexpr std::string_view kMember = "$hmac";
+constexpr std::string_view kShown = "[REDACTED]";
+
+Value digest_value(const std::string& key_id, int revision, const std::string& hex) {
+  return Value(Value::Object{{std::string(kMember), Value(key_id + ":" + std::to_string(revision) + ":" + hex)}});
+}
+
+bool is_hex(std::string_view text) { return text.find_first_not_of("0123456789abcdef") == std::string_view::npos; }
+
+/// Replaces the secrets of one record by worker digests.
+class WorkerRedaction {
+ public:
+  WorkerRedaction(const ResourceId& id, const KindSchema& schema, const RedactionKey& key) : id_(id), schema_(schema), key_(key) {}
+
+  /// An attribute path of the record, or a pattern over them. One that cannot be read covers everything: fail closed.
+  void add(const std::string& path) {
+    auto glob = Glob::parse_path(path);
+    named_.push_back(glob ? std::move(*glob) : Glob::parse_path("**").value());
+  }
+
+  void walk(const Path& path, Value& value) const {
+    if (value.is_null()) return;
+    const bool forged = value.object() != nullptr && value.object()->contains(kMember);
+    if (!path.empty() && (forged || secret(path))) {
+      value = digested(path, value);
+      return;
+    }
+    if (auto* object = value.object()) {
+      for (auto& [name, member] : *object) walk(path.child(name), member);
+    }
+    if (auto* array = value.array()) {
+      for (std::size_t i = 0; i < array->size(); ++i) walk(path.child(i), (*array)[i]);
+    }
+  }
+
+ private:
+  bool secret(const Path& path) const {
+    const auto& rule = schema_.rule(path);
+    return rule.sensitive || rule.write_only ||
+           std::any_of(named_.begin(), named_.end(), [&](const Glob& glob) { return glob.matches(path); });
+  }
+
+  Value digested(const Path& path, const Value& value) const {
+    const auto& rule = schema_.rule(path);
+    auto normal = normalise(rule, value);
+    if (!normal) {  // not of its type: the text as it is; the error would quote the secret
+      AttributeRule plain;
+      normal = normalise(plain, value);
+    }
+    return digest_value(key_.id, kNormaliserRevision, hmac_hex(key_.key, {id_.kind, id_.id, path.render(), *normal}));
+  }
+
+  const ResourceId& id_;
+  const KindSchema& schema_;
+  const RedactionKey& key_;
+  std::vector<Glob> named_;
+};
+
+void seal_value(Value& value, const RedactionKey& key) {
+  if (const auto worker = as_digest(value)) {
+    // both key ids stay visible: a new key of either step re-baselines instead of looking like a rotation
+    value = digest_value(key.id + worker->key_id, worker->revision, hmac_hex(key.key, {worker->hex}));
+    return;
+  }
+  if (auto* object = value.object()) {
+    for (auto& [name, member] : *object) seal_value(member, key);
+  }
+  if (auto* array = value.array()) {
+    for (auto& element : *array) seal_value(element, key);
+  }
+}
+
+Value shown(const Value& value) {
+  if (as_digest(value)) return Value(std::string(kShown));
+  if (const auto* object = value.object()) {
+    Value::Object out;
+    for (const auto& [name, member] : *object) out.emplace(name, shown(member));
+    return Value(std::move(out));
+  }
+  if (const auto* array = value.array()) {
+    Value::Array out;
+    for (const auto& element : *array) out.push_back(shown(element));
+    return Value(std::move(out));
+  }
+  return value;
+}
+
+Result<Value> body_of(std::string_view json) {
+  DRIFTD_TRY(Value value, parse(json));
+  if (value.object() == nullptr) return fail(Code::corrupt, "a record's body: expected a JSON object");
+  return value;
+}
+
+}  // namespace
+
+std::optional<DigestRef> as_digest(const Value& value) {
+  const auto* object = value.object();
+  if (object == nullptr || object->size() != 1) return std::nullopt;
+  const Value* member = value.find(kMember);
+  const auto* text = member == nullptr ? nullptr : member->string();
+  if (text == nullptr) return std::nullopt;
+  const auto first = text->find(':'), second = text->rfind(':');
+  if (first == std::string::npos || first == second) return std::nullopt;
+  DigestRef out{text->substr(0, first), 0, text->substr(second + 1)};
+  const auto [at, error] = std::from_chars(text->data() + first + 1, text->data() + second, out.revision);
+  const bool sound = error == std::errc() && at == text->data() + second && out.revision > 0 && out.hex.size() == 64 && is_hex(out.hex) &&
+                     !out.key_id.empty() && is_hex(out.key_id);
+  return sound ? std::optional(out) : std::nullopt;
+}
+
+Result<std::string> redact(std::string_view body, const ResourceId& id, const KindSchema& schema,
+                           const std::vector<std::string>& sensitive, const RedactionKey& worker_key) {
+  DRIFTD_TRY(Value value, body_of(body));
+  WorkerRedaction redaction(id, schema, worker_key);
+  for (const auto& path : sensitive) redaction.add(path);
+  if (value.object()->contains(kMember)) return fail(Code::corrupt, "a record's body: \"$hmac\" is reserved for digests");
+  redaction.walk(Path(), value);
+  return render(value);
+}
+
+Result<std::string> seal(std::string_view body, const RedactionKey& store_key) {
+  DRIFTD_TRY(Value value, body_of(body));
+  seal_value(value, store_key);
+  return render(value);
+}
+
+std::string presentable(const Value& value) { return render(shown(value)); }
+
+std::string presentable_json(std::string_view json) {
+  const auto value = parse(json);
+  return value ? presentable(*value) : std::string("\"[REDACTED]\"");
+}
+
+}  // namespace driftd::core
