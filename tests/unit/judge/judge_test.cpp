@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+// Semantics 5–9 and 11: what a sighting means.
+#include "unit/judge/scene.hpp"
+
+namespace driftd::core {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+using Verb = Decision::Verb;
+
+/// A role known since its first refresh: {"a":1,"b":2} with a verifier and an address.
+std::string body(const std::string& a, const std::string& b, char verifier = '0', const std::string& host = "h:1") {
+  return R"({"a":)" + a + R"(,"b":)" + b + R"(,"verifier":)" + digest_value(verifier) + R"(,"address":")" + host + "\"}";
+}
+
+struct Judge : testing::Test, Scene {
+  Judge() {
+    context.established = false;
+    sees(body("1", "2"));
+    context.established = true;
+  }
+};
+
+TEST(JudgeFirst, FirstSightingOfAKindIsItsBaselineAndIsNotJudgedExpectationsIncluded) {
+  Scene scene;
+  scene.context.established = false;
+  scene.rules.expect.push_back(expectation("a", "9"));
+  EXPECT_THAT(words(scene.sees(R"({"a":1})")), IsEmpty());
+  EXPECT_EQ(scene.row.baseline, R"({"a":1})");
+  EXPECT_EQ(scene.row.rules_generation, 0u) << "its rows must be judged once the kind is established";
+  scene.context.established = true;
+  EXPECT_THAT(words(scene.sees(R"({"a":1})")), ElementsAre("pending"));
+}
+
+TEST(JudgeFirst, SecondPageBeforeTheKindIsEstablishedMovesTheBaselineSilently) {
+  Scene scene;
+  scene.context.established = false;
+  scene.sees(R"({"a":1})");
+  EXPECT_THAT(words(scene.sees(R"({"a":2})")), IsEmpty());
+  EXPECT_EQ(scene.row.baseline, R"({"a":2})");
+  EXPECT_THAT(words(scene.is_gone()), IsEmpty());
+  EXPECT_FALSE(scene.row.baseline);
+}
+
+TEST(JudgeFirst, NewResourceOfAnEstablishedKindIsADriftOfOperationCreated) {
+  Scene scene;
+  EXPECT_THAT(words(scene.sees(body("1", "2"))), ElementsAre("pending"));
+  EXPECT_EQ(scene.drift().operation, Operation::created);
+  EXPECT_EQ(scene.drift().cls, ChangeClass::config) << "a new role is no rotation";
+  EXPECT_FALSE(scene.row.baseline);
+  ASSERT_TRUE(scene.decides(Verb::approve));
+  EXPECT_EQ(scene.row.baseline, scene.row.observed);
+  EXPECT_THAT(words(scene.sees(body("1", "2"))), IsEmpty());
+}
+
+TEST(JudgeFirst, NewResourceThatGoesAwayAgainIsReverted) {
+  Scene scene;
+  scene.sees(R"({"a":1})");
+  EXPECT_THAT(words(scene.is_gone()), ElementsAre("reverted"));
+  EXPECT_THAT(scene.row.open, IsEmpty());
+}
+
+TEST_F(Judge, EqualRecordIsSilent) {
+  const Judgement out = sees(body("1", "2"));
+  EXPECT_THAT(words(out), IsEmpty());
+  EXPECT_FALSE(out.dropped);
+}
+
+TEST_F(Judge, ThousandIdenticalSightingsOfOneDriftMakeOneTransition) {
+  for (int i = 0; i < 1000; ++i) sees(body("5", "2"));
+  EXPECT_THAT(log, SizeIs(1));
+  EXPECT_THAT(row.open, SizeIs(1));
+}
+
+TEST_F(Judge, StandingDriftIsCountedAsSuppressed) {
+  sees(body("5", "6"));
+  EXPECT_EQ(sees(body("5", "6")).suppressed["standing"], 2u);
+}
+
+TEST_F(Judge, SameValueInAnotherNotationDoesNotMoveADrift) {
+  sees(R"({"timeout":"1s"})");
+  const std::size_t before = log.size();
+  sees(R"({"timeout":"1000ms"})");
+  EXPECT_EQ(log.size(), before);
+}
+
+TEST_F(Judge, MixedPoliciesInOneResourceAutoMovesOnlyItsOwnPaths) {
+  rules.policy.push_back(policy("a", Action::automatic));
+  EXPECT_THAT(words(sees(body("5", "6"))), ElementsAre("auto-applied", "pending"));
+  EXPECT_EQ(row.baseline, parse(body("5", "2")).map([](const Value& v) { return render(v); }).value());
+  EXPECT_THAT(paths(drift()), ElementsAre("b"));
+}
+
+TEST_F(Judge, DefaultsPerClassAreAutoForCredentialAndEndpointAndManualForConfig) {
+  EXPECT_THAT(words(sees(body("5", "2", '1', "h:2"))), ElementsAre("pending", "auto-applied", "auto-applied"));
+  EXPECT_EQ(drift().cls, ChangeClass::config);
+  EXPECT_THAT(words(sees(body("5", "2", '1', "h:2"))), IsEmpty());
+}
+
+TEST_F(Judge, DigestThatTheSchemaDoesNotClassCountsAsCredential) {
+  context.established = false;
+  sees(R"({"token":)" + digest_value('a') + "}");
+  context.established = true;
+  sees(R"({"token":)" + digest_value('b') + "}");
+  ASSERT_THAT(log, SizeIs(1));
+  EXPECT_EQ(log[0].drift.cls, ChangeClass::credential);
+}
+
+TEST_F(Judge, ConfigOfAStateThatWasAppliedIsAutoUnlessTheUserWroteAPolicy) {
+  context.applied_state = true;
+  EXPECT_THAT(words(sees(body("5", "2"))), ElementsAre("auto-applied"));
+  rules.config_policy_set = true;
+  EXPECT_THAT(words(sees(body("6", "2"))), ElementsAre("pending"));
+}
+
+TEST_F(Judge, PolicyIgnoreIsPublishedOnceWithStatusIgnoredAndAgainWhenTheValueMoves) {
+  rules.policy.push_back(policy("a", Action::ignore));
+  EXPECT_THAT(words(sees(body("5", "2"))), ElementsAre("ignored"));
+  EXPECT_THAT(words(sees(body("5", "2"))), IsEmpty());
+  EXPECT_THAT(words(sees(body("6", "2"))), ElementsAre("ignored:moved"));
+  EXPECT_THAT(words(sees(body("1", "2"))), ElementsAre("reverted"));
+}
+
+TEST_F(Judge, PolicyEnforceWithoutAnApplyingProviderIsManualAndSaysWhy) {
+  rules.policy.push_back(policy("a", Action::enforce));
+  EXPECT_THAT(words(sees(body("5", "2"))), ElementsAre("pending"));
+  EXPECT_EQ(drift().action, Action::manual);
+  EXPECT_THAT(drift().reason, testing::HasSubstr("cannot apply"));
+}
+
+TEST_F(Judge, IgnoreRuleIsNotJudgedAtAllButCounted) {
+  rules.ignore.push_back(ignore_rule("a"));
+  const Judgement out = sees(body("5", "2"));
+  EXPECT_THAT(words(out), IsEmpty());
+  EXPECT_EQ(out.suppressed.at("ignore-rule"), 1u);
+}
+
+TEST_F(Judge, IgnoredMemberInsideAnAddedSubtreeDoesNotMoveItsDrift) {
+  rules.ignore.push_back(ignore_rule("**.updated_at"));
+  const std::string start = R"({"a":1,"b":2,"verifier":)" + digest_value('0') + R"(,"address":"h:1","o":{"x":1,"updated_at":)";
+  sees(start + "1}}");
+  ASSERT_THAT(row.open, SizeIs(1));
+  EXPECT_THAT(words(sees(start + "2}}")), IsEmpty());
+  ASSERT_TRUE(decides(Verb::approve));
+  EXPECT_THAT(words(sees(start + "3}}")), IsEmpty());
+}
+
+TEST_F(Judge, IgnoredMemberInsideAListIsNotJudged) {
+  rules.ignore.push_back(ignore_rule("**.updated_at"));
+  context.established = false;
+  sees(R"({"l":[{"x":1,"updated_at":1}]})");
+  context.established = true;
+  EXPECT_THAT(words(sees(R"({"l":[{"x":1,"updated_at":2}]})")), IsEmpty());
+  EXPECT_THAT(words(sees(R"({"l":[{"x":2,"updated_at":2}]})")), ElementsAre("pending"));
+}
+
+TEST_F(Judge, IgnoredMemberInsideANewResourceDoesNotMoveItsDrift) {
+  Scene scene;
+  scene.rules.ignore.push_back(ignore_rule("**.updated_at"));
+  scene.sees(R"({"o":{"x":1,"updated_at":1}})");
+  EXPECT_THAT(words(scene.sees(R"({"o":{"x":1,"updated_at":2}})")), IsEmpty());
+}
+
+TEST_F(Judge, DeletionIsNotHiddenByAnIgnoreRuleOnEveryAttribute) {
+  rules.ignore.push_back(ignore_rule("**"));
+  EXPECT_THAT(words(is_gone()), ElementsAre("pending"));
+  EXPECT_EQ(drift().operation, Operation::deleted);
+}
+
+TEST_F(Judge, DeletionIsNotAcceptedByAPolicyOnAnAttribute) {
+  rules.policy.push_back(policy("a", Action::automatic));
+  EXPECT_THAT(words(is_gone()), ElementsAre("pending"));
+  EXPECT_TRUE(row.baseline);
+}
+
+TEST_F(Judge, DeletedResourceStaysOneDriftAndApprovingItForgetsTheBaseline) {
+  is_gone();
+  EXPECT_THAT(words(is_gone()), IsEmpty());
+  ASSERT_TRUE(decides(Verb::approve));
+  EXPECT_FALSE(row.baseline);
+  EXPECT_THAT(words(is_gone()), IsEmpty());
+  EXPECT_THAT(words(sees(body("1", "2"))), ElementsAre("pending"));
+  EXPECT_EQ(drift().operation, Operation::created);
+}
+
+TEST_F(Judge, DeletedResourceThatComesBackUnchangedIsReverted) {
+  is_gone();
+  EXPECT_THAT(words(sees(body("1", "2"))), ElementsAre("reverted"));
+}
+
+TEST_F(Judge, ChangedResourceThatIsDeletedMovesTheSameDriftToDeleted) {
+  sees(body("5", "2"));
+  const std::string id = drift().id;
+  EXPECT_THAT(words(is_gone()), ElementsAre("pending:moved"));
+  EXPECT_EQ(drift().id, id);
+  EXPECT_EQ(drift().operation, Operation::deleted);
+}
+
+TEST_F(Judge, DeletionsApprovedAsAScopeAreApprovedByTheSamePerson) {
+  sees(body("5", "2"));
+  context.deletions_accepted_by = "ann";
+  EXPECT_THAT(words(is_gone()), ElementsAre("superseded", "approved"));
+  EXPECT_EQ(log.back().drift.actor, "ann");
+  EXPECT_FALSE(row.baseline);
+  EXPECT_THAT(row.open, IsEmpty());
+}
+
+TEST(JudgeIdentity, SameNameWithANewIdentityIsRecreatedEvenWhenTheBodyIsEqual) {
+  Scene scene;
+  scene.context.established = false;
+  scene.next.external_name = "oid-1";
+  scene.sees(R"({"a":1})");
+  scene.context.established = true;
+  scene.next.external_name = "oid-2";
+  EXPECT_THAT(words(scene.sees(R"({"a":1})")), ElementsAre("pending"));
+  EXPECT_EQ(scene.drift().operation, Operation::recreated);
+  EXPECT_THAT(words(scene.sees(R"({"a":1})")), IsEmpty());
+  ASSERT_TRUE(scene.decides(Verb::approve));
+  EXPECT_EQ(scene.row.external_name, "oid-2");
+  EXPECT_THAT(words(scene.sees(R"({"a":1})")), IsEmpty());
+}
+
+TEST(JudgeIdentity, RecreatedTwiceMovesTheDrift) {
+  Scene scene;
+  scene.context.established = false;
+  scene.next.external_name = "oid-1";
+  scene.sees("{}");
+  scene.context.established = true;
+  scene.next.external_name = "oid-2";
+  scene.sees("{}");
+  scene.next.external_name = "oid-3";
+  EXPECT_THAT(words(scene.sees("{}")), ElementsAre("pending:moved"));
+}
+
+TEST_F(Judge, ObservationOlderThanTheLastAppliedIsDropped) {
+  next.body = body("5", "2");
+  next.observed_ns = row.observed_ns - 1;
+  EXPECT_TRUE(judges(Seen{next, {}}).dropped);
+  EXPECT_TRUE(judges(Gone{row.observed_ns - 1}).dropped);
+  EXPECT_TRUE(judges(Unsure{"denied", row.observed_ns - 1}).dropped);
+  EXPECT_THAT(log, IsEmpty());
+}
+
+TEST_F(Judge, UnreadAttributeIsUnknownAndNeitherDriftNorDeletion) {
+  next.unread = {{"a", Code::denied, "needs pg_monitor"}};
+  const Judgement out = sees(R"({"b":2,"verifier":)" + digest_value('0') + R"(,"address":"h:1"})");
+  EXPECT_THAT(words(out), IsEmpty());
+  ASSERT_THAT(out.unknown, SizeIs(1));
+  EXPECT_EQ(out.unknown[0].path, "a");
+}
+
+TEST_F(Judge, AttributeThatWasReadOnceAndReturnsChangedIsADriftNotAFill) {
+  next.unread = {{"a", Code::denied, "needs pg_monitor"}};
+  sees(R"({"b":2,"verifier":)" + digest_value('0') + R"(,"address":"h:1"})");
+  next.unread.clear();
+  EXPECT_THAT(words(sees(body("5", "2"))), ElementsAre("pending"));
+}
+
+TEST(JudgeFirst, AttributeReadableForTheFirstTimeIsFilledSilently) {
+  Scene scene;
+  scene.context.established = false;
+  scene.next.unread = {{"a", Code::denied, "needs pg_monitor"}};
+  scene.sees(R"({"b":2})");
+  scene.context.established = true;
+  scene.sees(R"({"b":2})");
+  scene.next.unread.clear();
+  EXPECT_THAT(words(scene.sees(R"({"a":1,"b":2})")), IsEmpty());
+  EXPECT_EQ(scene.row.baseline, R"({"a":1,"b":2})");
+  EXPECT_THAT(words(scene.sees(R"({"a":3,"b":2})")), ElementsAre("pending"));
+}
+
+TEST_F(Judge, UnreadableBodyIsUnknown) {
+  const Judgement out = sees("{");
+  EXPECT_THAT(words(out), IsEmpty());
+  EXPECT_THAT(out.unknown, SizeIs(1));
+  EXPECT_EQ(row.observed, row.baseline);
+}
+
+TEST_F(Judge, HealthAttributeNeverOpensADrift) {
+  EXPECT_THAT(words(sees(R"({"a":1,"b":2,"load":"high","verifier":)" + digest_value('0') + R"(,"address":"h:1"})")),
+              IsEmpty());
+}
+
+TEST_F(Judge, EquivalentByTheProviderIsNoChangeButNeverForACredential) {
+  demoted = {{"a", false, "rounds"}, {"verifier", false, "rehash"}};
+  EXPECT_THAT(words(sees(body("5", "2", '1'))), ElementsAre("auto-applied"));
+  EXPECT_EQ(log[0].drift.cls, ChangeClass::credential);
+}
+
+TEST_F(Judge, UnsettledChangeIsUnknownAndJudgedAgain) {
+  demoted = {{"a", true, "pending restart"}};
+  next.digest = {1, 2};
+  const Judgement out = sees(body("5", "2"));
+  EXPECT_THAT(words(out), IsEmpty());
+  EXPECT_EQ(out.suppressed.at("unsettled"), 1u);
+  EXPECT_EQ(row.digest, Digest{}) << "the same record must not be settled by its digest";
+  demoted.clear();
+  EXPECT_THAT(words(sees(body("5", "2"))), ElementsAre("pending"));
+}
+
+TEST_F(Judge, ExpectationAndBaselineViolatedAtOnceAreTwoDrifts) {
+  rules.expect.push_back(expectation("a", "1"));
+  EXPECT_THAT(words(sees(body("5", "2"))), ElementsAre("pending", "pending"));
+  EXPECT_EQ(drift(0).against, Against::baseline);
+  EXPECT_EQ(drift(1).against, Against::expectation);
+  EXPECT_THAT(words(sees(body("1", "2"))), ElementsAre("reverted", "reverted"));
+}
+
+TEST_F(Judge, ExpectationOnANewResourceStandsBesideItsCreation) {
+  Scene scene;
+  scene.rules.expect.push_back(expectation("a", "1"));
+  EXPECT_THAT(words(scene.sees(R"({"a":5})")), ElementsAre("pending", "pending"));
+  EXPECT_EQ(scene.drift(0).operation, Operation::created);
+  EXPECT_EQ(scene.drift(1).operation, Operation::changed);
+}
+
+TEST_F(Judge, ExpectationCannotBeAcceptedByPolicyAuto) {
+  rules.policy.push_back(policy("a", Action::automatic));
+  rules.expect.push_back(expectation("a", "1"));
+  EXPECT_THAT(words(sees(body("5", "2"))), ElementsAre("auto-applied", "pending"));
+  EXPECT_THAT(drift().reason, testing::HasSubstr("expectation"));
+}
+
+TEST_F(Judge, ExpectationOnASensitiveValueIsUnknown) {
+  rules.expect.push_back(expectation("verifier", R"("clear")"));
+  const Judgement out = sees(body("1", "2"));
+  EXPECT_THAT(words(out), IsEmpty());
+  EXPECT_THAT(out.unknown, SizeIs(1));
+}
+
+}  // namespace
+}  // namespace driftd::core
