@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+
+#include "cli/command.hpp"
+
+namespace driftd::cli {
+namespace {
+
+void show(const Context& context, const core::Value& answer) {
+  Table table({"BACKEND", "PROVIDER", "ENDPOINT", "STATE", "HEALTH", "WORKER", "KIND", "RESOURCES", "UNKNOWN", "COVERAGE"});
+  for (const auto& backend : list(answer, "backends")) {
+    const std::string state = text(backend, "state");
+    const std::string health = text(member(backend, "health"), "state");
+    const std::string worker = text(member(backend, "worker"), "state");
+    std::vector<Cell> first = {text(backend, "name"),     text(backend, "provider"),   text(backend, "endpoint"),
+                               {state, colour_of(state)}, {health, colour_of(health)}, {worker, colour_of(worker)}};
+    const auto coverage = list(backend, "coverage");
+    for (const auto& kind : coverage) {
+      auto row = first;
+      const bool whole = flag(kind, "complete") && list(kind, "reasons").empty();
+      const std::string note = whole ? "whole" : join(list(kind, "reasons"));
+      row.insert(row.end(), {text(kind, "kind"), text(kind, "resources"), text(kind, "unknown"),
+                             {note.empty() ? "not listed yet" : note, whole ? Colour::green : Colour::yellow}});
+      table.add(std::move(row));
+      first = {"", "", "", "", "", ""};
+    }
+    if (coverage.empty()) table.add({first[0], first[1], first[2], first[3], first[4], first[5], "", "", "", ""});
+  }
+  context.print(table, "no backends");
+}
+
+}  // namespace
+
+void add_backends(CLI::App& app, Context& context) {
+  app.add_subcommand("backends", "the monitored systems and how much of each can be judged")->callback([&context] {
+    context.exit = context.print(context.client().get("/v1/backends"), [&](const auto& answer) { show(context, answer); });
+  });
+}
+
+}  // namespace driftd::cli

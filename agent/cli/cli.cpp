@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/cli.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <sstream>
+#include <unistd.h>
+
+#include "cli/command.hpp"
+
+namespace driftd::cli {
+namespace {
+
+constexpr const char* kConfigFile = "/etc/driftd/driftd.yaml";
+constexpr const char* kSocket = "/run/driftd/driftd.sock";
+
+void add_all(CLI::App& app, Context& context) {
+  for (const auto add : {add_run, add_validate, add_once, add_status, add_backends, add_resources, add_drifts, add_events,
+                         add_decisions, add_refresh, add_explain, add_diff, add_queue, add_deadletter, add_replay,
+                         add_reload, add_schema, add_plugin, add_audit, add_version}) {
+    add(app, context);
+  }
+  for (auto* command : app.get_subcommands({})) {
+    command->fallthrough();
+    for (auto* below : command->get_subcommands({})) below->fallthrough();
+  }
+}
+
+bool wants_colour() {
+  const char* no_colour = std::getenv("NO_COLOR");
+  const char* terminal = std::getenv("TERM");
+  const bool dumb = terminal != nullptr && std::string_view(terminal) == "dumb";
+  return ::isatty(STDOUT_FILENO) == 1 && (no_colour == nullptr || *no_colour == '\0') && !dumb;
+}
+
+}  // namespace
+
+Client Context::client() const {
+  if (!socket.empty()) return Client(socket);
+  if (!config_given) return Client(kSocket);
+  config::LoadOptions options;
+  options.resolve_secrets = false;
+  const auto loaded = config::load(config, options);
+  return Client(loaded ? loaded->admin.socket : kSocket);
+}
+
+int Context::fail(const Failure& failure) const {
+  streams.err << "driftd: " << printable(failure.message) << "\n";
+  return failure.exit;
+}
+
+void Context::print(const Table& table, const char* when_empty) const {
+  if (table.empty()) {
+    out() << when_empty << "\n";
+  } else {
+    table.print(out(), streams.colour);
+  }
+}
+
+int run(std::vector<std::string> arguments, const Streams& streams, const Hooks& hooks) {
+  Context context{streams, hooks, kConfigFile, false, "", "table", kOk};
+  CLI::App app("driftd notices that a running system no longer is what you agreed it is.", "driftd");
+  app.require_subcommand(1);
+  auto* file = app.add_option("-c,--config", context.config, "configuration file")->envname("DRIFTD_CONFIG");
+  app.add_option("--socket", context.socket, "the agent's Unix socket")->envname("DRIFTD_SOCKET");
+  app.add_option("-o,--output", context.output, "table or json")->check(CLI::IsMember({"table", "json"}));
+  app.parse_complete_callback([&] { context.config_given = file->count() > 0; });
+  add_all(app, context);
+  try {
+    std::reverse(arguments.begin(), arguments.end());
+    app.parse(std::move(arguments));
+  } catch (const CLI::Success& e) {  // --help
+    return app.exit(e, streams.out, streams.err);
+  } catch (const CLI::ParseError& e) {
+    app.exit(e, streams.err, streams.err);
+    return kUsage;
+  }
+  return context.exit;
+}
+
+int run(int argc, char** argv, const Hooks& hooks) {
+  std::ios::sync_with_stdio(false);
+  const int code = run(std::vector<std::string>(argv + 1, argv + argc), {std::cout, std::cerr, wants_colour()}, hooks);
+  std::cout.flush();
+  return code;
+}
+
+}  // namespace driftd::cli

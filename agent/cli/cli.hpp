@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "app/app.hpp"
+#include "config/config.hpp"
+
+namespace driftd::cli {
+
+/// What only the whole agent can do; main.cpp gives the app's.
+struct Hooks {
+  std::function<int(const std::string& config_file)> run;
+  std::function<int(const std::string& config_file, const app::OnceOptions&)> once;
+  /// Checks the settings of each backend against its plugin's schema, as far as plugins are found. May be empty.
+  std::function<std::vector<config::ConfigError>(const config::Config&)> check_settings;
+};
+
+struct Streams {
+  std::ostream& out;
+  std::ostream& err;
+  bool colour = false;
+};
+
+/// Runs one command line (without the program's name); returns the exit code (exit_codes.hpp).
+int run(std::vector<std::string> arguments, const Streams& streams, const Hooks& hooks);
+/// The same from main(): stdout, stderr, colour only on a terminal and without NO_COLOR.
+int run(int argc, char** argv, const Hooks& hooks);
+
+}  // namespace driftd::cli

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/client.hpp"
+
+#include <array>
+#include <cctype>
+#include <curl/curl.h>
+#include <memory>
+
+#include "cli/exit_codes.hpp"
+#include "cli/fields.hpp"
+
+namespace driftd::cli {
+namespace {
+
+struct CloseCurl {
+  void operator()(CURL* curl) const { curl_easy_cleanup(curl); }
+  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+};
+
+std::size_t append(char* data, std::size_t size, std::size_t count, void* to) {
+  static_cast<std::string*>(to)->append(data, size * count);
+  return size * count;
+}
+
+Outcome<core::Value> parse_reply(const Outcome<Reply>& reply) {
+  if (!reply) return tl::unexpected(reply.error());
+  const auto value = core::parse(reply->body);
+  if (!value) {
+    return tl::unexpected(Failure{kFinding, "the agent answered HTTP " + std::to_string(reply->status) + " without JSON"});
+  }
+  if (reply->status < 400) return *value;
+  const core::Value error = member(*value, "error");
+  return tl::unexpected(
+      Failure{reply->status == 400 ? kUsage : kFinding, text(error, "code") + ": " + text(error, "message")});
+}
+
+}  // namespace
+
+std::string escape(std::string_view text) {
+  static constexpr std::string_view kHex = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) != 0 || c == '-' || c == '_' || c == '.' || c == '~') {
+      out += c;
+    } else {
+      out += {'%', kHex[byte >> 4], kHex[byte & 15]};
+    }
+  }
+  return out;
+}
+
+Outcome<Reply> Client::raw(const std::string& target, const std::string* body, std::chrono::seconds most) const {
+  const std::unique_ptr<CURL, CloseCurl> curl(curl_easy_init());
+  const std::unique_ptr<curl_slist, CloseCurl> headers(curl_slist_append(nullptr, "Content-Type: application/json"));
+  Reply reply;
+  std::array<char, CURL_ERROR_SIZE> detail{};
+  curl_easy_setopt(curl.get(), CURLOPT_UNIX_SOCKET_PATH, socket_.c_str());
+  curl_easy_setopt(curl.get(), CURLOPT_URL, ("http://localhost" + target).c_str());
+  curl_easy_setopt(curl.get(), CURLOPT_PROXY, "");
+  curl_easy_setopt(curl.get(), CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(curl.get(), CURLOPT_CONNECTTIMEOUT, 5L);
+  curl_easy_setopt(curl.get(), CURLOPT_TIMEOUT, static_cast<long>(most.count()));
+  curl_easy_setopt(curl.get(), CURLOPT_WRITEFUNCTION, append);
+  curl_easy_setopt(curl.get(), CURLOPT_WRITEDATA, &reply.body);
+  curl_easy_setopt(curl.get(), CURLOPT_ERRORBUFFER, detail.data());
+  if (body != nullptr) {
+    curl_easy_setopt(curl.get(), CURLOPT_HTTPHEADER, headers.get());
+    curl_easy_setopt(curl.get(), CURLOPT_POSTFIELDSIZE, static_cast<long>(body->size()));
+    curl_easy_setopt(curl.get(), CURLOPT_POSTFIELDS, body->c_str());
+  }
+  const CURLcode code = curl_easy_perform(curl.get());
+  if (code != CURLE_OK) {
+    const std::string why = detail[0] == '\0' ? curl_easy_strerror(code) : detail.data();
+    return tl::unexpected(Failure{kUnreachable, "no agent answers on " + socket_ + ": " + why +
+                                                    "; is driftd running, and is --socket right?"});
+  }
+  long status = 0;
+  curl_easy_getinfo(curl.get(), CURLINFO_RESPONSE_CODE, &status);
+  reply.status = static_cast<int>(status);
+  return reply;
+}
+
+Outcome<core::Value> Client::get(const std::string& path, const Query& query, std::chrono::seconds most) const {
+  std::string target = path;
+  for (const auto& [name, value] : query) {
+    if (!value.empty()) target += (target.find('?') == std::string::npos ? "?" : "&") + name + "=" + escape(value);
+  }
+  return parse_reply(raw(target, nullptr, most));
+}
+
+Outcome<core::Value> Client::post(const std::string& path, const core::Value& body, std::chrono::seconds most) const {
+  const std::string text = core::render(body);
+  return parse_reply(raw(path, &text, most));
+}
+
+}  // namespace driftd::cli

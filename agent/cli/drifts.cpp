@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/command.hpp"
+
+namespace driftd::cli {
+namespace {
+
+std::string side(const core::Value& change, std::string_view name) {
+  const core::Value* found = change.find(name);
+  if (found == nullptr) return "(absent)";
+  const std::string shown = core::render(*found);
+  return shown.size() > 60 ? shown.substr(0, 57) + "..." : shown;
+}
+
+}  // namespace
+
+void print_drifts(const Context& context, const core::Value::Array& drifts) {
+  Table table({"DRIFT", "BACKEND", "RESOURCE", "CLASS", "STATUS", "PATH", "OLD", "NEW", "OPENED"});
+  for (const auto& drift : drifts) {
+    const std::string status = text(drift, "status") + (text(drift, "stale_since").empty() ? "" : " (stale)");
+    std::vector<Cell> first = {text(drift, "id"), text(drift, "backend"), text(drift, "resource"), text(drift, "class"),
+                               {status, colour_of(text(drift, "status"))}};
+    std::string opened = when(text(drift, "opened"));
+    const auto changes = list(drift, "changes");
+    for (const auto& change : changes) {
+      auto row = first;
+      row.insert(row.end(), {text(change, "path").empty() ? text(drift, "operation") : text(change, "path"),
+                             side(change, "old"), side(change, "new"), opened});
+      table.add(std::move(row));
+      first = {"", "", "", "", ""};
+      opened.clear();
+    }
+    if (changes.empty()) {
+      first.insert(first.end(), {text(drift, "operation"), "", "", opened});
+      table.add(std::move(first));
+    }
+  }
+  context.print(table, "no drifts");
+}
+
+void add_drifts(CLI::App& app, Context& context) {
+  auto* command = app.add_subcommand("drifts", "the differences that stand; exit 1 when there are some");
+  auto query = std::make_shared<Query>();
+  auto all = std::make_shared<bool>(false);
+  command->add_option("--backend", (*query)["backend"], "name or glob");
+  command->add_option("--kind", (*query)["kind"], "kind or glob");
+  command->add_option("--id", (*query)["id"], "resource id or glob");
+  command->add_option("--status", (*query)["status"], "pending, rejected, ignored, approved …");
+  command->add_option("--limit", (*query)["limit"], "at most so many (1000)");
+  command->add_flag("--all", *all, "history too");
+  command->callback([&context, query, all] {
+    if (*all) (*query)["all"] = "true";
+    const auto answer = context.client().get("/v1/drifts", *query);
+    context.exit = context.print(answer, [&](const auto& value) { print_drifts(context, list(value, "drifts")); });
+    if (answer && !*all && !list(*answer, "drifts").empty()) context.exit = kFinding;
+  });
+}
+
+}  // namespace driftd::cli

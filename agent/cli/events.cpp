@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/command.hpp"
+
+namespace driftd::cli {
+namespace {
+
+struct Options {
+  Query query;
+  bool follow = false;
+  int count = 0;
+};
+
+void show(const Context& context, const core::Value& event) {
+  if (context.json()) {
+    context.out() << core::render(event) << "\n";
+    return;
+  }
+  const core::Value payload = member(event, "event");
+  const std::string status = text(payload, "reconciliation_status");
+  context.out() << painted(when(text(event, "recorded")), Colour::dim, context.streams.colour) << "  "
+                << text(event, "seq") << "  " << painted(printable(text(event, "subject")), Colour::bold, context.streams.colour)
+                << "  " << printable(text(event, "resource"));
+  const auto fields = join(list(payload, "changed_fields"));
+  if (!fields.empty()) context.out() << "  " << printable(fields);
+  if (!status.empty()) context.out() << "  " << painted(printable(status), colour_of(status), context.streams.colour);
+  context.out() << "\n";
+}
+
+/// Prints as events come, until `count` were printed (0: for ever) or the agent is gone.
+int follow(const Context& context, Options options) {
+  const Client client = context.client();
+  int printed = 0;
+  std::string after = options.query["after"];
+  for (;;) {
+    const auto answer = client.get("/v1/events", options.query);
+    if (!answer) return context.fail(answer.error());
+    for (const auto& event : list(*answer, "events")) {
+      show(context, event);
+      after = text(event, "seq");
+      if (++printed == options.count) return kOk;
+    }
+    context.out().flush();
+    options.query["after"] = after.empty() ? "0" : after;
+    options.query["wait"] = "20";
+  }
+}
+
+int print(const Context& context, const Options& options) {
+  const auto answer = context.client().get("/v1/events", options.query);
+  if (!answer) return context.fail(answer.error());
+  for (const auto& event : list(*answer, "events")) show(context, event);
+  return kOk;
+}
+
+}  // namespace
+
+void add_events(CLI::App& app, Context& context) {
+  auto* command = app.add_subcommand("events", "what happened, oldest first; JSON: one event a line");
+  auto options = std::make_shared<Options>();
+  command->add_flag("-f,--follow", options->follow, "go on printing as events come");
+  command->add_option("--after", options->query["after"], "only events after this number (seq)");
+  command->add_option("--limit", options->query["limit"], "at most so many at once (100)");
+  command->add_option("--count", options->count, "with --follow: stop after so many")->check(CLI::PositiveNumber);
+  command->callback(
+      [&context, options] { context.exit = options->follow ? follow(context, *options) : print(context, *options); });
+}
+
+}  // namespace driftd::cli

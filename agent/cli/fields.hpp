@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading the agent's answers.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/value.hpp"
+
+namespace driftd::cli {
+
+/// A member, or null.
+core::Value member(const core::Value& object, std::string_view name);
+/// Its text: strings as they are, null and absent as nothing, all else as JSON.
+std::string text(const core::Value& object, std::string_view name);
+std::string text(const core::Value& value);
+bool flag(const core::Value& object, std::string_view name);
+std::int64_t number(const core::Value& object, std::string_view name);
+/// The items of a member that is a list; none otherwise.
+core::Value::Array list(const core::Value& object, std::string_view name);
+/// `a, b, c`
+std::string join(const core::Value::Array& texts);
+/// `2026-11-21T03:39:16.123Z` → `2026-11-21 03:39:16`; empty: `never`.
+std::string when(const std::string& time);
+
+}  // namespace driftd::cli

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/command.hpp"
+
+namespace driftd::cli {
+namespace {
+
+/// An agent holds the store: let it refresh and say what stands.
+int ask_agent(const Context& context, const Client& client) {
+  const auto refreshed =
+      client.post("/v1/refresh", core::Value::Object{{"backend", core::Value("")}, {"full", core::Value(true)}});
+  if (!refreshed) return context.fail(refreshed.error());
+  const auto found = client.get("/v1/drifts");
+  if (!found) return context.fail(found.error());
+  core::Value::Array standing;
+  for (const auto& drift : list(*found, "drifts")) {
+    if (text(drift, "status") != "ignored") standing.push_back(drift);
+  }
+  if (context.json()) {
+    context.out() << core::render(core::Value::Object{{"refreshed", member(*refreshed, "refreshed")},
+                                                      {"drifts", standing}})
+                  << "\n";
+  } else {
+    print_refreshed(context, *refreshed);
+    print_drifts(context, standing);
+  }
+  return standing.empty() ? judge_refreshed(*refreshed) : static_cast<int>(kFinding);
+}
+
+int once(const Context& context, const app::OnceOptions& options) {
+  if (options.baseline_file.empty() && options.record_file.empty()) {
+    const Client client = context.client();
+    if (client.raw("/livez", nullptr, std::chrono::seconds(5))) return ask_agent(context, client);
+  }
+  if (!context.hooks.once) return context.fail(kUsage, "this binary holds no agent; use driftd");
+  return context.hooks.once(context.config, options);
+}
+
+}  // namespace
+
+void add_once(CLI::App& app, Context& context) {
+  auto* command = app.add_subcommand("once", "refresh every backend once: exit 0 equal, 1 drift, 3 incomplete");
+  auto options = std::make_shared<app::OnceOptions>();
+  auto* baseline = command->add_option("--baseline", options->baseline_file, "compare with this record, touch no store");
+  command->add_option("--record", options->record_file, "write what is seen, touch no store")->excludes(baseline);
+  command->callback([&context, options] {
+    options->json = context.json();
+    context.exit = once(context, *options);
+  });
+}
+
+}  // namespace driftd::cli

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+
+#include "cli/command.hpp"
+
+namespace driftd::cli {
+namespace {
+
+void show(const Context& context, const core::Value& answer) {
+  Table table({"SINK", "EMITTED", "ACKED", "PENDING", "DEAD", "DROPPED"});
+  for (const auto& book : list(answer, "books")) {
+    const std::string dead = text(book, "dead");
+    table.add({text(book, "sink"), text(book, "emitted"), text(book, "acked"), text(book, "pending"),
+               {dead, dead == "0" ? Colour::none : Colour::red}, text(book, "dropped")});
+  }
+  context.print(table, "no sinks");
+  context.out() << "backlog: " << text(answer, "backlog_events") << " events, " << text(answer, "backlog_bytes") << " bytes\n";
+}
+
+}  // namespace
+
+void add_queue(CLI::App& app, Context& context) {
+  app.add_subcommand("queue", "what each sink got, waits for and lost")->callback([&context] {
+    context.exit = context.print(context.client().get("/v1/queue"), [&](const auto& answer) { show(context, answer); });
+  });
+}
+
+}  // namespace driftd::cli

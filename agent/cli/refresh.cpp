@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/command.hpp"
+
+namespace driftd::cli {
+
+int judge_refreshed(const core::Value& answer) {
+  for (const auto& one : list(answer, "refreshed")) {
+    if (!flag(one, "ok")) return kIncomplete;
+    for (const auto& kind : list(one, "coverage")) {
+      if (!flag(kind, "complete") || number(kind, "unknown") > 0) return kIncomplete;
+    }
+  }
+  return kOk;
+}
+
+int print_refreshed(const Context& context, const core::Value& answer) {
+  Table table({"BACKEND", "OK", "KIND", "RESOURCES", "UNKNOWN", "NOTE"});
+  for (const auto& one : list(answer, "refreshed")) {
+    const bool ok = flag(one, "ok");
+    const Cell verdict(ok ? "yes" : "no", ok ? Colour::green : Colour::red);
+    const auto coverage = list(one, "coverage");
+    for (const auto& kind : coverage) {
+      table.add({text(one, "backend"), verdict, text(kind, "kind"), text(kind, "resources"), text(kind, "unknown"),
+                 join(list(kind, "reasons"))});
+    }
+    if (!ok || coverage.empty()) table.add({text(one, "backend"), verdict, "", "", "", text(member(one, "error"), "message")});
+  }
+  context.print(table, "no backends");
+  return judge_refreshed(answer);
+}
+
+void add_refresh(CLI::App& app, Context& context) {
+  auto* command = app.add_subcommand("refresh", "look now and wait for the end; exit 3 when not everything was seen");
+  auto backend = std::make_shared<std::string>();
+  auto full = std::make_shared<bool>(false);
+  command->add_option("BACKEND", *backend, "only this backend");
+  command->add_flag("--full", *full, "list everything, whatever cursors say");
+  command->callback([&context, backend, full] {
+    const auto answer = context.client().post(
+        "/v1/refresh", core::Value::Object{{"backend", core::Value(*backend)}, {"full", core::Value(*full)}});
+    context.exit = context.print(answer, [&](const auto& value) { print_refreshed(context, value); });
+    if (answer) context.exit = judge_refreshed(*answer);
+  });
+}
+
+}  // namespace driftd::cli

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/command.hpp"
+
+namespace driftd::cli {
+namespace {
+
+void show(const Context& context, const core::Value& answer, bool bodies) {
+  Table table({"BACKEND", "RESOURCE", "PRESENT", "DRIFTS", "OBSERVED AT", bodies ? "BODY" : "BASELINE"});
+  for (const auto& row : list(answer, "resources")) {
+    const bool present = flag(row, "present");
+    const std::string baseline = member(row, "baseline").is_null() ? "none" : "yes";
+    table.add({text(row, "backend"), text(row, "resource"), {present ? "yes" : "no", present ? Colour::none : Colour::red},
+               join(list(row, "open_drifts")), when(text(row, "observed_at")),
+               bodies ? core::render(member(row, "observed")) : baseline});
+  }
+  context.print(table, "no resources");
+}
+
+}  // namespace
+
+void add_resources(CLI::App& app, Context& context) {
+  auto* command = app.add_subcommand("resources", "what is known of a backend's resources; secrets as [REDACTED]");
+  auto query = std::make_shared<Query>();
+  auto bodies = std::make_shared<bool>(false);
+  command->add_option("BACKEND", (*query)["backend"], "only this backend");
+  command->add_option("--kind", (*query)["kind"], "only this kind");
+  command->add_option("--limit", (*query)["limit"], "at most so many (1000)");
+  command->add_flag("--bodies", *bodies, "show the observed attributes");
+  command->callback([&context, query, bodies] {
+    context.exit = context.print(context.client().get("/v1/resources", *query),
+                                 [&](const auto& answer) { show(context, answer, *bodies); });
+  });
+}
+
+}  // namespace driftd::cli

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/command.hpp"
+
+namespace driftd::cli {
+namespace {
+
+int probe(const Context& context, const std::string& which) {
+  const auto reply = context.client().raw(which == "live" ? "/livez" : "/readyz", nullptr, std::chrono::seconds(5));
+  if (!reply) return context.fail(reply.error());
+  const bool good = reply->status == 200;
+  std::string said = reply->body;
+  while (said.ends_with('\n')) said.pop_back();
+  if (context.json()) {
+    context.out() << core::render(core::Value::Object{{"ok", core::Value(good)}, {"message", said}}) << "\n";
+  } else {
+    context.out() << printable(said) << "\n";
+  }
+  return good ? kOk : kFinding;
+}
+
+void show(const Context& context, const core::Value& status) {
+  const bool ready = flag(status, "ready");
+  context.out() << "agent " << printable(text(status, "name")) << " " << printable(text(status, "version")) << ", "
+                << painted(ready ? "ready" : "not ready: " + printable(text(status, "not_ready_reason")),
+                           ready ? Colour::green : Colour::yellow, context.streams.colour)
+                << ", since " << when(text(status, "started")) << ", backlog " << number(status, "backlog_events")
+                << " events\n\n";
+  Table backends({"BACKEND", "TYPE", "STATE", "HEALTH", "RESOURCES", "DRIFTS", "LAST COMPLETE", "NOTE"});
+  for (const auto& backend : list(status, "backends")) {
+    const core::Value health = member(backend, "health");
+    const std::string note = text(backend, "last_error").empty() ? text(health, "reason") : text(backend, "last_error");
+    const std::string drifts = text(backend, "open_drifts");
+    backends.add({text(backend, "name"), text(backend, "type"),
+                  {text(backend, "state"), colour_of(text(backend, "state"))},
+                  {text(health, "state"), colour_of(text(health, "state"))}, text(backend, "resources"),
+                  {drifts, drifts == "0" ? Colour::none : Colour::yellow}, when(text(backend, "last_complete")), note});
+  }
+  context.print(backends, "no backends");
+  context.out() << "\n";
+  Table sinks({"SINK", "TYPE", "DELIVERED", "IN FLIGHT", "RETRYING", "DEAD", "STATE"});
+  for (const auto& sink : list(status, "sinks")) {
+    const std::string dead = text(sink, "dead");
+    sinks.add({text(sink, "name"), text(sink, "type"), text(sink, "delivered"), text(sink, "in_flight"),
+               text(sink, "retrying"), {dead, dead == "0" ? Colour::none : Colour::red}, text(sink, "state")});
+  }
+  context.print(sinks, "no sinks");
+}
+
+}  // namespace
+
+void add_status(CLI::App& app, Context& context) {
+  auto* command = app.add_subcommand("status", "how the agent, its backends and its sinks are");
+  auto which = std::make_shared<std::string>();
+  command->add_option("--probe", *which, "live or ready: exit 0 or 1 only")->check(CLI::IsMember({"live", "ready"}));
+  command->callback([&context, which] {
+    if (!which->empty()) {
+      context.exit = probe(context, *which);
+      return;
+    }
+    context.exit = context.print(context.client().get("/v1/status"), [&](const auto& answer) { show(context, answer); });
+  });
+}
+
+}  // namespace driftd::cli

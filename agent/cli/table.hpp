@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace driftd::cli {
+
+enum class Colour { none, red, green, yellow, dim, bold };
+
+struct Cell {
+  std::string text;
+  Colour colour = Colour::none;
+  Cell(std::string from, Colour in = Colour::none) : text(std::move(from)), colour(in) {}
+  Cell(const char* from) : text(from) {}
+};
+
+/// Columns of text under a head, two spaces between. What a terminal would obey (ESC, newlines …) is shown, not sent.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> head) : head_(std::move(head)) {}
+  void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
+  bool empty() const { return rows_.empty(); }
+  void print(std::ostream& out, bool colour) const;
+
+ private:
+  std::vector<std::string> head_;
+  std::vector<std::vector<Cell>> rows_;
+};
+
+/// Text that is safe on a terminal: control characters as \xNN.
+std::string printable(std::string_view text);
+std::string painted(std::string_view text, Colour colour, bool on);
+/// Green for up, ok, approved …; yellow for pending, degraded …; red for down, failed, dead …
+Colour colour_of(std::string_view state);
+
+}  // namespace driftd::cli

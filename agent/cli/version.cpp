@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+
+#include "cli/command.hpp"
+
+namespace driftd::cli {
+
+void add_version(CLI::App& app, Context& context) {
+  app.add_subcommand("version", "the version of this binary")->callback([&context] {
+    if (context.json()) {
+      context.out() << core::render(core::Value::Object{{"version", core::Value(DRIFTD_VERSION)}}) << "\n";
+    } else {
+      context.out() << "driftd " << DRIFTD_VERSION << "\n";
+    }
+  });
+}
+
+}  // namespace driftd::cli

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/app.hpp"
+#include "cli/cli.hpp"
+
+int main(int argc, char** argv) {
+  driftd::cli::Hooks hooks;
+  hooks.run = driftd::app::run;
+  hooks.once = driftd::app::once;
+  return driftd::cli::run(argc, argv, hooks);
+}
