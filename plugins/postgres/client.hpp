@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "driftd/sdk/call.hpp"
+#include "postgres/rows.hpp"
+#include "postgres/settings.hpp"
+
+namespace driftd::postgres {
+
+/// A server that answers queries. One call at a time.
+class Client {
+ public:
+  virtual ~Client() = default;
+  /// Runs one statement. Throws sdk::Failure: DENIED (the server's words), UNAVAILABLE, DEADLINE, CANCELLED, INTERNAL.
+  virtual Rows query(sdk::Call& call, const std::string& sql) = 0;
+  virtual int version() const = 0;           ///< 150004 for 15.4
+  virtual std::string endpoint() const = 0;  ///< the one of the settings that answered
+  virtual bool usable() const = 0;           ///< false: an answer was lost; throw it away
+};
+
+/// Connects to the first endpoint that takes us, within `most` for each; a query may take as long as `statement`. All
+/// waits end when the host cancels; the server is then asked to stop. Throws sdk::Failure: UNAVAILABLE,
+/// UNAUTHENTICATED, DENIED, INVALID, UNSUPPORTED (server older than 12), DEADLINE, CANCELLED.
+std::unique_ptr<Client> connect(sdk::Call& call, const Settings& settings, std::chrono::milliseconds most,
+                                std::chrono::milliseconds statement);
+
+}  // namespace driftd::postgres

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "postgres/mapping.hpp"
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "postgres/guc.hpp"
+
+namespace driftd::postgres {
+namespace {
+
+using nlohmann::json;
+
+json parsed(const std::optional<std::string>& text, json fallback) {
+  if (!text) return fallback;
+  json out = json::parse(*text, nullptr, false);
+  if (out.is_discarded()) throw sdk::Failure(DRIFTD_CORRUPT, "the server answered JSON that cannot be read");
+  return out;
+}
+
+json nullable(const Fields& row, std::string_view column) {
+  const auto found = row.find(column);
+  return found ? json(*found) : json(nullptr);
+}
+
+json number(const Fields& row, std::string_view column) {
+  const auto found = row.find(column);
+  return found ? json::parse(*found, nullptr, false) : json(nullptr);
+}
+
+/// `prefix["a.b"]`, or `prefix.a` where the name needs no quotes.
+std::string member(const std::string& prefix, const std::string& name) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+  if (!name.empty() && name.find_first_not_of(kPlain) == std::string::npos) return prefix + "." + name;
+  return prefix + "[" + json(name).dump() + "]";
+}
+
+json setconfig(const json& list) {
+  json out = json::object();
+  for (const auto& one : list) {
+    const std::string text = one.get<std::string>();
+    const auto equals = text.find('=');
+    out[text.substr(0, equals)] = equals == std::string::npos ? "" : text.substr(equals + 1);
+  }
+  return out;
+}
+
+void mark_secrets(const std::string& prefix, const json& settings, sdk::Record& record) {
+  for (const auto& [name, value] : settings.items()) {
+    if (secret_guc(name)) record.sensitive.push_back(member(prefix, name));
+  }
+}
+
+/// Sets that this session's login or client chose; the server-wide value is hidden behind them.
+bool chosen_by_session(const std::string& source) {
+  return source == "client" || source == "session" || source == "interactive" || source == "user" ||
+         source == "database" || source == "database user" || source == "global";
+}
+
+std::string file_state(const Fields& row, const Guc& now) {
+  if (!row.find("vartype")) return row.find("error") ? "error" : "unknown_setting";
+  const bool same = same_value(row.text("setting"), now);
+  if (row.flag("pending_restart") && !same) return "needs_restart";
+  if (row.find("error")) return "error";
+  const std::string source = row.text("source");
+  const bool overridden = !row.flag("applied") || (source != "configuration file" && source != "default");
+  if (overridden) return "overridden";
+  return same ? "in_effect" : "edited_not_reloaded";
+}
+
+/// The file's path without the folder of the main configuration: ids do not move with the cluster.
+std::string short_file(const std::string& path, const std::string& folder) {
+  if (!folder.empty() && path.starts_with(folder + "/")) return path.substr(folder.size() + 1);
+  return path;
+}
+
+}  // namespace
+
+std::string render_setconfig(const std::string& json_list) { return setconfig(parsed(json_list, json::array())).dump(); }
+
+Records map_instance(const Rows& rows, const Origin& from) {
+  if (rows.rows.size() != 1) throw sdk::Failure(DRIFTD_CORRUPT, "the instance query answered no single row", "instance");
+  const Fields row(rows, 0);
+  sdk::Record out;
+  out.kind = "instance";
+  out.id = "instance";
+  json body{{"version", row.text("version")},         {"role", row.text("role")}, {"endpoint", from.endpoint},
+            {"timeline", number(row, "timeline")},    {"upstream", nullable(row, "upstream")},
+            {"system_identifier", nullable(row, "system_identifier")}};
+  if (const auto right = row.find("identity_right")) {
+    body.erase("system_identifier");
+    out.unread.push_back({"system_identifier", DRIFTD_DENIED, "needs " + *right});
+  }
+  out.body = body.dump();
+  json status{{"accepting", true},
+              {"postmaster_start", row.text("postmaster_start")},
+              {"conf_load", row.text("conf_load")},
+              {"archive_failing", row.flag("archive_failing")}};
+  if (row.find("lag_seconds")) status["lag_seconds"] = number(row, "lag_seconds");
+  out.status = status.dump();
+  out.version = row.text("version");
+  return {out};
+}
+
+Records map_settings(const Rows& rows) {
+  Records out;
+  for (std::size_t i = 0; i < rows.rows.size(); ++i) {
+    const Fields row(rows, i);
+    sdk::Record record;
+    record.kind = "setting";
+    record.id = row.text("name");
+    const TypedGuc value = typed({row.text("setting"), row.text("unit"), row.text("vartype")});
+    if (chosen_by_session(row.text("source"))) {
+      record.unread.push_back({value.attribute, DRIFTD_UNSUPPORTED,
+                               "the monitoring role, its database or its client sets " + record.id +
+                                   " itself (source " + row.text("source") + "), which hides the server's value: "
+                                   "ALTER ROLE … RESET " + record.id});
+    } else {
+      record.body = "{\"" + value.attribute + "\":" + value.json + "}";
+    }
+    if (value.attribute == "value" && secret_guc(record.id)) record.sensitive.push_back("value");
+    record.status = json{{"pending_restart", row.flag("pending_restart")}}.dump();
+    record.metadata["source"] = row.text("source");
+    record.metadata["context"] = row.text("context");
+    if (row.find("unit")) record.metadata["unit"] = row.text("unit");
+    if (row.find("sourcefile")) {
+      record.metadata["sourcefile"] = row.text("sourcefile");
+      record.metadata["sourceline"] = row.text("sourceline");
+    }
+    out.push_back(std::move(record));
+  }
+  return out;
+}
+
+Records map_roles(const Rows& rows, const Origin& from) {
+  Records out;
+  for (std::size_t i = 0; i < rows.rows.size(); ++i) {
+    const Fields row(rows, i);
+    sdk::Record record;
+    record.kind = "role";
+    record.id = row.text("name");
+    record.external_name = row.text("oid");
+    json body{{"connection_limit", number(row, "connection_limit")}, {"valid_until", nullable(row, "valid_until")},
+              {"memberships", parsed(row.find("memberships"), json::array())}};
+    for (const auto* flag : {"superuser", "inherit", "create_role", "create_db", "login", "replication", "bypass_rls"}) {
+      body[flag] = row.flag(flag);
+    }
+    const json settings = setconfig(parsed(row.find("settings"), json::array()));
+    mark_secrets("settings", settings, record);
+    body["settings"] = settings;
+    json in_databases = json::object();
+    const json lists = parsed(row.find("database_settings"), json::object());
+    for (const auto& [database, list] : lists.items()) {
+      in_databases[database] = setconfig(list);
+      mark_secrets(member("database_settings", database), in_databases[database], record);
+    }
+    body["database_settings"] = in_databases;
+    if (!from.verifier_right.empty()) {
+      record.unread.push_back({"verifier", DRIFTD_DENIED, "needs " + from.verifier_right});
+      record.unread.push_back({"password_type", DRIFTD_DENIED, "needs " + from.verifier_right});
+    } else if (from.verifiers) {
+      body["verifier"] = row.find("verifier").value_or("none");
+      body["password_type"] = row.find("password_type").value_or("none");
+    }
+    record.body = body.dump();
+    out.push_back(std::move(record));
+  }
+  return out;
+}
+
+Records map_databases(const Rows& rows) {
+  Records out;
+  for (std::size_t i = 0; i < rows.rows.size(); ++i) {
+    const Fields row(rows, i);
+    sdk::Record record;
+    record.kind = "database";
+    record.id = row.text("name");
+    record.external_name = row.text("oid");
+    const json settings = setconfig(parsed(row.find("settings"), json::array()));
+    mark_secrets("settings", settings, record);
+    record.body = json{{"owner", row.text("owner")},
+                       {"encoding", row.text("encoding")},
+                       {"collation", row.text("collation")},
+                       {"ctype", row.text("ctype")},
+                       {"tablespace", row.text("tablespace")},
+                       {"is_template", row.flag("is_template")},
+                       {"allow_connections", row.flag("allow_connections")},
+                       {"connection_limit", number(row, "connection_limit")},
+                       {"grants", parsed(row.find("grants"), json::array())},
+                       {"settings", settings}}
+                      .dump();
+    out.push_back(std::move(record));
+  }
+  return out;
+}
+
+Records map_extensions(const Rows& rows, const Origin& from) {
+  Records out;
+  for (std::size_t i = 0; i < rows.rows.size(); ++i) {
+    const Fields row(rows, i);
+    sdk::Record record;
+    record.kind = "extension";
+    record.id = from.database + "." + row.text("name");
+    record.external_name = row.text("oid");
+    record.body = json{{"version", row.text("version")}, {"schema", row.text("schema")}}.dump();
+    record.metadata["database"] = from.database;
+    out.push_back(std::move(record));
+  }
+  return out;
+}
+
+Records map_file_settings(const Rows& rows) {
+  Records out;
+  std::map<std::string, int> seen;
+  for (std::size_t i = 0; i < rows.rows.size(); ++i) {
+    const Fields row(rows, i);
+    const std::string file = short_file(row.text("sourcefile"), row.text("folder"));
+    sdk::Record record;
+    record.kind = "file_setting";
+    record.id = file + ":" + row.find("name").value_or("line-" + row.text("sourceline"));
+    if (const int nth = ++seen[record.id]; nth > 1) record.id += "#" + std::to_string(nth);
+    const Guc now{row.text("current"), row.text("unit"), row.text("vartype")};
+    record.body = json{{"setting", nullable(row, "setting")},
+                       {"state", file_state(row, now)},
+                       {"error", nullable(row, "error")}}
+                      .dump();
+    if (secret_guc(row.text("name"))) record.sensitive.push_back("setting");
+    record.metadata["sourcefile"] = row.text("sourcefile");
+    record.metadata["sourceline"] = row.text("sourceline");
+    out.push_back(std::move(record));
+  }
+  return out;
+}
+
+Records map_hba_rules(const Rows& rows) {
+  Records out;
+  for (std::size_t i = 0; i < rows.rows.size(); ++i) {
+    const Fields row(rows, i);
+    sdk::Record record;
+    record.kind = "hba_rule";
+    record.id = std::to_string(i + 1);
+    record.body = json{{"type", nullable(row, "type")},
+                       {"databases", parsed(row.find("databases"), json::array())},
+                       {"users", parsed(row.find("users"), json::array())},
+                       {"address", nullable(row, "address")},
+                       {"netmask", nullable(row, "netmask")},
+                       {"method", nullable(row, "method")},
+                       {"options", setconfig(parsed(row.find("options"), json::array()))},
+                       {"error", nullable(row, "error")}}
+                      .dump();
+    record.metadata["line"] = row.text("line");
+    if (row.find("edited_not_reloaded")) {
+      record.status = json{{"edited_not_reloaded", row.flag("edited_not_reloaded")}}.dump();
+      if (row.flag("edited_not_reloaded")) record.metadata["edited_not_reloaded"] = "true";
+    }
+    out.push_back(std::move(record));
+  }
+  return out;
+}
+
+}  // namespace driftd::postgres

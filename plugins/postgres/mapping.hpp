@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Catalogue rows to records. Pure: no I/O, no clock; the reader sets observed_ns.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "driftd/sdk/types.hpp"
+#include "postgres/rows.hpp"
+
+namespace driftd::postgres {
+
+/// What the mapping must know about the server that answered.
+struct Origin {
+  std::string endpoint;        ///< host:port that we are connected to
+  std::string database;        ///< the connected database
+  std::string verifier_right;  ///< not empty: the role's verifiers could not be read; the right that is missing
+  bool verifiers = true;       ///< false: `verifiers: off`, the attribute does not exist
+};
+
+using Records = std::vector<sdk::Record>;
+
+Records map_instance(const Rows& rows, const Origin& from);
+Records map_settings(const Rows& rows);
+Records map_roles(const Rows& rows, const Origin& from);
+Records map_databases(const Rows& rows);
+Records map_extensions(const Rows& rows, const Origin& from);
+Records map_file_settings(const Rows& rows);
+Records map_hba_rules(const Rows& rows);
+
+/// `{"a=1", "b.c=x=y"}` of setconfig (as a JSON list) to {"a": "1", "b.c": "x=y"}; JSON text.
+std::string render_setconfig(const std::string& json_list);
+
+}  // namespace driftd::postgres

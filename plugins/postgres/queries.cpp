@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "postgres/queries.hpp"
+
+namespace driftd::postgres {
+namespace {
+
+// A session always has its own value of these; they say nothing about the server.
+constexpr std::string_view kSessionOwn =
+    "('application_name','client_encoding','in_hot_standby','is_superuser','role','seed','session_authorization',"
+    "'transaction_deferrable','transaction_isolation','transaction_read_only')";
+
+constexpr std::string_view kTimeline =
+    "CASE WHEN pg_is_in_recovery() THEN greatest((SELECT timeline_id FROM pg_control_checkpoint()), "
+    "(SELECT received_tli FROM pg_stat_wal_receiver)) "
+    "ELSE ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int END";
+
+/// The function of our README, found without touching a schema that we may not use.
+std::string callable(std::string_view function) {
+  return "EXISTS (SELECT FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = 'driftd' AND "
+         "p.proname = '" +
+         std::string(function) +
+         "' AND p.pronargs = 0 AND has_schema_privilege(n.oid, 'USAGE') AND has_function_privilege(p.oid, 'EXECUTE'))";
+}
+
+std::string hash(const std::string& what, const std::string& from) {
+  return "(SELECT md5(coalesce(string_agg(" + what + ", E'\\n' ORDER BY " + what + "), '')) FROM " + from + ")";
+}
+
+std::string verifier_rows(Verifiers by) {
+  if (by == Verifiers::function) return "driftd.role_verifiers()";
+  return "(SELECT oid AS role_oid, CASE WHEN rolpassword IS NULL THEN 'none' WHEN rolpassword LIKE 'SCRAM-SHA-256$%' "
+         "THEN 'scram-sha-256' ELSE 'md5' END AS password_type, "
+         "coalesce(encode(sha256(convert_to(rolpassword, 'UTF8')), 'hex'), 'none') AS digest FROM pg_authid)";
+}
+
+std::string hash_of(std::string_view kind, const Rights& rights, const Settings& settings) {
+  const std::string settings_hash = hash("s::text", "pg_settings s WHERE name NOT IN " + std::string(kSessionOwn));
+  if (kind == "instance") {
+    return "md5(concat_ws('|', version(), pg_is_in_recovery(), " + std::string(kTimeline) +
+           ", (SELECT conninfo FROM pg_stat_wal_receiver), (SELECT failed_count FROM pg_stat_archiver)))";
+  }
+  if (kind == "setting") return settings_hash;
+  if (kind == "role") {
+    std::string parts = hash("r::text", "pg_roles r") + " || " + hash("m::text", "pg_auth_members m") + " || " +
+                        hash("s::text", "pg_db_role_setting s") + " || " +
+                        hash("d.oid || d.datname", "pg_database d");
+    if (rights.verifiers) parts += " || " + hash("v::text", verifier_rows(settings.verifiers) + " v");
+    return "md5(" + parts + ")";
+  }
+  if (kind == "database") {
+    return "md5(" +
+           hash("concat_ws('|', d.oid, datname, pg_get_userbyid(datdba), encoding, datcollate, datctype, datistemplate, "
+                "datallowconn, datconnlimit, dattablespace, datacl::text)",
+                "pg_database d") +
+           " || " + hash("s::text", "pg_db_role_setting s") + ")";
+  }
+  if (kind == "extension") return hash("e::text || e.oid", "pg_extension e");
+  if (kind == "file_setting") return "md5(" + settings_hash + " || " + hash("f::text", "pg_file_settings f") + ")";
+  const std::string modified = rights.hba_modified ? " || coalesce(driftd.hba_file_modified()::text, '')" : "";
+  return "md5(" + hash("h::text", "pg_hba_file_rules h") + " || pg_conf_load_time()::text" + modified + ")";
+}
+
+std::string instance_query(const Rights& rights) {
+  const std::string identity = rights.identity
+                                   ? "(SELECT system_identifier::text FROM pg_control_system()) AS system_identifier"
+                                   : "NULL AS system_identifier, 'EXECUTE ON FUNCTION pg_control_system()' AS identity_right";
+  return "SELECT current_setting('server_version') AS version, CASE WHEN pg_is_in_recovery() THEN 'standby' ELSE "
+         "'primary' END AS role, " +
+         std::string(kTimeline) + " AS timeline, " + identity +
+         ", (SELECT sender_host || ':' || sender_port FROM pg_stat_wal_receiver) AS upstream"
+         ", pg_postmaster_start_time()::text AS postmaster_start, pg_conf_load_time()::text AS conf_load"
+         ", (SELECT coalesce(last_failed_time > coalesce(last_archived_time, '-infinity'), false) FROM pg_stat_archiver)"
+         " AS archive_failing, CASE WHEN pg_is_in_recovery() THEN CASE WHEN pg_last_wal_receive_lsn() = "
+         "pg_last_wal_replay_lsn() THEN 0 ELSE extract(epoch FROM now() - pg_last_xact_replay_timestamp())::bigint END END"
+         " AS lag_seconds";
+}
+
+std::string role_query(const Rights& rights, const Settings& settings) {
+  const bool verifiers = settings.verifiers != Verifiers::off && rights.verifiers;
+  const std::string more = rights.version >= 160000 ? ", 'inherit', m.inherit_option, 'set', m.set_option" : "";
+  return "SELECT r.oid::text AS oid, r.rolname AS name, r.rolsuper AS superuser, r.rolinherit AS inherit, "
+         "r.rolcreaterole AS create_role, r.rolcreatedb AS create_db, r.rolcanlogin AS login, "
+         "r.rolreplication AS replication, r.rolbypassrls AS bypass_rls, r.rolconnlimit AS connection_limit, "
+         "CASE WHEN isfinite(r.rolvaliduntil) THEN to_char(r.rolvaliduntil AT TIME ZONE 'UTC', "
+         "'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"') ELSE r.rolvaliduntil::text END AS valid_until, "
+         "(SELECT json_agg(json_build_object('role', pg_get_userbyid(m.roleid), 'admin', m.admin_option" +
+         more +
+         ") ORDER BY pg_get_userbyid(m.roleid), m.admin_option) FROM pg_auth_members m WHERE m.member = r.oid) AS "
+         "memberships, (SELECT array_to_json(s.setconfig) FROM pg_db_role_setting s WHERE s.setrole = r.oid AND "
+         "s.setdatabase = 0) AS settings, (SELECT json_object_agg(d.datname, array_to_json(s.setconfig)) FROM "
+         "pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase WHERE s.setrole = r.oid) AS database_settings" +
+         (verifiers ? ", v.digest AS verifier, v.password_type FROM pg_roles r LEFT JOIN " +
+                          verifier_rows(settings.verifiers) + " v ON v.role_oid = r.oid"
+                    : " FROM pg_roles r") +
+         " ORDER BY r.rolname";
+}
+
+std::string hba_query(const Rights& rights) {
+  const std::string modified =
+      rights.hba_modified ? ", driftd.hba_file_modified() > pg_conf_load_time() AS edited_not_reloaded" : "";
+  return "SELECT line_number AS line, type, array_to_json(database) AS databases, array_to_json(user_name) AS users, "
+         "address, netmask, auth_method AS method, array_to_json(options) AS options, error" +
+         modified + " FROM pg_hba_file_rules";
+}
+
+constexpr std::string_view kDatabases =
+    "SELECT d.oid::text AS oid, datname AS name, pg_get_userbyid(datdba) AS owner, pg_encoding_to_char(encoding) AS "
+    "encoding, datcollate AS collation, datctype AS ctype, (SELECT spcname FROM pg_tablespace t WHERE t.oid = "
+    "dattablespace) AS tablespace, datistemplate AS is_template, datallowconn AS allow_connections, datconnlimit AS "
+    "connection_limit, (SELECT json_agg(json_build_object('grantee', CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE "
+    "pg_get_userbyid(a.grantee) END, 'privilege', a.privilege_type, 'grantable', a.is_grantable) ORDER BY a.grantee, "
+    "a.privilege_type, a.is_grantable) FROM aclexplode(coalesce(datacl, acldefault('d', datdba))) a) AS grants, (SELECT "
+    "array_to_json(s.setconfig) FROM pg_db_role_setting s WHERE s.setdatabase = d.oid AND s.setrole = 0) AS settings "
+    "FROM pg_database d ORDER BY datname";
+
+constexpr std::string_view kFileSettings =
+    "SELECT f.sourcefile, f.sourceline, f.name, f.setting, f.applied, f.error, s.setting AS current, s.unit, s.vartype, "
+    "s.source, s.pending_restart, regexp_replace(current_setting('config_file'), '/[^/]*$', '') AS folder FROM "
+    "pg_file_settings f LEFT JOIN pg_settings s ON lower(s.name) = lower(f.name) ORDER BY f.seqno";
+
+}  // namespace
+
+std::string missing_right(std::string_view kind, const Rights& rights) {
+  if (kind == "setting" && !rights.settings) return "pg_monitor";
+  if (kind == "file_setting" && !rights.settings) return "pg_monitor";
+  if (kind == "file_setting" && !rights.file_settings) {
+    return "SELECT ON pg_file_settings, EXECUTE ON FUNCTION pg_show_all_file_settings()";
+  }
+  if (kind == "hba_rule" && !rights.hba_rules) {
+    return "SELECT ON pg_hba_file_rules, EXECUTE ON FUNCTION pg_hba_file_rules()";
+  }
+  return {};
+}
+
+std::string verifier_right(Verifiers by) {
+  if (by == Verifiers::pg_authid) return "SELECT ON pg_authid";
+  return "USAGE ON SCHEMA driftd, EXECUTE ON FUNCTION driftd.role_verifiers() (made by the README's grants)";
+}
+
+std::string rights_query(Verifiers by) {
+  const std::string verifiers = by == Verifiers::function ? callable("role_verifiers")
+                                                          : std::string("has_table_privilege('pg_authid', 'SELECT')");
+  return "SELECT pg_has_role('pg_read_all_settings', 'USAGE') AS settings, has_table_privilege('pg_file_settings', "
+         "'SELECT') AND has_function_privilege('pg_show_all_file_settings()', 'EXECUTE') AS file_settings, "
+         "has_table_privilege('pg_hba_file_rules', 'SELECT') AND has_function_privilege('pg_hba_file_rules()', "
+         "'EXECUTE') AS hba_rules, has_function_privilege('pg_control_system()', 'EXECUTE') AS identity, " +
+         verifiers + " AS verifiers, " + callable("hba_file_modified") + " AS hba_modified";
+}
+
+Rights map_rights(const Rows& rows, int version) {
+  const Fields row(rows, 0);
+  return {version,
+          row.flag("settings"),
+          row.flag("file_settings"),
+          row.flag("hba_rules"),
+          row.flag("identity"),
+          row.flag("verifiers"),
+          row.flag("hba_modified")};
+}
+
+std::string gate_query(const Rights& rights, const Settings& settings) {
+  std::string out = "SELECT pg_postmaster_start_time()::text AS start, pg_conf_load_time()::text AS load";
+  out += rights.identity ? ", (SELECT system_identifier::text FROM pg_control_system()) AS identity" : ", NULL AS identity";
+  for (const auto kind : kKinds) {
+    if (!missing_right(kind, rights).empty()) continue;
+    out += ", " + hash_of(kind, rights, settings) + " AS " + std::string(kind);
+  }
+  return out;
+}
+
+std::string list_query(std::string_view kind, const Rights& rights, const Settings& settings) {
+  if (kind == "instance") return instance_query(rights);
+  if (kind == "role") return role_query(rights, settings);
+  if (kind == "database") return std::string(kDatabases);
+  if (kind == "file_setting") return std::string(kFileSettings);
+  if (kind == "hba_rule") return hba_query(rights);
+  if (kind == "extension") {
+    return "SELECT e.oid::text AS oid, extname AS name, extversion AS version, nspname AS schema FROM pg_extension e "
+           "JOIN pg_namespace n ON n.oid = extnamespace ORDER BY extname";
+  }
+  return "SELECT name, setting, unit, vartype, context, source, sourcefile, sourceline, pending_restart FROM pg_settings "
+         "WHERE name NOT IN " +
+         std::string(kSessionOwn) + " ORDER BY name";
+}
+
+std::string health_query() {
+  return "SELECT CASE WHEN pg_is_in_recovery() THEN 'standby' ELSE 'primary' END AS role, CASE WHEN "
+         "has_function_privilege('pg_control_system()', 'EXECUTE') THEN (SELECT system_identifier::text FROM "
+         "pg_control_system()) END AS identity, current_setting('server_version') AS version";
+}
+
+}  // namespace driftd::postgres

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "postgres/rows.hpp"
+#include "postgres/settings.hpp"
+
+namespace driftd::postgres {
+
+inline constexpr std::array<std::string_view, 7> kKinds{"instance",  "setting",      "role",    "database",
+                                                        "extension", "file_setting", "hba_rule"};
+
+/// What the monitoring role may do right now.
+struct Rights {
+  int version = 0;
+  bool settings = false, file_settings = false, hba_rules = false, identity = false;
+  bool verifiers = false;     ///< by the way that the settings chose
+  bool hba_modified = false;  ///< driftd.hba_file_modified() is there and ours to call
+};
+
+/// The right that `kind` needs and we lack; empty: it can be listed whole.
+std::string missing_right(std::string_view kind, const Rights& rights);
+/// The right behind role verifiers, as it would be granted.
+std::string verifier_right(Verifiers by);
+
+std::string rights_query(Verifiers by);
+Rights map_rights(const Rows& rows, int version);
+
+/// One row: `start`, `identity`, and for each kind that can be read a hash of the catalogue rows behind it, made by the
+/// server.
+std::string gate_query(const Rights& rights, const Settings& settings);
+
+/// All rows of a kind.
+std::string list_query(std::string_view kind, const Rights& rights, const Settings& settings);
+
+/// One row: `role`, `identity` (NULL when it may not be read), `version`.
+std::string health_query();
+
+}  // namespace driftd::postgres
