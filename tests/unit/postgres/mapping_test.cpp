@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "postgres/mapping.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "postgres/queries.hpp"
+
+namespace driftd::postgres {
+namespace {
+
+using nlohmann::json;
+
+const std::vector<std::string> kSettingColumns{"name", "setting", "unit", "vartype", "source", "pending_restart"};
+
+TEST(Mapping, ASettingThatOurOwnSessionOverridesIsUnreadNotChanged) {
+  const Records out = map_settings({kSettingColumns, {{"work_mem", "65536", "kB", "integer", "user", "f"}}});
+  EXPECT_EQ(out.at(0).body, "{}");
+  ASSERT_EQ(out[0].unread.size(), 1U);
+  EXPECT_EQ(out[0].unread[0].path, "bytes");
+  EXPECT_EQ(out[0].unread[0].code, DRIFTD_UNSUPPORTED);
+}
+
+TEST(Mapping, AConninfoIsMarkedSensitive) {
+  const Records out = map_settings(
+      {kSettingColumns, {{"primary_conninfo", "host=a password=b", std::nullopt, "string", "configuration file", "f"}}});
+  EXPECT_EQ(out.at(0).sensitive, std::vector<std::string>{"value"});
+}
+
+TEST(Mapping, PendingRestartIsStatusNotBody) {
+  const Records out = map_settings({kSettingColumns, {{"port", "1", std::nullopt, "integer", "default", "t"}}});
+  EXPECT_EQ(json::parse(out.at(0).body), json({{"number", 1}}));
+  EXPECT_EQ(json::parse(out[0].status), json({{"pending_restart", true}}));
+}
+
+TEST(Mapping, SetconfigKeepsEqualsSignsInValues) {
+  EXPECT_EQ(render_setconfig(R"(["a=1","b.c=x=y","d="])"), R"({"a":"1","b.c":"x=y","d":""})");
+}
+
+Rows role(const std::optional<std::string>& verifier) {
+  return {{"oid", "name", "superuser", "login", "connection_limit", "memberships", "settings", "database_settings",
+           "verifier", "password_type"},
+          {{"16384", "app", "f", "t", "-1", R"([{"role":"readers","admin":true}])", R"(["app.token=canary"])",
+            R"({"my.db":["work_mem=1MB"]})", verifier, verifier ? "scram-sha-256" : "none"}}};
+}
+
+TEST(Mapping, ARoleCarriesMembershipsSettingsAndItsOid) {
+  const Records out = map_roles(role("d1"), {});
+  const json body = json::parse(out.at(0).body);
+  EXPECT_EQ(out[0].external_name, "16384");
+  EXPECT_EQ(body["memberships"], json::parse(R"([{"role":"readers","admin":true}])"));
+  EXPECT_EQ(body["database_settings"]["my.db"]["work_mem"], "1MB");
+  EXPECT_EQ(body["verifier"], "d1");
+  EXPECT_EQ(out[0].sensitive, std::vector<std::string>{"settings[\"app.token\"]"});
+}
+
+TEST(Mapping, AVerifierThatMayNotBeReadIsUnreadAndNamesTheRight) {
+  Origin from;
+  from.verifier_right = verifier_right(Verifiers::function);
+  const Records out = map_roles(role(std::nullopt), from);
+  EXPECT_FALSE(json::parse(out.at(0).body).contains("verifier"));
+  ASSERT_EQ(out[0].unread.size(), 2U);
+  EXPECT_EQ(out[0].unread[0].code, DRIFTD_DENIED);
+  EXPECT_NE(out[0].unread[0].reason.find("driftd.role_verifiers()"), std::string::npos);
+}
+
+TEST(Mapping, ARoleWithoutAPasswordSaysNone) {
+  EXPECT_EQ(json::parse(map_roles(role(std::nullopt), {}).at(0).body)["verifier"], "none");
+}
+
+struct FileCase {
+  const char* name;
+  std::vector<std::optional<std::string>> row;
+  const char* state;
+};
+
+void PrintTo(const FileCase& tested, std::ostream* out) { *out << tested.name; }
+
+class FileState : public testing::TestWithParam<FileCase> {};
+
+TEST_P(FileState, SaysWhatBecameOfTheLine) {
+  const Rows rows{{"name", "setting", "applied", "error", "current", "unit", "vartype", "source", "pending_restart",
+                   "sourcefile", "folder"},
+                  {GetParam().row}};
+  const Records out = map_file_settings(rows);
+  EXPECT_EQ(json::parse(out.at(0).body)["state"], GetParam().state);
+  EXPECT_EQ(out[0].id, "conf.d/a.conf:work_mem");
+}
+
+std::vector<std::optional<std::string>> line(const char* setting, const char* applied, std::optional<std::string> error,
+                                             const char* source, const char* pending) {
+  return {"work_mem", setting, applied, error, "4096", "kB", "integer", source, pending, "/pg/conf.d/a.conf", "/pg"};
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Lines, FileState,
+    testing::Values(FileCase{"InEffect", line("4MB", "t", {}, "configuration file", "f"), "in_effect"},
+                    FileCase{"Uncommented", line("4MB", "t", {}, "default", "f"), "in_effect"},
+                    FileCase{"Edited", line("8MB", "t", {}, "configuration file", "f"), "edited_not_reloaded"},
+                    FileCase{"Added", line("8MB", "t", {}, "default", "f"), "edited_not_reloaded"},
+                    FileCase{"LaterLine", line("8MB", "f", {}, "configuration file", "f"), "overridden"},
+                    FileCase{"CommandLine", line("8MB", "t", {}, "command line", "f"), "overridden"},
+                    FileCase{"Restart", line("8MB", "f", "cannot", "configuration file", "t"), "needs_restart"},
+                    FileCase{"Wrong", line("x", "f", "bad value", "configuration file", "f"), "error"}),
+    [](const auto& tested) { return tested.param.name; });
+
+TEST(Mapping, HbaRulesAreNumberedInOrderAndTheirSecretsAreOptions) {
+  const Rows rows{{"line", "type", "databases", "users", "method", "options"},
+                  {{"5", "local", R"(["all"])", R"(["all"])", "trust", std::nullopt},
+                   {"9", "host", R"(["all"])", R"(["b"])", "ldap", R"(["ldapbindpasswd=x"])"}}};
+  const Records out = map_hba_rules(rows);
+  EXPECT_EQ(out.at(1).id, "2");
+  EXPECT_EQ(out[1].metadata.at("line"), "9");
+  EXPECT_EQ(json::parse(out[1].body)["options"]["ldapbindpasswd"], "x");
+}
+
+}  // namespace
+}  // namespace driftd::postgres

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "postgres/settings.hpp"
+
+#include <gtest/gtest.h>
+
+#include "driftd/sdk/types.hpp"
+
+namespace driftd::postgres {
+namespace {
+
+std::string failure_of(const std::string& json) {
+  try {
+    parse_settings(json);
+  } catch (const sdk::Failure& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+
+TEST(Settings, EndpointsComeInEveryForm) {
+  const Settings s = parse_settings(
+      R"({"user":"u","endpoints":["db","db:6000","[::1]:6001","unix:/run/pg:6002","unix:/run/.s.PGSQL.6003"]})");
+  std::vector<std::string> texts;
+  for (const auto& e : s.endpoints) texts.push_back(e.text());
+  EXPECT_EQ(texts, (std::vector<std::string>{"db:5432", "db:6000", "[::1]:6001", "unix:/run/pg:6002", "unix:/run:6003"}));
+}
+
+TEST(Settings, MistakesNameTheSetting) {
+  EXPECT_NE(failure_of(R"({"user":"u"})").find("settings.endpoints"), std::string::npos);
+  EXPECT_NE(failure_of(R"({"endpoints":"db"})").find("settings.user"), std::string::npos);
+  EXPECT_NE(failure_of(R"({"user":"u","endpoints":"db:port"})").find("found 'db:port'"), std::string::npos);
+  EXPECT_NE(failure_of(R"({"user":"u","endpoints":"db","verifiers":"x"})").find("settings.verifiers"), std::string::npos);
+  EXPECT_NE(failure_of("[]").find("JSON object"), std::string::npos);
+}
+
+TEST(Settings, ScopeIsGlobsOverKindAndId) {
+  Settings s;
+  s.include = {"role/app_*", "setting"};
+  s.exclude = {"setting/log_*"};
+  EXPECT_TRUE(s.wants("role", "app_1"));
+  EXPECT_FALSE(s.wants("role", "postgres"));
+  EXPECT_TRUE(s.wants("setting", "work_mem"));
+  EXPECT_FALSE(s.wants("setting", "log_line_prefix"));
+  EXPECT_TRUE(s.wants_kind("role"));
+  EXPECT_FALSE(s.wants_kind("database"));
+}
+
+TEST(Settings, ACursorOfAnotherScopeDiffers) {
+  Settings a, b;
+  b.exclude = {"role/x"};
+  EXPECT_NE(a.scope(), b.scope());
+}
+
+}  // namespace
+}  // namespace driftd::postgres
