@@ -35,8 +35,12 @@ std::optional<std::string> canonical_host(std::string_view text) {
   if (text.starts_with('[') && text.ends_with(']') && text.size() > 2) text = text.substr(1, text.size() - 2);
   if (const auto bytes = address(text)) return bytes->size() == 4 ? text_of(*bytes) : "[" + text_of(*bytes) + "]";
   if (text.ends_with('.')) text.remove_suffix(1);
-  const bool bad = text.empty() || text.find_first_of(" \t/@[]:?#") != std::string_view::npos;
-  if (bad) return std::nullopt;
+  const bool empty_label = text.empty() || text.front() == '.' || text.back() == '.' || text.find("..") != std::string_view::npos;
+  const bool bad = std::any_of(text.begin(), text.end(), [](char c) {  // names beyond ASCII are kept as written
+    const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    return !word && c != '-' && c != '_' && c != '.' && c != '*' && static_cast<unsigned char>(c) < 0x80;
+  });
+  if (empty_label || bad) return std::nullopt;
   return lower(text);
 }
 
@@ -122,7 +126,8 @@ Result<std::string> host(std::string_view text) {
 Result<std::string> endpoint(std::string_view text, std::string_view port_rule) {
   const auto stripped = strip(text);
   if (stripped.starts_with("unix:") || stripped.starts_with('/')) {
-    const auto path = stripped.starts_with("unix://") ? stripped.substr(7) : stripped.starts_with("unix:") ? stripped.substr(5) : stripped;
+    auto path = stripped.starts_with("unix:") ? stripped.substr(5) : stripped;
+    while (path.starts_with("//")) path.remove_prefix(1);
     return quoted("unix:" + std::string(path));
   }
   auto [scheme, rest] = cut_scheme(stripped);

@@ -6,6 +6,8 @@
 #include <memory>
 #include <openssl/pem.h>
 #include <optional>
+#include <sstream>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include "base/digest.hpp"
@@ -132,6 +134,34 @@ std::pair<std::string, std::string> key_and_value(std::string_view line) {
   return {unescape(key), unescape(line.substr(end))};
 }
 
+/// Refuses a text on which yaml-cpp 0.7 makes no progress: behind a stray `]` its parser yields empty documents for ever.
+class Progress final : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (mark.pos <= last_) throw YAML::ParserException(mark, "text that belongs to no document");
+    last_ = mark.pos;
+  }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+
+ private:
+  int last_ = -1;
+};
+
+void require_progress(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  Progress progress;
+  while (parser.HandleNextDocument(progress)) {
+  }
+}
+
 Value yaml_scalar(const YAML::Node& node) {
   const std::string text = node.Scalar();
   if (node.Tag() == "!") return Value(text);  // quoted
@@ -187,7 +217,7 @@ Result<std::string> timestamp(std::string_view text, std::string_view unit) {
 
 Result<std::string> version(std::string_view text, std::string_view unit) {
   std::string_view rest = strip(text);
-  rest = rest.substr(0, rest.find_first_of(" +"));
+  rest = rest.substr(0, rest.find_first_of(" +\t\r\n\f\v"));
   if (rest.size() > 1 && (rest.front() == 'v' || rest.front() == 'V') && rest[1] >= '0' && rest[1] <= '9') rest.remove_prefix(1);
   if (rest.empty()) return not_a("a version", text);
   if (rest.front() < '0' || rest.front() > '9') return render(Value(lower(rest)));
@@ -244,7 +274,9 @@ Result<std::string> properties(std::string_view text) {
 Result<Value> yaml(std::string_view text) {
   if (text.size() > kMostYaml) return fail(Code::invalid, "YAML: more than 1 MiB");
   try {
-    const auto documents = YAML::LoadAll(std::string(text));
+    const std::string copy(text);
+    require_progress(copy);
+    const auto documents = YAML::LoadAll(copy);
     int budget = kMostYamlNodes;
     if (documents.empty()) return Value();
     if (documents.size() == 1) return yaml_value(documents.front(), 0, budget);

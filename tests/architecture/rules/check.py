@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""check.py CHECK SOURCE BUILD: one architecture rule over all tracked files; prints offenders, exit 1 on any."""
+import concurrent.futures
+import json
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+CHECK, SOURCE, BUILD = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
+RULES = json.loads((pathlib.Path(__file__).parent / "rules.json").read_text())
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
+
+
+def tracked():
+    git = subprocess.run(["git", "-C", SOURCE, "ls-files", "-z"], capture_output=True, text=True)
+    if git.returncode == 0 and git.stdout:
+        names = git.stdout.split("\0")[:-1]
+    else:  # an exported tree
+        names = [str(p.relative_to(SOURCE)) for p in SOURCE.rglob("*") if "build" not in p.relative_to(SOURCE).parts[:1]]
+    files = [n for n in names if (SOURCE / n).is_file() and not n.startswith("third_party/")]
+    if not files:
+        sys.exit("check.py: no files found below the source folder")
+    return files
+
+
+def text(name):
+    return (SOURCE / name).read_bytes().decode("utf-8", "replace")
+
+
+def suffix(name):
+    return pathlib.PurePath(name).suffix
+
+
+def room_of(name):
+    parts = name.split("/")
+    if parts[0] == "agent" and len(parts) > 2:
+        return parts[1]
+    return "plugins" if parts[0] in ("plugins", "examples") else None
+
+
+def allowed(name, room):
+    if name in RULES["files"]:
+        return RULES["files"][name]
+    return RULES["rooms"].get(room, []) + ([room] if room in RULES["rooms"] else [])
+
+
+def includes(files):
+    for name in files:
+        room = room_of(name) or ("app" if name in RULES["files"] else None)
+        if suffix(name) not in (".cpp", ".hpp", ".c", ".h") or room is None:
+            continue
+        if name.startswith("agent/") and room not in RULES["rooms"]:
+            yield f"{name}: room '{room}' is not in rules.json"
+        for kind, target in INCLUDE.findall(text(name)):
+            head = target.split("/")[0]
+            other = kind == '"' and head in RULES["rooms"] and "/" in target
+            if other and head not in allowed(name, room):
+                yield f"{name}: room '{room}' must not include \"{target}\""
+            if other and room == "sinks" and head == "sinks" and target.split("/")[1] != name.split("/")[2] and "/" in target[6:]:
+                yield f"{name}: one sink must not include another, \"{target}\""
+            for bad in RULES["never"].get(room, []):
+                if target.startswith(bad):
+                    yield f"{name}: room '{room}' must never see <{target}>"
+            if target.startswith("driftd/") and not target.startswith("driftd/v1/") and room not in RULES["beyond_driftd"]:
+                yield f"{name}: only host and plugins see plugin-api, found <{target}>"
+            if suffix(name) == ".hpp" and name.startswith("agent/"):
+                for bad in RULES["never_in_headers"]:
+                    if target.startswith(bad):
+                        yield f"{name}: <{target}> belongs into a source, not into a header"
+
+
+def flags_of_rooms():
+    """Compiler and include flags per room, from compile_commands.json."""
+    out = {}
+    for entry in json.loads((BUILD / "compile_commands.json").read_text()):
+        path = pathlib.Path(entry["file"])
+        if SOURCE not in path.parents:
+            continue
+        words = shlex.split(entry["command"])
+        keep = [w for i, w in enumerate(words) if w.startswith(("-I", "-D", "-std", "-isystem")) or words[i - 1] == "-isystem"]
+        out.setdefault(str(path.relative_to(SOURCE).parent), (next(w for w in words if w.endswith(("++", "cc"))), keep))
+    return out
+
+
+def headers(files):
+    rooms = flags_of_rooms()
+
+    def compile_alone(name):
+        folder = pathlib.PurePath(name).parent
+        while str(folder) not in rooms and folder != folder.parent:
+            folder = folder.parent
+        compiler, flags = rooms.get(str(folder), ("c++", ["-std=c++20", "-Iagent", "-Iplugin-api/include"]))
+        language = "c" if name.endswith("provider.h") or "/ext/" in name else "c++"
+        if language == "c":
+            compiler, flags = "cc", ["-std=c11", "-Iplugin-api/include"]
+        done = subprocess.run([compiler, *flags, "-fsyntax-only", "-x", language, "-include", str(SOURCE / name), "/dev/null"], cwd=SOURCE,
+                              capture_output=True, text=True)
+        first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr[:200])
+        return None if done.returncode == 0 else f"{name}: does not compile alone: {first}"
+
+    mine = [n for n in files if suffix(n) in (".hpp", ".h") and n.startswith(("agent/", "plugin-api/include/"))]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        yield from filter(None, pool.map(compile_alone, mine))
+
+
+def spdx(files):
+    for name in files:
+        if suffix(name) not in RULES["sources"] and not name.endswith("CMakeLists.txt"):
+            continue
+        first = text(name).split("\n")[:2]
+        line = first[1] if len(first) > 1 and first[0].startswith("#!") else first[0]
+        if "SPDX-License-Identifier: Apache-2.0" not in line:
+            yield f"{name}: its first line must name the licence: SPDX-License-Identifier: Apache-2.0"
+
+
+def sleeps(files):
+    for name in files:
+        if not name.startswith("tests/") or suffix(name) not in (".cpp", ".hpp", ".py", ".sh") or name == "tests/architecture/rules/check.py":
+            continue
+        for number, line in enumerate(text(name).split("\n"), 1):
+            if any(word in line for word in RULES["sleeps"]):
+                yield f"{name}:{number}: a sleep in a test; wait for a condition with a deadline"
+
+
+def sizes(files):
+    for name in files:
+        most = RULES["lines"].get(name, RULES["lines"].get(suffix(name)))
+        count = text(name).count("\n")
+        if most and count > most and not name.startswith("tests/"):
+            yield f"{name}: {count} lines, at most {most}"
+
+
+def paths(files):
+    for name in files:
+        if name in RULES["machine_paths_allowed"] or name.startswith("tests/architecture/rules/"):
+            continue
+        for number, line in enumerate(text(name).split("\n"), 1):
+            for bad in RULES["machine_paths"]:
+                if re.search(r'(?:^|[\s"\'=(:`])' + re.escape(bad), line):
+                    yield f"{name}:{number}: a path of one machine: {bad}"
+
+
+CHECKS = {f.__name__: f for f in (includes, headers, spdx, sleeps, sizes, paths)}
+offenders = sorted(set(CHECKS[CHECK](tracked())))
+print("\n".join(offenders) if offenders else f"{CHECK}: clean")
+sys.exit(1 if offenders else 0)

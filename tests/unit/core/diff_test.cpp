@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the golden cases cannot say: traces, classes, whole subtrees, properties over generated bodies.
+#include "core/diff.hpp"
+
+#include <gtest/gtest.h>
+#include <random>
+
+namespace driftd::core {
+namespace {
+
+Value json(std::string_view text) { return parse(text).value(); }
+std::shared_ptr<const KindSchema> schema(const std::string& attributes) {
+  return KindSchema::parse(R"({"schema":"driftd-schema/1","kind":"thing","attributes":{)" + attributes + "}}").value();
+}
+std::string seen(const Difference& difference) {
+  std::string out;
+  for (const auto& change : difference.changes) {
+    out += std::string(render(change.cls)) + " " + change.path + ": " + change.old_value.value_or("-") + " > " + change.new_value.value_or("-") +
+           (change.redacted ? " redacted" : "") + "\n";
+  }
+  for (const auto& unknown : difference.unknown) out += "unknown " + unknown.path + ": " + unknown.reason + "\n";
+  for (const auto& [path, value] : difference.filled) out += "filled " + path + "\n";
+  return out;
+}
+std::string compare(const std::string& attributes, std::string_view before, std::string_view after, const DiffOptions& options = {}) {
+  return seen(diff(json(before), json(after), *schema(attributes), options));
+}
+
+TEST(Diff, ASubtreeThatComesIsOneChangeAtItsRoot) {
+  EXPECT_EQ(compare("", "{}", R"({"a":{"b":1,"c":{"d":2}}})"), "config a: - > {\"b\":1,\"c\":{\"d\":2}}\n");
+}
+
+TEST(Diff, ASubtreeOfSeveralClassesIsToldApart) {
+  EXPECT_EQ(compare(R"("a.p":{"class":"credential"})", "{}", R"({"a":{"b":1,"p":2}})"), "config a.b: - > 1\ncredential a.p: - > 2\n");
+}
+
+TEST(Diff, AVolatilePartNeverMovesASubtree) {
+  EXPECT_EQ(compare(R"("a.t":{"volatile":true})", "{}", R"({"a":{"b":1,"t":2}})"), "config a.b: - > 1\n");
+  EXPECT_EQ(compare(R"("a.t":{"volatile":true})", "{}", R"({"a":{"t":2}})"), "");
+}
+
+TEST(Diff, ADigestInAChangeIsMarkedRedacted) {
+  const std::string one = R"({"$hmac":"aa:1:)" + std::string(64, '1') + "\"}", two = R"({"$hmac":"aa:1:)" + std::string(64, '2') + "\"}";
+  EXPECT_EQ(compare(R"("p":{"class":"credential"})", "{\"p\":" + one + "}", "{\"p\":" + two + "}"), "credential p: " + one + " > " + two + " redacted\n");
+}
+
+TEST(Diff, UnreadParentsCoverTheirChildrenAndNameTheReason) {
+  DiffOptions options;
+  options.unread.push_back({"a.**", Code::denied, "needs pg_monitor"});
+  EXPECT_EQ(compare("", R"({"a":{"b":1},"c":1})", R"({"c":1})", options), "unknown a: needs pg_monitor\n");
+}
+
+TEST(Diff, AnUnreadPartOfAKeyedElementConcernsThatElementOnly) {
+  DiffOptions options;
+  options.unread.push_back({"l[0].x", Code::denied, "denied"});
+  EXPECT_EQ(compare(R"("l":{"collection":"map","keys":["n"]})", R"({"l":[{"n":"a","x":1},{"n":"b","x":1}]})", R"({"l":[{"n":"a"},{"n":"b","x":2}]})", options),
+            "config l[n=b].x: 1 > 2\nunknown l[n=a]: part of it is unreadable: denied\n");
+}
+
+TEST(Diff, KeysThatAreNotUniqueCompareTheListWhole) {
+  EXPECT_EQ(compare(R"("l":{"collection":"map","keys":["n"]})", R"({"l":[{"n":1},{"n":1}]})", R"({"l":[{"n":1}]})"), "config l: [{\"n\":1},{\"n\":1}] > [{\"n\":1}]\n");
+}
+
+TEST(Diff, TheTraceSaysHowEachAttributeWasJudged) {
+  std::vector<Step> trace;
+  DiffOptions options;
+  options.trace = &trace;
+  compare(R"("t":{"type":"duration","unit":"postgres:ms"})", R"({"t":"1min","u":1})", R"({"t":60000,"u":2})", options);
+  ASSERT_EQ(trace.size(), 2u);
+  EXPECT_EQ(trace[0].path + " " + trace[0].verdict + " " + trace[0].rule, "t equal duration(postgres:ms) of \"t\"");
+  EXPECT_EQ(trace[0].old_raw + " " + trace[0].new_raw + " " + trace[0].old_norm + " " + trace[0].new_norm, "\"1min\" 60000 60000000000 60000000000");
+  EXPECT_EQ(trace[1].verdict, "drift");
+}
+
+TEST(Diff, TheTraceShowsNoDigest) {
+  std::vector<Step> trace;
+  DiffOptions options;
+  options.trace = &trace;
+  compare("", R"({})", R"({"p":{"$hmac":"aa:1:)" + std::string(64, '1') + "\"}}", options);
+  ASSERT_EQ(trace.size(), 1u);
+  EXPECT_EQ(trace[0].new_raw + trace[0].new_norm, "\"[REDACTED]\"\"[REDACTED]\"");
+}
+
+Value body(std::mt19937& random, int depth) {
+  Value::Object out;
+  for (int i = 0; i < 4; ++i) {
+    const std::string name(1, static_cast<char>('a' + random() % 5));
+    switch (random() % (depth > 0 ? 6 : 4)) {
+      case 0: out.insert_or_assign(name, Value(Value::Number{std::to_string(random() % 3)})); break;
+      case 1: out.insert_or_assign(name, Value(random() % 2 ? "x" : "Y")); break;
+      case 2: out.insert_or_assign(name, Value()); break;
+      case 3: out.insert_or_assign(name, Value(Value::Array{Value("x"), Value(Value::Number{"1"})})); break;
+      default: out.insert_or_assign(name, body(random, depth - 1));
+    }
+  }
+  return Value(std::move(out));
+}
+
+TEST(DiffProperty, ABodyNeverDiffersFromItself) {
+  const auto rules = schema(R"("a":{"type":"int","default":1},"b":{"collection":"set"},"**.c":{"type":"string","fold":"ascii"},"d":{"empty":[null]})");
+  std::mt19937 random(3);
+  for (int i = 0; i < 3'000; ++i) {
+    const Value one = body(random, 3);
+    ASSERT_EQ(seen(diff(one, one, *rules, {})), "") << render(one);
+  }
+}
+
+TEST(DiffProperty, SwappingTheBodiesSwapsTheValues) {
+  const auto rules = schema(R"("b":{"collection":"set"},"**.c":{"type":"string","fold":"ascii"},"d":{"empty":[null]})");
+  std::mt19937 random(4);
+  for (int i = 0; i < 3'000; ++i) {
+    const Value one = body(random, 3), two = body(random, 3);
+    auto there = diff(one, two, *rules, {}).changes;
+    for (auto& change : there) std::swap(change.old_value, change.new_value);
+    ASSERT_EQ(there, diff(two, one, *rules, {}).changes) << render(one) << "\n" << render(two);
+  }
+}
+
+}  // namespace
+}  // namespace driftd::core

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/redact.hpp"
+
+#include <gtest/gtest.h>
+
+namespace driftd::core {
+namespace {
+
+class Redaction : public testing::Test {
+ protected:
+  static constexpr const char* kCanary = "hunter2-canary";
+  RedactionKey worker_{"aaaa1111", {1}}, store_{"bbbb2222", {2}};
+  ResourceId id_{"role", "app"};
+  std::shared_ptr<const KindSchema> schema_ = KindSchema::parse(
+      R"({"schema":"driftd-schema/1","kind":"role","attributes":{"p":{"sensitive":true},"w":{"write_only":true},
+          "s":{"sensitive":true,"collection":"set"},"n":{"sensitive":true,"type":"int"}}})").value();
+
+  std::string redacted(const std::string& body, const std::vector<std::string>& sensitive = {}) const {
+    const auto out = redact(body, id_, *schema_, sensitive, worker_);
+    return out ? *out : "error: " + out.error().message;
+  }
+  static DigestRef digest_at(const std::string& body, std::string_view member) { return as_digest(*parse(body).value().find(member)).value(); }
+};
+
+TEST_F(Redaction, SensitiveWriteOnlyAndNamedValuesBecomeDigests) {
+  const auto body = redacted(R"({"p":"hunter2-canary","w":"hunter2-canary","x":{"y":["hunter2-canary"]},"open":"yes"})", {"x.y[0]"});
+  EXPECT_EQ(body.find(kCanary), std::string::npos) << body;
+  EXPECT_NE(body.find(R"("open":"yes")"), std::string::npos);
+  EXPECT_EQ(digest_at(body, "p").key_id, "aaaa1111");
+  EXPECT_EQ(digest_at(body, "p").revision, kNormaliserRevision);
+}
+
+TEST_F(Redaction, DigestsAreBoundToIdentityAndPath) {
+  const auto body = redacted(R"({"p":"x","w":"x"})");
+  EXPECT_NE(digest_at(body, "p").hex, digest_at(body, "w").hex);
+  const auto other = redact(R"({"p":"x"})", {"role", "other"}, *schema_, {}, worker_).value();
+  EXPECT_NE(digest_at(body, "p").hex, digest_at(other, "p").hex);
+}
+
+TEST_F(Redaction, EqualNormalFormsGiveEqualDigests) {
+  EXPECT_EQ(redacted(R"({"s":["a","b"],"n":"5"})"), redacted(R"({"n":5.0,"s":["b","a"]})"));
+  EXPECT_NE(redacted(R"({"s":["a"]})"), redacted(R"({"s":["b"]})"));
+}
+
+TEST_F(Redaction, AbsentAndNullStay) { EXPECT_EQ(redacted(R"({"p":null,"a":1})"), R"({"a":1,"p":null})"); }
+
+TEST_F(Redaction, AForgedDigestIsDigestedItself) {
+  const std::string forged = R"({"$hmac":"aaaa1111:1:)" + std::string(64, '0') + "\"}";
+  const auto body = redacted("{\"x\":" + forged + "}");
+  EXPECT_NE(digest_at(body, "x").hex, std::string(64, '0'));
+  EXPECT_EQ(redacted(forged), "error: a record's body: \"$hmac\" is reserved for digests");
+}
+
+TEST_F(Redaction, ASensitivePathThatCannotBeReadHidesEverything) {
+  EXPECT_EQ(redacted(R"({"open":"hunter2-canary"})", {"a..b"}).find(kCanary), std::string::npos);
+}
+
+TEST_F(Redaction, AValueThatIsNotOfItsTypeIsHiddenAndNotQuoted) {
+  EXPECT_EQ(redacted(R"({"n":"hunter2-canary"})").find(kCanary), std::string::npos);
+}
+
+TEST_F(Redaction, WhatIsNoObjectIsCorrupt) {
+  EXPECT_EQ(redact("[1]", id_, *schema_, {}, worker_).error().code, Code::corrupt);
+  EXPECT_EQ(redact("{", id_, *schema_, {}, worker_).error().code, Code::corrupt);
+}
+
+TEST_F(Redaction, SealingHidesTheWorkerDigestAndKeepsBothKeyIds) {
+  const auto body = redacted(R"({"p":"x","a":[{"$x":1}]})");
+  const auto sealed = seal(body, store_).value();
+  EXPECT_EQ(sealed.find(digest_at(body, "p").hex), std::string::npos);
+  EXPECT_EQ(digest_at(sealed, "p").key_id, "bbbb2222aaaa1111");
+  EXPECT_EQ(seal(body, store_).value(), sealed);
+}
+
+TEST_F(Redaction, WhatPeopleSeeHoldsNoDigest) {
+  const auto body = redacted(R"({"p":"x","b":[1],"a":{"w":2}})", {"a.w"});
+  EXPECT_EQ(presentable_json(body), R"({"a":{"w":"[REDACTED]"},"b":[1],"p":"[REDACTED]"})");
+  EXPECT_EQ(presentable_json("{\"p\":"), "\"[REDACTED]\"");
+}
+
+TEST(DigestText, OnlyTheExactFormIsADigest) {
+  const std::string hex(64, 'a');
+  EXPECT_TRUE(as_digest(Value(Value::Object{{"$hmac", Value("ab12:1:" + hex)}})));
+  for (const std::string& text : {std::string("ab12:1:") + hex + "0", "ab12:0:" + hex, "ab12:x:" + hex, "zz:1:" + hex, ":1:" + hex, "ab12:" + hex, std::string("ab12:1:") + std::string(64, 'G')}) {
+    EXPECT_FALSE(as_digest(Value(Value::Object{{"$hmac", Value(text)}}))) << text;
+  }
+  EXPECT_FALSE(as_digest(Value(Value::Object{{"$hmac", Value("ab12:1:" + hex)}, {"x", Value()}})));
+}
+
+}  // namespace
+}  // namespace driftd::core

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <random>
+
+#include "core/schema.hpp"
+
+namespace driftd::core {
+namespace {
+
+AttributeRule rule(ValueType type, std::string unit = "") {
+  AttributeRule out;
+  out.type = type;
+  out.unit = std::move(unit);
+  return out;
+}
+std::string normal(const AttributeRule& rule, std::string_view json) {
+  const auto out = normalise(rule, parse(json).value());
+  return out ? *out : "invalid";
+}
+std::string normal(ValueType type, std::string_view text, std::string unit = "") {
+  const auto out = normalise(rule(type, std::move(unit)), Value(std::string(text)));
+  return out ? *out : "invalid";
+}
+
+TEST(Normalise, DecimalsAreExactAndShort) {
+  for (const auto* text : {"1", "1.0", "1e0", "01", "+1", "10e-1", "0.1E1", " 1 "}) EXPECT_EQ(normal(ValueType::decimal, text), "1") << text;
+  EXPECT_EQ(normal(ValueType::decimal, "-0.00"), "0");
+  EXPECT_EQ(normal(ValueType::decimal, "0.30000000000000000000000000000004"), "0.30000000000000000000000000000004");
+  EXPECT_EQ(normal(ValueType::decimal, "1e-3"), "0.001");
+  EXPECT_EQ(normal(ValueType::decimal, "1e999"), "1e999");
+  for (const auto* text : {"", "-", ".", "1e", "1.2.3", "0x10", "NaN", "1,5", "1e99999999999"}) EXPECT_EQ(normal(ValueType::decimal, text), "invalid") << text;
+}
+
+TEST(Normalise, IntegersHaveNoFraction) {
+  EXPECT_EQ(normal(ValueType::integer, "170141183460469231731687303715884105728"), "170141183460469231731687303715884105728");
+  EXPECT_EQ(normal(ValueType::integer, "3.0"), "3");
+  EXPECT_EQ(normal(ValueType::integer, "3.5"), "invalid");
+}
+
+TEST(Normalise, PostgresRoundsAsTheServerDoes) {
+  EXPECT_EQ(normal(ValueType::bytes, "1.5MB", "postgres:8kB"), "1572864");
+  EXPECT_EQ(normal(ValueType::bytes, "12kB", "postgres:8kB"), "16384");     // 1.5 pages: half to even, 2 pages
+  EXPECT_EQ(normal(ValueType::bytes, "4kB", "postgres:8kB"), "0");          // 0.5 page: half to even, 0
+  EXPECT_EQ(normal(ValueType::bytes, "2", "postgres:16MB"), "33554432");
+  EXPECT_EQ(normal(ValueType::duration, "0.0001h", "postgres:ms"), "0");    // rounded to whole minutes first
+  EXPECT_EQ(normal(ValueType::duration, "1.5d", "postgres:min"), "129600000000000");
+  EXPECT_EQ(normal(ValueType::duration, "-1", "postgres:s"), "-1000000000");
+  for (const auto* text : {"1gb", "1 K", "MB", "1MBx", ""}) EXPECT_EQ(normal(ValueType::bytes, text, "postgres:8kB"), "invalid") << text;
+}
+
+TEST(Normalise, AnUnknownUnitTableIsInvalid) {
+  EXPECT_EQ(normal(ValueType::bytes, "1", "furlongs"), "invalid");
+  EXPECT_EQ(normal(ValueType::bytes, "1", "postgres:3MX"), "invalid");
+  EXPECT_EQ(normal(ValueType::duration, "5"), "invalid");
+  EXPECT_EQ(normal(ValueType::duration, "0"), "0");
+}
+
+TEST(Normalise, BytesOfOtherTables) {
+  EXPECT_EQ(normal(ValueType::bytes, "2KiB"), "2048");
+  EXPECT_EQ(normal(ValueType::bytes, "2KB", "si"), "2000");
+  EXPECT_EQ(normal(ValueType::bytes, "4", "8kB"), "32768");
+  EXPECT_EQ(normal(ValueType::bytes, "1Ki", "kubernetes"), "1024");
+  EXPECT_EQ(normal(ValueType::decimal, "1n", "kubernetes"), "\"1/1000000000\"");
+  for (const auto* text : {"1ki", "1KB", "Mi", "1 Mi", "1e", "--1"}) EXPECT_EQ(normal(ValueType::decimal, text, "kubernetes"), "invalid") << text;
+}
+
+TEST(Normalise, DurationsAreRead) {
+  EXPECT_EQ(normal(ValueType::duration, "-1h30m", "ms"), "-5400000000000");
+  EXPECT_EQ(normal(ValueType::duration, "P1DT2H3M4.5S"), "93784500000000");
+  EXPECT_EQ(normal(ValueType::duration, "P2W"), "1209600000000000");
+  EXPECT_EQ(normal(ValueType::duration, "15", "redis:s"), "15000000000");
+  for (const auto* text : {"P", "PT", "P1Y", "1x", "h", "1h-5m", "P1H", "P1DT", "PT1"}) EXPECT_EQ(normal(ValueType::duration, text, "s"), "invalid") << text;
+}
+
+TEST(Normalise, PercentagesAreReadAsPercentOrRatio) {
+  EXPECT_EQ(normal(ValueType::percent, "50 %"), "50");
+  EXPECT_EQ(normal(ValueType::percent, "0.5", "ratio"), "50");
+  EXPECT_EQ(normal(ValueType::percent, "50%", "ratio"), "50");
+  EXPECT_EQ(normal(ValueType::percent, "half"), "invalid");
+}
+
+TEST(Normalise, TimestampsAreOneInstantInUtc) {
+  for (const auto* text : {"2026-11-21T03:39:16Z", "2026-11-21 04:39:16+01", "2026-11-21t03:39:16.000z", "2026-11-20T22:09:16-05:30"}) {
+    EXPECT_EQ(normal(ValueType::timestamp, text), "1795232356000000000") << text;
+  }
+  EXPECT_NE(normal(ValueType::timestamp, "2026-11-21T03:39:16.000000001Z"), normal(ValueType::timestamp, "2026-11-21T03:39:16Z"));
+  EXPECT_EQ(normal(ValueType::timestamp, "1795232356", "s"), "1795232356000000000");
+  EXPECT_EQ(normal(ValueType::timestamp, "infinity"), "\"infinity\"");
+  for (const auto* text : {"2026-02-30T00:00:00Z", "2026-11-21T03:39:16", "2026-11-21", "2026-11-21T25:00:00Z", "now"}) EXPECT_EQ(normal(ValueType::timestamp, text), "invalid") << text;
+}
+
+TEST(Normalise, AddressesAreRefusedWhenTheyAreNone) {
+  for (const auto* text : {"10.0.0.256", "::1::", "10.0.0.1/33", "x", "10.0.0.1/", "fe80::/129"}) EXPECT_EQ(normal(ValueType::inet, text), "invalid") << text;
+  for (const auto* text : {"h:99999", "h:p", "", "a b:1", "[::1", "[::1]x"}) EXPECT_EQ(normal(ValueType::endpoint, text), "invalid") << text;
+  EXPECT_EQ(normal(ValueType::endpoint, "unix:///run/x.sock"), "\"unix:/run/x.sock\"");
+  EXPECT_EQ(normal(ValueType::endpoint, "h", "redis"), "\"h:6379\"");
+  EXPECT_EQ(normal(ValueType::endpoint, "::1"), "\"[::1]\"");
+}
+
+TEST(Normalise, YamlErrorsAndBombsAreContained) {
+  EXPECT_EQ(normal(ValueType::yaml, "a: [1"), "invalid");
+  EXPECT_EQ(normal(ValueType::yaml, "a: 1\na: 2"), "invalid");
+  EXPECT_EQ(normal(ValueType::yaml, "a: *missing"), "invalid");
+  EXPECT_EQ(normal(ValueType::yaml, std::string(100'000, '[')), "invalid");
+  std::string bomb = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n";
+  for (int i = 1; i < 9; ++i) {
+    const std::string ref = "*a" + std::to_string(i - 1);
+    bomb += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + ref;
+    for (int n = 1; n < 10; ++n) bomb += "," + ref;
+    bomb += "]\n";
+  }
+  EXPECT_EQ(normal(ValueType::yaml, bomb), "invalid");
+  for (const auto* text : {"]", "}", "[]]", "{a: b}}", "- a\n]", ","}) EXPECT_EQ(normal(ValueType::yaml, text), "invalid") << text;
+  EXPECT_EQ(normal(ValueType::yaml, "--- 1\n--- 2\n"), "[1,2]");
+}
+
+TEST(Normalise, NullIsNeverAScalar) {
+  EXPECT_EQ(normal(rule(ValueType::integer), "null"), "null");
+  EXPECT_EQ(normal(rule(ValueType::integer), "{}"), "invalid");
+}
+
+TEST(NormaliseProperty, ANormalFormOfANumberIsItsOwnNormalForm) {
+  std::mt19937 random(5);
+  for (int i = 0; i < 5'000; ++i) {
+    std::string text = random() % 2 ? "-" : "";
+    for (auto n = 1 + random() % 25; n > 0; --n) text += static_cast<char>('0' + random() % 10);
+    if (random() % 2) text += "." + std::to_string(random() % 100'000);
+    if (random() % 2) text += "e" + std::to_string(static_cast<int>(random() % 120) - 60);
+    const auto once = normal(ValueType::decimal, text);
+    ASSERT_NE(once, "invalid") << text;
+    ASSERT_EQ(normal(ValueType::decimal, once), once) << text;
+  }
+}
+
+TEST(NormaliseProperty, TextOfAnyTypeNeverCrashesAndNormalFormsOfTextTypesAreStable) {
+  std::mt19937 random(11);
+  const std::string alphabet = "0123456789.eE+-:/[]@%kKmMgGiPTHS \t\n#=,{}\"\\abch";
+  const ValueType stable[] = {ValueType::string, ValueType::integer, ValueType::host, ValueType::endpoint, ValueType::inet, ValueType::cidr,
+                              ValueType::version, ValueType::enumeration, ValueType::json};
+  for (int i = 0; i < 5'000; ++i) {
+    std::string text;
+    for (auto n = random() % 14; n > 0; --n) text += alphabet[random() % alphabet.size()];
+    for (int type = 0; type <= static_cast<int>(ValueType::enumeration); ++type) (void)normalise(rule(static_cast<ValueType>(type), "s"), Value(text));
+    for (const auto type : stable) {
+      const auto once = normalise(rule(type), Value(text));
+      if (!once) continue;
+      const auto value = parse(*once);
+      ASSERT_TRUE(value) << *once;
+      if (type == ValueType::json && value->string()) continue;  // text in text is read once more
+      ASSERT_EQ(normal(rule(type), *once), *once) << text;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace driftd::core
