@@ -49,6 +49,8 @@ class Sink {
     (void)notes;
     co_return std::optional<std::int64_t>{};
   }
+  /// Called before each save of the cursor: what check() will want to know after a restart.
+  virtual void note(std::map<std::string, std::string>& notes) { (void)notes; }
   virtual Task<void> stop() = 0;
   /// One line for `driftd status`: connected, circuit open, last error.
   virtual std::string describe() const = 0;

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <random>
+
+#include "base/backoff.hpp"
+#include "base/clock.hpp"
+#include "core/ports/sink.hpp"
+
+namespace driftd::delivery {
+
+using Time = std::chrono::steady_clock::time_point;
+using Millis = std::chrono::milliseconds;
+
+/// When an event that failed is tried again (delivery.md, row "retry"). ±20 % jitter. Not thread-safe.
+class RetrySchedule {
+ public:
+  explicit RetrySchedule(core::RetryPolicy policy, unsigned seed = std::random_device{}());
+  /// Wait before the next attempt after `attempts` failed ones; nothing: the schedule is over, dead letter.
+  /// `retry_after_ms` (0: not said; capped at 1 h) is a lower bound.
+  std::optional<Millis> wait_after(int attempts, std::int64_t retry_after_ms);
+
+ private:
+  core::RetryPolicy policy_;
+  std::minstd_rand random_;
+};
+
+/// Circuit breaker of one endpoint: closed; open until a time; half-open: one probe decides. A sink of the forever kind
+/// opens for 250 ms ×2 → 30 s, a webhook for 5 s ×2 → 5 min. Not thread-safe.
+class Circuit {
+ public:
+  enum class State { closed, open, half_open };
+  explicit Circuit(bool forever, unsigned seed = std::random_device{}());
+  State state() const { return state_; }
+  Time open_until() const { return until_; }
+  /// Opens (longer than before when the probe failed); while open it changes nothing but a longer Retry-After.
+  void trip(Time now, std::int64_t retry_after_ms);
+  /// Half-opens when the time has come.
+  void advance(Time now);
+  void close();
+
+ private:
+  State state_ = State::closed;
+  Time until_{};
+  Backoff backoff_;
+};
+
+}  // namespace driftd::delivery

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "fakes.hpp"
+
+namespace driftd::delivery::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class RelayTest : public ::testing::Test {
+ protected:
+  void start(std::map<std::string, Script*> sinks) {
+    RelaySettings settings;
+    settings.agent = "a";
+    settings.seed = 7;
+    std::vector<std::string> names;
+    for (const auto& [name, script] : sinks) names.push_back(name);
+    settings.routes = [names](const core::AgentEvent&) { return names; };
+    relay_ = std::make_unique<Relay>(io_.get_executor(), outbox_, clock_, settings);
+    for (const auto& [name, script] : sinks) {
+      relay_->add_sink(name, "fake", std::make_unique<FakeSink>(io_.get_executor(), *script));
+    }
+    started_ = wait(relay_->start());
+    settle();
+  }
+  template <class T>
+  T wait(Task<T> task) {
+    std::optional<T> out;
+    asio::co_spawn(io_, std::move(task), [&out](std::exception_ptr, T value) { out = std::move(value); });
+    settle();
+    return std::move(*out);
+  }
+  void settle() {
+    io_.restart();
+    while (io_.poll() != 0) io_.restart();
+  }
+  void advance(std::chrono::nanoseconds by) {
+    clock_.advance(by);
+    relay_->wake();
+    settle();
+  }
+  void kill() {  // nothing is drained or saved
+    settle();
+    relay_.reset();
+  }
+  core::SinkView view(const std::string& name) {
+    for (auto& view : relay_->views()) {
+      if (view.name == name) return view;
+    }
+    throw std::runtime_error("no sink " + name);
+  }
+
+  asio::io_context io_;
+  FakeClock clock_;
+  FakeOutbox outbox_;
+  Status started_;
+  std::unique_ptr<Relay> relay_;
+  Script a_, b_;
+};
+
+Attempt fail_event(const core::StoredEvent&) { return {Outcome::retry_event, "HTTP 500 from ops", 0}; }
+Attempt fail_sink(const core::StoredEvent&) { return {Outcome::retry_sink, "connection refused", 0}; }
+
+TEST_F(RelayTest, EveryRoutedEventIsSentOnceAndTheCursorFollowsWithin100Milliseconds) {
+  for (int i = 0; i < 50; ++i) outbox_.add("k" + std::to_string(i % 7), {"a"});
+  outbox_.add("other", {"b"});
+  start({{"a", &a_}});
+  EXPECT_EQ(a_.sent.size(), 50U);
+  advance(101ms);
+  EXPECT_EQ(outbox_.cursors["a"].low_water, 50);
+  EXPECT_TRUE(outbox_.cursors["a"].exceptions.empty());
+}
+
+TEST_F(RelayTest, NeverTwoEventsOfOneKeyAreInFlightAndManyKeysAre) {
+  a_.hold = true;
+  for (int i = 0; i < 60; ++i) outbox_.add("k" + std::to_string(i % 6), {"a"});
+  start({{"a", &a_}});
+  EXPECT_EQ(a_.most_flying, 6);
+  a_.release();
+  advance(1ms);
+  EXPECT_EQ(a_.sent.size(), 60U);
+  EXPECT_EQ(a_.most_flying_of_a_key, 1);
+  for (std::size_t i = 0; i + 6 < 60; ++i) {
+    const auto at = [&](std::size_t n) {
+      return std::find(a_.sent.begin(), a_.sent.end(), "id-" + std::to_string(n + 1)) - a_.sent.begin();
+    };
+    EXPECT_LT(at(i), at(i + 6)) << "order within a key";
+  }
+}
+
+TEST_F(RelayTest, InFlightNeverExceedsWhatTheSinkBears) {
+  a_.policy = webhook_policy();
+  a_.hold = true;
+  for (int i = 0; i < 60; ++i) outbox_.add("k" + std::to_string(i), {"a"});
+  start({{"a", &a_}});
+  EXPECT_EQ(a_.most_flying, 8);
+  a_.release();
+  settle();
+}
+
+TEST_F(RelayTest, AKillSendsAtMost256EventsTwice) {
+  for (int i = 0; i < 3000; ++i) outbox_.add("k" + std::to_string(i), {"a"});
+  start({{"a", &a_}});  // the clock stands still: only full batches are saved
+  EXPECT_EQ(a_.sent.size(), 3000U);
+  kill();
+  a_.sent.clear();
+  start({{"a", &a_}});
+  EXPECT_LE(a_.sent.size(), 256U);
+}
+
+TEST_F(RelayTest, AKillSendsAtMost256EventsTwiceAlsoBehindOneThatHangs) {
+  bool hang = true;
+  for (int i = 0; i < 2000; ++i) outbox_.add("k" + std::to_string(i), {"a"});
+  a_.answer = [&](const core::StoredEvent& event) {
+    if (event.stamp.seq == 1 && hang) return Attempt{Outcome::retry_event, "slow", 3'600'000};
+    return Attempt{};
+  };
+  start({{"a", &a_}});
+  EXPECT_EQ(a_.sent.size(), 2000U);
+  kill();
+  a_.sent.clear();
+  start({{"a", &a_}});
+  EXPECT_LE(a_.sent.size(), 256U);
+  EXPECT_EQ(a_.count("id-1"), 0) << "its wait outlives the kill";
+  hang = false;
+  advance(1h + 1s);
+  EXPECT_EQ(a_.count("id-1"), 1);
+}
+
+TEST_F(RelayTest, AFailingEventBlocksOnlyItsOwnKey) {
+  outbox_.add("bad", {"a"});
+  outbox_.add("good", {"a"});
+  outbox_.add("bad", {"a"});
+  a_.answer = [](const core::StoredEvent& e) { return e.key == "bad" ? fail_event(e) : Attempt{}; };
+  start({{"a", &a_}});
+  EXPECT_EQ(a_.sent, (std::vector<std::string>{"id-1", "id-2"}));
+  a_.answer = [](const auto&) { return Attempt{}; };
+  advance(301ms);
+  EXPECT_EQ(a_.sent, (std::vector<std::string>{"id-1", "id-2", "id-1", "id-3"}));
+}
+
+TEST_F(RelayTest, OneDeadSinkNeverSlowsAnother) {
+  a_.answer = fail_sink;
+  for (int i = 0; i < 5000; ++i) outbox_.add("k" + std::to_string(i), {"a", "b"});
+  start({{"a", &a_}, {"b", &b_}});
+  EXPECT_EQ(b_.sent.size(), 5000U);
+  EXPECT_LE(a_.sent.size(), 256U);
+}
+
+TEST_F(RelayTest, AWebhookEventIsTriedTenTimesOverItsScheduleThenBecomesADeadLetterThatTheOthersHearOf) {
+  a_.policy = webhook_policy();
+  a_.answer = [](const core::StoredEvent& e) { return e.key == "bad" ? fail_event(e) : Attempt{}; };
+  outbox_.add("bad", {"a"});
+  outbox_.add("bad", {"a"});
+  start({{"a", &a_}, {"b", &b_}});
+  const std::vector<std::chrono::milliseconds> waits = {5s, 5min, 30min, 2h, 5h, 10h, 14h, 20h, 24h};
+  for (std::size_t i = 0; i < waits.size(); ++i) {
+    advance(waits[i] * 79 / 100);
+    EXPECT_EQ(a_.count("id-1"), static_cast<int>(i) + 1) << "not before its time";
+    advance(waits[i] * 42 / 100);
+    EXPECT_EQ(a_.count("id-1"), static_cast<int>(i) + 2);
+  }
+  ASSERT_EQ(outbox_.appended.size(), 1U);
+  EXPECT_EQ(outbox_.appended[0].what, "dead_letter");
+  EXPECT_EQ(outbox_.appended[0].details.at("event_id"), "id-1");
+  EXPECT_EQ(b_.count("id-3"), 1) << "the agent event reaches the other sink";
+  EXPECT_EQ(a_.count("id-3"), 0) << "and not the one it is about";
+  EXPECT_EQ(a_.count("id-2"), 1) << "the key goes on";
+  EXPECT_EQ(view("a").dead, 1);
+}
+
+TEST_F(RelayTest, TheCircuitBurnsNoAttemptsAndProbesWithOneEvent) {
+  a_.policy = webhook_policy();
+  a_.answer = fail_sink;
+  for (int i = 0; i < 20; ++i) outbox_.add("k" + std::to_string(i), {"a"});
+  start({{"a", &a_}});
+  const auto first = a_.sent.size();
+  EXPECT_LE(first, 8U);
+  advance(3s);
+  EXPECT_EQ(a_.sent.size(), first) << "open: nothing is sent";
+  advance(4s);
+  EXPECT_EQ(a_.sent.size(), first + 1) << "half-open: one probe";
+  for (int i = 0; i < 200; ++i) advance(6min);
+  EXPECT_EQ(view("a").dead, 0);
+  a_.answer = [](const auto&) { return Attempt{}; };
+  advance(6min + 1s);
+  EXPECT_EQ(view("a").delivered, 20);
+}
+
+TEST_F(RelayTest, FailuresOfManyKeysInARowAreAboutTheEndpoint) {
+  a_.policy = webhook_policy();
+  a_.answer = fail_event;
+  for (int i = 0; i < 100; ++i) outbox_.add("k" + std::to_string(i), {"a"});
+  start({{"a", &a_}});
+  EXPECT_LE(a_.sent.size(), 16U);
+  EXPECT_EQ(view("a").state.substr(0, 12), "circuit open");
+}
+
+TEST_F(RelayTest, AWebhookThatOnlyFailsFor120HoursIsDisabledLoudly) {
+  a_.policy = webhook_policy();
+  a_.answer = fail_sink;
+  outbox_.add("k", {"a"});
+  start({{"a", &a_}, {"b", &b_}});
+  for (int i = 0; i < 125 * 10; ++i) advance(6min);
+  EXPECT_EQ(view("a").state.substr(0, 8), "disabled");
+  ASSERT_EQ(outbox_.appended.size(), 1U);
+  EXPECT_EQ(outbox_.appended[0].what, "parked");
+  EXPECT_EQ(b_.sent.size(), 1U);
+}
+
+TEST_F(RelayTest, AReceiverThatIsGoneIsNeverCalledAgain) {
+  a_.policy = webhook_policy();
+  a_.answer = [](const auto&) { return Attempt{Outcome::disabled, "HTTP 410 from ops", 0}; };
+  outbox_.add("k", {"a"});
+  start({{"a", &a_}, {"b", &b_}});
+  outbox_.add("l", {"a"});
+  advance(10h);
+  EXPECT_EQ(a_.sent.size(), 1U);
+  EXPECT_EQ(outbox_.appended.at(0).what, "parked");
+}
+
+TEST_F(RelayTest, RetryAfterIsObeyedAndCappedAtOneHour) {
+  outbox_.add("k", {"a"});
+  a_.answer = [](const auto&) { return Attempt{Outcome::retry_event, "HTTP 500", 7'200'000}; };
+  start({{"a", &a_}});
+  advance(59min);
+  EXPECT_EQ(a_.sent.size(), 1U);
+  advance(2min);
+  EXPECT_EQ(a_.sent.size(), 2U);
+}
+
+TEST_F(RelayTest, WhatTheReceiverLostIsSentAgain) {
+  for (int i = 0; i < 10; ++i) outbox_.add("k" + std::to_string(i), {"a"});
+  start({{"a", &a_}});
+  advance(101ms);
+  a_.lost_after = 4;
+  advance(60s);
+  for (int i = 1; i <= 10; ++i) EXPECT_EQ(a_.count("id-" + std::to_string(i)), i <= 4 ? 1 : 2) << i;
+  advance(101ms);
+  EXPECT_EQ(outbox_.cursors["a"].low_water, 10);
+}
+
+TEST_F(RelayTest, NothingIsSettledBeforeItsFlush) {
+  outbox_.add("k", {"a"});
+  a_.flush_fails = true;
+  start({{"a", &a_}});
+  advance(101ms);
+  EXPECT_EQ(outbox_.cursors["a"].low_water, 0);
+  a_.flush_fails = false;
+  advance(1s);
+  advance(101ms);
+  EXPECT_EQ(outbox_.cursors["a"].low_water, 1);
+  EXPECT_EQ(a_.count("id-1"), 2);
+}
+
+TEST_F(RelayTest, ASinkThatDoesNotStartIsTriedUntilItDoes) {
+  outbox_.add("k", {"a"});
+  a_.start_fails = true;
+  start({{"a", &a_}});
+  advance(1s);
+  EXPECT_TRUE(a_.sent.empty());
+  a_.start_fails = false;
+  advance(2s);
+  EXPECT_EQ(a_.sent.size(), 1U);
+}
+
+TEST_F(RelayTest, AReplayIsMarkedKeepsItsIdsAndLetsLiveTrafficGoFirst) {
+  for (int i = 0; i < 6; ++i) outbox_.add("k" + std::to_string(i), {"a"});
+  start({{"a", &a_}});
+  a_.sent.clear();
+  core::Control::Replay request;
+  request.sink = "a";
+  request.from_seq = 4;
+  request.rate = 1;
+  EXPECT_EQ(wait(relay_->replay(request)).value(), 3);
+  outbox_.add("live", {"a"});
+  advance(1s);
+  EXPECT_EQ(a_.sent, (std::vector<std::string>{"id-4+", "id-7", "id-5+"}));
+  advance(1s);
+  EXPECT_EQ(a_.sent.back(), "id-6+");
+}
+
+TEST_F(RelayTest, ADeadLetterIsSentAgainOrDroppedByCommand) {
+  a_.policy = webhook_policy();
+  a_.answer = [](const auto&) { return Attempt{Outcome::permanent, "HTTP 400 from ops", 0}; };
+  outbox_.add("k", {"a"});
+  outbox_.add("l", {"a"});
+  start({{"a", &a_}});
+  advance(101ms);
+  ASSERT_EQ(view("a").dead, 2);
+  a_.answer = [](const auto&) { return Attempt{}; };
+  EXPECT_EQ(wait(relay_->dead_letter("a", "replay", {1})).value(), 1);
+  EXPECT_EQ(wait(relay_->dead_letter("a", "drop", {})).value(), 1);
+  EXPECT_EQ(a_.count("id-1"), 2);
+  advance(101ms);
+  EXPECT_EQ(view("a").dead, 0);
+  EXPECT_TRUE(outbox_.cursors["a"].exceptions.empty());
+}
+
+TEST_F(RelayTest, DeadLettersOfTwoBrokenSinksDoNotTellOfEachOtherForEver) {
+  const auto refuse = [](const auto&) { return Attempt{Outcome::permanent, "HTTP 400", 0}; };
+  a_.policy = b_.policy = webhook_policy();
+  a_.answer = b_.answer = refuse;
+  outbox_.add("k", {"a"});
+  start({{"a", &a_}, {"b", &b_}});
+  for (int i = 0; i < 20; ++i) advance(1s);
+  EXPECT_EQ(outbox_.appended.size(), 1U);
+}
+
+TEST_F(RelayTest, ARemovedSinkWithPendingEventsIsRefusedWithoutPermission) {
+  outbox_.cursors["gone"].sink = "gone";
+  start({{"a", &a_}});
+  ASSERT_FALSE(started_);
+  EXPECT_EQ(started_.error().code, Code::conflict);
+}
+
+TEST_F(RelayTest, AnUnknownSinkIsNamedWithThoseThatExist) {
+  start({{"a", &a_}, {"b", &b_}});
+  core::Control::Replay request;
+  request.sink = "c";
+  EXPECT_EQ(wait(relay_->replay(request)).error().message, "no sink 'c'; there are: a, b");
+}
+
+}  // namespace
+}  // namespace driftd::delivery::test
