@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sinks/file/file_sink.hpp"
+
+#include <boost/asio/strand.hpp>
+
+#include "proto/codec.hpp"
+#include "sinks/file/log_file.hpp"
+
+namespace driftd::sinks {
+namespace {
+
+using core::Attempt;
+
+constexpr int kBatch = 512;
+
+class FileSink final : public core::Sink {
+ public:
+  FileSink(std::string name, FileSettings settings, asio::any_io_executor io)
+      : name_(std::move(name)),
+        where_(settings.path.empty() ? "stdout" : settings.path.string()),
+        file_(std::make_shared<LogFile>(std::move(settings))),
+        strand_(asio::make_strand(std::move(io))) {}
+
+  core::RetryPolicy policy() const override { return {true, {}, kBatch}; }
+  Task<Status> start() override {
+    const Status opened = co_await run_on(strand_, [file = file_] { return file->open(); });
+    error_ = opened ? "" : opened.error().message;
+    co_return opened;
+  }
+  Task<Attempt> send(core::StoredEvent event) override;
+  Task<Status> flush() override {
+    co_return co_await run_on(strand_, [file = file_] { return file->sync(); });
+  }
+  Task<void> stop() override {
+    const Status synced = co_await flush();
+    if (!synced) error_ = synced.error().message;
+  }
+  std::string describe() const override { return error_.empty() ? "writing " + where_ : error_; }
+
+ private:
+  std::string name_, where_, error_;
+  std::shared_ptr<LogFile> file_;  ///< used on strand_ only
+  asio::any_io_executor strand_;
+};
+
+Task<Attempt> FileSink::send(core::StoredEvent event) {
+  const auto line = proto::cloudevent_json(event);
+  if (!line) co_return Attempt{Attempt::Outcome::permanent, line.error().message, 0};
+  const Status written = co_await run_on(strand_, [file = file_, text = *line] { return file->write(text); });
+  error_ = written ? "" : written.error().message;
+  if (!written) co_return Attempt{Attempt::Outcome::retry_sink, error_, 0};
+  co_return Attempt{};
+}
+
+}  // namespace
+
+std::unique_ptr<core::Sink> open_file(std::string name, FileSettings settings, asio::any_io_executor io) {
+  return std::make_unique<FileSink>(std::move(name), std::move(settings), std::move(io));
+}
+
+}  // namespace driftd::sinks

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sinks/file/log_file.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace driftd::sinks {
+namespace {
+
+constexpr std::int64_t kBlock = 64 << 10;
+
+void sync_folder(const std::filesystem::path& file) {
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;  // the file itself was synced; its name is as durable as the folder lets us make it
+  ::fsync(fd);
+  ::close(fd);
+}
+
+}  // namespace
+
+LogFile::~LogFile() {
+  if (ours_) ::close(fd_);
+}
+
+Status LogFile::failure(const std::string& doing) const {
+  const std::string name = settings_.path.empty() ? "stdout" : settings_.path.string();
+  return fail(Code::unavailable, doing + " " + name + ": " + std::strerror(errno));
+}
+
+Status LogFile::open() {
+  if (settings_.path.empty()) {
+    fd_ = STDOUT_FILENO;
+    return Status{};
+  }
+  if (ours_) ::close(fd_);
+  ours_ = false;
+  fd_ = ::open(settings_.path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+  if (fd_ < 0) return failure("open");
+  ours_ = true;
+  struct stat info {};
+  if (::fstat(fd_, &info) != 0) return failure("stat");
+  size_ = info.st_size;
+  if (!S_ISREG(info.st_mode)) return Status{};
+  return cut_torn_line();
+}
+
+Status LogFile::cut_torn_line() {
+  std::int64_t end = size_;
+  std::string block;
+  while (end > 0) {
+    const std::int64_t from = std::max<std::int64_t>(0, end - kBlock);
+    block.resize(static_cast<std::size_t>(end - from));
+    if (::pread(fd_, block.data(), block.size(), from) != static_cast<ssize_t>(block.size())) return failure("read");
+    const auto newline = block.rfind('\n');
+    end = newline == std::string::npos ? from : from + static_cast<std::int64_t>(newline) + 1;
+    if (newline != std::string::npos) break;
+  }
+  if (end == size_) return Status{};
+  if (::ftruncate(fd_, end) != 0) return failure("cut the torn last line of");
+  size_ = end;
+  return Status{};
+}
+
+Status LogFile::write(std::string_view line) {
+  std::string text(line);
+  text += '\n';
+  const auto length = static_cast<std::int64_t>(text.size());
+  if (ours_ && size_ > 0 && size_ + length > settings_.rotate_bytes) DRIFTD_CHECK(rotate());
+  std::size_t written = 0;
+  while (written < text.size()) {
+    const ssize_t n = ::write(fd_, text.data() + written, text.size() - written);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) {
+      const Status failed = failure("write");
+      if (ours_ && written > 0 && ::ftruncate(fd_, size_) != 0) return failure("cut a half-written line of");
+      return failed;
+    }
+    written += static_cast<std::size_t>(n);
+  }
+  size_ += length;
+  return Status{};
+}
+
+Status LogFile::sync() {
+  if (!ours_) return Status{};
+  if (::fdatasync(fd_) != 0 && errno != EINVAL) return failure("fdatasync");
+  return Status{};
+}
+
+Status LogFile::rotate() {
+  DRIFTD_CHECK(sync());
+  const auto numbered = [this](int n) { return settings_.path.string() + "." + std::to_string(n); };
+  std::error_code error;
+  for (int n = settings_.keep - 1; n >= 1; --n) {
+    if (std::filesystem::exists(numbered(n), error)) std::filesystem::rename(numbered(n), numbered(n + 1), error);
+  }
+  if (settings_.keep > 0) {
+    std::filesystem::rename(settings_.path, numbered(1), error);
+  } else {
+    std::filesystem::remove(settings_.path, error);
+  }
+  if (error) return fail(Code::unavailable, "rotate " + settings_.path.string() + ": " + error.message());
+  DRIFTD_CHECK(open());
+  sync_folder(settings_.path);
+  return Status{};
+}
+
+}  // namespace driftd::sinks

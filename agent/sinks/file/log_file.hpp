@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "sinks/file/settings.hpp"
+
+namespace driftd::sinks {
+
+/// A file of lines, appended. Invariant: between calls it ends with a whole line: a torn last line (a kill in the middle
+/// of a write) is cut off by open(), a short write (disk full) at once. Not thread-safe.
+class LogFile {
+ public:
+  explicit LogFile(FileSettings settings) : settings_(std::move(settings)) {}
+  ~LogFile();
+  LogFile(const LogFile&) = delete;
+  LogFile& operator=(const LogFile&) = delete;
+
+  /// Opens or creates (0640). Without a path: stdout, nothing is cut or synced.
+  Status open();
+  /// Writes one line (without its end); rotates first when it would pass the limit.
+  Status write(std::string_view line);
+  /// fdatasync of what was written.
+  Status sync();
+
+ private:
+  Status cut_torn_line();
+  Status rotate();
+  Status failure(const std::string& doing) const;
+
+  FileSettings settings_;
+  int fd_ = -1;
+  bool ours_ = false;  ///< a file that open() opened
+  std::int64_t size_ = 0;
+};
+
+}  // namespace driftd::sinks

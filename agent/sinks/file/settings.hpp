@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+namespace driftd::sinks {
+
+/// `type: file`, or `type: stdout` when `path` is empty.
+struct FileSettings {
+  std::filesystem::path path;
+  std::int64_t rotate_bytes = 100ll << 20;  ///< a file that would grow beyond becomes path.1, path.1 → path.2 ...
+  int keep = 5;                             ///< rotated files that stay
+};
+
+}  // namespace driftd::sinks

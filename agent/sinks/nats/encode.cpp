@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sinks/nats/encode.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/clock.hpp"
+
+namespace driftd::sinks {
+namespace {
+
+/// `topic.config_drift_detected`: the resource-watcher RFC's form.
+std::string kind_change_type(const core::StoredEvent& event) {
+  std::string kind = event.resource.substr(0, event.resource.find('/'));
+  if (kind.empty()) kind = event.agent_event ? "agent" : "backend";
+  std::string change(core::render(event.type));
+  std::transform(change.begin(), change.end(), change.begin(), [](unsigned char c) { return std::tolower(c); });
+  return kind + "." + change;
+}
+
+}  // namespace
+
+std::vector<NatsMessage> messages_of(const core::StoredEvent& event, const NatsSettings& settings,
+                                     const std::string& replay_marker) {
+  const std::string id = event.replay ? event.stamp.id + "_r" + replay_marker : event.stamp.id;
+  std::vector<NatsMessage> out = {{core::subject_of(event), id}};
+  if (!settings.views || event.agent_event) return out;
+  if (!event.backend_type.empty()) {
+    out.push_back({"backend.type." + core::subject_token(event.backend_type) + "." + event.what, id + "_t"});
+  }
+  if (!event.source.empty()) {
+    out.push_back({"backend.source." + core::subject_token(event.source) + "." + event.what, id + "_s"});
+  }
+  return out;
+}
+
+std::vector<std::pair<std::string, std::string>> headers_of(const core::StoredEvent& event,
+                                                            const NatsSettings& settings) {
+  std::vector<std::pair<std::string, std::string>> out = {
+      {"ce-specversion", "1.0"},
+      {"ce-id", event.stamp.id},
+      {"ce-source", core::cloudevent_source(event)},
+      {"ce-type", settings.kind_change_type ? kind_change_type(event) : core::cloudevent_type(event)},
+      {"ce-subject", core::cloudevent_subject(event)},
+      {"ce-time", render_time(event.stamp.recorded_ns)},
+      {"ce-datacontenttype", "application/protobuf"},
+      {"ce-partitionkey", event.key},
+      {"ce-driftseq", std::to_string(event.stamp.sequence)}};
+  if (event.replay) out.emplace_back("ce-driftreplay", "true");
+  for (auto& [name, value] : out) value = percent_encode(value);
+  return out;
+}
+
+std::string percent_encode(std::string_view value) {
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  std::string out;
+  for (const char ch : value) {
+    const auto byte = static_cast<unsigned char>(ch);
+    if (byte > 0x20 && byte < 0x7f && ch != '"' && ch != '%') {
+      out += ch;
+    } else {
+      out += {'%', kHex[byte >> 4], kHex[byte & 15]};
+    }
+  }
+  return out;
+}
+
+}  // namespace driftd::sinks

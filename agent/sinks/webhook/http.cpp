@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sinks/webhook/http.hpp"
+
+#include <atomic>
+#include <curl/curl.h>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <unistd.h>
+
+namespace driftd::sinks {
+namespace {
+
+constexpr std::size_t kBodyLimit = 64 << 10;
+constexpr std::int64_t kRetryAfterCap = 3'600'000;
+
+struct Transfer {
+  HttpPost request;
+  HttpSender::Done done;
+  const AddressGuard* guard = nullptr;
+  CURL* easy = nullptr;
+  curl_slist* headers = nullptr;
+  std::size_t received = 0;
+  std::string refusal;
+  char error[CURL_ERROR_SIZE] = {};
+
+  ~Transfer() {
+    if (easy != nullptr) curl_easy_cleanup(easy);
+    curl_slist_free_all(headers);
+  }
+};
+
+/// The address is known only here, after every form of name and number was resolved.
+curl_socket_t open_socket(void* closure, curlsocktype, curl_sockaddr* address) {
+  auto& transfer = *static_cast<Transfer*>(closure);
+  transfer.refusal = transfer.guard->refusal(&address->addr);
+  if (!transfer.refusal.empty()) return CURL_SOCKET_BAD;
+  return ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+std::size_t drop(char*, std::size_t size, std::size_t count, void* closure) {
+  auto& transfer = *static_cast<Transfer*>(closure);
+  transfer.received += size * count;
+  return transfer.received > kBodyLimit ? 0 : size * count;  // 0 ends the transfer; the status is known by now
+}
+
+bool about_endpoint(CURLcode code) {
+  switch (code) {
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_URL_MALFORMAT: return true;
+    default: return false;
+  }
+}
+
+template <class V>
+void set(CURL* easy, CURLoption option, V value) {
+  curl_easy_setopt(easy, option, value);
+}
+
+void prepare(Transfer& transfer) {
+  CURL* easy = transfer.easy = curl_easy_init();
+  const HttpPost& request = transfer.request;
+  const bool https = request.url.rfind("https://", 0) == 0;
+  for (const auto& [name, value] : request.headers) {
+    transfer.headers = curl_slist_append(transfer.headers, (name + ": " + value).c_str());
+  }
+  transfer.headers = curl_slist_append(transfer.headers, "Expect:");
+  set(easy, CURLOPT_PROTOCOLS_STR, https ? "https" : "http");
+  set(easy, CURLOPT_REDIR_PROTOCOLS_STR, "");
+  set(easy, CURLOPT_FOLLOWLOCATION, 0L);
+  set(easy, CURLOPT_NOPROXY, "*");
+  set(easy, CURLOPT_NETRC, static_cast<long>(CURL_NETRC_IGNORED));
+  set(easy, CURLOPT_NOSIGNAL, 1L);
+  set(easy, CURLOPT_URL, request.url.c_str());
+  set(easy, CURLOPT_HTTPHEADER, transfer.headers);
+  set(easy, CURLOPT_POST, 1L);
+  set(easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
+  set(easy, CURLOPT_POSTFIELDS, request.body.data());
+  set(easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(request.connect_timeout.count()));
+  set(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(request.total_timeout.count()));
+  set(easy, CURLOPT_OPENSOCKETFUNCTION, &open_socket);
+  set(easy, CURLOPT_OPENSOCKETDATA, &transfer);
+  set(easy, CURLOPT_WRITEFUNCTION, &drop);
+  set(easy, CURLOPT_WRITEDATA, &transfer);
+  set(easy, CURLOPT_ERRORBUFFER, transfer.error);
+  if (!request.ca_file.empty()) set(easy, CURLOPT_CAINFO, request.ca_file.c_str());
+}
+
+HttpAnswer answer_of(Transfer& transfer, CURLcode code) {
+  HttpAnswer answer;
+  const bool too_long = code == CURLE_WRITE_ERROR && transfer.received > kBodyLimit;
+  if (code == CURLE_OK || too_long) {
+    curl_easy_getinfo(transfer.easy, CURLINFO_RESPONSE_CODE, &answer.status);
+    curl_off_t seconds = 0;
+    curl_easy_getinfo(transfer.easy, CURLINFO_RETRY_AFTER, &seconds);
+    answer.retry_after_ms = std::min<std::int64_t>(seconds, kRetryAfterCap / 1000) * 1000;
+    return answer;
+  }
+  curl_off_t connected = 0;
+  curl_easy_getinfo(transfer.easy, CURLINFO_CONNECT_TIME_T, &connected);
+  answer.about_endpoint = about_endpoint(code) || (code == CURLE_OPERATION_TIMEDOUT && connected == 0);
+  answer.failure = transfer.error[0] != '\0' ? transfer.error : curl_easy_strerror(code);
+  if (!transfer.refusal.empty()) answer.failure = "refused to connect: " + transfer.refusal;
+  return answer;
+}
+
+}  // namespace
+
+struct HttpSender::Loop {
+  explicit Loop(AddressGuard g) : guard(std::move(g)), multi(curl_multi_init()), thread([this] { run(); }) {}
+
+  void run() {
+    while (!stopping) {
+      take_queued();
+      int running = 0;
+      curl_multi_perform(multi, &running);
+      finish();
+      curl_multi_poll(multi, nullptr, 0, 1'000, nullptr);
+    }
+    for (auto& [easy, transfer] : active) {
+      curl_multi_remove_handle(multi, easy);
+      transfer->done({0, 0, true, "the sink was stopped"});
+    }
+    active.clear();
+    for (auto& transfer : queued) transfer->done({0, 0, true, "the sink was stopped"});
+  }
+  void take_queued() {
+    std::vector<std::unique_ptr<Transfer>> taken;
+    {
+      const std::lock_guard lock(mutex);
+      taken.swap(queued);
+    }
+    for (auto& transfer : taken) {
+      transfer->guard = &guard;
+      prepare(*transfer);
+      curl_multi_add_handle(multi, transfer->easy);
+      active[transfer->easy] = std::move(transfer);
+    }
+  }
+  void finish() {
+    int left = 0;
+    while (CURLMsg* message = curl_multi_info_read(multi, &left)) {
+      if (message->msg != CURLMSG_DONE) continue;
+      const CURLcode code = message->data.result;
+      curl_multi_remove_handle(multi, message->easy_handle);
+      auto transfer = std::move(active.extract(message->easy_handle).mapped());
+      transfer->done(answer_of(*transfer, code));
+    }
+  }
+
+  const AddressGuard guard;
+  CURLM* multi;
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Transfer>> queued;  ///< guarded by mutex
+  std::map<CURL*, std::unique_ptr<Transfer>> active;
+  std::atomic<bool> stopping{false};
+  std::thread thread;  // last: it uses the others
+};
+
+HttpSender::HttpSender(AddressGuard guard) {
+  static const CURLcode initialised = curl_global_init(CURL_GLOBAL_DEFAULT);
+  (void)initialised;
+  loop_ = std::make_unique<Loop>(std::move(guard));
+}
+
+HttpSender::~HttpSender() {
+  loop_->stopping = true;
+  curl_multi_wakeup(loop_->multi);
+  loop_->thread.join();
+  curl_multi_cleanup(loop_->multi);
+}
+
+void HttpSender::post(HttpPost request, Done done) {
+  auto transfer = std::make_unique<Transfer>();
+  transfer->request = std::move(request);
+  transfer->done = std::move(done);
+  {
+    const std::lock_guard lock(loop_->mutex);
+    loop_->queued.push_back(std::move(transfer));
+  }
+  curl_multi_wakeup(loop_->multi);
+}
+
+}  // namespace driftd::sinks

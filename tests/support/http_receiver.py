@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Webhook receiver: answers by the script file, appends each request as a JSON line to the log file.
+
+usage: http_receiver.py PORT SCRIPT LOG
+SCRIPT: JSON {"answers": [{"status": 500, "headers": {}, "delay_ms": 0}, ...]}: one per request, the last one stays.
+"""
+import base64
+import json
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+PORT, SCRIPT, LOG = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+lock = threading.Lock()
+answers = json.load(open(SCRIPT))["answers"]
+served = 0
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        global served
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        with lock:
+            answer = answers[min(served, len(answers) - 1)]
+            served += 1
+            with open(LOG, "a") as log:
+                log.write(json.dumps({"path": self.path, "headers": {k.lower(): v for k, v in self.headers.items()},
+                                      "body": base64.b64encode(body).decode(), "status": answer["status"]}) + "\n")
+        time.sleep(answer.get("delay_ms", 0) / 1000)
+        try:
+            self.send_response(answer["status"])
+            for key, value in answer.get("headers", {}).items():
+                self.send_header(key, value)
+            payload = b"x" * answer.get("size", 0)
+            self.send_header("Content-Length", str(len(payload)))
+            self.end_headers()
+            self.wfile.write(payload)
+        except OSError:
+            pass  # the client gave up, as the test wants
+
+    def do_GET(self):
+        with lock, open(LOG, "a") as log:
+            log.write(json.dumps({"path": self.path, "headers": {}, "body": "", "status": 200}) + "\n")
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+ThreadingHTTPServer(("127.0.0.1", PORT), Handler).serve_forever()
