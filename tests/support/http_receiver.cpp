@@ -49,7 +49,7 @@ void HttpReceiver::start() {
                                  {"size", answer.size}});
   }
   const std::string file = dir_.write("script.json", script.dump());
-  child_ = Child({"python3", DRIFTD_SUPPORT_DIR "/http_receiver.py", std::to_string(port_), file, log_file()},
+  child_ = Child({"python3", DRIFTD_SOURCE_DIR "/tests/support/http_receiver.py", std::to_string(port_), file, log_file()},
                  {dir_.file("receiver.log"), {}, {}});
   if (!eventually([this] { return listens(port_); })) throw std::runtime_error(read_file(dir_.file("receiver.log")));
 }

@@ -23,13 +23,15 @@ class FileSink final : public core::Sink {
 
   core::RetryPolicy policy() const override { return {true, {}, kBatch}; }
   Task<Status> start() override {
-    const Status opened = co_await run_on(strand_, [file = file_] { return file->open(); });
+    auto work = [file = file_] { return file->open(); };  // a local: g++ 12 destroys temporaries of co_await twice
+    const Status opened = co_await run_on(strand_, std::move(work));
     error_ = opened ? "" : opened.error().message;
     co_return opened;
   }
   Task<Attempt> send(core::StoredEvent event) override;
   Task<Status> flush() override {
-    co_return co_await run_on(strand_, [file = file_] { return file->sync(); });
+    auto work = [file = file_] { return file->sync(); };
+    co_return co_await run_on(strand_, std::move(work));
   }
   Task<void> stop() override {
     const Status synced = co_await flush();
@@ -46,7 +48,8 @@ class FileSink final : public core::Sink {
 Task<Attempt> FileSink::send(core::StoredEvent event) {
   const auto line = proto::cloudevent_json(event);
   if (!line) co_return Attempt{Attempt::Outcome::permanent, line.error().message, 0};
-  const Status written = co_await run_on(strand_, [file = file_, text = *line] { return file->write(text); });
+  auto work = [file = file_, text = *line] { return file->write(text); };
+  const Status written = co_await run_on(strand_, std::move(work));
   error_ = written ? "" : written.error().message;
   if (!written) co_return Attempt{Attempt::Outcome::retry_sink, error_, 0};
   co_return Attempt{};

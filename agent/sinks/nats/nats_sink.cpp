@@ -60,10 +60,12 @@ class NatsSink final : public core::Sink {
 };
 
 Task<Status> NatsSink::start() {
-  auto connected = co_await run_on(io_, [settings = settings_, name = name_, inbox = inbox_]() -> Result<std::shared_ptr<Broker>> {
+  // Work with captures is a local, never a temporary of the co_await: g++ 12 destroys that one twice.
+  auto work = [settings = settings_, name = name_, inbox = inbox_]() -> Result<std::shared_ptr<Broker>> {
     DRIFTD_TRY(auto broker, connect(settings, name, *inbox));
     return std::make_shared<Broker>(std::move(broker));
-  });
+  };
+  auto connected = co_await run_on(io_, std::move(work));
   if (!connected) co_return fail(connected.error());
   inbox_->open(this, &NatsSink::on_ack);
   broker_ = std::move(*connected);
@@ -147,9 +149,10 @@ Task<Attempt> NatsSink::send_core(core::StoredEvent event) {
     if (status != NATS_OK) co_return refused("", status, 0);
   }
   const auto wait = settings_.ack_wait.count();
-  const natsStatus flushed = co_await run_on(io_, [broker, wait] {
+  auto work = [broker, wait] {
     return natsConnection_FlushTimeout(broker->connection.get(), wait);  // PONG: the server has it
-  });
+  };
+  const natsStatus flushed = co_await run_on(io_, std::move(work));
   if (flushed != NATS_OK) co_return refused("", flushed, 0);
   co_return Attempt{};
 }
@@ -163,9 +166,10 @@ Task<Result<std::optional<std::int64_t>>> NatsSink::check(std::map<std::string, 
   if (!settings_.jetstream) co_return Answer(std::nullopt);
   if (!marks_read_) marks_.read(notes);
   marks_read_ = true;
-  auto seen = co_await run_on(io_, [broker = broker_, settings = settings_, marks = marks_, created = notes["stream_created"]] {
+  auto work = [broker = broker_, settings = settings_, marks = marks_, created = notes["stream_created"]] {
     return inspect(*broker, settings, marks, created);
-  });
+  };
+  auto seen = co_await run_on(io_, std::move(work));
   if (!seen) co_return Answer(tl::unexpected(seen.error()));
   notes["stream_created"] = seen->created;
   if (seen->rewind_to) marks_.clear();
@@ -176,10 +180,11 @@ Task<void> NatsSink::stop() {
   inbox_->close();
   const auto broker = std::exchange(broker_, nullptr);
   if (!broker) co_return;
-  co_await run_on(io_, [broker] {
+  auto work = [broker] {
     natsConnection_Close(broker->connection.get());
     return true;
-  });
+  };
+  co_await run_on(io_, std::move(work));
 }
 
 std::string NatsSink::describe() const {

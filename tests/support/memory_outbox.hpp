@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "core/ports/store.hpp"
+
+namespace driftd::test {
+
+/// An outbox in memory that routes everything to everyone: the relay's side of the store without a disk. Core thread.
+class MemoryOutbox final : public core::Outbox {
+ public:
+  std::vector<core::StoredEvent> events;  ///< seq = position + 1
+  std::map<std::string, core::SinkCursor> cursors;
+
+  void add(core::StoredEvent event) {
+    event.stamp.seq = static_cast<std::int64_t>(events.size()) + 1;
+    events.push_back(std::move(event));
+  }
+  Task<Result<core::SinkCursor>> open_sink(std::string sink) override {
+    cursors[sink].sink = sink;
+    co_return cursors[sink];
+  }
+  Task<Status> close_sink(std::string sink, bool) override {
+    cursors.erase(sink);
+    co_return Status{};
+  }
+  Task<Result<std::vector<std::string>>> sinks() override {
+    std::vector<std::string> names;
+    for (const auto& [name, cursor] : cursors) names.push_back(name);
+    co_return names;
+  }
+  Task<Result<std::vector<core::StoredEvent>>> fetch(std::string, std::int64_t after, int limit) override {
+    const auto from = events.begin() + std::min<std::int64_t>(after, static_cast<std::int64_t>(events.size()));
+    const auto count = std::min<std::ptrdiff_t>(limit, events.end() - from);
+    co_return std::vector<core::StoredEvent>(from, from + count);
+  }
+  Task<Result<std::vector<core::StoredEvent>>> fetch_exact(std::string, std::vector<std::int64_t> seqs) override {
+    std::vector<core::StoredEvent> out;
+    for (const auto seq : seqs) out.push_back(events.at(static_cast<std::size_t>(seq - 1)));
+    co_return out;
+  }
+  Task<Status> settle(core::SinkSettlement settlement) override {
+    auto& cursor = cursors[settlement.sink];
+    cursor.low_water = settlement.low_water;
+    const auto remove = [&cursor](std::int64_t seq) {
+      std::erase_if(cursor.exceptions, [seq](const auto& state) { return state.seq == seq; });
+    };
+    for (const auto seq : settlement.settled) remove(seq);
+    for (const auto& state : settlement.upsert) {
+      remove(state.seq);
+      cursor.exceptions.push_back(state);
+    }
+    if (settlement.notes) cursor.notes = *settlement.notes;
+    co_return Status{};
+  }
+  Task<Result<core::StoredEvent>> append(core::EventDraft) override { co_return core::StoredEvent{}; }
+  Task<Result<bool>> prune(Nanos, Nanos) override { co_return false; }
+  Task<Result<Backlog>> backlog() override { co_return Backlog{}; }
+};
+
+}  // namespace driftd::test
