@@ -46,9 +46,10 @@ class FileSink final : public core::Sink {
 };
 
 Task<Attempt> FileSink::send(core::StoredEvent event) {
-  const auto line = proto::cloudevent_json(event);
+  auto line = proto::cloudevent_json(event);
   if (!line) co_return Attempt{Attempt::Outcome::permanent, line.error().message, 0};
-  auto work = [file = file_, text = *line] { return file->write(text); };
+  const auto text = std::make_shared<const std::string>(std::move(*line));  // by pointer: see nats_sink.cpp, Dial
+  auto work = [file = file_, text] { return file->write(*text); };
   const Status written = co_await run_on(strand_, std::move(work));
   error_ = written ? "" : written.error().message;
   if (!written) co_return Attempt{Attempt::Outcome::retry_sink, error_, 0};

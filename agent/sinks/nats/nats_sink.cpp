@@ -26,10 +26,37 @@ Attempt refused(const std::string& text, natsStatus status, int code) {
   return {too_large ? Outcome::permanent : Outcome::retry_sink, std::move(detail), 0};
 }
 
+/// Work for io holds shared pointers only, by constructor: g++ 12 copies closures of coroutines bit by bit.
+struct Dialled {
+  NatsSettings settings;
+  std::string name;
+};
+struct Dial {
+  Dial(std::shared_ptr<const Dialled> w, std::shared_ptr<Inbox> i) : what(std::move(w)), inbox(std::move(i)) {}
+  Result<std::shared_ptr<Broker>> operator()() const {
+    DRIFTD_TRY(auto broker, connect(what->settings, what->name, *inbox));
+    return std::make_shared<Broker>(std::move(broker));
+  }
+  std::shared_ptr<const Dialled> what;
+  std::shared_ptr<Inbox> inbox;
+};
+struct Look {
+  std::shared_ptr<Broker> broker;
+  std::shared_ptr<const Dialled> what;
+  Marks marks;
+  std::string created;
+};
+struct Inspect {
+  explicit Inspect(std::shared_ptr<const Look> l) : look(std::move(l)) {}
+  Result<Inspection> operator()() const { return inspect(*look->broker, look->what->settings, look->marks, look->created); }
+  std::shared_ptr<const Look> look;
+};
+
 class NatsSink final : public core::Sink {
  public:
   NatsSink(std::string name, NatsSettings settings, asio::any_io_executor core, asio::any_io_executor io)
-      : name_(std::move(name)), settings_(std::move(settings)), core_(core), io_(std::move(io)), inbox_(Inbox::make(core)) {}
+      : name_(std::move(name)), settings_(std::move(settings)), core_(core), io_(std::move(io)), inbox_(Inbox::make(core)),
+        shared_(std::make_shared<const Dialled>(Dialled{settings_, name_})) {}
   ~NatsSink() override { inbox_->close(); }
 
   core::RetryPolicy policy() const override { return {true, {}, settings_.jetstream ? kInFlight : kCoreInFlight}; }
@@ -53,6 +80,7 @@ class NatsSink final : public core::Sink {
   NatsSettings settings_;
   asio::any_io_executor core_, io_;
   std::shared_ptr<Inbox> inbox_;
+  std::shared_ptr<const Dialled> shared_;
   std::shared_ptr<Broker> broker_;  ///< shared with work on io
   Marks marks_;
   bool marks_read_ = false;
@@ -60,12 +88,7 @@ class NatsSink final : public core::Sink {
 };
 
 Task<Status> NatsSink::start() {
-  // Work with captures is a local, never a temporary of the co_await: g++ 12 destroys that one twice.
-  auto work = [settings = settings_, name = name_, inbox = inbox_]() -> Result<std::shared_ptr<Broker>> {
-    DRIFTD_TRY(auto broker, connect(settings, name, *inbox));
-    return std::make_shared<Broker>(std::move(broker));
-  };
-  auto connected = co_await run_on(io_, std::move(work));
+  auto connected = co_await run_on(io_, Dial{shared_, inbox_});
   if (!connected) co_return fail(connected.error());
   inbox_->open(this, &NatsSink::on_ack);
   broker_ = std::move(*connected);
@@ -166,10 +189,8 @@ Task<Result<std::optional<std::int64_t>>> NatsSink::check(std::map<std::string, 
   if (!settings_.jetstream) co_return Answer(std::nullopt);
   if (!marks_read_) marks_.read(notes);
   marks_read_ = true;
-  auto work = [broker = broker_, settings = settings_, marks = marks_, created = notes["stream_created"]] {
-    return inspect(*broker, settings, marks, created);
-  };
-  auto seen = co_await run_on(io_, std::move(work));
+  const auto look = std::make_shared<const Look>(Look{broker_, shared_, marks_, notes["stream_created"]});
+  auto seen = co_await run_on(io_, Inspect{look});
   if (!seen) co_return Answer(tl::unexpected(seen.error()));
   notes["stream_created"] = seen->created;
   if (seen->rewind_to) marks_.clear();

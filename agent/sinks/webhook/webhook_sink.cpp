@@ -56,6 +56,7 @@ class WebhookSink final : public core::Sink {
 
  private:
   HttpPost request_of(const core::StoredEvent& event, std::string body) const;
+  void post(const core::StoredEvent& event, std::string body, std::shared_ptr<Exchange> exchange);
   Attempt remember(const std::string& id, const HttpAnswer& answer);
 
   std::string name_;
@@ -86,17 +87,21 @@ HttpPost WebhookSink::request_of(const core::StoredEvent& event, std::string bod
   return post;
 }
 
-Task<Attempt> WebhookSink::send(core::StoredEvent event) {
-  auto body = proto::cloudevent_json(event);
-  if (!body) co_return Attempt{Outcome::permanent, body.error().message, 0};
-  if (!sender_) co_return Attempt{Outcome::retry_sink, "the sink was stopped", 0};
-  const auto exchange = std::make_shared<Exchange>(core_);
-  sender_->post(request_of(event, std::move(*body)), [exchange, core = core_](HttpAnswer answer) {
+void WebhookSink::post(const core::StoredEvent& event, std::string body, std::shared_ptr<Exchange> exchange) {
+  sender_->post(request_of(event, std::move(body)), [exchange, core = core_](HttpAnswer answer) {
     asio::post(core, [exchange, answer = std::move(answer)]() mutable {
       exchange->answer = std::move(answer);
       exchange->done.expires_at(asio::steady_timer::time_point::min());
     });
   });
+}
+
+Task<Attempt> WebhookSink::send(core::StoredEvent event) {
+  auto body = proto::cloudevent_json(event);
+  if (!body) co_return Attempt{Outcome::permanent, body.error().message, 0};
+  if (!sender_) co_return Attempt{Outcome::retry_sink, "the sink was stopped", 0};
+  const auto exchange = std::make_shared<Exchange>(core_);
+  post(event, std::move(*body), exchange);
   boost::system::error_code woken;
   co_await exchange->done.async_wait(asio::redirect_error(asio::use_awaitable, woken));
   co_return remember(event.stamp.id, exchange->answer);

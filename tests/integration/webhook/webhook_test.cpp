@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "sinks/file/file_sink.hpp"
+#include "sinks/webhook/sign.hpp"
+#include "sinks/webhook/webhook_sink.hpp"
+#include "support/http_receiver.hpp"
+#include "support/relay_runner.hpp"
+#include "support/sink_events.hpp"
+
+namespace driftd::test {
+namespace {
+
+RelayRunner::MakeSink webhook(const std::string& url, bool loopback = true) {
+  sinks::WebhookSettings settings;
+  settings.url = url;
+  settings.secrets = {"whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3", "the-old-key-that-is-rotated-out"};
+  settings.allow_http_loopback = loopback;
+  return [settings](auto core, auto, const Clock& clock) { return sinks::open_webhook("ops", settings, core, clock); };
+}
+
+TEST(WebhookSinkTest, AnEventArrivesAsSignedStructuredCloudEvent) {
+  HttpReceiver receiver;
+  RelayRunner runner(webhook(receiver.url()));
+  runner.add(sample_stored(1));
+  ASSERT_TRUE(eventually([&] { return runner.view().delivered == 1; })) << runner.view().last_error;
+  const auto got = receiver.received().at(0);
+  EXPECT_EQ(got.headers.at("content-type"), "application/cloudevents+json; charset=UTF-8");
+  EXPECT_EQ(nlohmann::json::parse(got.body)["id"], got.headers.at("webhook-id"));
+  const std::vector<std::string> keys = {"0123456789abcdef01234567", "the-old-key-that-is-rotated-out"};
+  EXPECT_EQ(got.headers.at("webhook-signature"),
+            sinks::sign(keys, got.headers.at("webhook-id"), std::stoll(got.headers.at("webhook-timestamp")), got.body));
+}
+
+TEST(WebhookSinkTest, AReceiverThatIsDownGetsEveryEventWhenItIsBack) {
+  HttpReceiver receiver;
+  RelayRunner runner(webhook(receiver.url()));
+  receiver.kill();
+  for (int i = 1; i <= 40; ++i) runner.add(sample_stored(i));
+  ASSERT_TRUE(eventually([&] { return runner.view().state.rfind("circuit open", 0) == 0; }));
+  receiver.start();
+  ASSERT_TRUE(eventually([&] { return runner.view().delivered == 40; })) << runner.view().last_error;
+  std::set<std::string> ids;
+  for (const auto& request : receiver.received()) ids.insert(request.headers.at("webhook-id"));
+  EXPECT_EQ(ids.size(), 40U);
+}
+
+TEST(WebhookSinkTest, ARedirectIsNotFollowed) {
+  HttpReceiver receiver({HttpScripted{302, {{"Location", "/elsewhere"}}}});
+  RelayRunner runner(webhook(receiver.url()));
+  runner.add(sample_stored(1));
+  ASSERT_TRUE(eventually([&] { return runner.view().last_error == "HTTP 302 from ops"; }));
+  for (const auto& request : receiver.received()) EXPECT_EQ(request.path, "/hook");
+}
+
+TEST(WebhookSinkTest, AReceiverThatSaysGoneIsNotCalledAgain) {
+  HttpReceiver receiver({HttpScripted{410}});
+  RelayRunner runner(webhook(receiver.url()));
+  runner.add(sample_stored(1));
+  EXPECT_TRUE(eventually([&] { return runner.view().state.rfind("disabled", 0) == 0; })) << runner.view().state;
+}
+
+TEST(WebhookSinkTest, ALoopbackAddressBehindHttpsIsRefusedBeforeAnyByteIsSent) {
+  HttpReceiver receiver;
+  RelayRunner runner(webhook("https://127.0.0.1:" + std::to_string(receiver.port()) + "/hook", false));
+  runner.add(sample_stored(1));
+  ASSERT_TRUE(eventually([&] { return runner.view().last_error.find("is loopback") != std::string::npos; }))
+      << runner.view().last_error;
+  EXPECT_TRUE(receiver.received().empty());
+}
+
+TEST(FileSinkTest, ATornLastLineIsCutAndEveryLineParses) {
+  TempDir dir;
+  const std::string path = dir.write("events.jsonl", "{\"id\":\"old\"}\n{\"id\":\"to");
+  sinks::FileSettings settings{path};
+  RelayRunner runner([settings](auto, auto io, const Clock&) -> Result<std::unique_ptr<core::Sink>> {
+    return sinks::open_file("log", settings, io);
+  });
+  for (int i = 1; i <= 200; ++i) runner.add(sample_stored(i));
+  ASSERT_TRUE(eventually([&] { return runner.view().low_water == 200; })) << runner.view().last_error;
+  std::istringstream lines(read_file(path));
+  int count = 0;
+  for (std::string line; std::getline(lines, line); ++count) EXPECT_TRUE(nlohmann::json::accept(line)) << line;
+  EXPECT_EQ(count, 201);
+}
+
+}  // namespace
+}  // namespace driftd::test
