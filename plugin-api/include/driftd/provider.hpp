@@ -60,14 +60,30 @@ driftd_status guarded(driftd_call handle, F f) noexcept {
   return d.code;
 }
 
+/// The barrier of functions that have no call to tell a diagnostic to.
+template <class F>
+driftd_status guarded(F f) noexcept {
+  try {
+    return f();
+  } catch (const Failure& e) {
+    return e.code;
+  } catch (...) {
+    return DRIFTD_INTERNAL;
+  }
+}
+
 /// The tables for one plugin function `P`; static, so that the same library may be opened for many backends.
 template <const Plugin& (*P)()>
 struct Table {
-  static driftd_status describe(driftd_push_fn push, void* user) { return push(user, str(P().describe)), DRIFTD_OK; }
+  static driftd_status describe(driftd_push_fn push, void* user) {
+    return guarded([&] { return push(user, str(P().describe)), DRIFTD_OK; });
+  }
   static driftd_status schema(driftd_str what, driftd_push_fn push, void* user) {
-    const auto found = P().schemas.find(std::string(view(what)));
-    if (found == P().schemas.end()) return DRIFTD_NOT_FOUND;
-    return push(user, str(found->second)), DRIFTD_OK;
+    return guarded([&] {
+      const auto found = P().schemas.find(std::string(view(what)));
+      if (found == P().schemas.end()) return DRIFTD_NOT_FOUND;
+      return push(user, str(found->second)), DRIFTD_OK;
+    });
   }
   static driftd_status open(driftd_call handle, const driftd_open_args* args, driftd_instance* out) {
     return guarded(handle, [&](Call& call) { *out = P().open(call, view(args->backend), view(args->settings)).release(); });
@@ -106,7 +122,9 @@ struct Table {
       push(user, &out);
     });
   }
-  static void wake(driftd_instance instance) { self(instance).wake(); }
+  static void wake(driftd_instance instance) {
+    guarded([&] { return self(instance).wake(), DRIFTD_OK; });
+  }
   static void close(driftd_instance instance) { delete static_cast<Instance*>(instance); }
   static driftd_status watch(driftd_instance instance, driftd_call handle, const driftd_watch_args* args) {
     return guarded(handle, [&](Call& call) { self(instance).watch(call, std::string(view(args->cursor))); });
@@ -114,7 +132,8 @@ struct Table {
   static const void* query(driftd_str id, std::uint32_t revision) {
     static constexpr driftd_watch_table kWatch{sizeof(driftd_watch_table), 0, &watch};
     const bool wanted = view(id) == DRIFTD_EXT_WATCH && revision == DRIFTD_EXT_WATCH_REVISION;
-    return wanted && P().has_watch ? &kWatch : nullptr;
+    const bool offered = wanted && guarded([] { return P().has_watch ? DRIFTD_OK : DRIFTD_UNSUPPORTED; }) == DRIFTD_OK;
+    return offered ? &kWatch : nullptr;
   }
   static constexpr driftd_provider_table kTable{sizeof(driftd_provider_table), 0,       &describe, &schema, &open, &read,
                                                 &refresh,      &diff,   &health,   &wake,   &close, &query};

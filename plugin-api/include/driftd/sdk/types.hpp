@@ -38,14 +38,15 @@ struct Unread {
   std::string reason;
 };
 
-/// One resource as read now (driftd_record). `body` and `status` are JSON objects as text.
+/// One resource as read now (driftd_record). `body` and `status` are JSON objects as text. The braces let an author name
+/// only the members he sets without a warning.
 struct Record {
-  std::string kind, id;
+  std::string kind{}, id{};
   std::string body = "{}", status = "{}";
-  std::string version, external_name, origin, backend;
-  std::vector<Unread> unread;
-  std::vector<std::string> sensitive;
-  std::map<std::string, std::string> metadata;
+  std::string version{}, external_name{}, origin{}, backend{};
+  std::vector<Unread> unread{};
+  std::vector<std::string> sensitive{};
+  std::map<std::string, std::string> metadata{};
   std::int64_t observed_ns = 0;  ///< 0: when the call began
   std::uint32_t schema_revision = 1;
   bool tombstone = false;
@@ -53,14 +54,14 @@ struct Record {
 
 struct Diagnostic {
   driftd_status code = DRIFTD_INTERNAL;
-  std::string kind, id, path, text, right;
+  std::string kind{}, id{}, path{}, text{}, right{};
   std::int64_t retry_after_ms = 0;
 };
 
 struct Health {
   std::uint32_t state = DRIFTD_HEALTH_UP;
   std::int64_t latency_us = 0;
-  std::string reason, role, system_identity, server_version;
+  std::string reason{}, role{}, system_identity{}, server_version{};
 };
 
 struct Refresh {
