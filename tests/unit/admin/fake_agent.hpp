@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// A real admin server over a temporary Unix socket and a free loopback port, in front of a Control and a Reader that
+// remember what they were asked.
+#pragma once
+
+#include <atomic>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/use_future.hpp>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "admin/server.hpp"
+#include "support/process.hpp"
+
+namespace driftd::test {
+
+inline core::Drift pending_drift(const std::string& id) {
+  core::Drift drift;
+  drift.id = id;
+  drift.resource = {"acl_user", "app"};
+  drift.cls = core::ChangeClass::credential;
+  drift.opened_ns = 1'000'000'000'000'000'000;
+  drift.changes = {{"password", core::ChangeClass::credential, R"({"$hmac":"k:1:aa"})", R"({"$hmac":"k:1:bb"})", true},
+                   {"flags", core::ChangeClass::config, "\"on\"", "9223372036854775808", false}};
+  return drift;
+}
+
+inline core::StoredEvent event(std::int64_t seq) {
+  core::StoredEvent out;
+  out.stamp = {"e-" + std::to_string(seq), seq, static_cast<std::uint64_t>(seq), 1'000'000'000};
+  out.backend = "cache";
+  out.what = "credentials.rotated";
+  out.resource = "acl_user/app";
+  return out;
+}
+
+class FakeControl final : public core::Control {
+ public:
+  core::AgentView view() override { return agent; }
+  Task<Result<core::Drift>> decide(std::string drift_id, core::Decision decision) override {
+    decisions.push_back(decision);
+    if (drift_id == "d-gone") co_return fail(Code::not_found, "there is no open drift d-gone");
+    if (drift_id == "d-stale") co_return fail(Code::conflict, "the value moved since you saw it");
+    core::Drift drift = pending_drift(drift_id);
+    drift.status = core::DriftStatus::approved;
+    drift.actor = decision.actor;
+    co_return drift;
+  }
+  Task<Result<std::vector<Refreshed>>> refresh(std::string backend, bool full) override {
+    calls.push_back("refresh " + backend + (full ? " full" : ""));
+    Refreshed one;
+    one.backend = "cache";
+    one.coverage = {{"server", true, complete, 3, 0, {}}};
+    co_return std::vector<Refreshed>{one};
+  }
+  Task<Result<std::vector<core::Step>>> explain(std::string backend, core::ResourceId id, std::string path) override {
+    calls.push_back("explain " + backend + " " + id.kind + "|" + id.id + " " + path);
+    core::Step step{"flags", "\"on\"", "", "\"on\"", "", "string", "drift", "the attribute is gone"};
+    co_return std::vector<core::Step>{step};
+  }
+  Task<Result<std::string>> schema(std::string provider, std::string what) override {
+    if (provider != "redis") co_return fail(Code::not_found, "there is no provider '" + provider + "'");
+    co_return "{\"what\":\"" + what + "\"}";
+  }
+  Task<Status> reload() override { co_return reload_result; }
+  Task<Result<std::int64_t>> replay(Replay request) override {
+    calls.push_back("replay " + request.sink + " " + std::to_string(request.from_seq) + " " + request.from_id);
+    co_return 7;
+  }
+  Task<Result<std::int64_t>> dead_letter(std::string sink, std::string verb, std::vector<std::int64_t> seqs) override {
+    calls.push_back(verb + " " + sink + " " + std::to_string(seqs.size()));
+    co_return static_cast<std::int64_t>(seqs.size());
+  }
+
+  core::AgentView agent;
+  std::vector<core::Decision> decisions;
+  std::vector<std::string> calls;
+  Status reload_result;
+  bool complete = true;
+};
+
+class FakeReader final : public core::Reader {
+ public:
+  Task<Result<std::vector<core::ResourceRow>>> resources(std::string, std::string, int) override {
+    core::ResourceRow row;
+    row.backend = "cache";
+    row.resource.id = {"acl_user", "app"};
+    row.resource.baseline = R"({"password":{"$hmac":"k:1:aa"},"n":9223372036854775808})";
+    row.resource.observed = row.resource.baseline;
+    co_return std::vector<core::ResourceRow>{row};
+  }
+  Task<Result<std::vector<core::DriftRow>>> drifts(core::DriftFilter filter) override {
+    last_filter = filter;
+    co_return open;
+  }
+  Task<Result<std::vector<core::StoredEvent>>> events(std::int64_t after_seq, int limit) override {
+    std::vector<core::StoredEvent> out;
+    const std::lock_guard lock(mutex);
+    for (const auto& one : log) {
+      if (one.stamp.seq > after_seq && static_cast<int>(out.size()) < limit) out.push_back(one);
+    }
+    ++reads;
+    co_return out;
+  }
+  Task<Result<std::vector<core::StoredEvent>>> last_events(int) override {
+    const std::lock_guard lock(mutex);
+    co_return log;
+  }
+  Task<Result<std::vector<core::DeadLetter>>> dead_letters(std::string, int) override {
+    co_return std::vector<core::DeadLetter>{{"ops", event(4), 10, "HTTP 400 from ops"}};
+  }
+  Task<Result<std::vector<core::SinkBook>>> books() override {
+    co_return std::vector<core::SinkBook>{{"ops", 10, 8, 1, 1, 0}};
+  }
+  Task<Result<std::vector<core::AuditRow>>> audit(int) override {
+    co_return std::vector<core::AuditRow>{{1'000'000'000, "root", "approve", "d-1", "planned"}};
+  }
+  void append(std::int64_t seq) {
+    const std::lock_guard lock(mutex);
+    log.push_back(event(seq));
+  }
+
+  core::DriftFilter last_filter;
+  std::vector<core::DriftRow> open;
+  std::mutex mutex;
+  std::vector<core::StoredEvent> log;
+  std::atomic<int> reads = 0;
+};
+
+class FakePlugins {
+ public:
+  static Task<std::vector<core::SessionFactory::Found>> scan() {
+    auto info = std::make_shared<core::ProviderInfo>();
+    info->id = "redis";
+    info->version = "1.0";
+    co_return std::vector<core::SessionFactory::Found>{{"redis.so", info}, {"bad.so", fail(Code::invalid, "half a plugin")}};
+  }
+};
+
+/// Runs the server on a thread of its own, which is the core thread, until destroyed.
+class FakeAgent {
+ public:
+  explicit FakeAgent(admin::ServerSettings settings = {}) {
+    settings.socket = socket();
+    if (settings.listen.empty()) settings.listen = "127.0.0.1:0";
+    control.agent.name = "edge";
+    control.agent.version = "0.1.0";
+    control.agent.ready = true;
+    core::BackendView backend;
+    backend.name = backend.type = "cache";
+    backend.state = "ok";
+    backend.health.state = core::HealthReport::State::up;
+    backend.coverage = {{"server", true, true, 3, 0, {}}};
+    control.agent.backends = {backend};
+    control.agent.sinks = {{"ops", "webhook", "circuit closed", 9, 0, 0, 1, 8, ""}};
+    auto opened = admin::Server::open(io.get_executor(), settings, {control, reader, metrics, FakePlugins::scan});
+    if (!opened) throw std::runtime_error(opened.error().message);
+    server = std::move(*opened);
+    server->start();
+    thread = std::thread([this] { io.run(); });
+  }
+  ~FakeAgent() {
+    stop();
+    work.reset();
+    io.stop();
+    thread.join();
+  }
+  void stop() { asio::co_spawn(io, server->stop(), asio::use_future).get(); }
+  std::string socket() const { return folder.file("driftd.sock"); }
+  Output curl(const std::vector<std::string>& arguments) const {
+    std::vector<std::string> command = {"curl", "-s", "-m", "20", "-w", "\n%{http_code}", "--unix-socket", socket()};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    return run(command);
+  }
+  std::string url(const std::string& path) const { return "http://127.0.0.1:" + std::to_string(server->port()) + path; }
+
+  TempDir folder;
+  FakeControl control;
+  FakeReader reader;
+  admin::PrometheusMetrics metrics{"prism"};
+  asio::io_context io{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work{io.get_executor()};
+  std::unique_ptr<admin::Server> server;
+  std::thread thread;
+};
+
+}  // namespace driftd::test

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "config/secrets.hpp"
+#include "support/process.hpp"
+
+namespace driftd::config {
+namespace {
+
+constexpr const char* kCanary = "canary-7f3a";
+
+Config one(const std::string& settings, const test::TempDir& folder, bool resolve = true) {
+  LoadOptions options;
+  options.resolve_secrets = resolve;
+  options.environment = [&](const std::string& name) -> std::optional<std::string> {
+    if (name == "PW") return kCanary;
+    if (name == "CREDENTIALS_DIRECTORY") return folder.path().string();
+    return std::nullopt;
+  };
+  auto loaded = parse("backends: [ { name: a, provider: p, settings: { " + settings + " } } ]\n", folder.file("driftd.yaml"), options);
+  if (!loaded) ADD_FAILURE() << render(loaded.error());
+  return loaded.value_or(Config{});
+}
+
+/// The one secret; checks that neither settings nor registration nor warnings hold it.
+std::string secret_of(const Config& config) {
+  const auto& spec = config.backends.at(0);
+  for (const auto* text : {&spec.settings_json, &spec.registration_json}) {
+    EXPECT_EQ(text->find(kCanary), std::string::npos) << *text;
+  }
+  EXPECT_EQ(render(config.warnings).find(kCanary), std::string::npos);
+  if (spec.secrets.size() != 1) return "";
+  EXPECT_NE(spec.settings_json.find(spec.secrets.begin()->first), std::string::npos);
+  return spec.secrets.begin()->second;
+}
+
+TEST(Secrets, EnvironmentFileAndCredentialBecomeTokens) {
+  const test::TempDir folder;
+  const std::string file = folder.write("redis", std::string(kCanary) + "\n");
+  EXPECT_EQ(secret_of(one("a: \"${env:PW}\"", folder)), kCanary);
+  EXPECT_EQ(secret_of(one("a: \"${file:" + file + "}\"", folder)), kCanary);
+  EXPECT_EQ(secret_of(one("a: \"${file:redis}\"", folder)), kCanary) << "relative to the config file";
+  EXPECT_EQ(secret_of(one("a: { b: [ \"${credential:redis}\" ] }", folder)), kCanary);
+}
+
+TEST(Secrets, RegistrationShowsTheReference) {
+  const test::TempDir folder;
+  const Config config = one("sasl: { password: \"${env:PW}\" }", folder);
+  EXPECT_NE(config.backends[0].registration_json.find("${env:PW}"), std::string::npos);
+  EXPECT_TRUE(config.warnings.empty());
+}
+
+TEST(Secrets, LiteralsWarnAndBecomeTokens) {
+  const test::TempDir folder;
+  for (const std::string settings : {"password: canary-7f3a", "sasl: { sasl_password: canary-7f3a }", "tokens: [canary-7f3a]",
+                                     "url: \"redis://u:canary-7f3a@h\"", "dsn: \"host=h password=canary-7f3a\""}) {
+    const Config config = one(settings, folder);
+    EXPECT_NE(secret_of(config).find(kCanary), std::string::npos) << settings;
+    EXPECT_EQ(config.warnings.size(), 1u) << settings;
+    EXPECT_NE(config.backends[0].registration_json.find("[REDACTED]"), std::string::npos);
+  }
+}
+
+TEST(Secrets, NamesThatOnlyPointToASecretAreNone) {
+  EXPECT_TRUE(secret_name("password") && secret_name("sasl_password") && secret_name("sasl.jaas.Password") && secret_name("API-KEY"));
+  EXPECT_FALSE(secret_name("password_file") || secret_name("secret_name") || secret_name("tokenizer") || secret_name("keepassword"));
+}
+
+TEST(Secrets, NotResolvingChecksTheFormOnly) {
+  const test::TempDir folder;
+  EXPECT_EQ(secret_of(one("a: \"${file:/nonexistent}\"", folder, false)), "");
+  LoadOptions options;
+  options.resolve_secrets = false;
+  EXPECT_FALSE(parse("backends: [ { name: a, provider: p, settings: { a: \"${exec:id}\" } } ]\n", "f", options).has_value());
+}
+
+TEST(Secrets, TokensDifferBetweenBackendsAndStayOverReloads) {
+  const test::TempDir folder;
+  const std::string text =
+      "backends: [ { name: a, provider: p, settings: { x: \"${file:s}\" } }, { name: b, provider: p, settings: { x: \"${file:s}\" } } ]\n";
+  folder.write("s", kCanary);
+  const auto first = parse(text, folder.file("f.yaml"));
+  const auto second = parse(text, folder.file("f.yaml"));
+  ASSERT_TRUE(first && second);
+  EXPECT_NE(first->backends[0].settings_json, first->backends[1].settings_json);
+  EXPECT_EQ(first->backends[0].settings_json, second->backends[0].settings_json);
+}
+
+}  // namespace
+}  // namespace driftd::config
