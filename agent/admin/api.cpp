@@ -248,7 +248,7 @@ Task<Answer> Api::events(Request request) {
   for (;;) {
     const auto found = co_await backstage_.reader.events(after, most);
     if (!found) co_return fail(found.error());
-    if (!found->empty() || std::chrono::steady_clock::now() >= until) {
+    if (!found->empty() || stopping_ || std::chrono::steady_clock::now() >= until) {
       co_return Value::Object{{"events", list_of(*found)}};
     }
     timer.expires_after(kFollowStep);

@@ -44,6 +44,8 @@ class Api {
   Task<Response> handle(Request request);
   /// The three paths of the loopback port: /metrics, /livez, /readyz; others 404.
   Task<Response> probe(Request request);
+  /// Requests that wait for events end soon, with what there is. For the server's stop.
+  void stop() { stopping_ = true; }
 
  private:
   using Answer = Result<core::Value>;
@@ -63,6 +65,7 @@ class Api {
   Task<Answer> settle_dead(std::string verb, Request request);
 
   Backstage backstage_;
+  bool stopping_ = false;
 };
 
 /// HTTP status of a code.

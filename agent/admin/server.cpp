@@ -146,7 +146,11 @@ Task<bool> serve_one(StatePtr state, Stream<Protocol>& stream, beast::flat_buffe
 template <class StatePtr, class Protocol>
 Task<void> serve(StatePtr state, std::shared_ptr<Stream<Protocol>> stream, std::uint64_t id, bool full) {
   beast::flat_buffer buffer(64 * 1024 + state->settings.most_body);
-  if (full) {
+  if (full) {  // read first: closing on an unread request would reset the connection under our answer
+    http::request_parser<http::empty_body> unread;
+    boost::system::error_code code;
+    stream->expires_after(std::chrono::seconds(1));
+    co_await http::async_read_header(*stream, buffer, unread, quiet(code));
     HttpResponse busy = to_http(error_response({Code::unavailable, "too many connections to the API"}), HttpRequest{});
     busy.keep_alive(false);
     stream->expires_after(state->settings.read_timeout);
@@ -220,6 +224,7 @@ void Server::start() {
 Task<void> Server::stop() {
   auto state = state_;
   state->stopping = true;
+  state->api.stop();
   boost::system::error_code ignored;  // closing what is closed
   if (state->local.is_open()) ::unlink(state->settings.socket.c_str());
   state->local.close(ignored);

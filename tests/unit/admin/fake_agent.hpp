@@ -19,13 +19,18 @@
 
 namespace driftd::test {
 
+/// A keyed digest as it stands in a stored body.
+inline std::string digest_of_secret(char digit) {
+  return R"({"$hmac":"0a0b0c0d:1:)" + std::string(64, digit) + R"("})";
+}
+
 inline core::Drift pending_drift(const std::string& id) {
   core::Drift drift;
   drift.id = id;
   drift.resource = {"acl_user", "app"};
   drift.cls = core::ChangeClass::credential;
   drift.opened_ns = 1'000'000'000'000'000'000;
-  drift.changes = {{"password", core::ChangeClass::credential, R"({"$hmac":"k:1:aa"})", R"({"$hmac":"k:1:bb"})", true},
+  drift.changes = {{"password", core::ChangeClass::credential, digest_of_secret('a'), digest_of_secret('b'), true},
                    {"flags", core::ChangeClass::config, "\"on\"", "9223372036854775808", false}};
   return drift;
 }
@@ -90,7 +95,7 @@ class FakeReader final : public core::Reader {
     core::ResourceRow row;
     row.backend = "cache";
     row.resource.id = {"acl_user", "app"};
-    row.resource.baseline = R"({"password":{"$hmac":"k:1:aa"},"n":9223372036854775808})";
+    row.resource.baseline = R"({"n":9223372036854775808,"password":)" + digest_of_secret('a') + "}";
     row.resource.observed = row.resource.baseline;
     co_return std::vector<core::ResourceRow>{row};
   }

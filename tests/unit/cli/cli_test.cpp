@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/cli.hpp"
+
+#include <csignal>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sstream>
+
+#include "cli/exit_codes.hpp"
+#include "cli/table.hpp"
+#include "unit/admin/fake_agent.hpp"
+
+namespace driftd::cli {
+namespace {
+
+using test::FakeAgent;
+using test::TempDir;
+using testing::HasSubstr;
+using testing::Not;
+
+struct Said {
+  int code = -1;
+  std::string out, err;
+};
+
+Said driftd(std::vector<std::string> arguments, const Hooks& hooks = {}, bool colour = false) {
+  std::ostringstream out, err;
+  const int code = run(std::move(arguments), {out, err, colour}, hooks);
+  return {code, out.str(), err.str()};
+}
+
+Said ask(const FakeAgent& agent, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {"--socket", agent.socket()});
+  return driftd(std::move(arguments));
+}
+
+TEST(Cli, UsageMistakesExitWith2) {
+  EXPECT_EQ(driftd({}).code, kUsage);
+  EXPECT_EQ(driftd({"statsu"}).code, kUsage);
+  EXPECT_EQ(driftd({"approve"}).code, kUsage);
+  EXPECT_EQ(driftd({"-o", "xml", "status"}).code, kUsage);
+  EXPECT_EQ(driftd({"--help"}).code, kOk);
+}
+
+TEST(Cli, NoAgentExitsWith69AndNamesTheSocket) {
+  const Said said = driftd({"--socket", "/nonexistent/driftd.sock", "status"});
+  EXPECT_EQ(said.code, kUnreachable);
+  EXPECT_THAT(said.err, HasSubstr("no agent answers on /nonexistent/driftd.sock"));
+}
+
+TEST(Cli, StatusShowsBackendsAndSinks) {
+  FakeAgent agent;
+  const Said said = ask(agent, {"status"});
+  EXPECT_EQ(said.code, kOk);
+  EXPECT_THAT(said.out, HasSubstr("agent edge 0.1.0, ready"));
+  EXPECT_THAT(said.out, HasSubstr("circuit closed"));
+  EXPECT_THAT(said.out, Not(HasSubstr("\x1b")));
+}
+
+TEST(Cli, ProbesExitWith0Or1) {
+  FakeAgent agent;
+  EXPECT_EQ(ask(agent, {"status", "--probe", "live"}).code, kOk);
+  agent.control.agent.ready = false;
+  EXPECT_EQ(ask(agent, {"status", "--probe", "ready"}).code, kFinding);
+}
+
+TEST(Cli, DriftsExitWith1AndHideSecrets) {
+  FakeAgent agent;
+  EXPECT_EQ(ask(agent, {"drifts"}).code, kOk);
+  agent.reader.open = {{test::pending_drift("d-1"), "cache"}};
+  const Said said = ask(agent, {"drifts"});
+  EXPECT_EQ(said.code, kFinding);
+  EXPECT_THAT(said.out, HasSubstr("[REDACTED]"));
+  EXPECT_THAT(said.out, HasSubstr("9223372036854775808"));
+  EXPECT_THAT(ask(agent, {"drifts", "-o", "json"}).out, HasSubstr(R"("id":"d-1")"));
+}
+
+TEST(Cli, DecisionsGoOnAfterARefusalAndSaySo) {
+  FakeAgent agent;
+  const Said said = ask(agent, {"approve", "d-gone", "d-1", "--reason", "planned"});
+  EXPECT_EQ(said.code, kFinding);
+  EXPECT_THAT(said.err, HasSubstr("d-gone: not_found: there is no open drift d-gone"));
+  EXPECT_THAT(said.out, HasSubstr("d-1  acl_user/app  approved"));
+  EXPECT_EQ(agent.control.decisions.at(1).reason, "planned");
+}
+
+TEST(Cli, EveryVerbReachesItsDecision) {
+  FakeAgent agent;
+  using Verb = core::Decision::Verb;
+  for (const auto& [word, verb] : {std::pair("approve", Verb::approve), std::pair("reject", Verb::reject),
+                                   std::pair("ignore", Verb::ignore), std::pair("undo", Verb::undo)}) {
+    EXPECT_EQ(ask(agent, {word, "d-1"}).code, kOk);
+    EXPECT_EQ(agent.control.decisions.back().verb, verb) << word;
+  }
+}
+
+TEST(Cli, RefreshExitsWith3WhenNotEverythingWasSeen) {
+  FakeAgent agent;
+  EXPECT_EQ(ask(agent, {"refresh", "cache", "--full"}).code, kOk);
+  EXPECT_EQ(agent.control.calls.back(), "refresh cache full");
+  agent.control.complete = false;
+  EXPECT_EQ(ask(agent, {"refresh"}).code, kIncomplete);
+}
+
+TEST(Cli, OnceBesideAnAgentAsksIt) {
+  FakeAgent agent;
+  EXPECT_EQ(ask(agent, {"once"}).code, kOk);
+  EXPECT_EQ(agent.control.calls.back(), "refresh  full");
+  agent.control.complete = false;
+  EXPECT_EQ(ask(agent, {"once"}).code, kIncomplete);
+  agent.reader.open = {{test::pending_drift("d-1"), "cache"}};
+  EXPECT_EQ(ask(agent, {"once"}).code, kFinding);
+}
+
+TEST(Cli, OnceWithoutAnAgentOrWithAFileRunsHere) {
+  FakeAgent agent;
+  std::string baseline = "none";
+  Hooks hooks;
+  hooks.once = [&](const std::string&, const app::OnceOptions& options) {
+    baseline = options.baseline_file;
+    return 42;
+  };
+  EXPECT_EQ(driftd({"--socket", "/nonexistent", "once"}, hooks).code, 42);
+  EXPECT_EQ(baseline, "");
+  EXPECT_EQ(driftd({"--socket", agent.socket(), "once", "--baseline", "b.json"}, hooks).code, 42);
+  EXPECT_EQ(baseline, "b.json");
+}
+
+TEST(Cli, TheOtherReadersPrintTablesAndJson) {
+  FakeAgent agent;
+  EXPECT_THAT(ask(agent, {"backends"}).out, HasSubstr("whole"));
+  EXPECT_THAT(ask(agent, {"resources", "cache", "--bodies"}).out, HasSubstr("[REDACTED]"));
+  EXPECT_THAT(ask(agent, {"queue"}).out, HasSubstr("ops"));
+  EXPECT_THAT(ask(agent, {"deadletter", "ls"}).out, HasSubstr("HTTP 400 from ops"));
+  EXPECT_THAT(ask(agent, {"audit"}).out, HasSubstr("planned"));
+  EXPECT_THAT(ask(agent, {"plugin", "ls"}).out, HasSubstr("half a plugin"));
+  EXPECT_THAT(ask(agent, {"explain", "cache", "acl_user/a/b", "flags"}).out, HasSubstr("the attribute is gone"));
+  EXPECT_EQ(agent.control.calls.back(), "explain cache acl_user|a/b flags");
+  for (const char* command : {"status", "backends", "resources", "drifts", "queue", "audit"}) {
+    EXPECT_EQ(ask(agent, {command, "-o", "json"}).out.front(), '{') << command;
+  }
+}
+
+TEST(Cli, ReplayAndDeadLettersSayHowMany) {
+  FakeAgent agent;
+  EXPECT_THAT(ask(agent, {"replay", "--sink", "ops", "--from", "12"}).out, HasSubstr("7 events"));
+  EXPECT_EQ(agent.control.calls.back(), "replay ops 12 ");
+  ask(agent, {"replay", "--sink", "ops", "--from", "e-9"});
+  EXPECT_EQ(agent.control.calls.back(), "replay ops 0 e-9");
+  EXPECT_EQ(ask(agent, {"deadletter", "drop", "--sink", "ops", "4", "5"}).out, "2 dropped\n");
+}
+
+TEST(Cli, ReloadTellsWhyItWasRefused) {
+  FakeAgent agent;
+  EXPECT_EQ(ask(agent, {"reload"}).out, "reloaded\n");
+  agent.control.reload_result = fail(Code::invalid, "driftd.yaml:3:1: unknown key 'x'");
+  const Said said = ask(agent, {"reload"});
+  EXPECT_EQ(said.code, kUsage);
+  EXPECT_THAT(said.err, HasSubstr("driftd.yaml:3:1"));
+}
+
+TEST(Cli, SchemaPrintsTheConfigsOrAProviders) {
+  FakeAgent agent;
+  EXPECT_THAT(driftd({"schema"}).out, HasSubstr("json-schema.org"));
+  EXPECT_EQ(ask(agent, {"schema", "redis"}).out, "{\"what\":\"settings\"}\n");
+  EXPECT_EQ(ask(agent, {"schema", "mongo"}).code, kFinding);
+}
+
+TEST(Cli, FollowPrintsEventsAsTheyCome) {
+  FakeAgent agent;
+  agent.reader.append(1);
+  test::Child follow({std::string(DRIFTD_BINARY_DIR) + "/bin/driftd_cli_only", "events", "--follow", "--after", "0", "--count", "2"},
+                     {agent.folder.file("log"), {{"DRIFTD_SOCKET", agent.socket()}}, ""});
+  ASSERT_TRUE(test::eventually([&] { return agent.reader.reads >= 2; }));
+  agent.reader.append(2);
+  EXPECT_EQ(follow.wait(std::chrono::seconds(10)), 0);
+  EXPECT_THAT(test::read_file(agent.folder.file("log")), HasSubstr("2  backend.cache.credentials.rotated"));
+}
+
+TEST(Cli, ValidatePrintsEveryMistakeWithItsPlace) {
+  const TempDir folder;
+  const std::string file = folder.write("d.yaml", "agnet: {}\nlog: { level: loud }\n");
+  const Said said = driftd({"validate", file});
+  EXPECT_EQ(said.code, kConfig);
+  EXPECT_THAT(said.err, HasSubstr("d.yaml:1:1: unknown key 'agnet'"));
+  EXPECT_THAT(said.err, HasSubstr("d.yaml:2:15:"));
+  EXPECT_THAT(said.err, HasSubstr("2 mistakes"));
+  EXPECT_THAT(driftd({"-o", "json", "validate", file}).out, HasSubstr("\"valid\":false"));
+}
+
+TEST(Cli, ValidateAsksThePluginsAboutSettings) {
+  const TempDir folder;
+  const std::string file = folder.write("d.yaml", "backends: [ { name: a, provider: redis } ]\n");
+  EXPECT_EQ(driftd({"validate", file}).code, kOk);
+  Hooks hooks;
+  hooks.check_settings = [](const config::Config& config) {
+    return std::vector<config::ConfigError>{{config.file, config.backend_settings_at.at("a"), "no 'endpoint'", "", "", ""}};
+  };
+  const Said said = driftd({"validate", file}, hooks);
+  EXPECT_EQ(said.code, kConfig);
+  EXPECT_THAT(said.err, HasSubstr("d.yaml:1:13: no 'endpoint'"));
+}
+
+TEST(Diff, TellsDriftEqualUnknownAndBadInputApart) {
+  const TempDir folder;
+  const auto a = folder.write("a.json", R"({"x":1,"y":{"z":"s"}})");
+  const auto b = folder.write("b.json", R"({"x":2,"y":{"z":"s"},"new":true})");
+  const auto part = folder.write("part.json", R"({"y":{"z":"s"}})");
+  EXPECT_EQ(driftd({"diff", a, a}).code, kOk);
+  const Said said = driftd({"diff", a, b});
+  EXPECT_EQ(said.code, kFinding);
+  EXPECT_THAT(said.out, HasSubstr("new"));
+  EXPECT_EQ(driftd({"diff", part, b}).code, kFinding);
+  EXPECT_EQ(driftd({"diff", "--partial", part, b}).code, kOk);
+  EXPECT_EQ(driftd({"diff", a, "/nonexistent"}).code, kUsage);
+  EXPECT_EQ(driftd({"diff", a, folder.write("l.json", "[1]")}).code, kUsage);
+}
+
+TEST(Diff, ReadsValuesByTheSchema) {
+  const TempDir folder;
+  const auto schema = folder.write("s.json", R"({"schema":"driftd-schema/1","kind":"k","revision":1,"class":"config",
+      "attributes":{"m":{"type":"bytes","unit":"redis"}}})");
+  const auto a = folder.write("a.json", R"({"m":"1gb"})");
+  const auto b = folder.write("b.json", R"({"m":"1073741824"})");
+  EXPECT_EQ(driftd({"diff", a, b}).code, kFinding);
+  EXPECT_EQ(driftd({"diff", "--schema", schema, a, b}).code, kOk);
+  EXPECT_THAT(driftd({"diff", "--schema", schema, "--explain", a, b}).out, HasSubstr("equal"));
+}
+
+TEST(Table, ShowsWhatATerminalWouldObey) {
+  std::ostringstream out;
+  Table table({"A", "B"});
+  table.add({"x\x1b[31m\n", "é"});
+  table.print(out, false);
+  EXPECT_EQ(out.str(), "A              B\nx\\x1b[31m\\x0a  é\n");
+}
+
+TEST(Process, ExitCodeAndNoColourThroughAPipe) {
+  FakeAgent agent;
+  const std::string binary = std::string(DRIFTD_BINARY_DIR) + "/bin/driftd_cli_only";
+  const auto said = test::run({binary, "--socket", agent.socket(), "status"});
+  EXPECT_EQ(said.code, 0);
+  EXPECT_THAT(said.out, Not(HasSubstr("\x1b")));
+  EXPECT_EQ(test::run({binary, "--socket", "/nonexistent", "status"}).code, 69);
+}
+
+}  // namespace
+}  // namespace driftd::cli
