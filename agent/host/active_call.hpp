@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "host/library.hpp"
+#include "host/link.hpp"
+#include "host/text.hpp"
+
+namespace driftd::host {
+
+/// What the host knows of one opened instance of a plugin. Immutable once open was received, but for the counters.
+struct Tenant {
+  const Library* library = nullptr;
+  std::shared_ptr<const core::ProviderInfo> info;
+  std::set<std::string> metrics;
+  Open open;
+  core::RedactionKey key;
+  Scrubber scrubber;
+
+  /// A rule of the ABI was broken: counted and told with the next result. [any thread]
+  void misuse(const std::string& what);
+  std::pair<std::uint64_t, std::string> take_misuses();
+  /// Log lines of this instance: 20 a second, 100 at once. Nullopt: drop it; else how many were dropped before. [any]
+  std::optional<std::uint64_t> may_log();
+
+ private:
+  std::mutex mutex_;
+  std::uint64_t misuses_ = 0;
+  std::string first_misuse_;
+  double log_tokens_ = 100;
+  std::int64_t log_filled_ns_ = 0;
+  std::uint64_t log_dropped_ = 0;
+};
+
+std::int64_t mono_ns();  ///< CLOCK_MONOTONIC
+
+/// A call of the agent in the worker. The owner thread is the one that runs the plugin's function; cancel, credit and
+/// permitted come from the reader thread.
+class ActiveCall {
+ public:
+  ActiveCall(std::uint64_t id, FrameType type, std::int64_t deadline_ns, Tenant& tenant, Link& link)
+      : id(id), type(type), deadline_ns(deadline_ns), tenant(tenant), link_(link) {}
+  ~ActiveCall();
+  ActiveCall(const ActiveCall&) = delete;
+  ActiveCall& operator=(const ActiveCall&) = delete;
+
+  const std::uint64_t id;
+  const FrameType type;
+  const std::int64_t deadline_ns;
+  Tenant& tenant;
+  std::thread::id owner;  ///< set before the handle exists
+
+  bool ending() const { return cancelled_ || mono_ns() >= deadline_ns; }
+  bool cancelled() const { return cancelled_; }
+  int cancel_fd();
+  void cancel();
+  void add_credit(std::uint64_t bytes);
+  void permitted(const Permitted& answer);
+
+  // Owner thread only:
+  driftd_status emit(std::vector<core::Observation> batch);
+  driftd_status mark(core::Mark mark);
+  driftd_status diagnose(core::Diagnostic diagnostic);
+  driftd_status send(FrameType type, std::string payload);  ///< under the credit; OK, CANCELLED or DEADLINE
+  driftd_status say(FrameType type, std::string payload);   ///< beside the credit (rate-limited elsewhere)
+  driftd_status flush();
+  driftd_status permit(const std::string& bucket, std::uint32_t tokens);
+  void refuse_records() { refused_ = true; }  ///< a record was not taken: nothing is COMPLETE in this run
+  bool takes_records() const;
+  bool budget_hit() const { return budget_hit_; }
+  const core::Diagnostic& last_diagnostic() const { return last_; }
+
+ private:
+  Link& link_;
+  std::atomic<bool> cancelled_{false};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::uint64_t in_flight_ = 0, ticket_ = 0;
+  std::optional<Permitted> permitted_;
+  int cancel_fd_ = -1;
+  std::vector<core::Observation> batch_;
+  std::size_t batch_bytes_ = 0;
+  std::uint64_t records_ = 0, bytes_ = 0;
+  bool budget_hit_ = false, refused_ = false;
+  core::Diagnostic last_;
+};
+
+/// The call whose plugin function runs on this thread, or nullptr.
+ActiveCall* running_call();
+void set_running_call(ActiveCall* call);
+
+/// Handles of all calls of this process: index + generation. [any thread]
+class CallTable {
+ public:
+  static CallTable& instance();
+  driftd_call add(std::shared_ptr<ActiveCall> call);
+  void remove(driftd_call handle);
+  std::shared_ptr<ActiveCall> find(driftd_call handle);
+
+ private:
+  struct Slot {
+    std::uint32_t generation = 1;
+    std::shared_ptr<ActiveCall> call;
+  };
+  std::mutex mutex_;
+  std::vector<Slot> slots_;
+};
+
+}  // namespace driftd::host

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/describe.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "host/library.hpp"
+
+namespace driftd::host {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kMaxText = 1u << 20;  // describe and each schema, bytes
+
+struct Pushed {
+  std::string text;
+  int times = 0;
+};
+
+void keep(void* user, driftd_str text) {
+  auto& pushed = *static_cast<Pushed*>(user);
+  ++pushed.times;
+  if (text.len <= kMaxText) pushed.text.assign(text.data, text.len);
+}
+
+Result<std::string> checked(const std::string& file, const std::string& what, driftd_status status, Pushed pushed) {
+  if (status != DRIFTD_OK || pushed.times != 1 || pushed.text.empty()) {
+    return fail(Code::invalid, fmt::format("{}: {} must push one JSON document of at most 1 MiB and answer OK; it "
+                                           "answered {} and pushed {}", file, what, status, pushed.times));
+  }
+  return std::move(pushed.text);
+}
+
+Result<std::string> ask_schema(const Library& library, const std::string& what) {
+  Pushed pushed;
+  const driftd_status status = library.table.schema({what.data(), what.size()}, &keep, &pushed);
+  return checked(library.file, "schema(\"" + what + "\")", status, std::move(pushed));
+}
+
+Result<std::vector<std::string>> names(const Json& describe, const char* member, const std::string& file) {
+  const auto found = describe.find(member);
+  const bool list = found != describe.end() && found->is_array() && !found->empty();
+  std::vector<std::string> out;
+  for (const auto& item : list ? *found : Json::array()) {
+    if (item.is_string() && !item.get_ref<const std::string&>().empty()) out.push_back(item.get<std::string>());
+  }
+  if (!list || out.size() != found->size()) {
+    return fail(Code::invalid, fmt::format("{}: describe: `{}` must be a list of at least one name", file, member));
+  }
+  return out;
+}
+
+Result<std::string> text_member(const Json& describe, const char* member, const std::string& file) {
+  const auto found = describe.find(member);
+  if (found == describe.end() || !found->is_string() || found->get_ref<const std::string&>().empty()) {
+    return fail(Code::invalid, fmt::format("{}: describe: `{}` must be a text that is not empty", file, member));
+  }
+  return found->get<std::string>();
+}
+
+Result<int> concurrency(const Json& describe, const std::string& file) {
+  const auto found = describe.find("concurrency");
+  if (found == describe.end()) return 1;
+  if (!found->is_number_integer() || *found < 1 || *found > 64) {
+    return fail(Code::invalid, fmt::format("{}: describe: `concurrency` must be 1 to 64, found {}", file, found->dump()));
+  }
+  return found->get<int>();
+}
+
+Result<Json> object(const std::string& text, const std::string& where) {
+  Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object()) return fail(Code::invalid, where + ": expected a JSON object, found something else");
+  return json;
+}
+
+Status parse_schemas(const Loaded& loaded, core::ProviderInfo& info) {
+  for (const auto& kind : info.kinds) {
+    const auto text = loaded.kinds.find(kind);
+    if (text == loaded.kinds.end()) return fail(Code::invalid, fmt::format("{}: kind `{}` has no schema", loaded.file, kind));
+    auto schema = core::KindSchema::parse(text->second);
+    if (!schema) {
+      return fail(Code::invalid, fmt::format("{}: schema of kind `{}`: {}", loaded.file, kind, schema.error().message));
+    }
+    if ((*schema)->kind() != kind) {
+      return fail(Code::invalid, fmt::format("{}: schema of kind `{}` says that it is of kind `{}`", loaded.file, kind,
+                                             (*schema)->kind()));
+    }
+    info.schemas[kind] = *schema;
+  }
+  info.schema_texts = loaded.kinds;
+  return {};
+}
+
+}  // namespace
+
+Result<Loaded> ask_plugin(const Library& library) {
+  Loaded loaded;
+  loaded.file = library.file;
+  Pushed pushed;
+  const driftd_status status = library.table.describe(&keep, &pushed);
+  DRIFTD_TRY(loaded.describe, checked(library.file, "describe", status, std::move(pushed)));
+  DRIFTD_TRY(const Json describe, object(loaded.describe, library.file + ": describe"));
+  DRIFTD_TRY(loaded.settings_schema, ask_schema(library, "settings"));
+  DRIFTD_TRY(const auto kinds, names(describe, "kinds", library.file));
+  for (const auto& kind : kinds) {
+    DRIFTD_TRY(loaded.kinds[kind], ask_schema(library, kind));
+  }
+  return loaded;
+}
+
+bool offers_watch(const std::string& describe) {
+  const Json json = Json::parse(describe, nullptr, false);
+  if (!json.is_object() || !json.contains("extensions") || !json["extensions"].is_array()) return false;
+  for (const auto& extension : json["extensions"]) {
+    if (extension.is_object() && extension.value("id", "") == "driftd.watch" && extension.value("revision", 0) == 1) {
+      return true;
+    }
+  }
+  return false;
+}
+
+std::set<std::string> declared_metrics(const std::string& describe) {
+  std::set<std::string> out;
+  const Json json = Json::parse(describe, nullptr, false);
+  if (!json.is_object() || !json.contains("metrics") || !json["metrics"].is_array()) return out;
+  for (const auto& metric : json["metrics"]) {
+    if (metric.is_object()) out.insert(metric.value("name", ""));
+  }
+  return out;
+}
+
+Result<std::shared_ptr<const core::ProviderInfo>> parse_info(const Loaded& loaded) {
+  try {
+    DRIFTD_TRY(const Json describe, object(loaded.describe, loaded.file + ": describe"));
+    DRIFTD_TRY(const Json settings, object(loaded.settings_schema, loaded.file + ": schema(\"settings\")"));
+    auto info = std::make_shared<core::ProviderInfo>();
+    info->file = loaded.file;
+    DRIFTD_TRY(info->id, text_member(describe, "id", loaded.file));
+    DRIFTD_TRY(info->version, text_member(describe, "version", loaded.file));
+    DRIFTD_TRY(info->types, names(describe, "types", loaded.file));
+    DRIFTD_TRY(info->kinds, names(describe, "kinds", loaded.file));
+    DRIFTD_TRY(info->concurrency, concurrency(describe, loaded.file));
+    info->has_watch = offers_watch(loaded.describe);
+    info->settings_schema = loaded.settings_schema;
+    DRIFTD_CHECK(parse_schemas(loaded, *info));
+    return info;
+  } catch (const Json::exception& e) {  // a member of another type than `value` expects
+    return fail(Code::invalid, fmt::format("{}: describe: {}", loaded.file, e.what()));
+  }
+}
+
+}  // namespace driftd::host

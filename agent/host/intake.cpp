@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/intake.hpp"
+
+#include <fmt/format.h>
+
+#include "base/digest.hpp"
+#include "core/redact.hpp"
+#include "core/value.hpp"
+#include "host/host_table.hpp"
+
+namespace driftd::host {
+namespace {
+
+constexpr std::size_t kMaxName = 4u << 10;   // kind, id, version, ... of one record, bytes
+constexpr std::size_t kMaxText = 8u << 10;   // texts of diagnostics and health, bytes
+constexpr std::size_t kMaxParts = 4096;      // unread paths, metadata, sensitive paths of one record
+
+Result<std::string> name(driftd_str given, const char* member, std::size_t most = kMaxName) {
+  if (given.data == nullptr && given.len != 0) return fail(Code::invalid, fmt::format("`{}` is NULL with a length", member));
+  if (given.len > most) return fail(Code::invalid, fmt::format("`{}` has {} bytes, at most {}", member, given.len, most));
+  if (!is_utf8(view(given))) return fail(Code::invalid, fmt::format("`{}` is not UTF-8", member));
+  return std::string(view(given));
+}
+
+template <class T>
+Result<std::vector<T>> elements(const T* first, std::uint32_t count, std::uint32_t stride, const char* member) {
+  std::vector<T> out;
+  if (count == 0) return out;
+  if (first == nullptr || stride < sizeof(std::uint32_t) || count > kMaxParts) {
+    return fail(Code::invalid, fmt::format("`{}`: {} elements of {} bytes at {}", member, count, stride,
+                                           first == nullptr ? "NULL" : "an address"));
+  }
+  const char* at = reinterpret_cast<const char*>(first);
+  for (std::uint32_t i = 0; i < count; ++i, at += stride) out.push_back(adopt<T>(at));
+  return out;
+}
+
+Status take_lists(const Tenant& tenant, const driftd_record& record, core::Observation& out) {
+  DRIFTD_TRY(const auto unread, elements(record.unread, record.unread_count, record.unread_stride, "unread"));
+  for (const auto& u : unread) {
+    DRIFTD_TRY(std::string path, name(u.path, "unread.path"));
+    out.unread.push_back({std::move(path), code_of(u.code), tenant.scrubber.text(printable(view(u.reason), kMaxText))});
+  }
+  DRIFTD_TRY(const auto metadata, elements(record.metadata, record.metadata_count, record.metadata_stride, "metadata"));
+  for (const auto& kv : metadata) {
+    DRIFTD_TRY(std::string key, name(kv.key, "metadata.key"));
+    DRIFTD_TRY(std::string value, name(kv.value, "metadata.value", kMaxText));
+    out.metadata[std::move(key)] = tenant.scrubber.document(std::move(value));
+  }
+  return {};
+}
+
+Result<std::vector<std::string>> take_sensitive(const driftd_record& record) {
+  std::vector<std::string> out;
+  if (record.sensitive_count > kMaxParts || (record.sensitive == nullptr && record.sensitive_count != 0)) {
+    return fail(Code::invalid, "`sensitive` is NULL or too long");
+  }
+  for (std::uint64_t i = 0; i < record.sensitive_count; ++i) {
+    DRIFTD_TRY(std::string path, name(record.sensitive[i], "sensitive"));
+    out.push_back(std::move(path));
+  }
+  return out;
+}
+
+Result<std::string> take_status(const Tenant& tenant, driftd_str given) {
+  if (given.len == 0) return "{}";
+  DRIFTD_TRY(const std::string text, name(given, "status", kMaxBody / 4));
+  DRIFTD_TRY(const core::Value parsed, core::parse(text));
+  if (parsed.object() == nullptr) return fail(Code::invalid, "`status` is no JSON object");
+  return tenant.scrubber.document(core::render(parsed));
+}
+
+Status take_body(Tenant& tenant, const driftd_record& record, core::Observation& out) {
+  if (out.tombstone) {
+    out.body = "{}";
+    return {};
+  }
+  DRIFTD_TRY(const std::string raw, name(record.body, "body", kMaxBody));
+  DRIFTD_TRY(const auto sensitive, take_sensitive(record));
+  const auto schema = tenant.info->schemas.find(out.id.kind);
+  const bool declared = schema != tenant.info->schemas.end();
+  if (!declared && out.backend.empty()) {
+    return fail(Code::invalid, fmt::format("kind `{}` is not declared in describe().kinds", out.id.kind));
+  }
+  const auto known = declared ? schema->second : core::KindSchema::unknown(out.id.kind);
+  auto body = core::redact(raw, out.id, *known, sensitive, tenant.key);
+  if (!body) return fail(Code::invalid, "`body`: " + tenant.scrubber.text(body.error().message));
+  out.body = tenant.scrubber.document(std::move(*body));
+  return {};
+}
+
+Digest digest_of(std::uint64_t seed, const core::Observation& o) {
+  std::string unread;
+  for (const auto& u : o.unread) unread += fmt::format("{}:{}={};", u.path.size(), u.path, static_cast<int>(u.code));
+  return digest(seed, {o.id.kind, o.id.id, o.external_name, o.body, unread});
+}
+
+Status take_names(const driftd_record& record, core::Observation& out) {
+  DRIFTD_TRY(out.id.kind, name(record.kind, "kind"));
+  DRIFTD_TRY(out.id.id, name(record.id, "id"));
+  if (out.id.kind.empty() || out.id.id.empty()) return fail(Code::invalid, "`kind` and `id` must not be empty");
+  DRIFTD_TRY(out.backend, name(record.backend, "backend"));
+  DRIFTD_TRY(out.version, name(record.version, "version"));
+  DRIFTD_TRY(out.external_name, name(record.external_name, "external_name"));
+  DRIFTD_TRY(out.origin, name(record.origin, "origin"));
+  return {};
+}
+
+Result<core::Observation> take_record(Tenant& tenant, const driftd_record& record) {
+  core::Observation out;
+  DRIFTD_CHECK(take_names(record, out));
+  out.tombstone = record.tombstone != 0;
+  out.observed_ns = record.observed_ns;
+  out.schema_revision = std::max(1u, record.schema_revision);
+  DRIFTD_TRY(out.status, take_status(tenant, record.status));
+  DRIFTD_CHECK(take_lists(tenant, record, out));
+  DRIFTD_CHECK(take_body(tenant, record, out));
+  out.digest = digest_of(tenant.open.digest_seed, out);
+  return out;
+}
+
+}  // namespace
+
+Result<std::vector<core::Observation>> take_records(Tenant& tenant, const driftd_record* records, std::uint32_t count,
+                                                    std::uint32_t stride) {
+  if (count != 0 && (records == nullptr || stride < sizeof(std::uint32_t))) {
+    return fail(Code::invalid, fmt::format("emit: {} records with stride {}", count, stride));
+  }
+  std::vector<core::Observation> out;
+  const char* at = reinterpret_cast<const char*>(records);
+  for (std::uint32_t i = 0; i < count; ++i, at += stride) {
+    const auto record = adopt<driftd_record>(at);
+    auto taken = take_record(tenant, record);
+    if (!taken) {
+      return fail(Code::invalid, fmt::format("emit: record {} ({}/{}): {}", i, printable(view(record.kind), 64),
+                                             printable(view(record.id), 64), taken.error().message));
+    }
+    out.push_back(std::move(*taken));
+  }
+  return out;
+}
+
+Result<core::Mark> take_mark(const driftd_mark& mark) {
+  core::Mark out;
+  if (mark.type < DRIFTD_MARK_CHECKPOINT || mark.type > DRIFTD_MARK_BOOKMARK) {
+    return fail(Code::invalid, fmt::format("mark: type {} is unknown", mark.type));
+  }
+  out.type = static_cast<core::Mark::Type>(mark.type);
+  DRIFTD_TRY(out.kind, name(mark.kind, "kind"));
+  out.cursor = std::string(view(mark.cursor).substr(0, kMaxCursor));
+  out.count = mark.count;
+  if (mark.cursor.len > kMaxCursor) return fail(Code::invalid, "mark: the cursor is longer than 64 KiB");
+  if (out.type == core::Mark::Type::complete && out.kind.empty()) return fail(Code::invalid, "mark: COMPLETE without a kind");
+  return out;
+}
+
+core::Diagnostic take_diagnostic(const Tenant& tenant, const driftd_diagnostic& given) {
+  const auto clean = [&](driftd_str s) { return tenant.scrubber.text(printable(view(s), kMaxText)); };
+  // identities are compared with what was asked: never scrubbed
+  return {code_of(given.code), printable(view(given.kind), kMaxName), printable(view(given.id), kMaxName),
+          clean(given.path),   clean(given.text), clean(given.right), given.retry_after_ms};
+}
+
+core::HealthReport take_health(const Tenant& tenant, const driftd_health& given) {
+  const auto clean = [&](driftd_str s) { return tenant.scrubber.text(printable(view(s), kMaxText)); };
+  using State = core::HealthReport::State;
+  const State state = given.state <= DRIFTD_HEALTH_DOWN ? static_cast<State>(given.state) : State::unknown;
+  return {state, given.latency_us, clean(given.reason), clean(given.role), clean(given.system_identity),
+          clean(given.server_version)};
+}
+
+}  // namespace driftd::host

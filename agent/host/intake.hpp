@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "host/active_call.hpp"
+
+namespace driftd::host {
+
+inline constexpr std::size_t kMaxBody = 4u << 20;      ///< bytes of one record's body
+inline constexpr std::size_t kMaxCursor = 64u << 10;   ///< bytes
+
+/// Text of the ABI; a null pointer is empty whatever its length.
+inline std::string_view view(driftd_str s) {
+  return s.data == nullptr ? std::string_view{} : std::string_view(s.data, static_cast<std::size_t>(s.len));
+}
+/// Reads a struct that may be older (shorter) than ours: what is missing is zero.
+template <class T>
+T adopt(const void* given) {
+  T out{};
+  std::uint32_t size = 0;
+  __builtin_memcpy(&size, given, sizeof size);
+  __builtin_memcpy(static_cast<void*>(&out), given, size < sizeof out ? size : sizeof out);
+  return out;
+}
+
+/// Copies, checks and redacts records. `invalid` names record and fault; then none is taken.
+Result<std::vector<core::Observation>> take_records(Tenant& tenant, const driftd_record* records, std::uint32_t count,
+                                                    std::uint32_t stride);
+Result<core::Mark> take_mark(const driftd_mark& mark);
+core::Diagnostic take_diagnostic(const Tenant& tenant, const driftd_diagnostic& diagnostic);
+core::HealthReport take_health(const Tenant& tenant, const driftd_health& health);
+
+}  // namespace driftd::host

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <driftd/ext/watch.h>
+#include <driftd/provider.h>
+#include <filesystem>
+#include <string>
+
+#include "base/result.hpp"
+#include "host/messages.hpp"
+
+namespace driftd::host {
+
+/// A plugin in this process: loaded once, never unloaded. Immutable; any thread.
+struct Library {
+  std::string file;
+  driftd_provider_table table{};  ///< full size; what the plugin does not have answers UNSUPPORTED
+  driftd_watch_table watch{};     ///< watch.watch is null without the extension
+  Loaded loaded;                  ///< what it said of itself
+};
+
+/// Loads `file` and agrees on a minor. `denied` when the file or a folder above it may be written by others, `invalid`
+/// when it is no provider, `unsupported` when the versions do not meet; the sentence names the fix. The same file gives
+/// the same library. [any thread]
+Result<const Library*> load_library(const std::filesystem::path& file, bool in_process);
+
+/// `denied` when somebody else could replace what is loaded: the file or a folder above it is writable by others, unless
+/// that folder is sticky and owned by root.
+Status check_file_rights(const std::filesystem::path& file);
+
+}  // namespace driftd::host

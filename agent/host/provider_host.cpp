@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/provider_host.hpp"
+
+#include <fmt/format.h>
+
+#include "host/describe.hpp"
+#include "host/host_table.hpp"
+#include "host/intake.hpp"
+
+namespace driftd::host {
+namespace {
+
+/// The deadline stands first in every call but demote, which has none of its own.
+std::int64_t deadline_of(const Frame& frame) {
+  constexpr std::int64_t kPureNs = 10'000'000'000;
+  if (frame.type == FrameType::demote) return mono_ns() + kPureNs;
+  std::int64_t deadline = 0;
+  Decoder decoder(frame.payload);
+  decoder(deadline);
+  return deadline;
+}
+
+}  // namespace
+
+std::string_view name_of(FrameType call) {
+  switch (call) {
+    case FrameType::load: return "load";
+    case FrameType::open: return "open";
+    case FrameType::refresh: return "refresh";
+    case FrameType::read: return "read";
+    case FrameType::health: return "health";
+    case FrameType::watch: return "watch";
+    case FrameType::demote: return "diff";
+    default: return "call";
+  }
+}
+
+ProviderHost::~ProviderHost() { finish(); }
+
+Status ProviderHost::serve() {
+  for (;;) {
+    auto frame = link_.receive();
+    const bool go_on = frame && *frame && handle(std::move(**frame));
+    if (go_on) continue;
+    finish();
+    if (!frame) return fail(std::move(frame.error()));
+    return {};
+  }
+}
+
+bool ProviderHost::handle(Frame frame) {
+  switch (frame.type) {
+    case FrameType::load: load(frame); return true;
+    case FrameType::open: open(std::move(frame)); return true;
+    case FrameType::cancel: cancel(frame.call); return true;
+    case FrameType::stop: return false;
+    case FrameType::credit:
+      if (const auto call = find(frame.call)) call->add_credit(decode<Credit>(frame.payload).value_or(Credit{}).bytes);
+      return true;
+    case FrameType::permitted:
+      if (const auto call = find(frame.call)) call->permitted(decode<Permitted>(frame.payload).value_or(Permitted{}));
+      return true;
+    default: start(std::move(frame)); return true;
+  }
+}
+
+void ProviderHost::load(const Frame& frame) {
+  const auto asked = decode<Load>(frame.payload);
+  if (!asked) return refuse(frame.call, asked.error().code, asked.error().message);
+  const auto library = load_library(asked->file, asked->in_process);
+  if (!library) return refuse(frame.call, library.error().code, library.error().message);
+  auto info = parse_info((*library)->loaded);
+  if (!info) return refuse(frame.call, info.error().code, info.error().message);
+  tenant_.library = *library;
+  tenant_.info = *info;
+  tenant_.metrics = declared_metrics((*library)->loaded.describe);
+  calls_lane_ = std::make_unique<Lane>(static_cast<std::size_t>((*info)->concurrency));
+  link_.send(FrameType::result, frame.call, encode(CallResult{Code::ok, {}, encode((*library)->loaded)}));
+}
+
+void ProviderHost::open(Frame frame) {
+  auto asked = decode<Open>(frame.payload);
+  if (!asked) return refuse(frame.call, asked.error().code, asked.error().message);
+  if (tenant_.library == nullptr || opened_) return refuse(frame.call, Code::conflict, "open: nothing loaded, or open already");
+  tenant_.open = std::move(*asked);
+  tenant_.scrubber = Scrubber(tenant_.open.secrets);
+  tenant_.key.id = tenant_.open.key_id;
+  const std::size_t bytes = std::min(tenant_.open.key.size(), tenant_.key.key.size());
+  std::copy_n(tenant_.open.key.begin(), bytes, tenant_.key.key.begin());
+  auto call = std::make_shared<ActiveCall>(frame.call, frame.type, tenant_.open.deadline_ns, tenant_, link_);
+  post(*calls_lane_, std::move(call), {}, &ProviderHost::do_open);
+}
+
+void ProviderHost::start(Frame frame) {
+  if (!opened_) return refuse(frame.call, Code::unavailable, "the instance is not open");
+  auto call = std::make_shared<ActiveCall>(frame.call, frame.type, deadline_of(frame), tenant_, link_);
+  switch (frame.type) {
+    case FrameType::refresh: return post(*calls_lane_, call, std::move(frame.payload), &ProviderHost::do_refresh);
+    case FrameType::read: return post(*calls_lane_, call, std::move(frame.payload), &ProviderHost::do_read);
+    case FrameType::health: return post(health_lane_, call, std::move(frame.payload), &ProviderHost::do_health);
+    case FrameType::watch: return post(watch_lane_, call, std::move(frame.payload), &ProviderHost::do_watch);
+    case FrameType::demote: return post(demote_lane_, call, std::move(frame.payload), &ProviderHost::do_demote);
+    default: return refuse(frame.call, Code::invalid, "not a call");
+  }
+}
+
+void ProviderHost::post(Lane& lane, std::shared_ptr<ActiveCall> call, std::string payload, Job job) {
+  {
+    const std::lock_guard lock(mutex_);
+    calls_[call->id] = call;
+  }
+  lane.post([this, call, payload = std::move(payload), job] { run(call, payload, job); });
+}
+
+void ProviderHost::run(const std::shared_ptr<ActiveCall>& call, const std::string& payload, Job job) {
+  call->owner = std::this_thread::get_id();
+  const driftd_call handle = CallTable::instance().add(call);
+  set_running_call(call.get());
+  driftd_status status = DRIFTD_INTERNAL;
+  std::string body;
+  std::string thrown;
+  try {
+    status = call->cancelled() ? DRIFTD_CANCELLED : (this->*job)(*call, payload, handle, body);
+  } catch (const std::exception& e) {
+    thrown = fmt::format("an exception crossed the ABI: {}", e.what());
+  } catch (...) {
+    thrown = "an exception crossed the ABI";
+  }
+  set_running_call(nullptr);
+  CallTable::instance().remove(handle);
+  answer(*call, thrown.empty() ? status : DRIFTD_INTERNAL, std::move(body), thrown);
+}
+
+void ProviderHost::answer(ActiveCall& call, driftd_status status, std::string body, const std::string& thrown) {
+  const driftd_status flushed = call.flush();
+  CallResult result;
+  result.code = call.budget_hit() ? Code::budget : code_of(status == DRIFTD_OK ? flushed : status);
+  result.budget_hit = call.budget_hit();
+  const auto& last = call.last_diagnostic();
+  if (result.code != Code::ok) {
+    std::string reason = thrown.empty() ? last.text : thrown;
+    if (result.budget_hit) {
+      reason = fmt::format("over the budget of {} records or {} bytes a refresh", tenant_.open.max_records, tenant_.open.max_bytes);
+    }
+    if (reason.empty()) reason = fmt::format("the plugin answered {} and gave no reason", render(result.code));
+    result.message = tenant_.scrubber.text(fmt::format("{}: {}", name_of(call.type), printable(reason, 8192)));
+    result.retry_after_ms = last.retry_after_ms;
+  }
+  result.body = std::move(body);
+  std::tie(result.misuses, result.misuse) = tenant_.take_misuses();
+  {
+    const std::lock_guard lock(mutex_);
+    calls_.erase(call.id);
+  }
+  link_.send(FrameType::result, call.id, encode(result));
+}
+
+void ProviderHost::refuse(std::uint64_t call, Code code, std::string message) {
+  link_.send(FrameType::result, call, encode(CallResult{code, std::move(message)}));
+}
+
+std::shared_ptr<ActiveCall> ProviderHost::find(std::uint64_t id) {
+  const std::lock_guard lock(mutex_);
+  const auto found = calls_.find(id);
+  return found == calls_.end() ? nullptr : found->second;
+}
+
+void ProviderHost::cancel(std::uint64_t id) {
+  const auto call = find(id);
+  if (call == nullptr) return;
+  call->cancel();
+  if (opened_) tenant_.library->table.wake(instance_);
+}
+
+void ProviderHost::finish() {
+  std::vector<std::uint64_t> ids;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, call] : calls_) ids.push_back(id);
+  }
+  for (const auto id : ids) cancel(id);
+  if (calls_lane_) calls_lane_->join();
+  watch_lane_.join();
+  health_lane_.join();
+  demote_lane_.join();
+  if (opened_.exchange(false)) tenant_.library->table.close(instance_);
+  link_.shut();
+}
+
+}  // namespace driftd::host

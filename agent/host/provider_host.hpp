@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "host/active_call.hpp"
+#include "host/lane.hpp"
+
+namespace driftd::host {
+
+/// Runs one plugin instance for the agent at the other end of a socket: the whole of a worker, and the inside of an
+/// in-process session. Calls run on own threads: as many as the plugin declares, one for watch, health and diff each.
+class ProviderHost {
+ public:
+  /// Takes over the descriptor.
+  explicit ProviderHost(int fd) : link_(fd) {}
+  ~ProviderHost();
+  /// Serves until the agent says stop or goes away; then cancels and awaits all calls and closes the instance. `corrupt`
+  /// when what arrives makes no sense. [its own thread]
+  Status serve();
+
+ private:
+  using Job = driftd_status (ProviderHost::*)(ActiveCall&, const std::string& payload, driftd_call, std::string& body);
+
+  bool handle(Frame frame);
+  void load(const Frame& frame);
+  void open(Frame frame);
+  void start(Frame frame);
+  void post(Lane& lane, std::shared_ptr<ActiveCall> call, std::string payload, Job job);
+  void run(const std::shared_ptr<ActiveCall>& call, const std::string& payload, Job job);
+  void answer(ActiveCall& call, driftd_status status, std::string body, const std::string& thrown);
+  void refuse(std::uint64_t call, Code code, std::string message);
+  void cancel(std::uint64_t id);
+  std::shared_ptr<ActiveCall> find(std::uint64_t id);
+  void finish();
+
+  driftd_status do_open(ActiveCall&, const std::string&, driftd_call, std::string&);
+  driftd_status do_refresh(ActiveCall&, const std::string&, driftd_call, std::string&);
+  driftd_status do_read(ActiveCall&, const std::string&, driftd_call, std::string&);
+  driftd_status do_health(ActiveCall&, const std::string&, driftd_call, std::string&);
+  driftd_status do_watch(ActiveCall&, const std::string&, driftd_call, std::string&);
+  driftd_status do_demote(ActiveCall&, const std::string&, driftd_call, std::string&);
+
+  Link link_;
+  Tenant tenant_;
+  std::atomic<driftd_instance> instance_{nullptr};
+  std::atomic<bool> opened_{false};
+  std::mutex mutex_;  // calls_
+  std::map<std::uint64_t, std::shared_ptr<ActiveCall>> calls_;
+  std::unique_ptr<Lane> calls_lane_;
+  Lane watch_lane_{1}, health_lane_{1}, demote_lane_{1};
+};
+
+std::string_view name_of(FrameType call);  ///< `refresh`, `read` ... as reasons print it
+
+}  // namespace driftd::host

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/session.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <set>
+
+namespace driftd::host {
+namespace {
+
+constexpr auto kHealthDeadline = std::chrono::seconds(1);
+constexpr auto kDemoteDeadline = std::chrono::seconds(5);
+
+std::int64_t nanos(Steady::time_point at) { return at.time_since_epoch() / std::chrono::nanoseconds(1); }
+
+Error error_of(const CallResult& result) { return Error{result.code, result.message, result.retry_after_ms}; }
+
+/// Collects the pages of a read. Outlives the call: the handler holds it.
+struct Collected {
+  std::vector<core::Observation> records;
+  std::vector<core::Diagnostic> diagnostics;
+};
+Task<Status> collect(std::shared_ptr<Collected> to, core::RecordPage page) {
+  std::move(page.records.begin(), page.records.end(), std::back_inserter(to->records));
+  std::move(page.diagnostics.begin(), page.diagnostics.end(), std::back_inserter(to->diagnostics));
+  co_return Status{};
+}
+
+/// Only what was asked for counts, and an identity said to be both there and gone is neither.
+core::ReadOutcome sort_out(const std::vector<core::ResourceId>& ids, Collected collected) {
+  const std::set<core::ResourceId> asked(ids.begin(), ids.end());
+  std::set<core::ResourceId> found;
+  core::ReadOutcome out;
+  for (auto& record : collected.records) {
+    if (!asked.contains(record.id) || record.tombstone) continue;
+    found.insert(record.id);
+    out.found.push_back(std::move(record));
+  }
+  std::set<core::ResourceId> gone;
+  for (auto& diagnostic : collected.diagnostics) {
+    const core::ResourceId id{diagnostic.kind, diagnostic.id};
+    const bool not_found = diagnostic.code == Code::not_found && asked.contains(id) && !found.contains(id);
+    if (not_found) {
+      if (gone.insert(id).second) out.not_found.push_back(id);
+    } else {
+      out.diagnostics.push_back(std::move(diagnostic));
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Task<Result<std::shared_ptr<const core::ProviderInfo>>> SupervisedSession::info() {
+  const auto supervisor = supervisor_;
+  co_return co_await Supervisor::info(supervisor);
+}
+
+Task<Result<core::RefreshOutcome>> SupervisedSession::refresh(core::RefreshRequest request, core::PageHandler on_page) {
+  const auto supervisor = supervisor_;  // the call outlives the session if need be
+  const auto most = supervisor->spec().budgets.call;
+  const bool shorter = request.deadline.count() > 0 && request.deadline < most;
+  const auto deadline = Steady::now() + (shorter ? request.deadline : most);
+  const Status ready = co_await Supervisor::ready(supervisor, deadline);
+  DRIFTD_CO_CHECK(ready);
+  const RefreshCall asked{nanos(deadline), request.full, request.cursor, request.kinds};
+  const auto call = supervisor->begin(FrameType::refresh, encode(asked), deadline);
+  DRIFTD_CO_TRY(const CallResult result, co_await drive(supervisor, call, on_page));
+  if (result.code != Code::ok) co_return fail(error_of(result));
+  DRIFTD_CO_TRY(const RefreshAnswer answer, decode<RefreshAnswer>(result.body));
+  co_return core::RefreshOutcome{answer.unchanged, std::chrono::milliseconds(std::max<std::int64_t>(0, answer.next_ms))};
+}
+
+Task<Result<core::ReadOutcome>> SupervisedSession::read(std::vector<core::ResourceId> ids,
+                                                        std::chrono::milliseconds deadline) {
+  const auto supervisor = supervisor_;
+  const auto until = Steady::now() + (deadline.count() > 0 ? deadline : supervisor->spec().budgets.call);
+  const Status ready = co_await Supervisor::ready(supervisor, until);
+  DRIFTD_CO_CHECK(ready);
+  const auto call = supervisor->begin(FrameType::read, encode(ReadCall{nanos(until), ids}), until);
+  const auto collected = std::make_shared<Collected>();
+  const core::PageHandler handler = [collected](core::RecordPage page) { return collect(collected, std::move(page)); };
+  DRIFTD_CO_TRY(const CallResult result, co_await drive(supervisor, call, handler));
+  core::ReadOutcome out = sort_out(ids, std::move(*collected));
+  // what was settled before a failure stays settled; the rest is unknown, and an answer of nothing is the failure
+  if (result.code != Code::ok && out.found.empty() && out.not_found.empty()) co_return fail(error_of(result));
+  if (result.code != Code::ok) out.diagnostics.push_back({result.code, {}, {}, {}, result.message, {}, result.retry_after_ms});
+  co_return out;
+}
+
+Task<Result<core::HealthReport>> SupervisedSession::health() {
+  const auto supervisor = supervisor_;
+  const auto deadline = Steady::now() + kHealthDeadline;
+  const Status ready = co_await Supervisor::ready(supervisor, deadline);
+  DRIFTD_CO_CHECK(ready);
+  const auto call = supervisor->begin(FrameType::health, encode(PlainCall{nanos(deadline), {}}), deadline);
+  DRIFTD_CO_TRY(const CallResult result, co_await drive(supervisor, call, {}));
+  if (result.code != Code::ok) co_return fail(error_of(result));
+  DRIFTD_CO_TRY(core::HealthReport report, decode<core::HealthReport>(result.body));
+  co_return report;
+}
+
+Task<Status> SupervisedSession::watch(std::string cursor, core::PageHandler on_page) {
+  const auto supervisor = supervisor_;
+  const Status ready = co_await Supervisor::ready(supervisor, Steady::now() + supervisor->spec().budgets.call);
+  DRIFTD_CO_CHECK(ready);
+  constexpr auto kNever = Steady::time_point::max();
+  const auto call = supervisor->begin(FrameType::watch, encode(PlainCall{nanos(kNever), cursor}), kNever);
+  DRIFTD_CO_TRY(const CallResult result, co_await drive(supervisor, call, on_page));
+  if (result.code != Code::ok) co_return fail(error_of(result));
+  co_return Status{};
+}
+
+Task<Result<std::vector<core::Demotion>>> SupervisedSession::demote(core::ResourceId id, std::vector<core::Change> changes) {
+  const auto supervisor = supervisor_;
+  DemoteCall asked{id, {}};
+  for (std::size_t i = 0; i < changes.size(); ++i) {  // never a credential: its digests are nobody's business
+    const auto& change = changes[i];
+    if (change.redacted || change.cls == core::ChangeClass::credential) continue;
+    asked.changes.push_back({static_cast<std::uint32_t>(i), change.path, change.old_value.value_or(""), change.new_value.value_or("")});
+  }
+  if (asked.changes.empty() || !supervisor->has_diff) co_return std::vector<core::Demotion>{};
+  const auto deadline = Steady::now() + kDemoteDeadline;
+  const Status ready = co_await Supervisor::ready(supervisor, deadline);
+  DRIFTD_CO_CHECK(ready);
+  const auto call = supervisor->begin(FrameType::demote, encode(asked), deadline);
+  DRIFTD_CO_TRY(const CallResult result, co_await drive(supervisor, call, {}));
+  if (result.code == Code::unsupported) {
+    supervisor->has_diff = false;
+    co_return std::vector<core::Demotion>{};
+  }
+  if (result.code != Code::ok) co_return fail(error_of(result));
+  DRIFTD_CO_TRY(auto demotions, decode<std::vector<core::Demotion>>(result.body));
+  std::set<std::size_t> allowed;
+  for (const auto& change : asked.changes) allowed.insert(change.index);
+  std::erase_if(demotions, [&](const core::Demotion& d) { return !allowed.contains(d.index) || d.reason.empty(); });
+  co_return demotions;
+}
+
+Task<void> SupervisedSession::stop() {
+  const auto supervisor = supervisor_;
+  co_await Supervisor::stop(supervisor);
+}
+
+}  // namespace driftd::host

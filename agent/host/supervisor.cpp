@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/supervisor.hpp"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <fmt/format.h>
+
+#include "base/log.hpp"
+#include "host/describe.hpp"
+
+namespace driftd::host {
+namespace {
+
+constexpr auto kOpenDeadline = std::chrono::seconds(10);
+constexpr auto kGoodRun = std::chrono::seconds(60);       // after this the backoff starts anew
+constexpr auto kCrashWindow = std::chrono::minutes(10);
+constexpr std::size_t kLastErrors = 64u << 10;            // read from stderr after the end, bytes
+
+std::int64_t nanos(Steady::time_point at) { return at.time_since_epoch() / std::chrono::nanoseconds(1); }
+
+/// Leaves the list of those who wait for a change of state on every way out.
+struct Waiting {
+  std::set<asio::steady_timer*>& list;
+  asio::steady_timer* timer;
+  Waiting(std::set<asio::steady_timer*>& l, asio::steady_timer* t) : list(l), timer(t) { list.insert(timer); }
+  ~Waiting() { list.erase(timer); }
+};
+
+}  // namespace
+
+Supervisor::Supervisor(HostOptions options, SupervisorSpec spec, OnEvent on_event)
+    : options_(std::move(options)), spec_(std::move(spec)), on_event_(std::move(on_event)),
+      scrubber_(spec_.session.secrets), backoff_(options_.restart_first, options_.restart_most),
+      retry_(options_.core), memory_(options_.core), stop_limit_(options_.core) {
+  status_.state = "starting";
+}
+
+void Supervisor::start() { asio::co_spawn(options_.core, run(shared_from_this()), asio::detached); }
+
+Task<void> Supervisor::pause(std::chrono::milliseconds most) {
+  asio::steady_timer timer(options_.core, most);
+  const Waiting waiting(waiting_, &timer);
+  boost::system::error_code woken;  // a change of state is one of the two ends of this wait
+  co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, woken));
+}
+
+void Supervisor::set_state(std::string state) {
+  status_.state = std::move(state);
+  for (auto* timer : waiting_) timer->cancel();
+}
+
+const core::WorkerStatus& Supervisor::status() {
+  status_.pid = worker_ ? worker_->pid() : 0;
+  return status_;
+}
+
+Task<Status> Supervisor::ready(std::shared_ptr<Supervisor> self, Steady::time_point deadline) {
+  for (;;) {
+    if (self->stopping_) co_return fail(Code::cancelled, "the session is stopped");
+    if (self->status_.state == "running" || self->status_.state == "in-process") co_return Status{};
+    if (self->failure_) co_return fail(*self->failure_);
+    if (self->status_.state == "parked") {
+      co_return fail(Code::unavailable, fmt::format("the worker is parked after {} crashes in ten minutes; the last: {}",
+                                                    self->options_.crashes_to_park, self->status_.last_exit));
+    }
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Steady::now());
+    if (left.count() <= 0) {
+      const std::string last = self->status_.last_exit.empty() ? "it has not started yet" : self->status_.last_exit;
+      co_return fail(Code::unavailable, fmt::format("the worker is not running ({}): {}", self->status_.state, last));
+    }
+    co_await self->pause(left);
+  }
+}
+
+Task<Result<std::shared_ptr<const core::ProviderInfo>>> Supervisor::info(std::shared_ptr<Supervisor> self) {
+  const auto deadline = Steady::now() + 2 * kOpenDeadline;
+  while (!self->info_ && !self->failure_ && !self->finished_ && Steady::now() < deadline) {
+    if (self->status_.state == "parked") break;
+    co_await self->pause(std::chrono::ceil<std::chrono::milliseconds>(deadline - Steady::now()));
+  }
+  if (self->info_) co_return self->info_;
+  if (self->failure_) co_return fail(*self->failure_);
+  co_return fail(Code::unavailable, fmt::format("{}: {}", self->spec_.file, self->status_.last_exit));
+}
+
+Task<void> Supervisor::run(std::shared_ptr<Supervisor> self) {
+  while (!self->stopping_) {
+    co_await serve(self);
+    if (self->stopping_ || self->spec_.describe_only) break;
+    const bool parked = self->status_.state == "parked";
+    const auto wait = parked ? self->options_.parked : self->backoff_.next();
+    self->retry_.expires_after(wait);
+    boost::system::error_code stopped;  // stop() cancels the wait; the loop's condition sees it
+    if (!self->stopping_) co_await self->retry_.async_wait(asio::redirect_error(asio::use_awaitable, stopped));
+    ++self->status_.restarts;
+  }
+  self->finished_ = true;
+  self->stop_limit_.cancel();
+  self->set_state("stopped");
+}
+
+Task<void> Supervisor::serve(std::shared_ptr<Supervisor> self) {
+  const bool threads = self->spec_.session.isolation == core::SessionSpec::Isolation::in_process;
+  self->set_state("starting");
+  self->kill_reason_.clear();
+  auto started = threads ? start_threads(self->options_.core) : start_process(self->options_.core, self->options_.worker);
+  if (!started) {
+    self->failure_ = started.error();
+    self->set_state("backoff");
+    co_return;
+  }
+  self->failure_.reset();
+  self->worker_ = std::move(started->worker);
+  self->connection_ = std::make_shared<Connection>(self->options_.core, started->fd);
+  if (self->worker_->errors() != nullptr) asio::co_spawn(self->options_.core, read_errors(self), asio::detached);
+  asio::co_spawn(self->options_.core, open(self), asio::detached);
+  self->watch_memory();
+  const auto deliver = [raw = self.get()](Frame frame) { raw->on_frame(std::move(frame)); };
+  const Status ended = co_await Connection::receive(self->connection_, deliver);
+  if (!ended && self->kill_reason_.empty()) {
+    self->tell("misbehaved", "wrote garbage to the protocol");
+    self->kill_reason_ = fmt::format("wrote garbage to the protocol: killed ({})", ended.error().message);
+  }
+  if (!ended) self->worker_->kill();
+  const std::string how = co_await self->worker_->reap();
+  self->bury(how);
+}
+
+Task<void> Supervisor::open(std::shared_ptr<Supervisor> self) {
+  const Status opened = co_await open_steps(self);
+  if (opened) {
+    self->running_since_ = Steady::now();
+    self->set_state(self->worker_ && self->worker_->pid() == 0 ? "in-process" : "running");
+    co_return;
+  }
+  // a worker that died was told of by bury(); what remains is a plugin that said no
+  if (!self->connection_ || self->stopping_ || !self->kill_reason_.empty()) co_return;
+  self->failure_ = opened.error();
+  self->kill_reason_ = opened.error().message;
+  self->status_.last_exit = opened.error().message;
+  self->connection_->send(FrameType::stop, 0, {});
+}
+
+Task<Status> Supervisor::open_steps(std::shared_ptr<Supervisor> self) {
+  const bool threads = self->spec_.session.isolation == core::SessionSpec::Isolation::in_process;
+  DRIFTD_CO_TRY(const CallResult answer, co_await plain(self, FrameType::load, encode(Load{self->spec_.file, threads})));
+  DRIFTD_CO_TRY(const Loaded loaded, decode<Loaded>(answer.body));
+  DRIFTD_CO_TRY(self->info_, parse_info(loaded));
+  if (self->spec_.describe_only) co_return Status{};
+  DRIFTD_CO_TRY(const CallResult opened, co_await plain(self, FrameType::open, self->open_payload()));
+  (void)opened;  // open answers nothing but its status
+  co_return Status{};
+}
+
+std::string Supervisor::open_payload() const {
+  const auto& s = spec_.session;
+  Open open{s.backend, s.settings_json, s.secrets};
+  open.key_id = s.worker_key.id;
+  open.key.assign(s.worker_key.key.begin(), s.worker_key.key.end());
+  open.digest_seed = s.digest_seed;
+  open.max_records = s.budgets.records;
+  open.max_bytes = s.budgets.bytes;
+  open.deadline_ns = nanos(Steady::now() + kOpenDeadline);
+  return encode(open);
+}
+
+/// A call that streams nothing.
+Task<Result<CallResult>> Supervisor::plain(std::shared_ptr<Supervisor> self, FrameType type, std::string payload) {
+  const auto call = self->begin(type, std::move(payload), Steady::now() + kOpenDeadline);
+  while (!call->done) {
+    boost::system::error_code woken;  // on_result and fail_calls wake
+    co_await call->wake.async_wait(asio::redirect_error(asio::use_awaitable, woken));
+  }
+  if (!*call->done) co_return fail(call->done->error());
+  if ((*call->done)->code != Code::ok) co_return fail((*call->done)->code, (*call->done)->message);
+  co_return **call->done;
+}
+
+Task<void> Supervisor::read_errors(std::shared_ptr<Supervisor> self) {
+  auto* pipe = self->worker_->errors();
+  const std::string backend = self->spec_.session.backend;
+  self->errors_ = std::make_unique<LineLog>([raw = self.get(), backend](std::string line) {
+    log::room("host").info("[{}] stderr: {}", backend, raw->scrubber_.text(printable(line, 2048)));
+  });
+  std::string buffer(kLastErrors, '\0');
+  for (;;) {
+    boost::system::error_code failed;
+    const std::size_t got = co_await pipe->async_read_some(asio::buffer(buffer),
+                                                           asio::redirect_error(asio::use_awaitable, failed));
+    if (failed || !self->errors_) co_return;
+    self->errors_->feed({buffer.data(), got}, Steady::now());
+  }
+}
+
+void Supervisor::bury(const std::string& how) {
+  if (auto* pipe = worker_->errors(); pipe != nullptr && errors_) {
+    std::string buffer(kLastErrors, '\0');
+    boost::system::error_code ended;  // an empty pipe and a closed one are the same here
+    pipe->non_blocking(true, ended);
+    const std::size_t got = pipe->read_some(asio::buffer(buffer), ended);
+    errors_->feed({buffer.data(), got}, Steady::now());
+    errors_->finish(Steady::now());
+    errors_.reset();
+    pipe->close(ended);
+  }
+  memory_.cancel();
+  worker_.reset();
+  connection_->close();
+  connection_.reset();
+  if (stopping_) return fail_calls(Error{Code::cancelled, "the session is stopped"});
+  if (failure_) {
+    fail_calls(*failure_);
+    return set_state("backoff");
+  }
+  const std::string names = in_flight();
+  status_.last_exit = kill_reason_.empty() ? how + (names.empty() ? "" : " in " + names) : kill_reason_;
+  fail_calls(Error{Code::unavailable, "worker " + status_.last_exit});
+  after_crash();
+}
+
+void Supervisor::after_crash() {
+  const auto now = Steady::now();
+  if (running_since_ != Steady::time_point{} && now - running_since_ >= kGoodRun) backoff_.reset();
+  running_since_ = {};
+  crashes_.push_back(now);
+  while (now - crashes_.front() > kCrashWindow) crashes_.pop_front();
+  tell("crashed", status_.last_exit);
+  const bool park = static_cast<int>(crashes_.size()) >= options_.crashes_to_park;
+  if (park) {
+    crashes_.clear();
+    tell("parked", fmt::format("{} crashes in ten minutes; the last: {}", options_.crashes_to_park, status_.last_exit));
+  }
+  set_state(park ? "parked" : "backoff");
+}
+
+Task<void> Supervisor::stop(std::shared_ptr<Supervisor> self) {
+  if (!self->stopping_) {
+    self->stopping_ = true;
+    self->retry_.cancel();
+    for (const auto& [id, call] : self->calls_) self->cancel(*call);
+    if (self->connection_) self->connection_->send(FrameType::stop, 0, {});
+    self->stop_limit_.expires_after(self->options_.grace);
+    self->stop_limit_.async_wait([weak = self->weak_from_this()](const boost::system::error_code& ended) {
+      const auto supervisor = weak.lock();
+      if (!ended && supervisor) supervisor->kill("did not stop in time: killed");
+    });
+    self->set_state(self->status_.state);
+  }
+  while (!self->finished_) co_await self->pause(self->options_.grace);
+}
+
+void Supervisor::drop() {
+  stopping_ = true;
+  retry_.cancel();
+  kill("its session is gone");
+}
+
+}  // namespace driftd::host

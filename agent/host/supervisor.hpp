@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/asio/steady_timer.hpp>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "base/backoff.hpp"
+#include "host/connection.hpp"
+#include "host/host.hpp"
+#include "host/line_log.hpp"
+#include "host/messages.hpp"
+#include "host/rate.hpp"
+#include "host/text.hpp"
+#include "host/worker.hpp"
+
+namespace driftd::host {
+
+using Steady = std::chrono::steady_clock;
+
+/// A call on its way to a worker and back.
+struct Call {
+  Call(asio::any_io_executor core, std::uint64_t id, FrameType type, Steady::time_point deadline)
+      : id(id), type(type), deadline(deadline), wake(core), limit(core) {}
+  const std::uint64_t id;
+  const FrameType type;
+  Steady::time_point deadline;
+  std::deque<Frame> queue;                   ///< records, marks, diagnostics not yet in a page
+  std::optional<Result<CallResult>> done;
+  std::uint64_t owed = 0;                    ///< credit taken out of the queue and not yet given back, bytes
+  bool cancelled = false, abandoned = false;
+  bool stopped_early = false;                ///< cancelled before its deadline
+  const Steady::time_point begun = Steady::now();
+  asio::steady_timer wake, limit;
+};
+
+struct SupervisorSpec {
+  core::SessionSpec session;
+  std::string file;             ///< of the plugin
+  bool describe_only = false;   ///< scan: load, do not open; the first failure is final
+};
+
+/// Keeps one worker alive and routes its frames. Core thread. Lives until its loop ended, which stop() or abandon()
+/// brings about.
+class Supervisor : public std::enable_shared_from_this<Supervisor> {
+ public:
+  using OnEvent = std::function<void(core::SessionEvent)>;
+  Supervisor(HostOptions options, SupervisorSpec spec, OnEvent on_event);
+  void start();
+
+  /// Waits until calls can be made; `unavailable` with the reason when that does not happen in time.
+  static Task<Status> ready(std::shared_ptr<Supervisor> self, Steady::time_point deadline);
+  static Task<Result<std::shared_ptr<const core::ProviderInfo>>> info(std::shared_ptr<Supervisor> self);
+  /// Sends a call. Its deadline is kept from here on: cancel, then kill.
+  std::shared_ptr<Call> begin(FrameType type, std::string payload, Steady::time_point deadline);
+  /// The next frame of a call, with its credit given back; nullopt: the queue is empty.
+  std::optional<Frame> pop(Call& call);
+  void cancel(Call& call);
+  void abandon(Call& call);  ///< nobody waits any more: cancel, drop what still comes
+  static Task<void> stop(std::shared_ptr<Supervisor> self);
+  void drop();  ///< the session's owner is gone: kill, end the loop
+
+  const core::WorkerStatus& status();
+  const core::SessionSpec& spec() const { return spec_.session; }
+  const HostOptions& options() const { return options_; }
+  asio::any_io_executor executor() const { return options_.core; }
+  bool has_diff = true;  ///< until the plugin says UNSUPPORTED
+
+ private:
+  static Task<void> run(std::shared_ptr<Supervisor> self);
+  static Task<void> serve(std::shared_ptr<Supervisor> self);
+  static Task<void> open(std::shared_ptr<Supervisor> self);
+  static Task<Status> open_steps(std::shared_ptr<Supervisor> self);
+  static Task<Result<CallResult>> plain(std::shared_ptr<Supervisor> self, FrameType type, std::string payload);
+  static Task<void> read_errors(std::shared_ptr<Supervisor> self);
+  Task<void> pause(std::chrono::milliseconds most);
+  void on_frame(Frame frame);
+  void on_result(Call& call, Frame frame);
+  void on_log(const Frame& frame);
+  void on_permit(const Frame& frame);
+  void arm(Call& call);
+  void expire(Call& call);
+  void kill(std::string reason);
+  void watch_memory();
+  void bury(const std::string& how);
+  void after_crash();
+  std::string in_flight() const;
+  void fail_calls(const Error& error);
+  void set_state(std::string state);
+  void tell(std::string what, std::string message);
+  std::string open_payload() const;
+
+  const HostOptions options_;
+  SupervisorSpec spec_;
+  OnEvent on_event_;
+  Scrubber scrubber_;
+  core::WorkerStatus status_;
+  std::shared_ptr<const core::ProviderInfo> info_;
+  std::unique_ptr<Worker> worker_;
+  std::shared_ptr<Connection> connection_;
+  std::unique_ptr<LineLog> errors_;
+  std::map<std::uint64_t, std::shared_ptr<Call>> calls_;
+  std::map<std::string, Rate> rates_;
+  std::uint64_t next_call_ = 1;
+  std::optional<Error> failure_;     ///< load or open said no; not a crash
+  std::string kill_reason_;
+  bool stopping_ = false, finished_ = false;
+  Backoff backoff_;
+  std::deque<Steady::time_point> crashes_;
+  Steady::time_point running_since_{};
+  asio::steady_timer retry_, memory_, stop_limit_;
+  std::set<asio::steady_timer*> waiting_;  ///< cancelled at each change of state
+};
+
+}  // namespace driftd::host

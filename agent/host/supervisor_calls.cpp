@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls and frames of a supervisor: deadlines, credit, permits, logs, memory.
+#include <fmt/format.h>
+
+#include "base/log.hpp"
+#include "host/provider_host.hpp"
+#include "host/supervisor.hpp"
+
+namespace driftd::host {
+namespace {
+
+constexpr std::uint64_t kCreditStep = 128u << 10;  // bytes given back at once
+constexpr auto kMemoryPoll = std::chrono::seconds(1);
+
+std::string render_seconds(std::chrono::milliseconds t) {
+  if (t.count() % 1000 == 0) return fmt::format("{} s", t.count() / 1000);
+  return fmt::format("{} ms", t.count());
+}
+
+}  // namespace
+
+std::shared_ptr<Call> Supervisor::begin(FrameType type, std::string payload, Steady::time_point deadline) {
+  auto call = std::make_shared<Call>(options_.core, next_call_++, type, deadline);
+  call->wake.expires_at(asio::steady_timer::time_point::max());
+  if (!connection_) {
+    call->done = fail(Code::unavailable, "worker " + (status_.last_exit.empty() ? "not running" : status_.last_exit));
+    return call;
+  }
+  if (payload.size() > kMaxPayload) {
+    call->done = fail(Code::invalid, fmt::format("{}: the request has {} bytes, at most {}", name_of(type), payload.size(), kMaxPayload));
+    return call;
+  }
+  calls_[call->id] = call;
+  connection_->send(type, call->id, std::move(payload));
+  arm(*call);
+  return call;
+}
+
+void Supervisor::arm(Call& call) {
+  if (call.deadline == Steady::time_point::max()) return;
+  call.limit.expires_at(call.deadline);
+  call.limit.async_wait([weak = weak_from_this(), id = call.id](const boost::system::error_code& stopped) {
+    const auto self = weak.lock();
+    if (stopped || !self) return;
+    if (const auto found = self->calls_.find(id); found != self->calls_.end()) self->expire(*found->second);
+  });
+}
+
+/// First the deadline: cancel and wait the grace time; then the kill.
+void Supervisor::expire(Call& call) {
+  if (!call.cancelled) {
+    cancel(call);
+    return;
+  }
+  const auto budget = std::chrono::round<std::chrono::milliseconds>(call.deadline - call.begun - options_.grace);
+  const std::string waited = render_seconds(std::max(budget, std::chrono::milliseconds(0)));
+  kill(call.stopped_early ? fmt::format("no answer within {} of a cancel: killed in {}", render_seconds(options_.grace), name_of(call.type))
+                          : fmt::format("no answer within {}: killed in {}", waited, name_of(call.type)));
+}
+
+void Supervisor::cancel(Call& call) {
+  if (call.cancelled || call.done) return;
+  call.cancelled = true;
+  call.stopped_early = Steady::now() < call.deadline;
+  if (connection_) connection_->send(FrameType::cancel, call.id, {});
+  call.deadline = std::min(call.deadline, Steady::now()) + options_.grace;
+  arm(call);
+}
+
+void Supervisor::abandon(Call& call) {
+  call.abandoned = true;
+  cancel(call);
+  while (pop(call)) {
+  }
+}
+
+std::optional<Frame> Supervisor::pop(Call& call) {
+  std::optional<Frame> out;
+  if (!call.queue.empty()) {
+    out = std::move(call.queue.front());
+    call.queue.pop_front();
+    call.owed += out->payload.size() + kHeaderSize;
+  }
+  const bool give = call.owed >= kCreditStep || (call.queue.empty() && call.owed > 0);
+  if (give && connection_ && !call.done) {
+    connection_->send(FrameType::credit, call.id, encode(Credit{call.owed}));
+    call.owed = 0;
+  }
+  return out;
+}
+
+void Supervisor::on_frame(Frame frame) {
+  if (frame.type == FrameType::log) return on_log(frame);
+  if (frame.type == FrameType::permit) return on_permit(frame);
+  const auto found = calls_.find(frame.call);
+  if (found == calls_.end()) return;
+  const auto call = found->second;
+  if (frame.type == FrameType::result) return on_result(*call, std::move(frame));
+  if (frame.type == FrameType::metric) {
+    if (auto gauge = decode<Gauge>(frame.payload)) status_.gauges[gauge->name] = std::strtod(gauge->value.c_str(), nullptr);
+  }
+  call->queue.push_back(std::move(frame));
+  if (call->abandoned) {
+    while (pop(*call)) {
+    }
+  }
+  call->wake.cancel();
+}
+
+void Supervisor::on_result(Call& call, Frame frame) {
+  auto result = decode<CallResult>(frame.payload);
+  if (result && result->misuses > 0) {
+    tell("misbehaved", fmt::format("broke a rule of the ABI {} times in {}; first: {}", result->misuses, name_of(call.type), result->misuse));
+  }
+  if (result && result->budget_hit) tell("budget", result->message);
+  call.done = std::move(result);
+  call.limit.cancel();
+  call.wake.cancel();
+  calls_.erase(call.id);
+}
+
+void Supervisor::on_log(const Frame& frame) {
+  const auto line = decode<LogLine>(frame.payload);
+  if (!line) return;
+  constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn, spdlog::level::err};
+  const auto level = kLevels[std::clamp(line->level, 0, 3)];
+  log::room("host").log(level, "[{}] {}", spec_.session.backend, line->text);
+}
+
+void Supervisor::on_permit(const Frame& frame) {
+  const auto request = decode<PermitRequest>(frame.payload);
+  if (!request) return;
+  const auto at = rates_[request->bucket].take(request->tokens, Steady::now());
+  auto timer = std::make_shared<asio::steady_timer>(options_.core, at);
+  auto* raw = timer.get();
+  raw->async_wait([timer = std::move(timer), weak = std::weak_ptr(connection_), call = frame.call,
+                   ticket = request->ticket](const boost::system::error_code&) {
+    if (const auto connection = weak.lock()) connection->send(FrameType::permitted, call, encode(Permitted{ticket, Code::ok}));
+  });
+}
+
+void Supervisor::kill(std::string reason) {
+  if (kill_reason_.empty()) kill_reason_ = std::move(reason);
+  if (worker_) worker_->kill();
+  if (connection_ && worker_ && worker_->pid() == 0) connection_->close();
+}
+
+void Supervisor::watch_memory() {
+  if (worker_->pid() == 0) return;
+  memory_.expires_after(kMemoryPoll);
+  memory_.async_wait([weak = weak_from_this()](const boost::system::error_code& stopped) {
+    const auto self = weak.lock();
+    if (stopped || !self || !self->worker_) return;
+    self->status_.rss_bytes = self->worker_->rss_bytes();
+    const std::int64_t budget = self->spec_.session.budgets.rss_bytes;
+    if (budget > 0 && self->status_.rss_bytes > budget) {
+      const std::string reason = fmt::format("RSS {} MiB over the budget of {} MiB", self->status_.rss_bytes >> 20, budget >> 20);
+      self->tell("budget", reason);
+      return self->kill(reason);
+    }
+    self->watch_memory();
+  });
+}
+
+std::string Supervisor::in_flight() const {
+  std::string out;
+  for (const auto& [id, call] : calls_) {
+    const std::string name(name_of(call->type));
+    if (call->type != FrameType::watch && out.find(name) == std::string::npos) out += (out.empty() ? "" : ", ") + name;
+  }
+  if (!out.empty() || calls_.empty()) return out;
+  return "watch";
+}
+
+void Supervisor::fail_calls(const Error& error) {
+  const auto calls = std::exchange(calls_, {});
+  for (const auto& [id, call] : calls) {
+    call->done = fail(error);
+    call->limit.cancel();
+    call->wake.cancel();
+  }
+}
+
+void Supervisor::tell(std::string what, std::string message) {
+  log::room("host").warn("[{}] {}: {}", spec_.session.backend, what, message);
+  if (on_event_) on_event_({spec_.session.backend, std::move(what), std::move(message)});
+}
+
+}  // namespace driftd::host

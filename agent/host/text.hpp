@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace driftd::host {
+
+bool is_utf8(std::string_view text);
+/// At most `most` bytes; what is no UTF-8 becomes `?`.
+std::string printable(std::string_view text, std::size_t most);
+
+/// Takes an instance's secrets out of what leaves the worker. Immutable; any thread.
+class Scrubber {
+ public:
+  Scrubber() = default;
+  explicit Scrubber(const std::map<std::string, std::string>& secrets);
+  /// For logs, diagnostics, reasons: every secret of at least 3 bytes becomes `[REDACTED]`.
+  std::string text(std::string text) const;
+  /// For bodies and status: only secrets of at least 12 bytes, plain or JSON-escaped; shorter ones (`postgres`) are also
+  /// ordinary names. The schema's `sensitive` is what protects a body; this is the net under it.
+  std::string document(std::string json) const;
+
+ private:
+  std::vector<std::string> all_, long_;  ///< longest first
+};
+
+}  // namespace driftd::host

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/wire.hpp"
+
+#include "base/digest.hpp"
+
+namespace driftd::host {
+namespace {
+
+constexpr std::uint32_t kMagic = 0x31465244;  // "DRF1"
+
+void put_le(std::string& out, std::uint64_t value, int bytes) {
+  for (int i = 0; i < bytes; ++i) out.push_back(static_cast<char>((value >> (8 * i)) & 0xff));
+}
+
+std::uint64_t get_le(std::string_view in, int bytes) {
+  std::uint64_t value = 0;
+  for (int i = 0; i < bytes; ++i) value |= std::uint64_t(static_cast<unsigned char>(in[i])) << (8 * i);
+  return value;
+}
+
+bool known(std::uint64_t type) {
+  return (type >= std::uint64_t(FrameType::load) && type <= std::uint64_t(FrameType::stop)) ||
+         (type >= std::uint64_t(FrameType::result) && type <= std::uint64_t(FrameType::permit));
+}
+
+}  // namespace
+
+std::string render(const Frame& frame) {
+  std::string out;
+  out.reserve(kHeaderSize + frame.payload.size());
+  put_le(out, kMagic, 4);
+  put_le(out, std::uint64_t(frame.type), 4);
+  put_le(out, frame.payload.size(), 4);
+  put_le(out, frame.call, 8);
+  out += frame.payload;
+  const std::uint32_t sum = crc32c(out);
+  std::string checked;
+  put_le(checked, sum, 4);
+  out.insert(kHeaderSize - 4, checked);
+  return out;
+}
+
+Result<std::optional<Frame>> FrameReader::next() {
+  const std::string_view in = std::string_view(buffer_).substr(at_);
+  if (in.size() >= 4 && get_le(in, 4) != kMagic) return fail(Code::corrupt, "a frame does not start with its magic");
+  if (in.size() < kHeaderSize) return std::optional<Frame>{};
+  const std::uint64_t type = get_le(in.substr(4), 4);
+  const std::uint64_t length = get_le(in.substr(8), 4);
+  if (!known(type) || length > kMaxPayload) return fail(Code::corrupt, "a frame's type or length is impossible");
+  if (in.size() < kHeaderSize + length) return std::optional<Frame>{};
+  Frame frame{static_cast<FrameType>(type), get_le(in.substr(12), 8), std::string(in.substr(kHeaderSize, length))};
+  std::string summed(in.substr(0, kHeaderSize - 4));
+  summed += frame.payload;
+  if (crc32c(summed) != get_le(in.substr(20), 4)) return fail(Code::corrupt, "a frame's checksum is wrong");
+  at_ += kHeaderSize + length;
+  if (at_ == buffer_.size() || at_ > kCallCredit) {
+    buffer_.erase(0, at_);
+    at_ = 0;
+  }
+  return std::optional<Frame>(std::move(frame));
+}
+
+void Encoder::raw(std::uint64_t value, int bytes) { put_le(out_, value, bytes); }
+
+void Encoder::text(std::string_view value) {
+  raw(value.size(), 4);
+  out_ += value;
+}
+
+std::uint64_t Decoder::raw(int bytes) {
+  ok_ = ok_ && in_.size() >= static_cast<std::size_t>(bytes);
+  if (!ok_) return 0;
+  const std::uint64_t value = get_le(in_, bytes);
+  in_.remove_prefix(static_cast<std::size_t>(bytes));
+  return value;
+}
+
+std::size_t Decoder::count() {
+  const std::size_t n = raw(4);
+  ok_ = ok_ && n <= in_.size();  // each element takes at least one byte
+  return ok_ ? n : 0;
+}
+
+std::string Decoder::text() {
+  const std::size_t n = count();
+  std::string out(in_.substr(0, n));
+  in_.remove_prefix(n);
+  return out;
+}
+
+}  // namespace driftd::host

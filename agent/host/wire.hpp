@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace driftd::host {
+
+/// What a frame between agent and worker says; numbers are of this build only (agent and worker ship together).
+enum class FrameType : std::uint16_t {
+  // agent → worker
+  load = 1, open, refresh, read, health, watch, demote, cancel, credit, permitted, stop,
+  // worker → agent
+  result = 32, records, mark, diagnostic, log, metric, permit
+};
+
+struct Frame {
+  FrameType type = FrameType::load;
+  std::uint64_t call = 0;  ///< 0: no call in particular
+  std::string payload;
+};
+
+inline constexpr std::size_t kHeaderSize = 24;               ///< magic, type, length, call, CRC-32C of header and payload
+inline constexpr std::size_t kMaxPayload = 8u << 20;         ///< bytes
+inline constexpr std::size_t kCallCredit = 1u << 20;         ///< bytes of records, marks, diagnostics in flight per call
+
+/// The bytes of a frame, ready to send.
+std::string render(const Frame& frame);
+
+/// Cuts a byte stream into frames. `corrupt` on a wrong magic, length or checksum; then the stream is of no more use.
+class FrameReader {
+ public:
+  void feed(std::string_view bytes) { buffer_.append(bytes); }
+  /// The next whole frame; nullopt: more bytes are needed.
+  Result<std::optional<Frame>> next();
+
+ private:
+  std::string buffer_;
+  std::size_t at_ = 0;
+};
+
+/// Writes fields in order: integers little endian, text and lists with a 32-bit count. Structs through
+/// `fields(archive, value)`.
+class Encoder {
+ public:
+  template <class... T>
+  void operator()(const T&... values) {
+    (put(values), ...);
+  }
+  std::string take() { return std::move(out_); }
+
+ private:
+  template <class T>
+  void put(const T& value);
+  void raw(std::uint64_t value, int bytes);
+  void text(std::string_view value);
+  std::string out_;
+};
+
+/// Reads what Encoder wrote; never past the end. After a failure every value stays as it was.
+class Decoder {
+ public:
+  explicit Decoder(std::string_view in) : in_(in) {}
+  template <class... T>
+  void operator()(T&... values) {
+    (get(values), ...);
+  }
+  /// All was there and nothing is left over.
+  bool whole() const { return ok_ && in_.empty(); }
+
+ private:
+  template <class T>
+  void get(T& value);
+  std::uint64_t raw(int bytes);
+  std::string text();
+  std::size_t count();
+  std::string_view in_;
+  bool ok_ = true;
+};
+
+template <class T>
+std::string encode(const T& value) {
+  Encoder encoder;
+  encoder(value);
+  return encoder.take();
+}
+template <class T>
+Result<T> decode(std::string_view payload) {
+  Decoder decoder(payload);
+  T value{};
+  decoder(value);
+  if (!decoder.whole()) return fail(Code::corrupt, "a frame's payload cannot be decoded");
+  return value;
+}
+
+}  // namespace driftd::host
+
+#include "host/wire_fields.hpp"

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <memory>
+#include <string>
+
+#include "base/task.hpp"
+
+namespace driftd::host {
+
+/// What serves one session: a process, or threads of this one. Core thread.
+class Worker {
+ public:
+  virtual ~Worker() = default;
+  virtual int pid() const { return 0; }         ///< 0: in-process
+  virtual std::int64_t rss_bytes() const { return 0; }
+  virtual void kill() = 0;                      ///< at once; reap() then returns soon
+  /// Ends it if it still lives, and says how it ended: `killed by signal 11 (Segmentation fault)`, `exited with 0`.
+  virtual Task<std::string> reap() = 0;
+  /// The read end of its stderr, or nullptr.
+  virtual asio::posix::stream_descriptor* errors() { return nullptr; }
+};
+
+struct Started {
+  std::unique_ptr<Worker> worker;
+  int fd = -1;  ///< the agent's end of the protocol socket; owned by the caller
+};
+
+/// A worker process in its own process group, with /dev/null as stdin and stdout. `unavailable` when it cannot start.
+Result<Started> start_process(asio::any_io_executor core, const std::string& program);
+/// Own threads of this process. A plugin that never returns costs its threads: they are left behind.
+Result<Started> start_threads(asio::any_io_executor core);
+
+}  // namespace driftd::host

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "host/worker.hpp"
+
+namespace driftd::host {
+namespace {
+
+constexpr int kProtocolFd = 3;
+constexpr auto kExitGrace = std::chrono::seconds(1);  // between the end of the socket and the end of the process
+
+std::string render_exit(int status) {
+  if (WIFSIGNALED(status)) return fmt::format("killed by signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
+  return fmt::format("exited with {}", WEXITSTATUS(status));
+}
+
+class Process final : public Worker {
+ public:
+  Process(asio::any_io_executor core, pid_t pid, int errors) : pid_(pid), exit_(core), errors_(core, errors), limit_(core) {
+    const int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+    if (fd >= 0) exit_.assign(fd);
+  }
+  ~Process() override {
+    kill();
+    wait();
+  }
+  int pid() const override { return pid_; }
+  std::int64_t rss_bytes() const override;
+  void kill() override {
+    if (!reaped_) ::kill(pid_, SIGKILL);
+  }
+  asio::posix::stream_descriptor* errors() override { return &errors_; }
+
+  Task<std::string> reap() override {
+    limit_.expires_after(kExitGrace);
+    limit_.async_wait([pid = pid_](const boost::system::error_code& stopped) {
+      if (!stopped) ::kill(pid, SIGKILL);
+    });
+    boost::system::error_code ignored;  // without pidfd the kill below ends the wait
+    if (exit_.is_open()) {
+      co_await exit_.async_wait(asio::posix::descriptor_base::wait_read, asio::redirect_error(asio::use_awaitable, ignored));
+    } else {
+      kill();
+    }
+    limit_.cancel();
+    wait();
+    co_return render_exit(status_);
+  }
+
+ private:
+  void wait() {
+    while (!reaped_) reaped_ = ::waitpid(pid_, &status_, 0) == pid_ || errno != EINTR;
+  }
+
+  const pid_t pid_;
+  asio::posix::stream_descriptor exit_, errors_;
+  asio::steady_timer limit_;
+  bool reaped_ = false;
+  int status_ = 0;
+};
+
+std::int64_t Process::rss_bytes() const {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/statm", pid_);
+  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  char text[128] = {};
+  const ssize_t got = ::read(fd, text, sizeof text - 1);
+  ::close(fd);
+  long long total = 0;
+  long long resident = 0;
+  if (got <= 0 || std::sscanf(text, "%lld %lld", &total, &resident) != 2) return 0;
+  return resident * ::sysconf(_SC_PAGESIZE);
+}
+
+/// Descriptors of a start that did not happen yet.
+struct Ends {
+  int socket[2] = {-1, -1};
+  int pipe[2] = {-1, -1};
+  ~Ends() {
+    for (const int fd : {socket[0], socket[1], pipe[0], pipe[1]}) {
+      if (fd >= 0) ::close(fd);
+    }
+  }
+};
+
+Result<pid_t> spawn(const std::string& program, const Ends& ends) {
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawnattr_init(&attributes);
+  // stderr first: dup2 onto 3 may overwrite nothing that is still needed, the sources are CLOEXEC and closed by exec
+  const int high = ::fcntl(ends.socket[1], F_DUPFD_CLOEXEC, 10);
+  ::posix_spawn_file_actions_adddup2(&actions, ends.pipe[1], 2);
+  ::posix_spawn_file_actions_adddup2(&actions, high, kProtocolFd);
+  ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+  ::posix_spawn_file_actions_addclosefrom_np(&actions, kProtocolFd + 1);
+  sigset_t none;
+  sigset_t all;
+  ::sigemptyset(&none);
+  ::sigfillset(&all);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setsigdefault(&attributes, &all);
+  ::posix_spawnattr_setpgroup(&attributes, 0);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  std::string name = "driftd-provider-host";
+  std::string fd = std::to_string(kProtocolFd);
+  std::string parent = std::to_string(::getpid());
+  char* argv[] = {name.data(), fd.data(), parent.data(), nullptr};
+  char* environment[] = {nullptr};
+  pid_t pid = -1;
+  const int failed = ::posix_spawn(&pid, program.c_str(), &actions, &attributes, argv, environment);
+  ::posix_spawnattr_destroy(&attributes);
+  ::posix_spawn_file_actions_destroy(&actions);
+  ::close(high);
+  if (failed != 0) return fail(Code::unavailable, fmt::format("cannot start {}: {}", program, std::strerror(failed)));
+  return pid;
+}
+
+}  // namespace
+
+Result<Started> start_process(asio::any_io_executor core, const std::string& program) {
+  Ends ends;
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.socket) != 0 || ::pipe2(ends.pipe, O_CLOEXEC) != 0) {
+    return fail(Code::unavailable, fmt::format("cannot start a worker: {}", std::strerror(errno)));
+  }
+  DRIFTD_TRY(const pid_t pid, spawn(program, ends));
+  Started out;
+  out.worker = std::make_unique<Process>(core, pid, std::exchange(ends.pipe[0], -1));
+  out.fd = std::exchange(ends.socket[0], -1);
+  return out;
+}
+
+}  // namespace driftd::host

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <thread>
+
+#include "host/provider_host.hpp"
+#include "host/worker.hpp"
+
+namespace driftd::host {
+namespace {
+
+class Threads final : public Worker {
+ public:
+  explicit Threads(int fd) : host_(std::make_shared<ProviderHost>(fd)), thread_(&Threads::serve, host_) {}
+  ~Threads() override { leave(); }
+  void kill() override { leave(); }
+  /// The socket ended because serve() did, unless it was killed before.
+  Task<std::string> reap() override {
+    if (thread_.joinable()) thread_.join();
+    co_return "ended";
+  }
+
+ private:
+  static void serve(std::shared_ptr<ProviderHost> host) { (void)host->serve(); }  // its end is seen at the socket
+  void leave() {
+    if (thread_.joinable()) thread_.detach();
+  }
+  std::shared_ptr<ProviderHost> host_;
+  std::thread thread_;
+};
+
+}  // namespace
+
+Result<Started> start_threads(asio::any_io_executor) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    return fail(Code::unavailable, fmt::format("cannot start an in-process session: {}", std::strerror(errno)));
+  }
+  Started out;
+  out.worker = std::make_unique<Threads>(ends[1]);
+  out.fd = ends[0];
+  return out;
+}
+
+}  // namespace driftd::host
