@@ -123,8 +123,9 @@ driftd_status ActiveCall::emit(std::vector<core::Observation> incoming) {
     batch_bytes_ += bytes;
     batch_.push_back(std::move(o));
   }
-  const bool nearly = bounded && (records_ / 9 > tenant.open.max_records / 10 || bytes_ / 9 > tenant.open.max_bytes / 10);
-  return ending() || nearly ? DRIFTD_FINISH_SOON : DRIFTD_OK;
+  const bool nearly = records_ * 10 > tenant.open.max_records * 9 || bytes_ / 9 > tenant.open.max_bytes / 10;
+  budget_neared_ = budget_neared_ || (bounded && nearly);
+  return ending() || budget_neared_ ? DRIFTD_FINISH_SOON : DRIFTD_OK;
 }
 
 driftd_status ActiveCall::mark(core::Mark mark) {

@@ -72,7 +72,8 @@ class ActiveCall {
   driftd_status permit(const std::string& bucket, std::uint32_t tokens);
   void refuse_records() { refused_ = true; }  ///< a record was not taken: nothing is COMPLETE in this run
   bool takes_records() const;
-  bool budget_hit() const { return budget_hit_; }
+  bool budget_hit() const { return budget_hit_; }    ///< a record was refused
+  bool budget_neared() const { return budget_neared_; }  ///< the plugin was asked to finish
   const core::Diagnostic& last_diagnostic() const { return last_; }
 
  private:
@@ -86,7 +87,7 @@ class ActiveCall {
   std::vector<core::Observation> batch_;
   std::size_t batch_bytes_ = 0;
   std::uint64_t records_ = 0, bytes_ = 0;
-  bool budget_hit_ = false, refused_ = false;
+  bool budget_hit_ = false, budget_neared_ = false, refused_ = false;
   core::Diagnostic last_;
 };
 

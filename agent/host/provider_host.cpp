@@ -135,13 +135,13 @@ void ProviderHost::answer(ActiveCall& call, driftd_status status, std::string bo
   const driftd_status flushed = call.flush();
   CallResult result;
   result.code = call.budget_hit() ? Code::budget : code_of(status == DRIFTD_OK ? flushed : status);
-  result.budget_hit = call.budget_hit();
   const auto& last = call.last_diagnostic();
-  if (result.code != Code::ok) {
-    std::string reason = thrown.empty() ? last.text : thrown;
-    if (result.budget_hit) {
-      reason = fmt::format("over the budget of {} records or {} bytes a refresh", tenant_.open.max_records, tenant_.open.max_bytes);
-    }
+  std::string reason = thrown.empty() ? last.text : thrown;
+  result.budget_hit = call.budget_hit() || call.budget_neared();
+  if (result.budget_hit) {
+    reason = fmt::format("at the budget of {} records or {} bytes a refresh", tenant_.open.max_records, tenant_.open.max_bytes);
+  }
+  if (result.code != Code::ok || result.budget_hit) {
     if (reason.empty()) reason = fmt::format("the plugin answered {} and gave no reason", render(result.code));
     result.message = tenant_.scrubber.text(fmt::format("{}: {}", name_of(call.type), printable(reason, 8192)));
     result.retry_after_ms = last.retry_after_ms;

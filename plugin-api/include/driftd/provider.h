@@ -182,7 +182,8 @@ typedef struct driftd_host_table {
   int64_t (*deadline)(driftd_call call);
   /* [call] descriptor that becomes readable on cancel; borrowed, do not read or close. -1: none. */
   int32_t (*cancel_fd)(driftd_call call);
-  /* [call] pushes records; copied before return. OK, DRIFTD_FINISH_SOON, INVALID (nothing taken), BUDGET. */
+  /* [call] pushes records; copied before return. OK, DRIFTD_FINISH_SOON, INVALID (nothing taken), BUDGET; CANCELLED or
+   * DEADLINE when the call ended while the host made it wait. */
   driftd_status (*emit)(driftd_call call, const driftd_record* records, uint32_t count, uint32_t stride);
   /* [call] a checkpoint, completion or bookmark; order with emit is kept. */
   driftd_status (*mark)(driftd_call call, const driftd_mark* mark);

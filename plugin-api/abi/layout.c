@@ -1,0 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "layout.h"
+
+int driftd_abi_layout_c(void) { return DRIFTD_ABI_MAJOR; }

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// A core thread for tests of sessions: runs a coroutine to its end, with a deadline that fails the test.
+#pragma once
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <gtest/gtest.h>
+#include <optional>
+#include <stdexcept>
+
+#include "base/task.hpp"
+#include "host/host.hpp"
+
+namespace driftd::test {
+
+class Core {
+ public:
+  asio::io_context& context() { return context_; }
+  asio::any_io_executor executor() { return context_.get_executor(); }
+
+  /// The value of `task`; throws (fails the test) when it takes longer than `most`.
+  template <class T>
+  T run(Task<T> task, std::chrono::seconds most = std::chrono::seconds(60)) {
+    std::optional<T> out;
+    std::exception_ptr thrown;
+    asio::co_spawn(context_, std::move(task), [&](std::exception_ptr e, T value) {
+      thrown = e;
+      out.emplace(std::move(value));
+    });
+    until([&] { return out.has_value(); }, most);
+    if (thrown) std::rethrow_exception(thrown);
+    return std::move(*out);
+  }
+  void run(Task<void> task, std::chrono::seconds most = std::chrono::seconds(60)) {
+    bool done = false;
+    asio::co_spawn(context_, std::move(task), [&](std::exception_ptr) { done = true; });
+    until([&] { return done; }, most);
+  }
+  /// Starts `task`; its value lands in `out`, which must outlive it.
+  template <class T>
+  void start(Task<T> task, std::optional<T>& out) {
+    asio::co_spawn(context_, std::move(task), [&out](std::exception_ptr, T value) { out.emplace(std::move(value)); });
+  }
+  template <class F>
+  void until(F condition, std::chrono::seconds most = std::chrono::seconds(60)) {
+    const auto end = std::chrono::steady_clock::now() + most;
+    while (!condition()) {
+      context_.restart();
+      if (std::chrono::steady_clock::now() >= end) throw std::runtime_error("the condition did not come true in time");
+      context_.run_one_for(std::chrono::milliseconds(50));
+    }
+  }
+
+ private:
+  asio::io_context context_;
+};
+
+inline host::HostOptions host_options(Core& core) {
+  host::HostOptions options;
+  options.core = core.executor();
+  options.plugin_dirs = {DRIFTD_BINARY_DIR "/tests/providers"};
+  options.worker = DRIFTD_BINARY_DIR "/bin/driftd-provider-host";
+  return options;
+}
+
+/// Pages as they arrived.
+struct Pages {
+  std::vector<core::RecordPage> all;
+  std::size_t records() const {
+    std::size_t n = 0;
+    for (const auto& page : all) n += page.records.size();
+    return n;
+  }
+  std::vector<core::Mark> marks() const {
+    std::vector<core::Mark> out;
+    for (const auto& page : all) out.insert(out.end(), page.marks.begin(), page.marks.end());
+    return out;
+  }
+};
+inline Task<Status> keep_page(std::shared_ptr<Pages> to, core::RecordPage page) {
+  to->all.push_back(std::move(page));
+  co_return Status{};
+}
+inline core::PageHandler keep(std::shared_ptr<Pages> to) {
+  return [to](core::RecordPage page) { return keep_page(to, std::move(page)); };
+}
+
+}  // namespace driftd::test
