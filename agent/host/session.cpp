@@ -9,6 +9,7 @@ namespace driftd::host {
 namespace {
 
 constexpr auto kHealthDeadline = std::chrono::seconds(1);
+const core::PageHandler kNoPages;
 constexpr auto kDemoteDeadline = std::chrono::seconds(5);
 
 std::int64_t nanos(Steady::time_point at) { return at.time_since_epoch() / std::chrono::nanoseconds(1); }
@@ -94,7 +95,7 @@ Task<Result<core::HealthReport>> SupervisedSession::health() {
   const Status ready = co_await Supervisor::ready(supervisor, deadline);
   DRIFTD_CO_CHECK(ready);
   const auto call = supervisor->begin(FrameType::health, encode(PlainCall{nanos(deadline), {}}), deadline);
-  DRIFTD_CO_TRY(const CallResult result, co_await drive(supervisor, call, {}));
+  DRIFTD_CO_TRY(const CallResult result, co_await drive(supervisor, call, kNoPages));
   if (result.code != Code::ok) co_return fail(error_of(result));
   DRIFTD_CO_TRY(core::HealthReport report, decode<core::HealthReport>(result.body));
   co_return report;
@@ -124,7 +125,7 @@ Task<Result<std::vector<core::Demotion>>> SupervisedSession::demote(core::Resour
   const Status ready = co_await Supervisor::ready(supervisor, deadline);
   DRIFTD_CO_CHECK(ready);
   const auto call = supervisor->begin(FrameType::demote, encode(asked), deadline);
-  DRIFTD_CO_TRY(const CallResult result, co_await drive(supervisor, call, {}));
+  DRIFTD_CO_TRY(const CallResult result, co_await drive(supervisor, call, kNoPages));
   if (result.code == Code::unsupported) {
     supervisor->has_diff = false;
     co_return std::vector<core::Demotion>{};

@@ -144,11 +144,14 @@ Task<void> Supervisor::open(std::shared_ptr<Supervisor> self) {
 
 Task<Status> Supervisor::open_steps(std::shared_ptr<Supervisor> self) {
   const bool threads = self->spec_.session.isolation == core::SessionSpec::Isolation::in_process;
-  DRIFTD_CO_TRY(const CallResult answer, co_await plain(self, FrameType::load, encode(Load{self->spec_.file, threads})));
+  const Load load{self->spec_.file, threads};  // no aggregate inside a co_await expression: g++ 12 destroys it twice
+  const std::string asked = encode(load);
+  DRIFTD_CO_TRY(const CallResult answer, co_await plain(self, FrameType::load, asked));
   DRIFTD_CO_TRY(const Loaded loaded, decode<Loaded>(answer.body));
   DRIFTD_CO_TRY(self->info_, parse_info(loaded));
   if (self->spec_.describe_only) co_return Status{};
-  DRIFTD_CO_TRY(const CallResult opened, co_await plain(self, FrameType::open, self->open_payload()));
+  const std::string instance = self->open_payload();
+  DRIFTD_CO_TRY(const CallResult opened, co_await plain(self, FrameType::open, instance));
   (void)opened;  // open answers nothing but its status
   co_return Status{};
 }

@@ -33,7 +33,7 @@ class SessionContract : public ::testing::TestWithParam<SessionSpec::Isolation> 
     SessionSpec spec;
     spec.backend = "b";
     spec.provider = DRIFTD_BINARY_DIR "/tests/providers/tester.so";
-    spec.settings_json = settings.dump();
+    spec.settings_json = settings.is_null() ? "{}" : settings.dump();
     spec.secrets = {{"token-1", kCanary}};
     spec.isolation = GetParam();
     spec.budgets = budgets;

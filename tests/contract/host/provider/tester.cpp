@@ -104,7 +104,7 @@ class Tester final : public Instance {
 
   RefreshResult stale(Call& call) {
     const driftd_call mine = handle_of(call);
-    for (const driftd_call junk : {driftd_call{0}, driftd_call{1}, mine + (1ull << 32), ~driftd_call{0}}) {
+    for (const driftd_call junk : {driftd_call{0}, driftd_call{1}, mine + (driftd_call{1} << 32), ~driftd_call{0}}) {
       if (host->mark(junk, nullptr) != DRIFTD_INVALID) throw Failure(DRIFTD_INTERNAL, "junk was taken");
     }
     const driftd_record bad{};
