@@ -9,11 +9,16 @@
 #include <optional>
 #include <string>
 #include <tl/expected.hpp>
+#include <variant>
 #include <vector>
 
 #include "base/log.hpp"
 #include "config/errors.hpp"
 #include "core/backend.hpp"
+#include "sinks/file/settings.hpp"
+#include "sinks/nats/settings.hpp"
+#include "sinks/notifications/settings.hpp"
+#include "sinks/webhook/settings.hpp"
 
 namespace driftd::config {
 
@@ -38,11 +43,16 @@ struct Metrics {
   std::string prefix = "prism";
 };
 
-/// A sink as configured; sinks.hpp turns it into the settings of its type.
+/// Settings by the sink's type; `stdout` is a FileSettings without a path. Secrets are clear text here, never logged.
+using SinkSettings =
+    std::variant<sinks::NatsSettings, sinks::WebhookSettings, sinks::NotificationsSettings, sinks::FileSettings>;
+
+/// A sink as configured.
 struct SinkSpec {
   std::string name;
   std::string type;           ///< nats | webhook | notifications | file | stdout
-  std::string settings_json;  ///< all other keys as canonical JSON; secrets are tokens
+  SinkSettings settings;
+  std::string settings_json;  ///< all keys but type and drop_pending as canonical JSON; secrets are tokens
   std::map<std::string, std::string> secrets;  ///< token → bytes; never logged
   bool drop_pending = false;  ///< events not yet delivered may go when this sink leaves the config
   Position at;

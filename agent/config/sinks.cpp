@@ -1,25 +1,185 @@
 // SPDX-License-Identifier: Apache-2.0
+// sinks: → the settings of each type.
 #include "config/parts.hpp"
 #include "config/secrets.hpp"
 
 namespace driftd::config {
 namespace {
 
-const std::vector<std::string> kTypes = {"nats", "webhook", "notifications", "file", "stdout"};
+using std::chrono::milliseconds;
+using std::chrono::seconds;
 
-void read_sink(Section section, const Node& node, const LoadOptions& options, const std::string& name, Config& config) {
-  SinkSpec sink;
-  sink.name = name;
-  sink.at = node.at;
-  if (section.find("type") == nullptr) {
-    section.report().error(node.at, section.title() + " has no 'type'", one_of(kTypes));
+const std::vector<std::string> kTypes = {"nats", "webhook", "notifications", "file", "stdout"};
+constexpr milliseconds kDay{86'400'000};
+
+/// A sink's keys: plain ones by the section, those that may be secret references by the settings that were resolved.
+class SinkSection {
+ public:
+  SinkSection(Section section, const Settings& settings) : plain(std::move(section)), settings_(settings) {}
+
+  std::string text(std::string_view key) {
+    const Node* node = plain.find(key);
+    if (node == nullptr) return "";
+    if (node->kind != Node::Kind::scalar) plain.wrong(key, *node, "text");
+    return node->kind == Node::Kind::scalar ? resolved(settings_.with_tokens.find(key), node->text) : "";
   }
-  sink.type = section.choice("type", "", kTypes);
-  sink.drop_pending = section.boolean("drop_pending", false);
-  Settings settings = SettingsReader(section.report(), options, "sink/" + name).read(node, {"type", "drop_pending"});
-  sink.settings_json = core::render(settings.with_tokens);
-  sink.secrets = std::move(settings.secrets);
-  config.sinks.push_back(std::move(sink));
+  std::vector<std::string> texts(std::string_view key) {
+    std::vector<std::string> out;
+    const auto nodes = plain.items(key);
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (nodes[i]->kind != Node::Kind::scalar) plain.wrong(key, *nodes[i], "text");
+      const auto* list = settings_.with_tokens.find(key)->array();
+      if (nodes[i]->kind == Node::Kind::scalar) out.push_back(resolved(&(*list)[i], nodes[i]->text));
+    }
+    return out;
+  }
+  std::map<std::string, std::string> text_map(std::string_view key) {
+    std::map<std::string, std::string> out;
+    const Node* node = plain.find(key);
+    if (node != nullptr && node->kind != Node::Kind::map) plain.wrong(key, *node, "a map of names to text");
+    if (node == nullptr || node->kind != Node::Kind::map) return out;
+    for (const auto& member : node->members) {
+      if (member.value.kind != Node::Kind::scalar) plain.wrong(key, member.value, "text");
+      out[member.key] = resolved(settings_.with_tokens.find(key)->find(member.key), member.value.text);
+    }
+    return out;
+  }
+  seconds whole_seconds(Section& section, std::string_view key, seconds fallback) {
+    return std::chrono::duration_cast<seconds>(section.duration(key, fallback, milliseconds(1'000), 3650 * kDay));
+  }
+
+  Section plain;
+
+ private:
+  std::string resolved(const core::Value* value, const std::string& as_written) const {
+    const std::string* text = value == nullptr ? nullptr : value->string();
+    const auto found = text == nullptr ? settings_.secrets.end() : settings_.secrets.find(*text);
+    return found == settings_.secrets.end() ? as_written : found->second;
+  }
+
+  const Settings& settings_;
+};
+
+void read_jetstream(SinkSection& sink, sinks::NatsSettings& out) {
+  const Node* node = sink.plain.find("jetstream");
+  if (node != nullptr && node->kind == Node::Kind::scalar) {
+    out.jetstream = sink.plain.boolean("jetstream", true);
+    return;
+  }
+  Section jetstream = sink.plain.section("jetstream");
+  out.stream = jetstream.text("stream", out.stream);
+  out.create_stream = jetstream.boolean("create", out.create_stream);
+  out.domain = jetstream.text("domain");
+  out.replicas = static_cast<int>(jetstream.integer("replicas", out.replicas, 1, 5));
+  out.max_age = sink.whole_seconds(jetstream, "max_age", out.max_age);
+  out.duplicate_window = sink.whole_seconds(jetstream, "duplicate_window", out.duplicate_window);
+  jetstream.close();
+}
+
+void read_tls(SinkSection& sink, sinks::NatsSettings& out) {
+  const Node* node = sink.plain.find("tls");
+  if (node != nullptr && node->kind == Node::Kind::scalar) {
+    out.tls = sink.plain.boolean("tls", false);
+    return;
+  }
+  Section tls = sink.plain.section("tls");
+  out.tls = tls.present();
+  out.tls_ca = tls.text("ca");
+  out.tls_cert = tls.text("cert");
+  out.tls_key = tls.text("key");
+  if (out.tls_cert.empty() != out.tls_key.empty()) {
+    tls.report().error(tls.at(), tls.title() + " has only one of 'cert' and 'key'", "both or none");
+  }
+  tls.close();
+}
+
+sinks::NatsSettings read_nats(SinkSection& sink) {
+  sinks::NatsSettings out;
+  const auto servers = sink.texts("servers");
+  if (sink.plain.find("servers") != nullptr) out.servers = servers;
+  if (out.servers.empty()) {
+    sink.plain.report().error(sink.plain.at("servers"), sink.plain.title() + " has no servers", "[\"nats://HOST:4222\"]");
+  }
+  read_jetstream(sink, out);
+  read_tls(sink, out);
+  out.views = sink.plain.boolean("views", out.views);
+  out.kind_change_type = sink.plain.choice("type_format", "subject", {"subject", "kind.changetype"}) == "kind.changetype";
+  out.ack_wait = sink.plain.duration("ack_wait", out.ack_wait, milliseconds(100), milliseconds(300'000));
+  out.connect_timeout = sink.plain.duration("connect_timeout", out.connect_timeout, milliseconds(100), milliseconds(60'000));
+  out.user = sink.text("user");
+  out.password = sink.text("password");
+  out.token = sink.text("token");
+  out.credentials_file = sink.plain.text("credentials_file");
+  out.nkey_public = sink.plain.text("nkey_public");
+  out.nkey_seed_file = sink.plain.text("nkey_seed_file");
+  return out;
+}
+
+void check_url(SinkSection& sink, const sinks::WebhookSettings& settings) {
+  const bool allowed = settings.allow_http_loopback && settings.url.starts_with("http://");
+  if (settings.url.starts_with("https://") || allowed) return;
+  const bool absent = sink.plain.find("url") == nullptr;
+  sink.plain.report().error(sink.plain.at("url"),
+                            absent ? sink.plain.title() + " has no 'url'" : "'url' of " + sink.plain.title() + " is not https",
+                            "https://HOST/PATH", "",
+                            absent ? "" : "plain http goes to loopback only, with allow_http_loopback: true");
+}
+
+sinks::WebhookSettings read_webhook(SinkSection& sink, bool resolved) {
+  sinks::WebhookSettings out;
+  out.url = sink.text("url");
+  out.allow_http_loopback = sink.plain.boolean("allow_http_loopback", false);
+  if (resolved || !sink.plain.find("url") || !looks_like_reference(sink.plain.find("url")->text)) check_url(sink, out);
+  out.secrets = sink.texts("secrets");
+  if (sink.plain.find("secret") != nullptr) out.secrets.insert(out.secrets.begin(), sink.text("secret"));
+  if (out.secrets.empty() && sink.plain.find("secret") == nullptr) {
+    sink.plain.report().error(sink.plain.at(), sink.plain.title() + " has no 'secret': receivers could not trust it",
+                              "secret: \"${file:…}\", or secrets: [NEW, OLD] while it is rotated");
+  }
+  out.allow = sink.plain.texts("allow");
+  out.headers = sink.text_map("headers");
+  out.ca_file = sink.plain.text("ca_file");
+  out.connect_timeout = sink.plain.duration("connect_timeout", out.connect_timeout, milliseconds(100), milliseconds(60'000));
+  out.total_timeout = sink.plain.duration("total_timeout", out.total_timeout, milliseconds(100), milliseconds(300'000));
+  out.max_in_flight = static_cast<int>(sink.plain.integer("max_in_flight", out.max_in_flight, 1, 256));
+  return out;
+}
+
+sinks::FileSettings read_file(SinkSection& sink) {
+  sinks::FileSettings out;
+  out.path = sink.plain.required_text("path", "the file that gets one JSON line per event");
+  out.rotate_bytes = sink.plain.bytes("rotate", out.rotate_bytes, 4096);
+  out.keep = static_cast<int>(sink.plain.integer("keep", out.keep, 0, 10'000));
+  return out;
+}
+
+SinkSettings read_settings(SinkSection& sink, const std::string& type, bool resolved) {
+  if (type == "nats") return read_nats(sink);
+  if (type == "webhook") return read_webhook(sink, resolved);
+  if (type == "file") return read_file(sink);
+  if (type == "stdout") return sinks::FileSettings{};
+  return sinks::NotificationsSettings{};
+}
+
+void read_sink(Report& report, const Node::Member& member, const LoadOptions& options, Config& config) {
+  const std::string title = "sink '" + member.key + "'";
+  const Node* type = member.value.find("type");
+  const std::string path = "sinks.*{" + (type == nullptr ? "" : type->text) + "}";
+  Settings settings = SettingsReader(report, options, "sink/" + member.key).read(member.value, {"type", "drop_pending"});
+  SinkSpec spec;
+  spec.name = member.key;
+  spec.at = member.value.at;
+  SinkSection sink(Section(report, &member.value, path, title), settings);
+  if (type == nullptr) report.error(member.value.at, title + " has no 'type'", one_of(kTypes));
+  spec.type = sink.plain.choice("type", "", kTypes);
+  spec.drop_pending = sink.plain.boolean("drop_pending", false);
+  if (!spec.type.empty()) {
+    spec.settings = read_settings(sink, spec.type, options.resolve_secrets);
+    sink.plain.close();
+  }
+  spec.settings_json = core::render(settings.with_tokens);
+  spec.secrets = std::move(settings.secrets);
+  config.sinks.push_back(std::move(spec));
 }
 
 }  // namespace
@@ -29,15 +189,15 @@ void read_sinks(Section& root, const LoadOptions& options, Config& config) {
   if (sinks == nullptr) return;
   if (sinks->kind != Node::Kind::map) return root.wrong("sinks", *sinks, "a map of names to sinks");
   for (const auto& member : sinks->members) {
-    const std::string title = "sink '" + member.key + "'";
     if (const std::string fault = name_fault(member.key); !fault.empty()) {
       root.report().error(member.at, "a sink cannot be named '" + member.key + "': " + fault, "letters, digits, - _ .");
     }
-    if (member.value.kind != Node::Kind::map) {
-      root.report().error(member.value.at, title + " has the wrong type", "a map with a 'type'", describe(member.value));
-      continue;
+    if (member.value.kind == Node::Kind::map) {
+      read_sink(root.report(), member, options, config);
+    } else {
+      root.report().error(member.value.at, "sink '" + member.key + "' has the wrong type", "a map with a 'type'",
+                          describe(member.value));
     }
-    read_sink(Section(root.report(), &member.value, "sinks.*", title), member.value, options, member.key, config);
   }
 }
 

@@ -19,8 +19,11 @@ const core::Value& follow(const core::Value& root, const core::Value& node) {
 }
 
 /// Keys of every object with fixed properties, by the readers' generic paths.
-void collect(const core::Value& root, const core::Value& given, const std::string& path, Keys& out) {
+void collect(const core::Value& root, const core::Value& given, std::string path, Keys& out) {
   const core::Value& node = follow(root, given);
+  const auto* own = node.find("properties");
+  const auto* type = own == nullptr ? nullptr : own->find("type");
+  if (type != nullptr) path += "{" + *type->find("const")->string() + "}";  // a sink: its keys hang on its type
   if (const auto* some = node.find("oneOf")) {
     for (const auto& one : *some->array()) collect(root, one, path, out);
   }
@@ -44,11 +47,14 @@ TEST(Schema, NamesExactlyTheKeysThatAreRead) {
       "defaults: { policy: [ { match: {}, action: auto } ], ignore: [ { path: a } ] }\n"
       "backends:\n- { name: a, provider: p, policy: [ { match: {}, action: auto } ], ignore: [ { path: a } ], expect: [ { match: {}, "
       "where: { a: 1 } } ] }\n- { name: b, provider: p, policy: { config: auto } }\n"
-      "sinks: { s: { type: stdout } }\nroutes: [ { to: [s], match: {} } ]\n";
+      "sinks: { s: { type: stdout }, n: { type: nats }, d: { type: notifications }, f: { type: file, path: a }, w: { type: webhook, "
+      "url: \"https://h\", secret: \"${env:X}\" } }\nroutes: [ { to: [s], match: {} } ]\n";
+  LoadOptions options;
+  options.resolve_secrets = false;
   Keys read;
   for (const auto& text : {full, std::string("defaults: { policy: { config: auto } }\n")}) {
     Report report{"f", {}, {}, {}};
-    const auto loaded = parse_reported(text, {}, report);
+    const auto loaded = parse_reported(text, options, report);
     ASSERT_TRUE(loaded) << render(loaded.error());
     for (const auto& [path, keys] : report.known) read[path].insert(keys.begin(), keys.end());
   }

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "config/config.hpp"
+
+namespace driftd::config {
+namespace {
+
+Loaded sink(const std::string& text) {
+  LoadOptions options;
+  options.environment = [](const std::string& name) -> std::optional<std::string> {
+    return name == "S" ? std::optional<std::string>("canary-1") : std::nullopt;
+  };
+  return parse("sinks: { s: { " + text + " } }\n", "driftd.yaml", options);
+}
+
+std::string refused(const std::string& text) {
+  const auto loaded = sink(text);
+  return loaded ? "accepted" : render(loaded.error());
+}
+
+template <class Settings>
+Settings settings_of(const Loaded& loaded) {
+  if (!loaded) ADD_FAILURE() << render(loaded.error());
+  return loaded ? std::get<Settings>(loaded->sinks.at(0).settings) : Settings{};
+}
+
+TEST(Sinks, NatsTakesItsSettings) {
+  const auto loaded = sink(R"(type: nats, servers: ["nats://h:1", "${env:S}"], jetstream: { stream: X, max_age: 1d, create: false },
+      user: u, password: "${env:S}", tls: { ca: /ca.pem }, type_format: kind.changetype)");
+  const auto settings = settings_of<sinks::NatsSettings>(loaded);
+  EXPECT_EQ(settings.servers, (std::vector<std::string>{"nats://h:1", "canary-1"}));
+  EXPECT_EQ(settings.stream, "X");
+  EXPECT_EQ(settings.max_age, std::chrono::seconds(86'400));
+  EXPECT_TRUE(settings.jetstream && !settings.create_stream && settings.tls && settings.kind_change_type && settings.views);
+  EXPECT_EQ(settings.password, "canary-1");
+  EXPECT_EQ(loaded->sinks.at(0).settings_json.find("canary"), std::string::npos);
+}
+
+TEST(Sinks, NatsTakesSwitchesForJetStreamAndTls) {
+  const auto settings = settings_of<sinks::NatsSettings>(sink("type: nats, jetstream: false, tls: true"));
+  EXPECT_FALSE(settings.jetstream);
+  EXPECT_TRUE(settings.tls);
+}
+
+TEST(Sinks, WebhookTakesSecretsNewOneFirst) {
+  const auto settings = settings_of<sinks::WebhookSettings>(sink(
+      R"(type: webhook, url: "https://h/x", secret: "${env:S}", secrets: [old], headers: { Authorization: "${env:S}" }, total_timeout: 3s)"));
+  EXPECT_EQ(settings.secrets, (std::vector<std::string>{"canary-1", "old"}));
+  EXPECT_EQ(settings.headers.at("Authorization"), "canary-1");
+  EXPECT_EQ(settings.total_timeout, std::chrono::milliseconds(3'000));
+}
+
+TEST(Sinks, FileAndStdoutShareTheirSettings) {
+  EXPECT_EQ(settings_of<sinks::FileSettings>(sink("type: file, path: /x, rotate: 1MiB, keep: 2")).rotate_bytes, 1 << 20);
+  EXPECT_TRUE(settings_of<sinks::FileSettings>(sink("type: stdout")).path.empty());
+  settings_of<sinks::NotificationsSettings>(sink("type: notifications"));
+}
+
+TEST(Sinks, MistakesAreFoundAtTheirPlace) {
+  const auto has = [](const std::string& text, const std::string& message) {
+    EXPECT_NE(refused(text).find(message), std::string::npos) << refused(text);
+  };
+  has(R"(type: webhook, url: "http://h", secret: "${env:S}")", "driftd.yaml:1:35: 'url' of sink 's' is not https");
+  has(R"(type: webhook, url: "https://h")", "has no 'secret'");
+  has("type: file", "has no 'path'");
+  has("type: nats, severs: [a]", "did you mean 'servers'?");
+  has("type: nats, servers: []", "has no servers");
+  has("type: nats, tls: { cert: a }", "only one of 'cert' and 'key'");
+  has("type: stdout, path: /x", "unknown key 'path'");
+}
+
+}  // namespace
+}  // namespace driftd::config
