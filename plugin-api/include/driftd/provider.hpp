@@ -8,7 +8,7 @@
 #include <span>
 
 #include "driftd/ext/watch.h"
-#include "driftd/sdk/call.hpp"
+#include "driftd/sdk/barrier.hpp"
 
 namespace driftd::sdk {
 
@@ -37,40 +37,6 @@ struct Plugin {
 };
 
 namespace detail {
-
-template <class F>
-driftd_status guarded(driftd_call handle, F f) noexcept {
-  Diagnostic d;
-  try {
-    Call call(handle);
-    try {
-      f(call);
-      return DRIFTD_OK;
-    } catch (const Failure& e) {
-      d = {e.code, e.kind, {}, {}, e.what(), e.right, e.retry_after_ms};
-    } catch (const std::exception& e) {
-      d = {DRIFTD_INTERNAL, {}, {}, {}, e.what(), {}, 0};
-    } catch (...) {
-      d = {DRIFTD_INTERNAL, {}, {}, {}, "unknown exception", {}, 0};
-    }
-    call.diag(d);
-  } catch (...) {
-    return DRIFTD_INTERNAL;
-  }
-  return d.code;
-}
-
-/// The barrier of functions that have no call to tell a diagnostic to.
-template <class F>
-driftd_status guarded(F f) noexcept {
-  try {
-    return f();
-  } catch (const Failure& e) {
-    return e.code;
-  } catch (...) {
-    return DRIFTD_INTERNAL;
-  }
-}
 
 /// The tables for one plugin function `P`; static, so that the same library may be opened for many backends.
 template <const Plugin& (*P)()>
