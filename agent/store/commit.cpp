@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/events.hpp"
+#include "store/rows.hpp"
+
+namespace driftd::store {
+namespace {
+
+Status write_marks(Connection& db, std::int64_t backend, const core::PageCommit& page) {
+  if (page.cursor) {
+    DRIFTD_CHECK(db.statement("UPDATE backend SET cursor = ? WHERE id = ?").bind(*page.cursor, backend).run());
+  }
+  if (page.watch_cursor) {
+    DRIFTD_CHECK(
+        db.statement("UPDATE backend SET watch_cursor = ? WHERE id = ?").bind(*page.watch_cursor, backend).run());
+  }
+  for (const auto& kind : page.established) DRIFTD_CHECK(establish(db, backend, kind, true));
+  return {};
+}
+
+Status write_state(SqliteStore::State& state, const core::PageCommit& page, core::Committed& out) {
+  Connection& db = *state.db;
+  if (page.backend) DRIFTD_CHECK(write_backend(db, *page.backend));
+  const bool touches = !page.writes.empty() || page.cursor || page.watch_cursor || !page.established.empty();
+  if (!touches) return {};
+  DRIFTD_TRY(const auto backend, backend_id(db, page.backend_uid));
+  const Nanos now = state.clock.wall();
+  for (const auto& write : page.writes) {
+    DRIFTD_TRY(const auto revision, write_resource(db, backend, page.backend_uid, write, now));
+    out.revisions.push_back(revision);
+  }
+  return write_marks(db, backend, page);
+}
+
+Status write_page(SqliteStore::State& state, const core::PageCommit& page, core::Committed& out) {
+  DRIFTD_CHECK(write_state(state, page, out));
+  for (const auto& draft : page.events) {
+    DRIFTD_TRY(auto event, insert_event(state, draft));
+    out.events.push_back(std::move(event));
+  }
+  return {};
+}
+
+}  // namespace
+
+Task<Result<core::Committed>> SqliteStore::commit(core::PageCommit page) {
+  const auto state = state_;
+  const auto in = std::make_shared<core::PageCommit>(std::move(page));
+  const auto out = std::make_shared<core::Committed>();
+  Work work = [state, in, out] { return write_page(*state, *in, *out); };
+  DRIFTD_CO_CHECK(co_await in_group(state, std::move(work)));
+  co_return std::move(*out);
+}
+
+Task<Status> SqliteStore::audit(std::string actor, std::string verb, std::string subject, std::string reason,
+                                Nanos at_ns) {
+  const auto state = state_;
+  const auto row = std::make_shared<core::AuditRow>(
+      core::AuditRow{at_ns, std::move(actor), std::move(verb), std::move(subject), std::move(reason)});
+  Work work = [state, row] {
+    return state->db->statement("INSERT INTO audit (at_ns, actor, verb, subject, reason) VALUES (?,?,?,?,?)")
+        .bind(row->at_ns, row->actor, row->verb, row->subject, row->reason)
+        .run();
+  };
+  auto outcome = co_await in_group(state, std::move(work));
+  co_return outcome;
+}
+
+}  // namespace driftd::store

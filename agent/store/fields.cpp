@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/fields.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace driftd::store {
+namespace {
+
+using Json = nlohmann::json;  // strings only: no compared number passes through it
+
+std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+tl::unexpected<Error> corrupt(const std::string& expected) {
+  return fail(Code::corrupt, "store: a column holds no " + expected + "; restore the store from a backup");
+}
+
+std::optional<std::string> string_at(const Json& object, const char* name) {
+  const auto found = object.find(name);
+  if (found == object.end() || !found->is_string()) return std::nullopt;
+  return found->get<std::string>();
+}
+
+}  // namespace
+
+std::string to_text(const std::map<std::string, std::string>& values) {
+  if (values.empty()) return "{}";
+  return dump(values);
+}
+
+std::string to_text(const std::vector<std::string>& values) {
+  if (values.empty()) return "[]";
+  return dump(values);
+}
+
+std::string to_text(const std::vector<core::Change>& values) {
+  Json list = Json::array();
+  for (const auto& change : values) {
+    Json item = {{"path", change.path}, {"class", core::render(change.cls)}};
+    if (change.old_value) item["old"] = *change.old_value;
+    if (change.new_value) item["new"] = *change.new_value;
+    if (change.redacted) item["redacted"] = true;
+    list.push_back(std::move(item));
+  }
+  return dump(list);
+}
+
+Result<std::map<std::string, std::string>> strings_of(const std::string& text) {
+  std::map<std::string, std::string> out;
+  if (text == "{}") return out;
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object()) return corrupt("JSON object of strings");
+  for (const auto& [name, value] : json.items()) {
+    if (!value.is_string()) return corrupt("JSON object of strings");
+    out.emplace(name, value.get<std::string>());
+  }
+  return out;
+}
+
+Result<std::vector<std::string>> list_of(const std::string& text) {
+  std::vector<std::string> out;
+  if (text == "[]") return out;
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_array()) return corrupt("JSON array of strings");
+  for (const auto& value : json) {
+    if (!value.is_string()) return corrupt("JSON array of strings");
+    out.push_back(value.get<std::string>());
+  }
+  return out;
+}
+
+Result<std::vector<core::Change>> changes_of(const std::string& text) {
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_array()) return corrupt("JSON array of changes");
+  std::vector<core::Change> out;
+  for (const auto& item : json) {
+    const auto path = item.is_object() ? string_at(item, "path") : std::nullopt;
+    const auto cls = path ? string_at(item, "class") : std::nullopt;
+    if (!cls) return corrupt("JSON array of changes");
+    DRIFTD_TRY(const auto parsed, core::parse_class(*cls));
+    out.push_back({*path, parsed, string_at(item, "old"), string_at(item, "new"), item.contains("redacted")});
+  }
+  return out;
+}
+
+}  // namespace driftd::store

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Columns that hold more than one value, as JSON text. Exact for UTF-8; other bytes become U+FFFD. Reading text that is
+// not of this form: `corrupt`.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/drift.hpp"
+
+namespace driftd::store {
+
+std::string to_text(const std::map<std::string, std::string>& values);
+std::string to_text(const std::vector<std::string>& values);
+std::string to_text(const std::vector<core::Change>& values);
+
+Result<std::map<std::string, std::string>> strings_of(const std::string& text);
+Result<std::vector<std::string>> list_of(const std::string& text);
+Result<std::vector<core::Change>> changes_of(const std::string& text);
+
+}  // namespace driftd::store

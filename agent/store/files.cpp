@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/files.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace driftd::store {
+namespace {
+
+tl::unexpected<Error> failed(const std::string& what, const std::filesystem::path& path) {
+  const int error = errno;
+  const Code code = error == EACCES || error == EPERM ? Code::denied : Code::internal;
+  return fail(code, "cannot " + what + " " + path.string() + ": " + std::strerror(error));
+}
+
+Status write_all(int fd, std::string_view text, const std::filesystem::path& path) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return failed("write", path);
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+std::string holder_of(int fd) {
+  char text[256];
+  const ssize_t size = ::pread(fd, text, sizeof text, 0);
+  std::string holder(text, size > 0 ? static_cast<std::size_t>(size) : 0);
+  while (!holder.empty() && holder.back() == '\n') holder.pop_back();
+  return holder.empty() ? "another process that has not written its pid yet" : holder;
+}
+
+}  // namespace
+
+Descriptor::~Descriptor() {
+  if (fd_ >= 0) ::close(fd_);
+}
+Descriptor::Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+
+Result<DirectoryLock> DirectoryLock::take(const std::filesystem::path& data_dir, Nanos now) {
+  const auto path = data_dir / "lock";
+  Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (file.get() < 0) return failed("open", path);
+  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return failed("lock", path);
+    return fail(Code::conflict, "data_dir " + data_dir.string() + " is in use by " + holder_of(file.get()) +
+                                    "; stop that agent, or give this one its own data_dir");
+  }
+  if (::ftruncate(file.get(), 0) != 0) return failed("truncate", path);
+  DRIFTD_CHECK(write_all(file.get(), "pid " + std::to_string(::getpid()) + " since " + render_time(now) + "\n", path));
+  return DirectoryLock(std::move(file));
+}
+
+Status prepare_directory(const std::filesystem::path& data_dir) {
+  std::error_code error;
+  std::filesystem::create_directories(data_dir.parent_path(), error);
+  if (::mkdir(data_dir.c_str(), 0700) == 0) return {};
+  if (errno != EEXIST) return failed("make data_dir", data_dir);
+  struct stat info {};
+  if (::stat(data_dir.c_str(), &info) != 0) return failed("look at data_dir", data_dir);
+  if (!S_ISDIR(info.st_mode)) return fail(Code::invalid, "data_dir " + data_dir.string() + " is not a directory");
+  if ((info.st_mode & 077) == 0) return {};
+  if (::chmod(data_dir.c_str(), 0700) != 0) return failed("make private (chmod 0700)", data_dir);
+  return {};
+}
+
+Status check_private(const std::filesystem::path& file) {
+  struct stat info {};
+  if (::stat(file.c_str(), &info) != 0) return failed("look at", file);
+  if ((info.st_mode & 077) == 0) return {};
+  char mode[8];
+  std::snprintf(mode, sizeof mode, "%04o", info.st_mode & 07777U);
+  return fail(Code::denied, file.string() + " has mode " + mode +
+                                ", expected 0600: others may read it; find out who did, "
+                                "then chmod 0600 " +
+                                file.string());
+}
+
+Status prepare_file(const std::filesystem::path& file) {
+  const Descriptor fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (fd.get() < 0) return failed("open", file);
+  return check_private(file);
+}
+
+Status sync(const std::filesystem::path& path) {
+  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd.get() < 0 || ::fsync(fd.get()) != 0) return failed("fsync", path);
+  return {};
+}
+
+Status write_private(const std::filesystem::path& file, const std::string& text) {
+  auto fresh = file;
+  fresh += ".new";
+  {
+    const Descriptor fd(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (fd.get() < 0) return failed("make", fresh);
+    DRIFTD_CHECK(write_all(fd.get(), text, fresh));
+    if (::fsync(fd.get()) != 0) return failed("fsync", fresh);
+  }
+  if (::rename(fresh.c_str(), file.c_str()) != 0) return failed("rename into place", file);
+  return sync(file.parent_path());
+}
+
+}  // namespace driftd::store

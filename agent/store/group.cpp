@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Group commit: whatever queued during the previous fsync goes into one transaction.
+#include <unistd.h>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/prefer.hpp>
+
+#include "base/log.hpp"
+#include "store/state.hpp"
+
+namespace driftd::store {
+namespace {
+
+constexpr std::size_t kGroup = 128;    // pages in one transaction: bounds the memory of the WAL's dirty pages
+constexpr int kInputOutputError = 74;  // sysexits.h, EX_IOERR
+
+/// A retried fsync may report success for pages that the kernel threw away (PostgreSQL's fsync finding of 2018): what
+/// the disk holds is only known after a restart.
+[[noreturn]] void stop_at_once(const Error& error) {
+  log::room("store").critical(
+      "the disk failed, the agent stops so that nothing is promised that is not on it: {}. Check "
+      "the disk and its file system, then start the agent again",
+      error.message);
+  log::room("store").flush();
+  ::_exit(kInputOutputError);
+}
+
+Status checked(Connection& db, Status status) {
+  if (!status && db.io_failed()) stop_at_once(status.error());
+  return status;
+}
+
+/// False: the transaction is gone and nothing of the group stands.
+Status run_job(Connection& db, Job& job) {
+  DRIFTD_CHECK(checked(db, db.statement("SAVEPOINT page").run()));
+  job.outcome = checked(db, job.work());
+  if (!job.outcome) {
+    if (!db.in_transaction()) return job.outcome;
+    DRIFTD_CHECK(checked(db, db.statement("ROLLBACK TO page").run()));
+  }
+  return checked(db, db.statement("RELEASE page").run());
+}
+
+Status save_clock(SqliteStore::State& state) {
+  if (state.hlc == state.stored_hlc) return {};
+  return state.db->statement("UPDATE meta SET value = ? WHERE key = 'hlc'").bind(state.hlc).run();
+}
+
+Status run_group(SqliteStore::State& state, std::vector<Job>& group) {
+  Connection& db = *state.db;
+  DRIFTD_CHECK(checked(db, db.statement("BEGIN IMMEDIATE").run()));
+  for (auto& job : group) DRIFTD_CHECK(run_job(db, job));
+  DRIFTD_CHECK(checked(db, save_clock(state)));
+  DRIFTD_CHECK(checked(db, db.statement("COMMIT").run()));
+  state.stored_hlc = state.hlc;
+  return {};
+}
+
+/// The disk is full, or the like: nothing of the group stands, each caller is told.
+void undo_group(SqliteStore::State& state, std::vector<Job>& group, const Error& error) {
+  if (state.db->in_transaction()) {
+    const auto undone = checked(*state.db, state.db->statement("ROLLBACK").run());
+    if (!undone) stop_at_once(undone.error());
+  }
+  log::room("store").error("{} commits were not stored: {}", group.size(), error.message);
+  for (auto& job : group) job.outcome = fail(error);
+}
+
+std::vector<Job> take(SqliteStore::State& state) {
+  const std::lock_guard guard(state.mutex);
+  std::vector<Job> group;
+  const std::size_t count = std::min(kGroup, state.waiting.size());
+  std::move(state.waiting.begin(), state.waiting.begin() + static_cast<std::ptrdiff_t>(count),
+            std::back_inserter(group));
+  state.waiting.erase(state.waiting.begin(), state.waiting.begin() + static_cast<std::ptrdiff_t>(count));
+  if (group.empty()) state.scheduled = false;
+  return group;
+}
+
+void drain(const StatePtr& state) {
+  auto group = take(*state);
+  if (group.empty()) return;
+  const Status done = run_group(*state, group);
+  if (!done) undo_group(*state, group, done.error());
+  asio::post(state->strand, [state] { drain(state); });  // reads that wait get their turn in between
+  for (auto& job : group) job.complete(std::move(job.outcome));
+}
+
+void enqueue(const StatePtr& state, Job job) {
+  const std::lock_guard guard(state->mutex);
+  state->waiting.push_back(std::move(job));
+  if (state->scheduled) return;
+  state->scheduled = true;
+  asio::post(state->strand, [state] { drain(state); });
+}
+
+struct Initiate {
+  template <class Handler>
+  void operator()(Handler handler, StatePtr state, Work work) const {
+    auto shared = std::make_shared<Handler>(std::move(handler));
+    auto executor = asio::prefer(asio::get_associated_executor(*shared), asio::execution::outstanding_work.tracked);
+    auto complete = [shared, executor](Status status) {
+      asio::post(executor, [shared, status = std::move(status)]() mutable { (*shared)(std::move(status)); });
+    };
+    enqueue(state, Job{std::move(work), std::move(complete), {}});
+  }
+};
+
+}  // namespace
+
+Task<Status> in_group(StatePtr state, Work work) {
+  auto outcome = co_await asio::async_initiate<const asio::use_awaitable_t<>&, void(Status)>(
+      Initiate{}, asio::use_awaitable, std::move(state), std::move(work));
+  co_return outcome;
+}
+
+}  // namespace driftd::store

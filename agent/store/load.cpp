@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/rows.hpp"
+#include "store/state.hpp"
+
+namespace driftd::store {
+namespace {
+
+using Rows = std::vector<core::StoredResource>;
+using Entries = std::vector<core::IndexEntry>;
+
+Result<Entries> read_index(Connection& db, const std::string& uid) {
+  Entries out;
+  DRIFTD_TRY(const auto backend, backend_id(db, uid));
+  auto query = db.statement(
+      "SELECT kind, name, digest_low, digest_high, rules_generation, revision, present, has_open "
+      "FROM resource WHERE backend = ?");
+  query.bind(backend);
+  while (true) {
+    DRIFTD_TRY(const bool more, query.next());
+    if (!more) return out;
+    core::IndexEntry entry;
+    entry.id = {query.text(0), query.text(1)};
+    entry.digest = {static_cast<std::uint64_t>(query.integer(2)), static_cast<std::uint64_t>(query.integer(3))};
+    entry.rules_generation = static_cast<std::uint64_t>(query.integer(4));
+    entry.revision = query.integer(5);
+    entry.present = query.integer(6) != 0;
+    entry.has_open = query.integer(7) != 0;
+    out.push_back(std::move(entry));
+  }
+}
+
+Result<Rows> read_rows(Connection& db, const std::string& uid, const std::vector<core::ResourceId>& ids) {
+  Rows out;
+  out.reserve(ids.size());
+  DRIFTD_TRY(const auto backend, backend_id(db, uid));
+  for (const auto& id : ids) {
+    DRIFTD_TRY(auto row, read_resource(db, backend, id));
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
+Result<core::Store::Owner> read_owner(Connection& db, const std::string& drift_id) {
+  auto query = db.statement("SELECT open, backend, kind, name, status, ended_ns FROM drift WHERE id = ?");
+  DRIFTD_TRY(const bool found, query.bind(drift_id).next());
+  if (!found) return fail(Code::not_found, "no drift " + drift_id + "; `driftd drifts` lists the open ones");
+  if (query.integer(0) == 0) {
+    return fail(Code::conflict, "drift " + drift_id + " is closed: " + query.text(4) + " since " +
+                                    render_time(query.integer(5)) + "; `driftd drifts` lists the open ones");
+  }
+  core::Store::Owner owner;
+  owner.backend_uid = query.text(1);
+  DRIFTD_TRY(const auto backend, backend_id(db, owner.backend_uid));
+  DRIFTD_TRY(owner.resource, read_resource(db, backend, {query.text(2), query.text(3)}));
+  return owner;
+}
+
+}  // namespace
+
+Task<Result<std::vector<core::BackendRow>>> SqliteStore::backends() {
+  auto read = [](Connection& db) { return read_backends(db); };
+  auto rows = co_await on_store(state_, std::move(read));
+  co_return rows;
+}
+
+Task<Result<Entries>> SqliteStore::index(std::string backend_uid) {
+  auto read = [uid = std::move(backend_uid)](Connection& db) { return read_index(db, uid); };
+  auto entries = co_await on_store(state_, std::move(read));
+  co_return entries;
+}
+
+Task<Result<Rows>> SqliteStore::load(std::string backend_uid, std::vector<core::ResourceId> ids) {
+  auto read = [uid = std::move(backend_uid), ids = std::move(ids)](Connection& db) { return read_rows(db, uid, ids); };
+  auto rows = co_await on_store(state_, std::move(read));
+  co_return rows;
+}
+
+Task<Result<core::Store::Owner>> SqliteStore::owner_of(std::string drift_id) {
+  auto read = [id = std::move(drift_id)](Connection& db) { return read_owner(db, id); };
+  auto owner = co_await on_store(state_, std::move(read));
+  co_return owner;
+}
+
+}  // namespace driftd::store

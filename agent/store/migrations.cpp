@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/migrations.hpp"
+
+#include "base/log.hpp"
+#include "migration_001_initial.hpp"
+#include "store/files.hpp"
+
+namespace driftd::store {
+namespace {
+
+constexpr std::int64_t kApplicationId = 0x64726674;  // "drft": `file` and the next start know whose it is
+constexpr Migration kMigrations[] = {{1, migration_001_initial}};
+
+std::filesystem::path copy_name(const std::filesystem::path& file, int version) {
+  auto name = file;
+  name += ".before-v" + std::to_string(version);
+  return name;
+}
+
+Status check_whole(Connection& db, const std::filesystem::path& file) {
+  auto check = db.statement("PRAGMA quick_check(1)");
+  const auto row = check.next();
+  if (!row) return fail(damaged(file, row.error().message));
+  const std::string found = *row ? check.text(0) : "no answer of quick_check";
+  if (found != "ok") return fail(damaged(file, found));
+  return {};
+}
+
+Status copy_before(Connection& db, const std::filesystem::path& file, int version) {
+  const auto copy = copy_name(file, version);
+  auto fresh = copy;
+  fresh += ".new";
+  std::error_code ignored;
+  std::filesystem::remove(fresh, ignored);
+  DRIFTD_CHECK(prepare_file(fresh));
+  DRIFTD_CHECK(db.statement("VACUUM INTO ?").bind(fresh.string()).run());
+  DRIFTD_CHECK(sync(fresh));
+  std::error_code error;
+  std::filesystem::rename(fresh, copy, error);
+  if (error) return fail(Code::internal, "cannot name the copy " + copy.string() + ": " + error.message());
+  log::room("store").info("copied the store to {} before bringing it to version {}", copy.string(), version);
+  return sync(file.parent_path());
+}
+
+Status apply(Connection& db, const Migration& step) {
+  DRIFTD_CHECK(db.execute("BEGIN IMMEDIATE"));
+  const std::string number = std::to_string(step.number);
+  auto done = db.execute(step.sql);
+  if (done) done = db.execute("PRAGMA user_version = " + number);
+  if (done) done = db.execute("COMMIT");
+  if (done) return done;
+  Error error = done.error();
+  if (db.in_transaction()) {
+    const auto undone = db.execute("ROLLBACK");
+    if (!undone) error.message += "; and " + undone.error().message;
+  }
+  error.message = "migration " + number + " of the store failed, nothing was changed: " + error.message;
+  return fail(error);
+}
+
+Status check_owner(Connection& db, const std::filesystem::path& file, std::int64_t version) {
+  DRIFTD_TRY(const auto application, db.integer("PRAGMA application_id"));
+  if (application == kApplicationId) return {};
+  DRIFTD_TRY(const auto tables, db.integer("SELECT count(*) FROM sqlite_schema"));
+  if (application != 0 || version != 0 || tables != 0) {
+    return fail(Code::corrupt,
+                file.string() + " is a SQLite file, but not a driftd store; set data_dir to another folder");
+  }
+  return db.execute("PRAGMA application_id = " + std::to_string(kApplicationId));
+}
+
+}  // namespace
+
+Error damaged(const std::filesystem::path& file, const std::string& found) {
+  return {Code::corrupt,
+          "the store " + file.string() + " is damaged: " + found +
+              ". Restore the newest copy (store.db.before-v*, or your backup) with its installation.key; or "
+              "move store.db, store.db-wal and store.db-shm away: the agent then starts empty and takes what "
+              "it finds as the new baseline"};
+}
+
+std::span<const Migration> migrations() { return kMigrations; }
+
+Status migrate(Connection& db, const std::filesystem::path& file, std::span<const Migration> steps) {
+  DRIFTD_CHECK(check_whole(db, file));
+  DRIFTD_TRY(const auto version, db.integer("PRAGMA user_version"));
+  DRIFTD_CHECK(check_owner(db, file, version));
+  const int newest = steps.back().number;
+  if (version > newest) {
+    const auto copy = copy_name(file, newest + 1);
+    const std::string fix =
+        std::filesystem::exists(copy) ? "restore the copy " + copy.string() : "restore a backup of it";
+    return fail(Code::conflict, "the store " + file.string() + " has schema version " + std::to_string(version) +
+                                    ", this driftd knows versions up to " + std::to_string(newest) +
+                                    ": install the newer driftd again, or " + fix + " (later events are lost)");
+  }
+  if (version > 0 && version < newest) DRIFTD_CHECK(copy_before(db, file, static_cast<int>(version) + 1));
+  for (const auto& step : steps) {
+    if (step.number > version) DRIFTD_CHECK(apply(db, step));
+  }
+  return {};
+}
+
+}  // namespace driftd::store

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <map>
+
+#include "store/events.hpp"
+
+namespace driftd::store {
+namespace {
+
+constexpr int kSlice = 1'000;
+
+struct Candidate {
+  std::int64_t seq = 0;
+  Nanos recorded_ns = 0;
+};
+
+/// What one sink loses in a slice.
+struct Gap {
+  std::int64_t from = 0, to = 0, count = 0;
+};
+using Gaps = std::map<std::string, Gap>;
+
+Result<std::vector<Candidate>> candidates(SqliteStore::State& state, Nanos before) {
+  std::vector<Candidate> out;
+  auto query = state.db->statement("SELECT seq, recorded_ns FROM event WHERE seq > ? ORDER BY seq LIMIT ?");
+  query.bind(state.pruned_to, kSlice);
+  while (true) {
+    DRIFTD_TRY(const bool more, query.next());
+    if (!more) return out;
+    if (query.integer(1) >= before) return out;  // seq is the order of time, but for clock jumps
+    out.push_back({query.integer(0), query.integer(1)});
+  }
+}
+
+Status forget_event(Connection& db, std::int64_t seq, const std::vector<Outstanding>& outstanding, Gaps& gaps) {
+  for (const auto& sink : outstanding) {
+    Gap& gap = gaps[sink.name];
+    if (gap.count == 0) gap.from = seq;
+    gap.to = seq;
+    ++gap.count;
+  }
+  DRIFTD_CHECK(drop_routes(db, seq, outstanding));
+  return db.statement("DELETE FROM event WHERE seq = ?").bind(seq).run();
+}
+
+Status tell(SqliteStore::State& state, const std::string& sink, const Gap& gap) {
+  core::AgentEvent event;
+  event.what = "gap";
+  event.message = "sink " + sink + " never gets " + std::to_string(gap.count) + " events (from " +
+                  std::to_string(gap.from) + " to " + std::to_string(gap.to) +
+                  "): they were not delivered before retention ended";
+  event.details = {{"sink", sink},
+                   {"from", std::to_string(gap.from)},
+                   {"to", std::to_string(gap.to)},
+                   {"count", std::to_string(gap.count)},
+                   {"reason", "retention"}};
+  return insert_own_event(state, std::move(event));
+}
+
+Result<bool> prune_events(SqliteStore::State& state, Nanos delivered_before, Nanos undelivered_before) {
+  DRIFTD_TRY(const auto slice, candidates(state, std::max(delivered_before, undelivered_before)));
+  Gaps gaps;
+  for (const auto& event : slice) {
+    DRIFTD_TRY(const auto outstanding, outstanding_of(*state.db, event.seq));
+    const Nanos before = outstanding.empty() ? delivered_before : undelivered_before;
+    if (event.recorded_ns < before) DRIFTD_CHECK(forget_event(*state.db, event.seq, outstanding, gaps));
+  }
+  for (const auto& [sink, gap] : gaps) DRIFTD_CHECK(tell(state, sink, gap));
+  const bool more = slice.size() == kSlice;
+  state.pruned_to = more ? slice.back().seq : 0;  // the next round looks from the start again
+  return more;
+}
+
+Result<bool> prune_table(Connection& db, std::string_view sql, Nanos before) {
+  DRIFTD_CHECK(db.statement(sql).bind(before, kSlice).run());
+  return db.changes() == kSlice;
+}
+
+Result<bool> prune_history(SqliteStore::State& state) {
+  const Nanos now = state.clock.wall();
+  const Nanos history = now - std::chrono::nanoseconds(state.settings.history).count();
+  const Nanos audit = now - std::chrono::nanoseconds(state.settings.audit).count();
+  const std::pair<std::string_view, Nanos> slices[] = {
+      {"DELETE FROM drift WHERE id IN (SELECT id FROM drift WHERE open = 0 AND ended_ns < ? LIMIT ?)", history},
+      {"DELETE FROM resource WHERE id IN (SELECT id FROM resource WHERE present = 0 AND has_open = 0 AND "
+       "baseline IS NULL AND observed_ns < ? LIMIT ?)",
+       history},
+      {"DELETE FROM resource WHERE id IN (SELECT r.id FROM backend b JOIN resource r ON r.backend = b.id "
+       "WHERE b.deleted_ns < ? AND r.has_open = 0 LIMIT ?)",
+       history},
+      {"DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE at_ns < ? LIMIT ?)", audit},
+      {"DELETE FROM quarantine WHERE seq IN (SELECT seq FROM quarantine WHERE found_ns < ? LIMIT ?)", audit}};
+  bool more = false;
+  for (const auto& [sql, before] : slices) {
+    DRIFTD_TRY(const bool full, prune_table(*state.db, sql, before));
+    more = more || full;
+  }
+  return more;
+}
+
+}  // namespace
+
+Task<Result<bool>> SqliteStore::prune(Nanos delivered_before, Nanos undelivered_before) {
+  const auto state = state_;
+  const auto more = std::make_shared<bool>(false);
+  Work work = [state, more, delivered_before, undelivered_before]() -> Status {
+    DRIFTD_TRY(const bool events, prune_events(*state, delivered_before, undelivered_before));
+    DRIFTD_TRY(const bool history, prune_history(*state));
+    *more = events || history;
+    return {};
+  };
+  DRIFTD_CO_CHECK(co_await in_group(state, std::move(work)));
+  co_return *more;
+}
+
+}  // namespace driftd::store

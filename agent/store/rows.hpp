@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of state and their types, both ways. On the thread that owns the connection; writing needs a transaction.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/judge.hpp"
+#include "core/ports/store.hpp"
+#include "store/sqlite.hpp"
+
+namespace driftd::store {
+
+/// Row id of a backend; `not_found` names the uid.
+Result<std::int64_t> backend_id(Connection& db, const std::string& uid);
+/// Writes registration, health, identity, notes of a known uid; a new one is inserted whole.
+Status write_backend(Connection& db, const core::BackendRow& row);
+Status establish(Connection& db, std::int64_t backend, const std::string& kind, bool value);
+Result<std::vector<core::BackendRow>> read_backends(Connection& db);
+
+/// Writes a row with its open and ended drifts if the stored revision is still `write.next.revision`; the new revision,
+/// or `conflict`.
+Result<std::int64_t> write_resource(Connection& db, std::int64_t backend, const std::string& backend_uid,
+                                    const core::ResourceWrite& write, Nanos now);
+/// The stored row with its open drifts, or one of revision 0.
+Result<core::StoredResource> read_resource(Connection& db, std::int64_t backend, const core::ResourceId& id);
+
+/// Columns of read_drift(), for a table or alias called `d`.
+#define DRIFTD_DRIFT_COLUMNS                                                                                        \
+  "d.id, d.backend, d.kind, d.name, d.class, d.against, d.action, d.operation, d.status, d.digest, d.opened_ns, "   \
+  "d.updated_ns, d.stale_since_ns, d.actor, d.reason, d.decided_ns, d.expires_ns, d.claimed_by, d.claim_until_ns, " \
+  "d.changes"
+inline constexpr int kDriftColumns = 20;
+Result<core::Drift> read_drift(const Statement& row);
+
+/// Columns of read_resource_row(), for a table or alias called `r`; its open drifts are read apart.
+#define DRIFTD_RESOURCE_COLUMNS                                                                            \
+  "r.id, r.kind, r.name, r.revision, r.digest_low, r.digest_high, r.rules_generation, r.schema_revision, " \
+  "r.observed_ns, r.external_name, r.observed_external_name, r.origin, r.version, r.status, r.metadata, "  \
+  "r.was_unread, "                                                                                         \
+  "r.baseline, r.observed, r.has_open"
+inline constexpr int kResourceColumns = 19;
+Result<core::StoredResource> read_resource_row(const Statement& row);
+Result<std::vector<core::Drift>> read_open_drifts(Connection& db, std::int64_t resource);
+
+}  // namespace driftd::store

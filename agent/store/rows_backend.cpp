@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/fields.hpp"
+#include "store/rows.hpp"
+
+namespace driftd::store {
+namespace {
+
+using State = core::HealthReport::State;
+
+State health_of(std::int64_t number) {
+  const bool known = number >= 0 && number <= static_cast<std::int64_t>(State::down);
+  return known ? static_cast<State>(number) : State::unknown;
+}
+
+Status insert_backend(Connection& db, const core::BackendRow& row) {
+  DRIFTD_CHECK(db.statement("INSERT INTO backend (uid, name, type, provider, registration, system_identity, cursor, "
+                            "watch_cursor, health, sequence, deleted_ns, notes) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)")
+                   .bind(row.uid, row.name, row.type, row.provider, row.registration, row.system_identity, row.cursor,
+                         row.watch_cursor, static_cast<int>(row.health), row.sequence, row.deleted_ns,
+                         to_text(row.notes))
+                   .run());
+  const auto id = db.last_rowid();
+  for (const auto& [kind, value] : row.established) DRIFTD_CHECK(establish(db, id, kind, value));
+  return {};
+}
+
+Status add_established(Connection& db, std::vector<core::BackendRow>& rows) {
+  std::map<std::string, core::BackendRow*> by_uid;
+  for (auto& row : rows) by_uid[row.uid] = &row;
+  auto query = db.statement("SELECT b.uid, e.kind, e.value FROM established e JOIN backend b ON b.id = e.backend");
+  while (true) {
+    DRIFTD_TRY(const bool more, query.next());
+    if (!more) return {};
+    const auto found = by_uid.find(query.text(0));
+    if (found != by_uid.end()) found->second->established[query.text(1)] = query.integer(2) != 0;
+  }
+}
+
+}  // namespace
+
+Result<std::int64_t> backend_id(Connection& db, const std::string& uid) {
+  auto query = db.statement("SELECT id FROM backend WHERE uid = ?");
+  DRIFTD_TRY(const bool found, query.bind(uid).next());
+  if (!found) return fail(Code::not_found, "the store has no backend with uid '" + uid + "'; register it first");
+  return query.integer(0);
+}
+
+Status establish(Connection& db, std::int64_t backend, const std::string& kind, bool value) {
+  return db.statement("INSERT OR REPLACE INTO established VALUES (?,?,?)").bind(backend, kind, value ? 1 : 0).run();
+}
+
+Status write_backend(Connection& db, const core::BackendRow& row) {
+  DRIFTD_CHECK(
+      db.statement("UPDATE backend SET name = ?, type = ?, provider = ?, registration = ?, system_identity = ?, "
+                   "health = ?, deleted_ns = ?, notes = ? WHERE uid = ?")
+          .bind(row.name, row.type, row.provider, row.registration, row.system_identity, static_cast<int>(row.health),
+                row.deleted_ns, to_text(row.notes), row.uid)
+          .run());
+  if (db.changes() != 0) return {};
+  return insert_backend(db, row);
+}
+
+Result<std::vector<core::BackendRow>> read_backends(Connection& db) {
+  std::vector<core::BackendRow> rows;
+  auto query = db.statement(
+      "SELECT uid, name, type, provider, registration, system_identity, cursor, watch_cursor, "
+      "health, sequence, deleted_ns, notes FROM backend ORDER BY id");
+  while (true) {
+    DRIFTD_TRY(const bool more, query.next());
+    if (!more) break;
+    core::BackendRow row{query.text(0),
+                         query.text(1),
+                         query.text(2),
+                         query.text(3),
+                         query.text(4),
+                         query.text(5),
+                         query.text(6),
+                         query.text(7),
+                         {},
+                         health_of(query.integer(8))};
+    row.sequence = static_cast<std::uint64_t>(query.integer(9));
+    row.deleted_ns = query.maybe_integer(10);
+    DRIFTD_TRY(row.notes, strings_of(query.text(11)));
+    rows.push_back(std::move(row));
+  }
+  DRIFTD_CHECK(add_established(db, rows));
+  return rows;
+}
+
+}  // namespace driftd::store

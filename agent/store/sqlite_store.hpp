@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <memory>
+
+#include "core/ports/reader.hpp"
+#include "core/ports/store.hpp"
+#include "store/keys.hpp"
+
+namespace driftd::store {
+
+struct Settings {
+  std::filesystem::path data_dir;
+  std::string agent = "driftd", cluster;      ///< names in the store's own events
+  std::chrono::seconds history{30 * 86'400};  ///< ended drifts, resources and backends that are gone
+  std::chrono::seconds audit{30 * 86'400};    ///< audit lines, quarantined rows
+  /// Sinks of the store's own events (`gap`, `corrupt`) [store thread]; empty function: every open sink.
+  std::function<std::vector<std::string>(const core::AgentEvent&)> route;
+};
+
+/// State, outbox and history in `data_dir/store.db` (SQLite, WAL, synchronous=FULL). Owns data_dir under its lock. All
+/// writing goes through one connection on the store thread; readers use read-only ones on the io pool. Methods may be
+/// called from any executor and resume there. Destroy it when no call is in flight.
+class SqliteStore final : public core::Store, public core::Outbox, public core::Reader {
+ public:
+  struct State;
+
+  /// Blocks: locks, checks, copies, migrates. `conflict`: locked (names the holder) or written by a newer driftd;
+  /// `corrupt`: damaged; `not_found`: installation.key is missing beside an existing store; `denied`: files that others
+  /// may read. `clock` outlives the store.
+  static Result<std::unique_ptr<SqliteStore>> open(Settings settings, asio::any_io_executor store_thread,
+                                                   asio::any_io_executor io_pool, const Clock& clock);
+  explicit SqliteStore(std::shared_ptr<State> state);
+  ~SqliteStore() override;
+
+  const InstallationKey& key() const;
+
+  Task<Result<std::vector<core::BackendRow>>> backends() override;
+  Task<Result<std::vector<core::IndexEntry>>> index(std::string backend_uid) override;
+  /// One row for each id, in order; revision 0 where the store has none.
+  Task<Result<std::vector<core::StoredResource>>> load(std::string backend_uid,
+                                                       std::vector<core::ResourceId> ids) override;
+  Task<Result<core::Committed>> commit(core::PageCommit page) override;
+  Task<Result<Owner>> owner_of(std::string drift_id) override;
+  Task<Status> audit(std::string actor, std::string verb, std::string subject, std::string reason,
+                     Nanos at_ns) override;
+
+  Task<Result<core::SinkCursor>> open_sink(std::string sink) override;
+  Task<Status> close_sink(std::string sink, bool drop_pending) override;
+  Task<Result<std::vector<std::string>>> sinks() override;
+  Task<Result<std::vector<core::StoredEvent>>> fetch(std::string sink, std::int64_t after, int limit) override;
+  Task<Result<std::vector<core::StoredEvent>>> fetch_exact(std::string sink, std::vector<std::int64_t> seqs) override;
+  Task<Status> settle(core::SinkSettlement settlement) override;
+  Task<Result<core::StoredEvent>> append(core::EventDraft draft) override;
+  /// Also forgets history and audit lines past their settings, each at most 1,000 a call.
+  Task<Result<bool>> prune(Nanos delivered_before, Nanos undelivered_before) override;
+  /// Exact up to 10,000 pending events of one sink; above, the count of the sink with most and its average size.
+  Task<Result<Backlog>> backlog() override;
+
+  Task<Result<std::vector<core::ResourceRow>>> resources(std::string backend, std::string kind, int limit) override;
+  Task<Result<std::vector<core::DriftRow>>> drifts(core::DriftFilter filter) override;
+  Task<Result<std::vector<core::StoredEvent>>> events(std::int64_t after_seq, int limit) override;
+  Task<Result<std::vector<core::StoredEvent>>> last_events(int limit) override;
+  Task<Result<std::vector<core::DeadLetter>>> dead_letters(std::string sink, int limit) override;
+  Task<Result<std::vector<core::SinkBook>>> books() override;
+  Task<Result<std::vector<core::AuditRow>>> audit(int limit) override;
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace driftd::store

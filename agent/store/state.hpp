@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of SqliteStore that its files share; no other room includes this.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "store/files.hpp"
+#include "store/sqlite.hpp"
+#include "store/sqlite_store.hpp"
+
+namespace driftd::store {
+
+/// Read-only connections that no one uses now. [any thread]
+class ReaderPool {
+ public:
+  explicit ReaderPool(std::string file) : file_(std::move(file)) {}
+  Result<std::unique_ptr<Connection>> borrow();
+  void give_back(std::unique_ptr<Connection> connection);
+
+ private:
+  std::string file_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Connection>> idle_;
+};
+
+using Work = std::function<Status()>;  ///< runs on the store thread inside a SAVEPOINT
+
+/// What waits for the next transaction.
+struct Job {
+  Work work;
+  std::function<void(Status)> complete;  ///< posts to the caller's executor
+  Status outcome;
+};
+
+/// Kept alive by each job and each read, so that a store may go while they still run.
+struct SqliteStore::State : std::enable_shared_from_this<SqliteStore::State> {
+  State(Settings s, asio::any_io_executor store_strand, asio::any_io_executor io, const Clock& c, std::string file)
+      : settings(std::move(s)),
+        strand(std::move(store_strand)),
+        io_pool(std::move(io)),
+        clock(c),
+        readers(std::move(file)) {}
+
+  const Settings settings;
+  const asio::any_io_executor strand;  ///< over the store thread
+  const asio::any_io_executor io_pool;
+  const Clock& clock;
+  ReaderPool readers;
+  std::optional<DirectoryLock> lock;
+  InstallationKey key;
+  std::unique_ptr<Connection> db;  ///< store strand only
+  std::uint64_t hlc = 0;           ///< last one given; store strand only
+  std::uint64_t stored_hlc = 0;
+  std::int64_t pruned_to = 0;  ///< where the next slice of retention looks; store strand only
+
+  std::mutex mutex;  ///< of the two below
+  std::vector<Job> waiting;
+  bool scheduled = false;
+};
+
+using StatePtr = std::shared_ptr<SqliteStore::State>;
+
+/// Runs `work` in the next transaction, in its own SAVEPOINT, and returns its status once that is on the disk. An error
+/// undoes the work and no other. Callers name `work` before they pass it: g++ 12 destroys temporary closures of a
+/// co_await expression twice. [group.cpp]
+Task<Status> in_group(StatePtr state, Work work);
+
+/// Runs `read` (Connection& → Result<T>) on the store thread between two transactions: it sees all that was committed.
+template <class Read>
+Task<std::invoke_result_t<Read, Connection&>> on_store(StatePtr state, Read read) {
+  auto executor = state->strand;
+  auto work = [state = std::move(state), read = std::move(read)]() mutable { return read(*state->db); };
+  auto result = co_await run_on(std::move(executor), std::move(work));
+  co_return result;
+}
+
+/// Begins a read transaction of at most 1 s on `connection`; ends it and hands the connection back. [reader_pool.cpp]
+class ReadTransaction {
+ public:
+  ReadTransaction(ReaderPool& pool, std::unique_ptr<Connection> connection);
+  ~ReadTransaction();
+  ReadTransaction(const ReadTransaction&) = delete;
+  ReadTransaction& operator=(const ReadTransaction&) = delete;
+  Connection& db() { return *connection_; }
+
+ private:
+  ReaderPool& pool_;
+  std::unique_ptr<Connection> connection_;
+  std::chrono::steady_clock::time_point until_;
+};
+
+/// Runs `read` (Connection& → Result<T>) on the io pool in a read transaction.
+template <class Read>
+Task<std::invoke_result_t<Read, Connection&>> beside(StatePtr state, Read read) {
+  auto executor = state->io_pool;
+  auto work = [state = std::move(state), read = std::move(read)]() mutable -> std::invoke_result_t<Read, Connection&> {
+    DRIFTD_TRY(auto connection, state->readers.borrow());
+    ReadTransaction transaction(state->readers, std::move(connection));
+    return read(transaction.db());
+  };
+  auto result = co_await run_on(std::move(executor), std::move(work));
+  co_return result;
+}
+
+}  // namespace driftd::store
