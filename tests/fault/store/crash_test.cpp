@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// A process that commits is killed; what it had acknowledged is there, whole, and nothing is there in part.
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <csignal>
+#include <functional>
+#include <map>
+#include <random>
+#include <set>
+
+#include "unit/store/bench.hpp"
+
+namespace driftd::test {
+namespace {
+
+constexpr int kPerPage = 5;
+
+/// A page that writes `round` into five resources, with one event each.
+core::PageCommit round_page(int round) {
+  std::vector<core::ResourceWrite> writes;
+  std::vector<core::EventDraft> events;
+  for (int i = 0; i < kPerPage; ++i) {
+    const std::string id = "r" + std::to_string(i);
+    writes.push_back(resource_write(id, "{\"round\":" + std::to_string(round) + "}", round));
+    events.push_back(event_draft(id));
+  }
+  auto page = page_of(std::move(writes), std::move(events));
+  page.cursor = std::to_string(round);
+  return page;
+}
+
+/// A commit as the child told of it after it returned.
+struct Ack {
+  std::int64_t round = 0;
+  std::int64_t first_seq = 0;
+  char first_id[40] = {};
+};
+
+[[noreturn]] void commit_for_ever(const std::string& data_dir, int acks) {
+  Bench bench(data_dir);
+  if (!bench.open()) ::_exit(1);
+  auto rows = bench.get(bench->backends());
+  if (rows.empty()) bench.get(bench->commit(registration()));
+  const auto stored = bench.get(bench->load(backend_row().uid, {{"config", "r0"}})).front().revision;
+  for (auto round = static_cast<int>(stored);; ++round) {
+    const auto committed = bench.get(bench->commit(round_page(round)));
+    Ack ack{round, committed.events.front().stamp.seq, {}};
+    std::snprintf(ack.first_id, sizeof ack.first_id, "%s", committed.events.front().stamp.id.c_str());
+    if (::write(acks, &ack, sizeof ack) != static_cast<ssize_t>(sizeof ack)) ::_exit(2);
+  }
+}
+
+/// Runs the child until it has told of `count` commits, then for a random moment more, and kills it; all acks.
+std::vector<Ack> run_and_kill(const std::string& data_dir, int count, std::chrono::microseconds more) {
+  int ends[2];
+  EXPECT_EQ(::pipe(ends), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::close(ends[0]);
+    commit_for_ever(data_dir, ends[1]);
+  }
+  ::close(ends[1]);
+  std::vector<Ack> acks;
+  Ack ack;
+  while (static_cast<int>(acks.size()) < count && ::read(ends[0], &ack, sizeof ack) == sizeof ack) acks.push_back(ack);
+  const timespec moment{0, std::chrono::nanoseconds(more).count()};
+  ::ppoll(nullptr, 0, &moment, nullptr);  // the kill falls anywhere in a commit
+  ::kill(child, SIGKILL);
+  while (::read(ends[0], &ack, sizeof ack) == sizeof ack) acks.push_back(ack);
+  ::close(ends[0]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status)) << "the child ended by itself: " << status;
+  return acks;
+}
+
+void expect_whole(const std::string& data_dir, const std::map<std::int64_t, Ack>& ledger) {
+  Bench bench(data_dir);
+  ASSERT_TRUE(bench.open());
+  std::map<std::int64_t, std::string> ids;
+  std::uint64_t sequence = 0;
+  for (const auto& event : bench.get(bench->events(0, 1'000'000))) {
+    EXPECT_EQ(event.stamp.sequence, ++sequence);
+    ids[event.stamp.seq] = event.stamp.id;
+  }
+  std::set<std::string> distinct;
+  for (const auto& [seq, id] : ids) distinct.insert(id);
+  EXPECT_EQ(distinct.size(), ids.size());
+  for (const auto& [round, ack] : ledger) EXPECT_EQ(ids[ack.first_seq], ack.first_id) << "lost round " << round;
+  const auto cursor = bench.get(bench->backends()).front().cursor;
+  EXPECT_GE(std::stoll(cursor), ledger.rbegin()->first);
+  EXPECT_EQ(ids.size(), static_cast<std::size_t>(kPerPage) * (std::stoull(cursor) + 1));
+  for (const auto& row : bench.get(bench->resources("", "", 100))) {
+    EXPECT_EQ(row.resource.baseline, "{\"round\":" + cursor + "}");
+    EXPECT_EQ(row.resource.revision, std::stoll(cursor) + 1);
+  }
+}
+
+TEST(CrashTest, EveryAcknowledgedCommitIsThereAfterKillsAtRandomPoints) {
+  TempDir dir;
+  std::mt19937 random(std::random_device{}());
+  std::map<std::int64_t, Ack> ledger;
+  for (int kill = 0; kill < 20; ++kill) {
+    const auto more = std::chrono::microseconds(random() % 5'000);
+    for (const auto& ack : run_and_kill(dir.file("data"), 1 + static_cast<int>(random() % 10), more))
+      ledger[ack.round] = ack;
+    expect_whole(dir.file("data"), ledger);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GE(ledger.size(), 20U);
+}
+
+/// Runs `body` in a child; its exit code, or 128 + signal.
+int in_child(const std::function<void()>& body) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    body();
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+TEST(CrashTest, DiskThatRefusesAWriteEndsTheProcessAndKeepsWhatWasAcknowledged) {
+  TempDir dir;
+  const int code = in_child([&] {
+    Bench bench(dir.file("data"));
+    if (!bench.open()) ::_exit(1);
+    bench.get(bench->commit(registration()));
+    bench.get(bench->commit(round_page(0)));
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit small{64 << 10, 64 << 10};  // write() beyond fails with EFBIG: an I/O error for SQLite
+    if (::setrlimit(RLIMIT_FSIZE, &small) != 0) ::_exit(1);
+    for (int round = 1; round < 1000; ++round) {
+      const auto committed = bench.wait(bench->commit(round_page(round)));
+      if (!committed) ::_exit(3);
+    }
+  });
+  EXPECT_EQ(code, 74);
+  Bench bench(dir.file("data"));
+  ASSERT_TRUE(bench.open());
+  EXPECT_GE(bench.get(bench->events(0, 1000)).size(), static_cast<std::size_t>(kPerPage));
+  EXPECT_EQ(bench.get(bench->events(0, 1'000'000)).size() % kPerPage, 0U);
+}
+
+TEST(CrashTest, LockOfAKilledProcessIsFree) {
+  TempDir dir;
+  run_and_kill(dir.file("data"), 1, std::chrono::microseconds(0));
+  Bench bench(dir.file("data"));
+  EXPECT_TRUE(bench.open());
+}
+
+}  // namespace
+}  // namespace driftd::test

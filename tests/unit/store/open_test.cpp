@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <filesystem>
+#include <fstream>
+
+#include "store/migrations.hpp"
+#include "unit/store/bench.hpp"
+
+namespace driftd::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+mode_t mode_of(const std::string& path) {
+  struct stat info {};
+  EXPECT_EQ(::stat(path.c_str(), &info), 0) << path;
+  return info.st_mode & 07777U;
+}
+
+TEST_F(StoreTest, DirectoryAndFilesAreForTheAgentAlone) {
+  EXPECT_EQ(mode_of(dir.file("data")), 0700U);
+  for (const auto& entry : std::filesystem::directory_iterator(dir.file("data"))) {
+    EXPECT_EQ(mode_of(entry.path()), 0600U) << entry.path();
+  }
+}
+
+TEST_F(StoreTest, SecondAgentIsToldWhoHoldsTheLock) {
+  Bench second(dir.file("data"));
+  const auto opened = second.open();
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, Code::conflict);
+  EXPECT_THAT(opened.error().message,
+              AllOf(HasSubstr("in use by pid " + std::to_string(::getpid()) + " since 2025-10-09"),
+                    HasSubstr(dir.file("data"))));
+}
+
+TEST_F(StoreTest, LockIsFreeAfterTheHolderIsGone) {
+  bench.close();
+  Bench second(dir.file("data"));
+  EXPECT_TRUE(second.open());
+}
+
+TEST_F(StoreTest, InstallationKeySurvivesARestart) {
+  const auto before = bench->key();
+  restart();
+  EXPECT_EQ(bench->key().worker.key, before.worker.key);
+  EXPECT_EQ(bench->key().store.key, before.store.key);
+  EXPECT_EQ(bench->key().worker.id, before.worker.id);
+  EXPECT_EQ(bench->key().digest_seed, before.digest_seed);
+  EXPECT_NE(before.worker.key, before.store.key);
+  EXPECT_EQ(before.store.id.size(), 8U);
+}
+
+TEST_F(StoreTest, MissingKeyBesideAStoreIsRefused) {
+  bench.close();
+  std::filesystem::remove(dir.file("data/installation.key"));
+  const auto opened = bench.open();
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, Code::not_found);
+  EXPECT_THAT(opened.error().message, AllOf(HasSubstr("no installation.key"), HasSubstr("Restore installation.key")));
+  EXPECT_FALSE(std::filesystem::exists(dir.file("data/installation.key")));
+}
+
+TEST_F(StoreTest, KeyThatOthersMayReadIsRefused) {
+  bench.close();
+  std::filesystem::permissions(dir.file("data/installation.key"), std::filesystem::perms(0644));
+  const auto opened = bench.open();
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, Code::denied);
+  EXPECT_THAT(opened.error().message, AllOf(HasSubstr("mode 0644, expected 0600"), HasSubstr("chmod 0600")));
+}
+
+TEST_F(StoreTest, KeyOfAnotherStoreIsRefused) {
+  bench.close();
+  Bench other(dir.file("other"));
+  ASSERT_TRUE(other.open());
+  std::filesystem::copy_file(dir.file("other/installation.key"), dir.file("data/installation.key"),
+                             std::filesystem::copy_options::overwrite_existing);
+  const auto opened = bench.open();
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, Code::conflict);
+  EXPECT_THAT(opened.error().message, HasSubstr("belongs to another store"));
+}
+
+TEST_F(StoreTest, DamagedKeyFileIsRefusedWithoutPrintingIt) {
+  const std::string secret = to_hex({reinterpret_cast<const char*>(bench->key().store.key.data()), 32});
+  bench.close();
+  const std::string path = dir.file("data/installation.key");
+  std::string text = read_file(path);
+  ASSERT_NE(text.find(secret), std::string::npos);
+  std::ofstream(path) << text.substr(0, text.find("seed"));
+  const auto opened = bench.open();
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, Code::corrupt);
+  EXPECT_EQ(opened.error().message.find(secret), std::string::npos);
+}
+
+TEST_F(StoreTest, NewerStoreIsRefusedWithBothVersionsAndTheFix) {
+  bench.close();
+  tamper(file(), "PRAGMA user_version = 7");
+  const auto opened = bench.open();
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, Code::conflict);
+  EXPECT_THAT(opened.error().message,
+              AllOf(HasSubstr("schema version 7"), HasSubstr("up to 1"), HasSubstr("install the newer")));
+}
+
+TEST_F(StoreTest, ForeignDatabaseIsRefused) {
+  bench.close();
+  tamper(file(), "PRAGMA application_id = 5");
+  const auto opened = bench.open();
+  ASSERT_FALSE(opened);
+  EXPECT_THAT(opened.error().message, HasSubstr("not a driftd store"));
+}
+
+TEST_F(StoreTest, DamagedDatabaseIsRefusedWithAWayOut) {
+  for (int i = 0; i < 50; ++i) emit(20);
+  bench.close();
+  {
+    std::fstream db(file(), std::ios::in | std::ios::out | std::ios::binary);
+    db.seekp(4096 * 10);
+    db << std::string(4096 * 20, 'x');
+  }
+  const auto opened = bench.open();
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, Code::corrupt);
+  EXPECT_THAT(opened.error().message, AllOf(HasSubstr("is damaged"), HasSubstr("Restore")));
+}
+
+TEST_F(StoreTest, TextFileInPlaceOfTheDatabaseIsRefused) {
+  bench.close();
+  for (const char* name : {"data/store.db-wal", "data/store.db-shm"}) std::filesystem::remove(dir.file(name));
+  std::ofstream(file()) << std::string(8192, 'n');
+  const auto opened = bench.open();
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, Code::corrupt);
+}
+
+class MigrationTest : public StoreTest {
+ protected:
+  Status migrate_with(std::vector<store::Migration> more) {
+    std::vector<store::Migration> steps(store::migrations().begin(), store::migrations().end());
+    steps.insert(steps.end(), more.begin(), more.end());
+    auto db = store::Connection::open(file(), store::Connection::Mode::read_write);
+    if (!db) return fail(db.error());
+    return store::migrate(**db, file(), steps);
+  }
+  std::int64_t read(const std::string& path, const std::string& sql) {
+    auto db = store::Connection::open(path, store::Connection::Mode::read_only);
+    if (!db) return -1;
+    const auto value = (*db)->integer(sql);
+    return value ? *value : -1;
+  }
+};
+
+TEST_F(MigrationTest, StoreInUseIsCopiedBeforeAStep) {
+  const auto seqs = emit(3);
+  bench.close();
+  ASSERT_TRUE(migrate_with({{2, "ALTER TABLE backend ADD COLUMN color TEXT; DELETE FROM event;"}}));
+  EXPECT_EQ(read(file(), "PRAGMA user_version"), 2);
+  EXPECT_EQ(read(file(), "SELECT count(*) FROM event"), 0);
+  const std::string copy = file() + ".before-v2";
+  EXPECT_EQ(read(copy, "PRAGMA user_version"), 1);
+  EXPECT_EQ(read(copy, "SELECT max(seq) FROM event"), seqs.back());
+  EXPECT_EQ(mode_of(copy), 0600U);
+}
+
+TEST_F(MigrationTest, FailedStepChangesNothing) {
+  emit(3);
+  bench.close();
+  const auto migrated = migrate_with({{2, "DELETE FROM event; INSERT INTO no_such_table VALUES (1);"}});
+  ASSERT_FALSE(migrated);
+  EXPECT_THAT(migrated.error().message, AllOf(HasSubstr("migration 2"), HasSubstr("no_such_table")));
+  EXPECT_EQ(read(file(), "PRAGMA user_version"), 1);
+  EXPECT_EQ(read(file(), "SELECT count(*) FROM event"), 3);
+  EXPECT_TRUE(bench.open());
+}
+
+TEST_F(MigrationTest, DowngradeNamesTheCopyThatWouldFit) {
+  bench.close();
+  ASSERT_TRUE(migrate_with({{2, "CREATE TABLE later (x);"}}));
+  const auto opened = bench.open();
+  ASSERT_FALSE(opened);
+  EXPECT_THAT(opened.error().message, HasSubstr("store.db.before-v2"));
+}
+
+}  // namespace
+}  // namespace driftd::test
