@@ -45,6 +45,7 @@ struct ProviderInfo {
   std::string id, version, file;
   std::vector<std::string> types, kinds;
   bool has_watch = false;
+  bool has_diff = false;  ///< describe says `"diff": true`: demote() is worth a round trip
   int concurrency = 1;
   std::string settings_schema;
   std::map<std::string, std::shared_ptr<const KindSchema>> schemas;  ///< per kind

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/task.hpp"
+#include "core/event.hpp"
+#include "core/ports/metrics.hpp"
+#include "core/ports/store.hpp"
+#include "core/redact.hpp"
+
+namespace driftd::engine {
+
+/// What all backends of one agent share. Outlives the engine. `routes` is replaced whole on reload.
+struct Context {
+  asio::any_io_executor core;
+  asio::any_io_executor diff;
+  core::Store& store;
+  const Clock& clock;
+  core::Metrics& metrics;
+  core::RedactionKey store_key;
+  std::string agent, cluster;
+  std::shared_ptr<const std::vector<core::Route>> routes;
+  std::function<void()> committed;  ///< wakes the relay
+};
+
+}  // namespace driftd::engine

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/cycle.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/log.hpp"
+
+namespace driftd::engine {
+namespace {
+
+constexpr std::size_t kReadAtOnce = 256;
+constexpr std::chrono::seconds kReadDeadline{30};
+constexpr std::int64_t kMassCount = 10;     // semantics 4: more than 10 …
+constexpr std::int64_t kMassPercent = 20;   // … and more than 20 % of a kind gone at once
+
+std::string sentence(const core::Diagnostic& d) {
+  std::string out = std::string(render(d.code)) + ": " + d.text;
+  if (!d.right.empty()) out += " (grant " + d.right + ")";
+  return out;
+}
+
+void add_once(std::vector<std::string>& reasons, const std::string& reason) {
+  if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) reasons.push_back(reason);
+}
+
+std::string metadata(const core::Observation& observation, const char* key) {
+  const auto found = observation.metadata.find(key);
+  return found == observation.metadata.end() ? std::string() : found->second;
+}
+
+std::uint64_t number(const std::string& text) {
+  std::uint64_t out = 0;
+  std::from_chars(text.data(), text.data() + text.size(), out);
+  return out;
+}
+
+}  // namespace
+
+bool CycleReport::complete() const {
+  return status.has_value() &&
+         std::all_of(coverage.begin(), coverage.end(), [](const auto& c) { return c.complete; });
+}
+
+Cycle::Cycle(std::shared_ptr<Context> context, Ledger& ledger, core::Session& session, std::uint32_t run)
+    : context_(std::move(context)), ledger_(ledger), session_(session), run_(run) {}
+
+Task<CycleReport> Cycle::run(std::string cursor, std::chrono::milliseconds deadline) {
+  core::RefreshRequest request;
+  request.full = cursor.empty();
+  request.cursor = std::move(cursor);
+  request.deadline = deadline;
+  auto handler = [this](core::RecordPage page) { return take(std::move(page)); };
+  const auto outcome = co_await session_.refresh(std::move(request), handler);
+  if (outcome && outcome->unchanged) {
+    CycleReport out = report(Status{});
+    out.unchanged = true;
+    out.next = outcome->next;
+    co_return out;
+  }
+  Status status;
+  if (!outcome) status = fail(outcome.error());
+  close_kinds(status);
+  const Status deletions = co_await confirm_missing();
+  if (status && !deletions) status = deletions;
+  const Status stale = co_await stale_open();
+  if (status && !stale) status = stale;
+  const Status remembered = co_await remember_serial();
+  if (status && !remembered) status = remembered;
+  CycleReport out = report(status);
+  if (outcome) out.next = outcome->next;
+  co_return out;
+}
+
+void Cycle::note_diagnostics(const std::vector<core::Diagnostic>& diagnostics) {
+  for (const auto& d : diagnostics) {
+    if (d.code == Code::not_found) continue;
+    if (d.kind.empty()) {
+      add_once(general_, sentence(d));
+    } else {
+      add_once(kinds_[d.kind].reasons, sentence(d));
+    }
+  }
+}
+
+bool Cycle::applied_state(const core::Observation& observation) {
+  const std::string serial = metadata(observation, "serial");
+  const std::string lineage = metadata(observation, "lineage");
+  if (serial.empty() || lineage.empty()) return false;
+  serial_ = serial;
+  lineage_ = lineage;
+  const auto& notes = ledger_.row().notes;
+  const auto known_serial = notes.find("serial");
+  const auto known_lineage = notes.find("lineage");
+  return known_serial != notes.end() && known_lineage != notes.end() && known_lineage->second == lineage &&
+         number(serial) > number(known_serial->second);
+}
+
+Task<Status> Cycle::judge_records(std::vector<core::Observation> records, Extras extras) {
+  std::vector<Sighted> fresh;
+  for (auto& record : records) {
+    const bool settled = ledger_.settle(record, run_);
+    settled_ += settled ? 1 : 0;
+    if (settled) continue;
+    applied_ = applied_ || applied_state(record);
+    core::ResourceId id = record.id;
+    fresh.push_back({std::move(id), core::Seen{std::move(record), {}}});
+  }
+  if (fresh.empty() && extras.empty()) co_return Status{};
+  const auto applied = co_await ledger_.apply(std::move(fresh), std::move(extras), applied_, run_, &session_);
+  if (!applied) co_return fail(applied.error());
+  transitions_ += applied->transitions;
+  for (const auto& [id, unknown] : applied->unknown) {
+    Kind& kind = kinds_[id.kind];
+    ++kind.unknown;
+    add_once(kind.reasons, unknown.front().path + ": " + unknown.front().reason);
+  }
+  co_return Status{};
+}
+
+Task<Status> Cycle::take(core::RecordPage page) {
+  note_diagnostics(page.diagnostics);
+  std::vector<core::Observation> own;
+  for (auto& record : page.records) {
+    ++received_;
+    if (!record.backend.empty() && record.backend != ledger_.spec().name) {
+      add_once(general_, "unsupported: records for other backends (" + record.backend + ") are not taken yet");
+      continue;
+    }
+    if (serial_.empty()) (void)applied_state(record);
+    ++kinds_[record.id.kind].received;
+    own.push_back(std::move(record));
+  }
+  Extras extras;
+  for (const auto& mark : page.marks) {
+    if (mark.type == core::Mark::Type::checkpoint) extras.cursor = mark.cursor;
+    if (mark.type != core::Mark::Type::complete) continue;
+    Kind& kind = kinds_[mark.kind];
+    if (mark.count != kind.received) {
+      add_once(kind.reasons, "corrupt: COMPLETE says " + std::to_string(mark.count) + " resources, " +
+                                 std::to_string(kind.received) + " arrived");
+      continue;
+    }
+    kind.complete = true;
+    if (!ledger_.established(mark.kind)) extras.established.push_back(mark.kind);
+  }
+  const auto status = co_await judge_records(std::move(own), std::move(extras));
+  co_return status;
+}
+
+void Cycle::close_kinds(const Status& status) {
+  if (ledger_.info() != nullptr) {
+    for (const auto& kind : ledger_.info()->kinds) kinds_.try_emplace(kind);
+  }
+  if (!status) {
+    const std::string reason = std::string(render(status.error().code)) + ": " + status.error().message;
+    if (general_.empty()) general_.push_back(reason);
+  }
+  for (auto& [name, kind] : kinds_) {
+    if (kind.complete) continue;
+    for (const auto& reason : general_) add_once(kind.reasons, reason);
+    if (kind.reasons.empty()) kind.reasons.push_back("not listed whole: the provider sent no COMPLETE");
+  }
+}
+
+Task<Status> Cycle::confirm_missing() {
+  for (auto& [name, kind] : kinds_) {
+    if (!kind.complete) continue;
+    const auto status = co_await hold_or_confirm(name);
+    if (!status) co_return status;
+  }
+  co_return Status{};
+}
+
+Task<Status> Cycle::hold_or_confirm(std::string kind) {
+  const Index::Count count = ledger_.index().count(kind, run_);
+  std::vector<core::ResourceId> gone;
+  if (count.missing > 0) {
+    DRIFTD_CO_TRY(gone, co_await ledger_.missing(kind, run_, false));
+  }
+  const bool accepted = ledger_.row().notes.count("accept:scope/" + kind) > 0;
+  const bool mass = count.missing > kMassCount && count.missing * 100 > count.present * kMassPercent;
+  if (mass && !accepted) {
+    add_once(kinds_[kind].reasons, std::to_string(count.missing) + " of " + std::to_string(count.present) +
+                                       " gone at once: held until someone decides the drift of scope/" + kind);
+  } else {
+    DRIFTD_CO_CHECK(co_await confirm(std::move(gone), &kinds_[kind]));
+    gone.clear();
+  }
+  const auto status = co_await scope_drift(kind, std::move(gone));
+  co_return status;
+}
+
+Task<Status> Cycle::confirm(std::vector<core::ResourceId> ids, Kind* kind) {
+  for (std::size_t at = 0; at < ids.size(); at += kReadAtOnce) {
+    const auto end = std::min(ids.size(), at + kReadAtOnce);
+    std::vector<core::ResourceId> some(ids.begin() + static_cast<std::ptrdiff_t>(at),
+                                       ids.begin() + static_cast<std::ptrdiff_t>(end));
+    const Nanos sent = context_->clock.wall();
+    const auto answer = co_await session_.read(std::move(some), kReadDeadline);
+    if (!answer) {
+      add_once(kind->reasons, "a missing resource could not be confirmed: " + answer.error().message);
+      co_return Status{};
+    }
+    for (const auto& d : answer->diagnostics) {
+      if (d.code != Code::not_found) add_once(kind->reasons, sentence(d));
+    }
+    std::vector<Sighted> gone;
+    for (const auto& id : answer->not_found) gone.push_back({id, core::Gone{sent}});
+    const auto applied = co_await ledger_.apply(std::move(gone), {}, applied_, run_, &session_);
+    if (!applied) co_return fail(applied.error());
+    transitions_ += applied->transitions;
+    DRIFTD_CO_CHECK(co_await judge_records(answer->found, {}));
+  }
+  co_return Status{};
+}
+
+Task<Status> Cycle::watch_page(core::RecordPage page) {
+  note_diagnostics(page.diagnostics);
+  std::vector<core::Observation> present;
+  std::vector<core::ResourceId> tombstones;
+  for (auto& record : page.records) {
+    if (!record.backend.empty() && record.backend != ledger_.spec().name) continue;
+    if (record.tombstone) {
+      tombstones.push_back(record.id);
+    } else {
+      present.push_back(std::move(record));
+    }
+  }
+  Extras extras;
+  for (const auto& mark : page.marks) {
+    if (!mark.cursor.empty()) extras.watch_cursor = mark.cursor;
+  }
+  Kind unused;
+  DRIFTD_CO_CHECK(co_await confirm(std::move(tombstones), &unused));
+  const auto status = co_await judge_records(std::move(present), std::move(extras));
+  if (status) DRIFTD_CO_CHECK(co_await remember_serial());
+  co_return status;
+}
+
+Task<Status> Cycle::stale_open() {
+  for (auto& [name, kind] : kinds_) {
+    if (kind.complete && kind.reasons.empty()) continue;
+    if (ledger_.index().count(name, run_).open_unseen == 0) continue;
+    const std::string reason = kind.reasons.empty() ? "not seen" : kind.reasons.front();
+    DRIFTD_CO_TRY(const auto ids, co_await ledger_.missing(name, run_, true));
+    std::vector<Sighted> unsure;
+    for (const auto& id : ids) unsure.push_back({id, core::Unsure{reason, context_->clock.wall()}});
+    const auto applied = co_await ledger_.apply(std::move(unsure), {}, applied_, run_, nullptr);
+    if (!applied) co_return fail(applied.error());
+    transitions_ += applied->transitions;
+  }
+  co_return Status{};
+}
+
+Task<Status> Cycle::remember_serial() {
+  const bool whole = std::all_of(kinds_.begin(), kinds_.end(), [](const auto& k) { return k.second.complete; });
+  auto& notes = ledger_.row().notes;
+  if (serial_.empty() || !whole || (notes["serial"] == serial_ && notes["lineage"] == lineage_)) co_return Status{};
+  Extras extras;
+  extras.row = ledger_.row();
+  extras.row->notes["serial"] = serial_;
+  extras.row->notes["lineage"] = lineage_;
+  const auto status = co_await ledger_.commit_extras(std::move(extras));
+  co_return status;
+}
+
+CycleReport Cycle::report(Status status) const {
+  CycleReport out;
+  out.status = std::move(status);
+  out.received = received_;
+  out.settled = settled_;
+  out.transitions = transitions_;
+  for (const auto& [name, kind] : kinds_) {
+    core::Coverage coverage;
+    coverage.kind = name;
+    coverage.established = ledger_.established(name);
+    coverage.complete = kind.complete;
+    coverage.resources = static_cast<std::int64_t>(kind.received);
+    coverage.unknown = static_cast<std::int64_t>(kind.unknown);
+    coverage.reasons = kind.reasons;
+    out.coverage.push_back(std::move(coverage));
+  }
+  return out;
+}
+
+}  // namespace driftd::engine

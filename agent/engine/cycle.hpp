@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/ports/control.hpp"
+#include "core/ports/session.hpp"
+#include "engine/ledger.hpp"
+
+namespace driftd::engine {
+
+/// What one cycle found out beside the drifts that it committed.
+struct CycleReport {
+  Status status;                  ///< why it is incomplete, if it is
+  bool unchanged = false;         ///< the provider answered "nothing changed"
+  std::uint64_t received = 0, settled = 0, transitions = 0;
+  std::vector<core::Coverage> coverage;  ///< per kind; empty when unchanged
+  std::chrono::milliseconds next{0};
+  bool complete() const;          ///< every kind was listed whole
+};
+
+/// One refresh → diff → judge → commit pass of one backend. Lives for one run, on the core thread, under the Turn.
+class Cycle {
+ public:
+  Cycle(std::shared_ptr<Context> context, Ledger& ledger, core::Session& session, std::uint32_t run);
+
+  /// `cursor` empty: a full run.
+  Task<CycleReport> run(std::string cursor, std::chrono::milliseconds deadline);
+  /// A page of a watch: same judgement, tombstones confirmed by a read, no completion.
+  Task<Status> watch_page(core::RecordPage page);
+
+ private:
+  struct Kind {
+    std::uint64_t received = 0, unknown = 0;
+    bool complete = false;
+    std::vector<std::string> reasons;
+  };
+  Task<Status> take(core::RecordPage page);
+  void note_diagnostics(const std::vector<core::Diagnostic>& diagnostics);
+  Task<Status> judge_records(std::vector<core::Observation> records, Extras extras);
+  Task<Status> confirm_missing();
+  Task<Status> confirm(std::vector<core::ResourceId> ids, Kind* kind);
+  Task<Status> hold_or_confirm(std::string kind);
+  Task<Status> scope_drift(std::string kind, std::vector<core::ResourceId> gone);
+  Task<Status> stale_open();
+  Task<Status> remember_serial();
+  bool applied_state(const core::Observation& observation);
+  void close_kinds(const Status& status);
+  CycleReport report(Status status) const;
+
+  std::shared_ptr<Context> context_;
+  Ledger& ledger_;
+  core::Session& session_;
+  std::uint32_t run_;
+  std::map<std::string, Kind> kinds_;
+  std::vector<std::string> general_;  ///< reasons that concern every kind
+  std::uint64_t received_ = 0, settled_ = 0, transitions_ = 0;
+  bool applied_ = false;
+  std::string serial_, lineage_;
+};
+
+}  // namespace driftd::engine

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <optional>
+
+#include "core/resource.hpp"
+
+namespace driftd::engine {
+
+/// Health of a backend as told to others (semantics 14): a state counts when 3 of the last 5 reports agree; a backend
+/// that changes 4 times in 10 minutes flaps: one notice at the start, one when it has been quiet for 5 minutes.
+/// Pure: time is passed in.
+class Hysteresis {
+ public:
+  using State = core::HealthReport::State;
+  using Time = std::chrono::steady_clock::time_point;
+  explicit Hysteresis(State known) : state_(known), told_(known) {}
+
+  struct Notice {
+    State before, now;
+    bool flapping_began = false, flapping_ended = false;
+  };
+  /// What has to be told after this report; nothing while nothing changed, or while it flaps.
+  std::optional<Notice> report(State state, Time at);
+  State state() const { return state_; }
+  bool flapping() const { return flapping_; }
+
+ private:
+  std::optional<Notice> settle(Time at);
+
+  State state_, told_;
+  std::deque<State> last_;
+  std::deque<Time> changes_;
+  bool flapping_ = false;
+};
+
+}  // namespace driftd::engine

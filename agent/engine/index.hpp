@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/digest.hpp"
+#include "core/ports/store.hpp"
+
+namespace driftd::engine {
+
+/// What the agent remembers of each resource of one backend to settle unchanged records without parsing: 48 bytes each
+/// (architecture, State and cost). Core thread only.
+class Index {
+ public:
+  struct Entry {
+    Digest digest;                 ///< of the last observation
+    std::uint32_t generation = 0;  ///< of the rules and the schema that judged it
+    std::uint32_t run = 0;         ///< last run that saw it
+    std::uint16_t kind = 0;
+    bool present = false;
+    bool open = false;       ///< has open drifts
+    bool attention = false;  ///< judge it again at the next sight: stale or expiring drifts
+  };
+
+  void put(const core::ResourceId& id, Entry entry);
+  Entry* find(const core::ResourceId& id);
+  std::uint16_t kind_number(const std::string& kind);
+
+  struct Count {
+    std::int64_t present = 0;
+    std::int64_t missing = 0;       ///< present, and not seen by `run`
+    std::int64_t open_unseen = 0;   ///< with open drifts, not stale yet, not seen by `run`
+  };
+  Count count(const std::string& kind, std::uint32_t run);
+  std::int64_t present() const;
+  std::int64_t open() const;
+  std::vector<std::string> kinds() const { return kinds_; }
+
+ private:
+  struct Hash {
+    std::size_t operator()(const Digest& d) const { return static_cast<std::size_t>(d.low); }
+  };
+  static Digest key(const core::ResourceId& id) { return digest(0, {id.kind, id.id}); }
+
+  boost::unordered_flat_map<Digest, Entry, Hash> entries_;
+  std::vector<std::string> kinds_;
+};
+
+}  // namespace driftd::engine

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/ledger.hpp"
+
+#include <algorithm>
+
+#include "base/log.hpp"
+
+namespace driftd::engine {
+namespace {
+
+constexpr int kTries = 8;  // a decision between load and commit is rare; eight in a row is a bug
+
+bool needs_attention(const core::StoredResource& resource) {
+  return std::any_of(resource.open.begin(), resource.open.end(),
+                     [](const core::Drift& d) { return d.stale_since_ns || d.expires_ns; });
+}
+
+/// Agent side of semantics 19 and the judgement; runs on the diff pool.
+Result<core::Judgement> judge_one(core::JudgeContext context, const core::StoredResource& stored, Sighted& sighted,
+                                  const core::RedactionKey& key, std::uint32_t generation) {
+  auto* seen = std::get_if<core::Seen>(&sighted.sighting);
+  if (seen != nullptr) {
+    DRIFTD_TRY(seen->observation.body, core::seal(seen->observation.body, key));
+  }
+  core::Judgement out = core::judge(context, stored, sighted.sighting);
+  if (seen != nullptr && !out.dropped) {
+    out.next.digest = seen->observation.digest;
+    out.next.rules_generation = generation;
+  }
+  return out;
+}
+
+bool same_row(const core::StoredResource& a, const core::StoredResource& b) {
+  return a.digest == b.digest && a.rules_generation == b.rules_generation && a.observed == b.observed &&
+         a.baseline == b.baseline && needs_attention(a) == needs_attention(b) && a.revision != 0;
+}
+
+}  // namespace
+
+Ledger::Ledger(std::shared_ptr<Context> context, core::BackendSpec spec, core::BackendRow row)
+    : context_(std::move(context)), spec_(std::move(spec)), row_(std::move(row)) {}
+
+Task<Status> Ledger::load() {
+  DRIFTD_CO_TRY(const auto entries, co_await context_->store.index(row_.uid));
+  for (const auto& entry : entries) {
+    Index::Entry e;
+    e.digest = entry.digest;
+    e.generation = static_cast<std::uint32_t>(entry.rules_generation);
+    e.present = entry.present;
+    e.open = entry.has_open;
+    e.attention = entry.has_open;  // whether it is stale or expiring is known after the first judgement
+    index_.put(entry.id, e);
+  }
+  co_return Status{};
+}
+
+void Ledger::reload(core::BackendSpec spec) {
+  spec_ = std::move(spec);
+  generations_.clear();
+}
+
+void Ledger::set_info(std::shared_ptr<const core::ProviderInfo> info) {
+  info_ = std::move(info);
+  generations_.clear();
+  for (const auto& [kind, text] : info_->schema_texts) generations_[kind] = generation(kind);
+}
+
+std::uint32_t Ledger::generation(const std::string& kind) const {
+  const auto known = generations_.find(kind);
+  if (known != generations_.end()) return known->second;
+  const auto text = info_ ? info_->schema_texts.find(kind) : std::map<std::string, std::string>::const_iterator{};
+  const std::string schema = info_ && text != info_->schema_texts.end() ? text->second : std::string();
+  return static_cast<std::uint32_t>(digest(spec_.rules->generation, {schema}).low);
+}
+
+std::shared_ptr<const core::KindSchema> Ledger::schema(const std::string& kind) const {
+  if (info_) {
+    const auto found = info_->schemas.find(kind);
+    if (found != info_->schemas.end()) return found->second;
+  }
+  return core::KindSchema::unknown(kind);
+}
+
+bool Ledger::established(const std::string& kind) const {
+  const auto found = row_.established.find(kind);
+  return found != row_.established.end() && found->second;
+}
+
+bool Ledger::settle(const core::Observation& seen, std::uint32_t run) {
+  Index::Entry* entry = index_.find(seen.id);
+  if (entry == nullptr) return false;
+  entry->run = run;
+  return entry->present && !entry->attention && entry->digest == seen.digest &&
+         entry->generation == generation(seen.id.kind);
+}
+
+core::JudgeContext Ledger::judge_context(const std::string& kind, bool applied_state) const {
+  core::JudgeContext out;
+  out.backend_uid = row_.uid;
+  out.schema = schema(kind);
+  out.rules = spec_.rules;
+  out.established = established(kind);
+  out.applied_state = applied_state;
+  out.now_ns = context_->clock.wall();
+  return out;
+}
+
+core::EventContext Ledger::event_context(std::string cause) const {
+  core::EventContext out;
+  out.backend_uid = row_.uid;
+  out.provider = info_ ? info_->id : spec_.provider;
+  out.agent = context_->agent;
+  out.cluster = context_->cluster;
+  out.cause = std::move(cause);
+  out.backend.name = spec_.name;
+  out.backend.type = row_.type;
+  out.backend.endpoint = spec_.endpoint;
+  out.backend.config_json = spec_.registration_json;
+  out.backend.metadata = spec_.labels;
+  out.patterns = spec_.patterns;
+  return out;
+}
+
+std::vector<std::string> Ledger::sinks_for(const core::BackendEvent& event) const {
+  return core::resolve_routes(*context_->routes, event.what, event.backend_name, event.resource, spec_.labels);
+}
+
+core::EventDraft Ledger::draft(core::BackendEvent event) const {
+  core::EventDraft out;
+  out.sinks = sinks_for(event);
+  out.event = std::move(event);
+  return out;
+}
+
+Task<Status> Ledger::ask_demotions(const std::vector<core::StoredResource>& stored, std::vector<Sighted>& sightings,
+                                   core::Session* session) {
+  if (session == nullptr || !info_ || !info_->has_diff) co_return Status{};
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    auto* seen = std::get_if<core::Seen>(&sightings[i].sighting);
+    if (seen == nullptr || !stored[i].baseline) continue;
+    DRIFTD_CO_TRY(const auto before, core::parse(*stored[i].baseline));
+    DRIFTD_CO_TRY(const std::string sealed, core::seal(seen->observation.body, context_->store_key));
+    DRIFTD_CO_TRY(const auto after, core::parse(sealed));
+    core::DiffOptions options;
+    options.old_revision = stored[i].schema_revision;
+    options.unread = seen->observation.unread;
+    const auto schema_of = schema(sightings[i].id.kind);
+    const core::Difference difference = core::diff(before, after, *schema_of, options);
+    if (difference.changes.empty()) continue;
+    DRIFTD_CO_TRY(const auto demotions, co_await session->demote(sightings[i].id, difference.changes));
+    for (const auto& demotion : demotions) {
+      if (demotion.index >= difference.changes.size()) continue;
+      seen->demoted.push_back({difference.changes[demotion.index].path, demotion.unsettled, demotion.reason});
+    }
+  }
+  co_return Status{};
+}
+
+core::PageCommit Ledger::page_of(std::vector<Judged>& judged, const Extras& extras, const std::string& cause) const {
+  core::PageCommit page;
+  page.backend_uid = row_.uid;
+  page.cursor = extras.cursor;
+  page.watch_cursor = extras.watch_cursor;
+  page.established = extras.established;
+  page.backend = extras.row;
+  page.events = extras.events;
+  const core::EventContext about = event_context(cause);
+  for (auto& one : judged) {
+    if (one.judgement.dropped) continue;
+    if (one.judgement.transitions.empty() && same_row(one.before, one.judgement.next)) continue;
+    core::ResourceWrite write;
+    write.next = one.judgement.next;
+    for (const auto& transition : one.judgement.transitions) {
+      if (!transition.drift.open()) write.ended.push_back(transition.drift);
+      page.events.push_back(draft(core::event_of(transition, one.before, one.judgement.next, about)));
+    }
+    page.writes.push_back(std::move(write));
+  }
+  return page;
+}
+
+void Ledger::remember(const core::StoredResource& next, std::uint32_t run) {
+  Index::Entry entry;
+  entry.digest = next.digest;
+  entry.generation = static_cast<std::uint32_t>(next.rules_generation);
+  entry.run = run;
+  entry.present = next.observed.has_value();
+  entry.open = !next.open.empty();
+  entry.attention = needs_attention(next);
+  index_.put(next.id, entry);
+}
+
+void Ledger::adopt(const Extras& extras) {
+  if (extras.row) row_ = *extras.row;
+  if (extras.cursor) row_.cursor = *extras.cursor;
+  if (extras.watch_cursor) row_.watch_cursor = *extras.watch_cursor;
+  for (const auto& kind : extras.established) row_.established[kind] = true;
+}
+
+Task<Result<Ledger::Applied>> Ledger::apply(std::vector<Sighted> sightings, Extras extras, bool applied_state,
+                                            std::uint32_t run, core::Session* session) {
+  std::vector<core::ResourceId> ids;
+  for (const auto& sighted : sightings) ids.push_back(sighted.id);
+  for (int attempt = 0; attempt < kTries; ++attempt) {
+    std::vector<core::StoredResource> stored;
+    if (!ids.empty()) {
+      DRIFTD_CO_TRY(stored, co_await context_->store.load(row_.uid, ids));
+    }
+    std::vector<Sighted> copy = sightings;
+    DRIFTD_CO_CHECK(co_await ask_demotions(stored, copy, session));
+    std::vector<core::JudgeContext> contexts;
+    std::vector<std::uint32_t> generations;
+    for (const auto& id : ids) {
+      contexts.push_back(judge_context(id.kind, applied_state));
+      generations.push_back(generation(id.kind));
+    }
+    auto work = [stored = std::move(stored), copy = std::move(copy), contexts = std::move(contexts),
+                 generations = std::move(generations), key = context_->store_key]() mutable {
+      Result<std::vector<Judged>> out = std::vector<Judged>{};
+      for (std::size_t i = 0; i < stored.size(); ++i) {
+        auto judged = judge_one(contexts[i], stored[i], copy[i], key, generations[i]);
+        if (!judged) {
+          out = fail(judged.error());
+          break;
+        }
+        out->push_back({std::move(stored[i]), std::move(*judged)});
+      }
+      return out;
+    };
+    DRIFTD_CO_TRY(auto judged, co_await run_on(context_->diff, std::move(work)));
+    core::PageCommit page = page_of(judged, extras, {});
+    Applied applied;
+    applied.written = page.writes.size();
+    for (const auto& one : judged) {
+      applied.transitions += one.judgement.transitions.size();
+      if (!one.judgement.unknown.empty()) applied.unknown[one.before.id] = one.judgement.unknown;
+      for (const auto& [reason, count] : one.judgement.suppressed) context_->metrics.suppressed(spec_.name, reason, count);
+    }
+    const bool anything = !page.writes.empty() || !extras.empty();
+    if (anything) {
+      const auto committed = co_await context_->store.commit(std::move(page));
+      if (!committed && committed.error().code == Code::conflict) continue;
+      if (!committed) co_return fail(committed.error());
+      for (const auto& event : committed->events) context_->metrics.event_published(spec_.name, event.what);
+      if (!committed->events.empty()) context_->committed();
+    }
+    for (const auto& one : judged) {
+      if (!one.judgement.dropped) remember(one.judgement.next, run);
+      for (const auto& transition : one.judgement.transitions) {
+        if (!transition.from) context_->metrics.drift_detected(spec_.name, transition.drift.cls);
+      }
+    }
+    adopt(extras);
+    co_return applied;
+  }
+  co_return fail(Code::conflict, "backend " + spec_.name + ": a page met a newer revision " + std::to_string(kTries) +
+                                     " times; it is judged again in the next cycle");
+}
+
+Task<Status> Ledger::commit(core::StoredResource before, core::Judgement judgement, std::string cause) {
+  std::vector<Judged> one;
+  one.push_back({std::move(before), judgement});
+  DRIFTD_CO_TRY(const auto committed, co_await context_->store.commit(page_of(one, {}, cause)));
+  for (const auto& event : committed.events) context_->metrics.event_published(spec_.name, event.what);
+  const Index::Entry* known = index_.find(judgement.next.id);
+  remember(judgement.next, known != nullptr ? known->run : 0);
+  if (!committed.events.empty()) context_->committed();
+  co_return Status{};
+}
+
+Task<Status> Ledger::commit_extras(Extras extras) {
+  const auto applied = co_await apply({}, std::move(extras), false, 0, nullptr);
+  if (!applied) co_return fail(applied.error());
+  co_return Status{};
+}
+
+Task<Result<std::vector<core::ResourceId>>> Ledger::missing(std::string kind, std::uint32_t run, bool only_open) {
+  DRIFTD_CO_TRY(const auto entries, co_await context_->store.index(row_.uid));
+  std::vector<core::ResourceId> out;
+  for (const auto& entry : entries) {
+    if (entry.id.kind != kind) continue;
+    const Index::Entry* known = index_.find(entry.id);
+    if (known == nullptr || known->run == run) continue;
+    if (only_open ? known->open && !known->attention : known->present) out.push_back(entry.id);
+  }
+  co_return out;
+}
+
+}  // namespace driftd::engine

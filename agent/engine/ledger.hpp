@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/backend.hpp"
+#include "core/judge.hpp"
+#include "core/ports/session.hpp"
+#include "engine/context.hpp"
+#include "engine/index.hpp"
+
+namespace driftd::engine {
+
+/// One resource and what was seen of it.
+struct Sighted {
+  core::ResourceId id;
+  core::Sighting sighting;
+};
+
+/// What else a commit carries beside judged resources.
+struct Extras {
+  std::optional<std::string> cursor, watch_cursor;
+  std::vector<std::string> established;
+  std::optional<core::BackendRow> row;
+  std::vector<core::EventDraft> events;
+  bool empty() const { return !cursor && !watch_cursor && established.empty() && !row && events.empty(); }
+};
+
+/// The agent's book of one backend: its row, its rules, its index; judges sightings and commits the outcome. Core thread
+/// only, one apply() at a time (Turn).
+class Ledger {
+ public:
+  Ledger(std::shared_ptr<Context> context, core::BackendSpec spec, core::BackendRow row);
+
+  /// Fills the index from the store; once, before anything else.
+  Task<Status> load();
+  /// New rules: everything is judged again at its next sight.
+  void reload(core::BackendSpec spec);
+  void set_info(std::shared_ptr<const core::ProviderInfo> info);
+
+  /// True, and marked as seen by `run`, when this observation says nothing new and needs no new judgement.
+  bool settle(const core::Observation& seen, std::uint32_t run);
+
+  struct Applied {
+    std::map<core::ResourceId, std::vector<core::UnknownPath>> unknown;
+    std::size_t written = 0, transitions = 0;
+  };
+  /// Load → judge (diff pool) → commit; judges again when a decision came in between. `session` answers demotions.
+  Task<Result<Applied>> apply(std::vector<Sighted> sightings, Extras extras, bool applied_state, std::uint32_t run,
+                              core::Session* session);
+  /// Commits a judgement that was made elsewhere (a person's decision, a pseudo-resource). `conflict`: the row moved.
+  Task<Status> commit(core::StoredResource before, core::Judgement judgement, std::string cause);
+  Task<Status> commit_extras(Extras extras);
+  /// Identities for which `wanted` holds, with their index entries; reads the store.
+  Task<Result<std::vector<core::ResourceId>>> missing(std::string kind, std::uint32_t run, bool only_open);
+
+  core::EventContext event_context(std::string cause) const;
+  std::vector<std::string> sinks_for(const core::BackendEvent& event) const;
+  core::EventDraft draft(core::BackendEvent event) const;
+  bool established(const std::string& kind) const;
+
+  const core::BackendSpec& spec() const { return spec_; }
+  core::BackendRow& row() { return row_; }
+  const core::BackendRow& row() const { return row_; }
+  Index& index() { return index_; }
+  const core::ProviderInfo* info() const { return info_.get(); }
+  std::shared_ptr<const core::KindSchema> schema(const std::string& kind) const;
+  core::JudgeContext judge_context(const std::string& kind, bool applied_state) const;
+
+ private:
+  struct Judged {
+    core::StoredResource before;
+    core::Judgement judgement;
+  };
+  std::uint32_t generation(const std::string& kind) const;
+  Task<Status> ask_demotions(const std::vector<core::StoredResource>& stored, std::vector<Sighted>& sightings,
+                             core::Session* session);
+  core::PageCommit page_of(std::vector<Judged>& judged, const Extras& extras, const std::string& cause) const;
+  void remember(const core::StoredResource& next, std::uint32_t run);
+  void adopt(const Extras& extras);
+
+  std::shared_ptr<Context> context_;
+  core::BackendSpec spec_;
+  core::BackendRow row_;
+  std::shared_ptr<const core::ProviderInfo> info_;
+  std::map<std::string, std::uint32_t> generations_;  ///< per kind, of rules and schema
+  Index index_;
+};
+
+}  // namespace driftd::engine

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/schedule.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace driftd::engine {
+namespace {
+constexpr std::size_t kRemembered = 20;
+constexpr Schedule::Millis kFirstRetry{1000};
+constexpr Schedule::Millis kLastRetry{60'000};
+}  // namespace
+
+Schedule::Schedule(Millis interval, unsigned seed) : interval_(interval), random_(seed) {}
+
+Schedule::Millis Schedule::p95() const {
+  if (durations_.empty()) return Millis{0};
+  std::vector<Millis> sorted(durations_.begin(), durations_.end());
+  std::sort(sorted.begin(), sorted.end());
+  return sorted[(sorted.size() * 95 + 99) / 100 - 1];
+}
+
+Schedule::Millis Schedule::backoff() {
+  Millis wait = kFirstRetry;
+  for (int i = 1; i < failures_ && wait < kLastRetry; ++i) wait *= 2;
+  const double jitter = std::uniform_real_distribution<double>(0.8, 1.2)(random_);
+  // Never hastier than the interval promises: a backend with a short interval is retried at that pace at most.
+  return Millis(static_cast<Millis::rep>(static_cast<double>(std::min(wait, kLastRetry).count()) * jitter));
+}
+
+void Schedule::ran(Clock::time_point start, Clock::time_point end, bool ok) {
+  if (!ok) {
+    ++failures_;
+    next_ = end + backoff();
+    return;
+  }
+  failures_ = 0;
+  durations_.push_back(std::chrono::duration_cast<Millis>(end - start));
+  if (durations_.size() > kRemembered) durations_.pop_front();
+  const auto jitter_most = static_cast<double>(interval_.count()) / 20;
+  const Millis jitter(static_cast<Millis::rep>(std::uniform_real_distribution<double>(0, jitter_most)(random_)));
+  Millis wait = std::max(interval_ * stretch_ - p95() - jitter, p95());
+  if (hint_.count() > 0) wait = std::min(wait, hint_);
+  hint_ = Millis{0};
+  next_ = start + wait;
+}
+
+}  // namespace driftd::engine

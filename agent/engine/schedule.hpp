@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <random>
+
+namespace driftd::engine {
+
+/// When the next cycle of a backend starts (semantics 17): `interval` promises the age of a healthy observation, counted
+/// from read start, so the next start is last start + interval − p95 duration − jitter. Not thread-safe; pure but for
+/// its jitter, which is seeded.
+class Schedule {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using Millis = std::chrono::milliseconds;
+  explicit Schedule(Millis interval, unsigned seed = std::random_device{}());
+
+  void ran(Clock::time_point start, Clock::time_point end, bool ok);
+  void set_interval(Millis interval) { interval_ = interval; }
+  /// Under backpressure intervals are stretched (delivery.md): 1 = none.
+  void set_stretch(int factor) { stretch_ = factor; }
+  /// The provider asked to be called again in so long; the promise still holds.
+  void hint(Millis next) { hint_ = next; }
+
+  Clock::time_point next() const { return next_; }
+  Millis p95() const;
+  bool late() const { return 2 * p95() > interval_; }
+  /// What can be promised: the interval, or twice the p95 duration where that is longer.
+  Millis achievable() const { return std::max(interval_, 2 * p95()); }
+  bool backing_off() const { return failures_ > 0; }
+  Millis interval() const { return interval_; }
+
+ private:
+  Millis backoff();
+
+  Millis interval_;
+  Millis hint_{0};
+  int stretch_ = 1;
+  int failures_ = 0;
+  std::deque<Millis> durations_;  ///< last 20
+  Clock::time_point next_{};
+  std::minstd_rand random_;
+};
+
+}  // namespace driftd::engine
