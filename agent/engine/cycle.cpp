@@ -11,8 +11,6 @@ namespace {
 
 constexpr std::size_t kReadAtOnce = 256;
 constexpr std::chrono::seconds kReadDeadline{30};
-constexpr std::int64_t kMassCount = 10;     // semantics 4: more than 10 …
-constexpr std::int64_t kMassPercent = 20;   // … and more than 20 % of a kind gone at once
 
 std::string sentence(const core::Diagnostic& d) {
   std::string out = std::string(render(d.code)) + ": " + d.text;
@@ -174,20 +172,40 @@ Task<Status> Cycle::confirm_missing() {
 
 Task<Status> Cycle::hold_or_confirm(std::string kind) {
   const Index::Count count = ledger_.index().count(kind, run_);
+  const std::string note = "accept:scope/" + kind;
+  const bool accepted = ledger_.row().notes.count(note) > 0;
   std::vector<core::ResourceId> gone;
   if (count.missing > 0) {
     DRIFTD_CO_TRY(gone, co_await ledger_.missing(kind, run_, false));
   }
-  const bool accepted = ledger_.row().notes.count("accept:scope/" + kind) > 0;
-  const bool mass = count.missing > kMassCount && count.missing * 100 > count.present * kMassPercent;
+  const bool mass = core::mass_deletion(static_cast<std::size_t>(count.present), gone.size());
+  std::vector<std::string> held;
   if (mass && !accepted) {
     add_once(kinds_[kind].reasons, std::to_string(count.missing) + " of " + std::to_string(count.present) +
                                        " gone at once: held until someone decides the drift of scope/" + kind);
+    for (const auto& id : gone) held.push_back(id.id);
   } else {
     DRIFTD_CO_CHECK(co_await confirm(std::move(gone), &kinds_[kind]));
-    gone.clear();
   }
-  const auto status = co_await scope_drift(kind, std::move(gone));
+  DRIFTD_CO_CHECK(co_await scope_drift(kind, std::move(held)));
+  if (!accepted || ledger_.index().count(kind, run_).missing > 0) co_return Status{};
+  Extras done;  // what was accepted has happened; the next mass deletion asks again
+  done.row = ledger_.row();
+  done.row->notes.erase(note);
+  const auto status = co_await ledger_.commit_extras(std::move(done));
+  co_return status;
+}
+
+Task<Status> Cycle::scope_drift(std::string kind, std::vector<std::string> gone) {
+  const core::ResourceId id{"scope", kind};
+  const Index::Entry* known = ledger_.index().find(id);
+  if (gone.empty() && (known == nullptr || !known->open)) co_return Status{};
+  std::vector<core::ResourceId> ids(1, id);
+  DRIFTD_CO_TRY(auto rows, co_await context_->store.load(ledger_.row().uid, std::move(ids)));
+  core::Judgement judgement = core::judge_scope(ledger_.row().uid, rows.front(), std::move(gone), context_->clock.wall());
+  if (judgement.transitions.empty()) co_return Status{};
+  transitions_ += judgement.transitions.size();
+  const auto status = co_await ledger_.commit(std::move(rows.front()), std::move(judgement), "mass deletion");
   co_return status;
 }
 

@@ -44,7 +44,7 @@ class Cycle {
   Task<Status> confirm_missing();
   Task<Status> confirm(std::vector<core::ResourceId> ids, Kind* kind);
   Task<Status> hold_or_confirm(std::string kind);
-  Task<Status> scope_drift(std::string kind, std::vector<core::ResourceId> gone);
+  Task<Status> scope_drift(std::string kind, std::vector<std::string> gone);
   Task<Status> stale_open();
   Task<Status> remember_serial();
   bool applied_state(const core::Observation& observation);

@@ -8,6 +8,7 @@
 namespace driftd::engine {
 namespace {
 
+const std::string kSchemaNote = "schema:";
 constexpr int kTries = 8;  // a decision between load and commit is rare; eight in a row is a bug
 
 bool needs_attention(const core::StoredResource& resource) {
@@ -17,7 +18,7 @@ bool needs_attention(const core::StoredResource& resource) {
 
 /// Agent side of semantics 19 and the judgement; runs on the diff pool.
 Result<core::Judgement> judge_one(core::JudgeContext context, const core::StoredResource& stored, Sighted& sighted,
-                                  const core::RedactionKey& key, std::uint32_t generation) {
+                                  const core::RedactionKey& key) {
   auto* seen = std::get_if<core::Seen>(&sighted.sighting);
   if (seen != nullptr) {
     DRIFTD_TRY(seen->observation.body, core::seal(seen->observation.body, key));
@@ -25,7 +26,7 @@ Result<core::Judgement> judge_one(core::JudgeContext context, const core::Stored
   core::Judgement out = core::judge(context, stored, sighted.sighting);
   if (seen != nullptr && !out.dropped) {
     out.next.digest = seen->observation.digest;
-    out.next.rules_generation = generation;
+    out.next.rules_generation = core::judged_under(context);
   }
   return out;
 }
@@ -62,15 +63,18 @@ void Ledger::reload(core::BackendSpec spec) {
 void Ledger::set_info(std::shared_ptr<const core::ProviderInfo> info) {
   info_ = std::move(info);
   generations_.clear();
-  for (const auto& [kind, text] : info_->schema_texts) generations_[kind] = generation(kind);
+  former_.clear();
+  for (const auto& [note, text] : row_.notes) {
+    if (note.rfind(kSchemaNote, 0) != 0) continue;
+    const auto schema = core::KindSchema::parse(text);
+    if (schema) former_[(*schema)->kind()][(*schema)->revision()] = *schema;
+  }
 }
 
-std::uint32_t Ledger::generation(const std::string& kind) const {
-  const auto known = generations_.find(kind);
-  if (known != generations_.end()) return known->second;
-  const auto text = info_ ? info_->schema_texts.find(kind) : std::map<std::string, std::string>::const_iterator{};
-  const std::string schema = info_ && text != info_->schema_texts.end() ? text->second : std::string();
-  return static_cast<std::uint32_t>(digest(spec_.rules->generation, {schema}).low);
+std::uint64_t Ledger::generation(const std::string& kind) const {
+  auto [known, fresh] = generations_.try_emplace(kind, 0);
+  if (fresh) known->second = core::judged_under(judge_context(kind, false));
+  return known->second;
 }
 
 std::shared_ptr<const core::KindSchema> Ledger::schema(const std::string& kind) const {
@@ -79,6 +83,18 @@ std::shared_ptr<const core::KindSchema> Ledger::schema(const std::string& kind) 
     if (found != info_->schemas.end()) return found->second;
   }
   return core::KindSchema::unknown(kind);
+}
+
+std::optional<core::BackendRow> Ledger::row_with_schemas() const {
+  if (!info_) return std::nullopt;
+  core::BackendRow next = row_;
+  for (const auto& [kind, schema] : info_->schemas) {
+    const auto text = info_->schema_texts.find(kind);
+    if (text == info_->schema_texts.end()) continue;
+    next.notes[kSchemaNote + kind + ":" + std::to_string(schema->revision())] = text->second;
+  }
+  if (next.notes == row_.notes) return std::nullopt;
+  return next;
 }
 
 bool Ledger::established(const std::string& kind) const {
@@ -91,7 +107,7 @@ bool Ledger::settle(const core::Observation& seen, std::uint32_t run) {
   if (entry == nullptr) return false;
   entry->run = run;
   return entry->present && !entry->attention && entry->digest == seen.digest &&
-         entry->generation == generation(seen.id.kind);
+         entry->generation == static_cast<std::uint32_t>(generation(seen.id.kind));
 }
 
 core::JudgeContext Ledger::judge_context(const std::string& kind, bool applied_state) const {
@@ -102,6 +118,10 @@ core::JudgeContext Ledger::judge_context(const std::string& kind, bool applied_s
   out.established = established(kind);
   out.applied_state = applied_state;
   out.now_ns = context_->clock.wall();
+  const auto former = former_.find(kind);
+  if (former != former_.end()) out.former = former->second;
+  const auto accepted = row_.notes.find("accept:scope/" + kind);
+  if (accepted != row_.notes.end()) out.deletions_accepted_by = accepted->second;
   return out;
 }
 
@@ -195,6 +215,7 @@ void Ledger::adopt(const Extras& extras) {
   if (extras.cursor) row_.cursor = *extras.cursor;
   if (extras.watch_cursor) row_.watch_cursor = *extras.watch_cursor;
   for (const auto& kind : extras.established) row_.established[kind] = true;
+  if (!extras.established.empty()) generations_.clear();
 }
 
 Task<Result<Ledger::Applied>> Ledger::apply(std::vector<Sighted> sightings, Extras extras, bool applied_state,
@@ -209,16 +230,12 @@ Task<Result<Ledger::Applied>> Ledger::apply(std::vector<Sighted> sightings, Extr
     std::vector<Sighted> copy = sightings;
     DRIFTD_CO_CHECK(co_await ask_demotions(stored, copy, session));
     std::vector<core::JudgeContext> contexts;
-    std::vector<std::uint32_t> generations;
-    for (const auto& id : ids) {
-      contexts.push_back(judge_context(id.kind, applied_state));
-      generations.push_back(generation(id.kind));
-    }
+    for (const auto& id : ids) contexts.push_back(judge_context(id.kind, applied_state));
     auto work = [stored = std::move(stored), copy = std::move(copy), contexts = std::move(contexts),
-                 generations = std::move(generations), key = context_->store_key]() mutable {
+                 key = context_->store_key]() mutable {
       Result<std::vector<Judged>> out = std::vector<Judged>{};
       for (std::size_t i = 0; i < stored.size(); ++i) {
-        auto judged = judge_one(contexts[i], stored[i], copy[i], key, generations[i]);
+        auto judged = judge_one(contexts[i], stored[i], copy[i], key);
         if (!judged) {
           out = fail(judged.error());
           break;

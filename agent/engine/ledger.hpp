@@ -58,6 +58,9 @@ class Ledger {
   /// Identities for which `wanted` holds, with their index entries; reads the store.
   Task<Result<std::vector<core::ResourceId>>> missing(std::string kind, std::uint32_t run, bool only_open);
 
+  /// The row with the current schemas noted (they are `former` to later revisions); nothing when they already are.
+  std::optional<core::BackendRow> row_with_schemas() const;
+
   core::EventContext event_context(std::string cause) const;
   std::vector<std::string> sinks_for(const core::BackendEvent& event) const;
   core::EventDraft draft(core::BackendEvent event) const;
@@ -76,7 +79,7 @@ class Ledger {
     core::StoredResource before;
     core::Judgement judgement;
   };
-  std::uint32_t generation(const std::string& kind) const;
+  std::uint64_t generation(const std::string& kind) const;
   Task<Status> ask_demotions(const std::vector<core::StoredResource>& stored, std::vector<Sighted>& sightings,
                              core::Session* session);
   core::PageCommit page_of(std::vector<Judged>& judged, const Extras& extras, const std::string& cause) const;
@@ -87,7 +90,8 @@ class Ledger {
   core::BackendSpec spec_;
   core::BackendRow row_;
   std::shared_ptr<const core::ProviderInfo> info_;
-  std::map<std::string, std::uint32_t> generations_;  ///< per kind, of rules and schema
+  mutable std::map<std::string, std::uint64_t> generations_;  ///< per kind: core::judged_under, made when asked for
+  std::map<std::string, std::map<std::uint32_t, std::shared_ptr<const core::KindSchema>>> former_;
   Index index_;
 };
 

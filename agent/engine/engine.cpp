@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/engine.hpp"
+
+#include <algorithm>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <random>
+
+#include "base/log.hpp"
+
+namespace driftd::engine {
+namespace {
+
+std::string new_uid() {
+  std::random_device random;
+  std::string bytes;
+  for (int i = 0; i < 8; ++i) bytes.push_back(static_cast<char>(random() & 0xff));
+  return to_hex(bytes);
+}
+
+/// Top-level members of two registrations that differ, as `changed_fields`.
+std::vector<std::string> changed_fields(const std::string& before, const std::string& after) {
+  const auto old_value = core::parse(before);
+  const auto new_value = core::parse(after);
+  std::vector<std::string> out;
+  if (!old_value || !new_value) return out;
+  const core::Difference difference =
+      core::diff(*old_value, *new_value, *core::KindSchema::unknown("registration"), {});
+  for (const auto& change : difference.changes) out.push_back(change.path);
+  return out;
+}
+
+/// Finds, and takes out of `rows`, the row of a backend by its name or its former name.
+std::optional<core::BackendRow> take_row(std::vector<core::BackendRow>& rows, const core::BackendSpec& spec) {
+  for (const std::string& name : {spec.name, spec.was}) {
+    const auto found = std::find_if(rows.begin(), rows.end(),
+                                    [&](const auto& row) { return !name.empty() && row.name == name && !row.deleted_ns; });
+    if (found == rows.end()) continue;
+    core::BackendRow row = *found;
+    rows.erase(found);
+    return row;
+  }
+  return std::nullopt;
+}
+
+Task<void> refresh_into(std::shared_ptr<Runner> runner, bool full, Engine::Refreshed& out, int& left,
+                        asio::steady_timer& done) {
+  out.report = co_await runner->refresh(full);
+  if (--left == 0) done.cancel();
+}
+
+}  // namespace
+
+std::string canonical_type(const std::string& provider) {
+  static const std::map<std::string, std::string> kAliases = {
+      {"postgresql", "postgres"}, {"pg", "postgres"}, {"kubernetes", "k8s"}, {"tfstate", "terraform"}};
+  const auto found = kAliases.find(provider);
+  return found == kAliases.end() ? provider : found->second;
+}
+
+Engine::Engine(std::shared_ptr<Context> context, core::SessionFactory& factory, core::RedactionKey worker_key,
+               std::uint64_t digest_seed)
+    : context_(std::move(context)), factory_(factory), worker_key_(std::move(worker_key)), digest_seed_(digest_seed) {}
+
+core::SessionSpec Engine::session_spec(const core::BackendSpec& spec) const {
+  core::SessionSpec out;
+  out.backend = spec.name;
+  out.provider = spec.provider;
+  out.settings_json = spec.settings_json;
+  out.secrets = spec.secrets;
+  out.isolation = spec.isolation;
+  out.budgets = spec.budgets;
+  out.worker_key = worker_key_;
+  out.digest_seed = digest_seed_;
+  return out;
+}
+
+Task<Status> Engine::start(std::vector<core::BackendSpec> specs) {
+  DRIFTD_CO_TRY(auto rows, co_await context_->store.backends());
+  for (auto& spec : specs) {
+    DRIFTD_CO_CHECK(co_await bring_up(std::move(spec), rows));
+  }
+  for (auto& row : rows) {
+    if (row.deleted_ns) continue;
+    DRIFTD_CO_CHECK(co_await bring_down(std::move(row)));
+  }
+  for (auto& [name, runner] : runners_) runner->start();
+  co_return Status{};
+}
+
+Task<Status> Engine::bring_up(core::BackendSpec spec, std::vector<core::BackendRow>& rows) {
+  const std::optional<core::BackendRow> known = take_row(rows, spec);
+  core::BackendRow row;
+  if (known) row = *known;
+  if (!known) row.uid = new_uid();
+  const bool edited = known && (row.registration != spec.registration_json || row.name != spec.name);
+  core::BackendSnapshot before;
+  before.name = row.name;
+  before.type = row.type;
+  before.config_json = row.registration;
+  row.name = spec.name;
+  row.type = canonical_type(spec.provider);
+  row.provider = spec.provider;
+  row.registration = spec.registration_json;
+  auto session = factory_.open(session_spec(spec));
+  if (!session) co_return fail(session.error());
+  auto runner = std::make_shared<Runner>(context_, spec, row, *session);
+  DRIFTD_CO_CHECK(co_await runner->load());
+  if (!known || edited) {
+    Extras extras;
+    extras.row = row;
+    std::vector<std::string> fields;
+    if (edited) fields = changed_fields(before.config_json, row.registration);
+    std::optional<core::BackendSnapshot> old_state;
+    if (edited) old_state = before;
+    const auto type = edited ? core::ChangeType::updated : core::ChangeType::created;
+    core::BackendEvent event = core::registration_event(type, runner->ledger().event_context("configuration"), old_state,
+                                                        fields, context_->clock.wall());
+    extras.events.push_back(runner->ledger().draft(std::move(event)));
+    DRIFTD_CO_CHECK(co_await runner->ledger().commit_extras(std::move(extras)));
+  }
+  runners_[spec.name] = std::move(runner);
+  co_return Status{};
+}
+
+Task<Result<std::vector<core::StoredResource>>> Engine::with_open(std::string uid) {
+  DRIFTD_CO_TRY(const auto entries, co_await context_->store.index(uid));
+  std::vector<core::ResourceId> ids;
+  for (const auto& entry : entries) {
+    if (entry.has_open) ids.push_back(entry.id);
+  }
+  auto rows = co_await context_->store.load(uid, std::move(ids));
+  co_return rows;
+}
+
+Task<Status> Engine::bring_down(core::BackendRow row) {
+  core::BackendSpec gone;
+  gone.name = row.name;
+  gone.provider = row.provider;
+  gone.registration_json = row.registration;
+  gone.rules = std::make_shared<core::Rules>();
+  Ledger ledger(context_, gone, row);
+  DRIFTD_CO_CHECK(co_await ledger.load());
+  DRIFTD_CO_TRY(auto open, co_await with_open(row.uid));
+  core::Decision retire;
+  retire.verb = core::Decision::Verb::retire;
+  retire.actor = "driftd";
+  retire.reason = "backend unregistered";
+  retire.at_ns = context_->clock.wall();
+  for (auto& resource : open) {
+    const auto drifts = resource.open;
+    for (const auto& drift : drifts) {
+      DRIFTD_CO_TRY(core::Judgement judgement, core::decide(resource, drift.id, retire));
+      core::StoredResource next = judgement.next;
+      DRIFTD_CO_CHECK(co_await ledger.commit(std::move(resource), std::move(judgement), "unregistered"));
+      std::vector<core::ResourceId> ids(1, next.id);
+      DRIFTD_CO_TRY(auto rows, co_await context_->store.load(row.uid, std::move(ids)));
+      resource = std::move(rows.front());
+    }
+  }
+  Extras extras;
+  extras.row = row;
+  extras.row->deleted_ns = context_->clock.wall();
+  core::BackendEvent event = core::registration_event(core::ChangeType::deleted, ledger.event_context("configuration"),
+                                                      std::nullopt, {}, context_->clock.wall());
+  extras.events.push_back(ledger.draft(std::move(event)));
+  context_->metrics.forget(row.name);
+  const auto status = co_await ledger.commit_extras(std::move(extras));
+  co_return status;
+}
+
+Task<void> Engine::stop() {
+  for (auto& [name, runner] : runners_) co_await runner->stop();
+}
+
+Task<void> Engine::reload(std::vector<core::BackendSpec> specs) {
+  for (auto& spec : specs) {
+    const auto found = runners_.find(spec.name);
+    if (found != runners_.end()) co_await found->second->reload(std::move(spec));
+  }
+}
+
+Runner* Engine::find(const std::string& name) {
+  const auto found = runners_.find(name);
+  return found == runners_.end() ? nullptr : found->second.get();
+}
+
+Error Engine::unknown_backend(const std::string& name) const {
+  std::string known;
+  for (const auto& [other, runner] : runners_) known += (known.empty() ? "" : ", ") + other;
+  return {Code::not_found, "no backend '" + name + "'; configured: " + (known.empty() ? "none" : known)};
+}
+
+Task<Result<core::Drift>> Engine::decide(std::string drift_id, core::Decision decision) {
+  DRIFTD_CO_TRY(auto owner, co_await context_->store.owner_of(drift_id));
+  for (auto& [name, runner] : runners_) {
+    if (runner->ledger().row().uid != owner.backend_uid) continue;
+    const auto decided = co_await runner->decide(std::move(owner.resource), drift_id, decision);
+    if (!decided) co_return fail(decided.error());
+    DRIFTD_CO_CHECK(co_await context_->store.audit(decision.actor, std::string(render(decided->status)), drift_id,
+                                                   decision.reason, decision.at_ns));
+    co_return *decided;
+  }
+  co_return fail(Code::not_found, "the backend of drift " + drift_id + " is not registered any more");
+}
+
+Task<Result<std::vector<Engine::Refreshed>>> Engine::refresh(std::string backend, bool full) {
+  std::vector<std::shared_ptr<Runner>> chosen;
+  for (auto& [name, runner] : runners_) {
+    if (backend.empty() || name == backend) chosen.push_back(runner);
+  }
+  if (chosen.empty() && !backend.empty()) co_return fail(unknown_backend(backend));
+  std::vector<Refreshed> out(chosen.size());
+  int left = static_cast<int>(chosen.size());
+  asio::steady_timer done(context_->core, asio::steady_timer::time_point::max());
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    out[i].backend = chosen[i]->ledger().spec().name;
+    asio::co_spawn(context_->core, refresh_into(chosen[i], full, out[i], left, done), asio::detached);
+  }
+  while (left > 0) co_await done.async_wait(asio::as_tuple(asio::use_awaitable));
+  co_return out;
+}
+
+Task<Result<std::vector<core::Step>>> Engine::explain(std::string backend, core::ResourceId id, std::string path) {
+  Runner* runner = find(backend);
+  if (runner == nullptr) co_return fail(unknown_backend(backend));
+  auto steps = co_await runner->explain(std::move(id), std::move(path));
+  co_return steps;
+}
+
+std::vector<core::BackendView> Engine::view() {
+  std::vector<core::BackendView> out;
+  for (auto& [name, runner] : runners_) out.push_back(runner->view());
+  return out;
+}
+
+bool Engine::ready(std::string& why) {
+  for (auto& [name, runner] : runners_) {
+    if (runner->view().cycles > 0) continue;
+    why = "backend " + name + " has not finished its first cycle";
+    return false;
+  }
+  return true;
+}
+
+void Engine::pressure(int stretch, bool hold) {
+  for (auto& [name, runner] : runners_) {
+    runner->set_stretch(stretch);
+    runner->hold(hold);
+  }
+}
+
+}  // namespace driftd::engine

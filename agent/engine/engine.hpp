@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/backend.hpp"
+#include "core/ports/session.hpp"
+#include "engine/runner.hpp"
+
+namespace driftd::engine {
+
+/// The canonical backend type of a provider name or alias: `postgresql` is `postgres`.
+std::string canonical_type(const std::string& provider);
+
+/// All backends at work. Registers them at start (CREATED, UPDATED, DELETED events), runs one Runner each. Core thread.
+class Engine {
+ public:
+  Engine(std::shared_ptr<Context> context, core::SessionFactory& factory, core::RedactionKey worker_key,
+         std::uint64_t digest_seed);
+
+  /// Brings the registry in line with `specs`, in one commit a backend, and starts the runners. Once.
+  Task<Status> start(std::vector<core::BackendSpec> specs);
+  Task<void> stop();
+  /// New policies, ignores and expectations for the backends named; others stay.
+  Task<void> reload(std::vector<core::BackendSpec> specs);
+
+  Task<Result<core::Drift>> decide(std::string drift_id, core::Decision decision);
+  struct Refreshed {
+    std::string backend;
+    CycleReport report;
+  };
+  /// A cycle of one backend, or (empty) of all, side by side; `not_found` names the known ones.
+  Task<Result<std::vector<Refreshed>>> refresh(std::string backend, bool full);
+  Task<Result<std::vector<core::Step>>> explain(std::string backend, core::ResourceId id, std::string path);
+  std::vector<core::BackendView> view();
+  /// Every backend had a cycle; else why not.
+  bool ready(std::string& why);
+  void pressure(int stretch, bool hold);
+  Runner* find(const std::string& name);
+
+ private:
+  Task<Status> bring_up(core::BackendSpec spec, std::vector<core::BackendRow>& rows);
+  Task<Status> bring_down(core::BackendRow row);
+  Task<Result<std::vector<core::StoredResource>>> with_open(std::string uid);
+  core::SessionSpec session_spec(const core::BackendSpec& spec) const;
+  Error unknown_backend(const std::string& name) const;
+
+  std::shared_ptr<Context> context_;
+  core::SessionFactory& factory_;
+  core::RedactionKey worker_key_;
+  std::uint64_t digest_seed_;
+  std::map<std::string, std::shared_ptr<Runner>> runners_;
+};
+
+}  // namespace driftd::engine

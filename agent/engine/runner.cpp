@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/runner.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/detached.hpp>
+
+#include "base/log.hpp"
+
+namespace driftd::engine {
+namespace {
+
+constexpr std::chrono::minutes kFullEvery{10};  // the safety net under cursors and watches
+constexpr std::chrono::milliseconds kProbeAgain{2'000};  // while the state is being made sure of
+constexpr std::chrono::milliseconds kCycleMost{60'000};
+
+}  // namespace
+
+Runner::Runner(std::shared_ptr<Context> context, core::BackendSpec spec, core::BackendRow row,
+               std::shared_ptr<core::Session> session)
+    : context_(std::move(context)),
+      session_(std::move(session)),
+      ledger_(context_, spec, row),
+      turn_(context_->core),
+      schedule_(spec.interval),
+      hysteresis_(row.health),
+      due_(context_->core),
+      probe_due_(context_->core),
+      watch_due_(context_->core),
+      all_ended_(context_->core) {}
+
+void Runner::start() {
+  loops_ = 3;
+  asio::co_spawn(context_->core, cycle_loop(), asio::detached);
+  asio::co_spawn(context_->core, health_loop(), asio::detached);
+  asio::co_spawn(context_->core, watch_loop(), asio::detached);
+}
+
+Task<void> Runner::stop() {
+  stopping_ = true;
+  due_.cancel();
+  probe_due_.cancel();
+  watch_due_.cancel();
+  co_await session_->stop();
+  while (loops_ > 0) {
+    all_ended_.expires_at(Schedule::Clock::time_point::max());
+    co_await all_ended_.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+  const Turn::Held last = co_await turn_.enter();  // a refresh on demand may still commit
+}
+
+Task<void> Runner::ended() {
+  --loops_;
+  all_ended_.cancel();
+  co_return;
+}
+
+Task<void> Runner::wait_until(asio::steady_timer& timer, Schedule::Clock::time_point when) {
+  if (stopping_) co_return;
+  timer.expires_at(when);
+  co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+}
+
+void Runner::hint() {
+  hinted_ = true;
+  due_.cancel();
+}
+
+Task<void> Runner::cycle_loop() {
+  const auto self = shared_from_this();
+  while (!stopping_) {
+    if (!held_back_) {
+      hinted_ = false;
+      const CycleReport report = co_await refresh(false);
+      if (!report.status) log::room("engine").warn("{}: {}", ledger_.spec().name, report.status.error().message);
+    }
+    while (!stopping_ && (!hinted_ || held_back_) && context_->clock.mono() < schedule_.next()) {
+      co_await wait_until(due_, schedule_.next());
+    }
+    if (held_back_ && !stopping_) co_await wait_until(due_, context_->clock.mono() + kProbeAgain);
+  }
+  co_await ended();
+}
+
+Task<CycleReport> Runner::refresh(bool full) {
+  const auto self = shared_from_this();
+  const Turn::Held held = co_await turn_.enter();
+  CycleReport report;
+  if (stopping_) {
+    report.status = fail(Code::cancelled, "the agent is stopping");
+    co_return report;
+  }
+  const auto start = context_->clock.mono();
+  report = co_await cycle(full);
+  const auto end = context_->clock.mono();
+  ++cycles_;
+  if (!report.status) ++failures_;
+  last_error_ = report.status ? std::string() : report.status.error().message;
+  last_code_ = report.status ? Code::ok : report.status.error().code;
+  if (report.complete() || (report.status && report.unchanged)) last_complete_ns_ = context_->clock.wall();
+  if (!report.coverage.empty() && !report.unchanged) coverage_ = report.coverage;
+  if (report.next.count() > 0) schedule_.hint(report.next);
+  schedule_.ran(start, end, report.status.has_value());
+  context_->metrics.observe_refresh(ledger_.spec().name, end - start, report.status.has_value());
+  context_->metrics.records(ledger_.spec().name, report.received, report.settled);
+  co_return report;
+}
+
+Task<Status> Runner::prepare() {
+  DRIFTD_CO_TRY(const auto info, co_await session_->info());
+  if (info.get() == ledger_.info()) co_return Status{};
+  ledger_.set_info(info);
+  Extras extras;
+  extras.row = ledger_.row_with_schemas();
+  const auto status = co_await ledger_.commit_extras(std::move(extras));
+  co_return status;
+}
+
+Task<CycleReport> Runner::cycle(bool full) {
+  CycleReport report;
+  report.status = co_await prepare();
+  if (report.status) report.status = co_await check_identity();
+  if (!report.status) co_return report;
+  const auto now = context_->clock.mono();
+  full = full || full_next_ || now - last_full_ > kFullEvery;
+  const std::string cursor = full ? std::string() : ledger_.row().cursor;
+  const auto deadline = std::max(kCycleMost, std::chrono::milliseconds(ledger_.spec().budgets.call));
+  Cycle one(context_, ledger_, *session_, ++run_);
+  report = co_await one.run(cursor, deadline);
+  if (!report.status && report.status.error().code == Code::cursor_expired) {
+    Cycle again(context_, ledger_, *session_, ++run_);
+    report = co_await again.run({}, deadline);
+    full = true;
+  }
+  if (full && report.status) {
+    if (last_full_ == Schedule::Clock::time_point{}) watch_due_.cancel();
+    last_full_ = now;
+  }
+  // A cursor vouches only for what was listed whole: after an incomplete run everything is read again.
+  if (full || !report.unchanged) full_next_ = !report.complete();
+  co_return report;
+}
+
+Task<Status> Runner::check_identity() {
+  const auto probed = co_await session_->health();
+  if (!probed) co_return Status{};  // unreachable or slow: the refresh itself will say so
+  const core::ResourceId id{"backend", ledger_.spec().name};
+  const std::string& accepted = ledger_.row().system_identity;
+  const std::string& identity = probed->system_identity;
+  if (identity.empty() || (identity == accepted && !identity_held_)) co_return Status{};
+  std::vector<core::ResourceId> ids(1, id);
+  DRIFTD_CO_TRY(auto rows, co_await context_->store.load(ledger_.row().uid, std::move(ids)));
+  core::Judgement judgement = core::judge_identity(ledger_.row().uid, rows.front(), identity, context_->clock.wall());
+  const auto open = judgement.next.open;
+  if (!judgement.transitions.empty() || rows.front().revision == 0) {
+    DRIFTD_CO_CHECK(co_await ledger_.commit(std::move(rows.front()), std::move(judgement), "system identity"));
+  }
+  identity_held_ = !open.empty();
+  if (identity_held_) {
+    co_return fail(Code::conflict, "another system answers at this endpoint (identity " + identity + ", accepted " +
+                                       accepted + "): nothing is judged until drift " + open.front().id + " is decided");
+  }
+  Extras extras;
+  extras.row = ledger_.row();
+  extras.row->system_identity = identity;
+  const auto status = co_await ledger_.commit_extras(std::move(extras));
+  co_return status;
+}
+
+Task<void> Runner::watch_loop() {
+  const auto self = shared_from_this();
+  Backoff backoff(std::chrono::milliseconds(500), std::chrono::milliseconds(30'000));
+  while (!stopping_) {
+    if (last_full_ == Schedule::Clock::time_point{}) {  // the first full cycle comes first: it makes the baseline
+      co_await wait_until(watch_due_, Schedule::Clock::time_point::max());
+      continue;
+    }
+    if (!ledger_.info()->has_watch) break;
+    auto handler = [this](core::RecordPage page) { return take_watch_page(std::move(page)); };
+    const auto started = context_->clock.mono();
+    const Status ended_with = co_await session_->watch(ledger_.row().watch_cursor, handler);
+    if (stopping_) break;
+    hint();  // whatever happened while nobody watched
+    if (!ended_with && ended_with.error().code == Code::cursor_expired) full_next_ = true;
+    if (!ended_with) log::room("engine").warn("{}: watch: {}", ledger_.spec().name, ended_with.error().message);
+    if (context_->clock.mono() - started > std::chrono::minutes(1)) backoff.reset();
+    co_await wait_until(watch_due_, context_->clock.mono() + backoff.next());
+  }
+  co_await ended();
+}
+
+Task<Status> Runner::take_watch_page(core::RecordPage page) {
+  const bool only_hint = page.records.empty();
+  if (only_hint) {
+    hint();
+    co_return Status{};
+  }
+  const Turn::Held held = co_await turn_.enter();
+  if (identity_held_ || stopping_ || held_back_) co_return Status{};
+  Cycle one(context_, ledger_, *session_, run_);
+  const auto status = co_await one.watch_page(std::move(page));
+  co_return status;
+}
+
+Task<void> Runner::reload(core::BackendSpec spec) {
+  const auto self = shared_from_this();
+  {
+    const Turn::Held held = co_await turn_.enter();
+    schedule_.set_interval(spec.interval);
+    ledger_.reload(std::move(spec));
+    full_next_ = true;
+  }
+  hint();
+}
+
+Task<Result<std::vector<core::Step>>> Runner::explain(core::ResourceId id, std::string path) {
+  std::vector<core::ResourceId> ids(1, id);
+  DRIFTD_CO_TRY(auto rows, co_await context_->store.load(ledger_.row().uid, std::move(ids)));
+  const core::StoredResource& row = rows.front();
+  if (row.revision == 0) co_return fail(Code::not_found, "no resource " + core::render(id) + " in backend " + ledger_.spec().name);
+  if (!row.baseline || !row.observed) {
+    co_return fail(Code::not_found, core::render(id) + (row.baseline ? " is gone" : " has no accepted baseline yet") +
+                                        ": there are no two values to compare");
+  }
+  DRIFTD_CO_TRY(const auto before, core::parse(*row.baseline));
+  DRIFTD_CO_TRY(const auto after, core::parse(*row.observed));
+  std::vector<core::Step> steps, wanted;
+  core::DiffOptions options;
+  options.old_revision = row.schema_revision;
+  options.was_unread = row.was_unread;
+  options.trace = &steps;
+  const auto schema = ledger_.schema(id.kind);
+  (void)core::diff(before, after, *schema, options);
+  for (auto& step : steps) {
+    const auto where = core::Path::parse(step.path);
+    const auto cls = where ? schema->cls(*where) : core::ChangeClass::config;
+    if (where && step.verdict == "drift") {
+      const auto* ignored = core::find_ignore(*ledger_.spec().rules, id, *where, cls);
+      const auto policy = core::choose_policy(*ledger_.spec().rules, id, *where, cls, false);
+      step.reason += ignored != nullptr ? "; not judged: ignore rule at " + ignored->where
+                                        : "; policy " + std::string(render(policy.action)) + " (" + policy.where + ")";
+    }
+    if (path.empty() || step.path == path) wanted.push_back(std::move(step));
+  }
+  if (!path.empty() && wanted.empty()) co_return fail(Code::not_found, core::render(id) + " has no attribute '" + path + "'");
+  co_return wanted;
+}
+
+}  // namespace driftd::engine

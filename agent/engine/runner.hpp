@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/backoff.hpp"
+#include "core/ports/control.hpp"
+#include "engine/cycle.hpp"
+#include "engine/hysteresis.hpp"
+#include "engine/ledger.hpp"
+#include "engine/schedule.hpp"
+#include "engine/turn.hpp"
+
+namespace driftd::engine {
+
+/// One backend at work: its schedule, its health probes, its watch, all under one Turn. Core thread only. Its loops keep
+/// it alive; stop() ends them.
+class Runner : public std::enable_shared_from_this<Runner> {
+ public:
+  Runner(std::shared_ptr<Context> context, core::BackendSpec spec, core::BackendRow row,
+         std::shared_ptr<core::Session> session);
+
+  Task<Status> load() { return ledger_.load(); }
+  void start();
+  Task<void> stop();
+
+  /// Runs a cycle now, after the one in progress, and reports it.
+  Task<CycleReport> refresh(bool full);
+  /// The backend may have changed: the next cycle starts at once.
+  void hint();
+  /// New rules: everything known is judged again in the next cycle.
+  Task<void> reload(core::BackendSpec spec);
+  void set_stretch(int factor) { schedule_.set_stretch(factor); }
+  /// Backpressure: nothing is committed while true.
+  void hold(bool held) { held_back_ = held; }
+
+  /// A person's decision on a drift of this backend.
+  Task<Result<core::Drift>> decide(core::StoredResource resource, std::string drift_id, core::Decision decision);
+  Task<Result<std::vector<core::Step>>> explain(core::ResourceId id, std::string path);
+  core::BackendView view();
+  core::Session& session() { return *session_; }
+  Ledger& ledger() { return ledger_; }
+
+ private:
+  Task<void> cycle_loop();
+  Task<void> health_loop();
+  Task<void> watch_loop();
+  Task<void> wait_until(asio::steady_timer& timer, Schedule::Clock::time_point when);
+  Task<CycleReport> cycle(bool full);
+  Task<Status> prepare();
+  Task<Status> check_identity();
+  Task<void> probe();
+  Task<void> tell_health(Hysteresis::Notice notice, core::HealthReport report);
+  Task<Status> take_watch_page(core::RecordPage page);
+  Task<Status> accept_pseudo(core::Drift drift, core::Decision decision);
+  Task<void> ended();
+  std::string state() const;
+
+  std::shared_ptr<Context> context_;
+  std::shared_ptr<core::Session> session_;
+  Ledger ledger_;
+  Turn turn_;
+  Schedule schedule_;
+  Hysteresis hysteresis_;
+  asio::steady_timer due_, probe_due_, watch_due_, all_ended_;
+  core::HealthReport health_;
+  std::vector<core::Coverage> coverage_;
+  std::string last_error_;
+  Code last_code_ = Code::ok;
+  std::uint32_t run_ = 0;
+  std::uint64_t cycles_ = 0, failures_ = 0;
+  Nanos last_complete_ns_ = 0;
+  Schedule::Clock::time_point last_full_{};
+  bool full_next_ = true;    ///< the first cycle of a process, and the one after a reload, reads everything
+  bool hinted_ = false, stopping_ = false, identity_held_ = false, held_back_ = false;
+  int loops_ = 0;
+};
+
+}  // namespace driftd::engine

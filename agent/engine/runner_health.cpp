@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Health probes, decisions and the view of one backend.
+#include <boost/asio/as_tuple.hpp>
+
+#include "base/log.hpp"
+#include "engine/runner.hpp"
+
+namespace driftd::engine {
+namespace {
+
+constexpr std::chrono::milliseconds kProbeMost{10'000};
+constexpr std::chrono::milliseconds kProbeAgain{2'000};  // while the state is being made sure of
+constexpr int kTries = 8;
+
+using State = core::HealthReport::State;
+
+}  // namespace
+
+Task<void> Runner::health_loop() {
+  const auto self = shared_from_this();
+  while (!stopping_) {
+    co_await probe();
+    const bool sure = health_.state == hysteresis_.state();
+    const auto wait = std::min(sure ? kProbeMost : kProbeAgain, ledger_.spec().interval);
+    co_await wait_until(probe_due_, context_->clock.mono() + wait);
+  }
+  co_await ended();
+}
+
+Task<void> Runner::probe() {
+  const auto probed = co_await session_->health();
+  if (stopping_) co_return;
+  core::HealthReport report;
+  const core::WorkerStatus worker = session_->status();
+  if (probed) {
+    report = *probed;
+  } else {
+    // A provider that died or hangs costs freshness, it says nothing of the system behind it.
+    const bool provider_fault = worker.state == "backoff" || worker.state == "parked" || !worker.last_exit.empty();
+    report.state = provider_fault ? State::degraded : State::down;
+    report.reason = probed.error().message;
+  }
+  if (report.state == State::up && last_code_ != Code::ok && last_code_ != Code::cancelled) {
+    report.state = State::degraded;
+    report.reason = last_error_;
+  }
+  health_ = report;
+  const auto notice = hysteresis_.report(report.state, context_->clock.mono());
+  if (notice) co_await tell_health(*notice, std::move(report));
+}
+
+Task<void> Runner::tell_health(Hysteresis::Notice notice, core::HealthReport report) {
+  const Turn::Held held = co_await turn_.enter();
+  if (stopping_) co_return;
+  Extras extras;
+  extras.row = ledger_.row();
+  extras.row->health = notice.now;
+  report.state = notice.now;
+  if (notice.flapping_began) report.reason = "flapping: 4 changes in 10 minutes; " + report.reason;
+  if (notice.flapping_ended) report.reason = "no longer flapping; " + report.reason;
+  // The first sight of a healthy backend is no change.
+  if (notice.before != State::unknown || notice.now != State::up) {
+    core::BackendEvent event =
+        core::health_event(ledger_.event_context("health probe"), notice.before, report, context_->clock.wall());
+    extras.events.push_back(ledger_.draft(std::move(event)));
+  }
+  const Status status = co_await ledger_.commit_extras(std::move(extras));
+  if (!status) log::room("engine").error("{}: health event: {}", ledger_.spec().name, status.error().message);
+}
+
+Task<Result<core::Drift>> Runner::decide(core::StoredResource resource, std::string drift_id, core::Decision decision) {
+  const auto self = shared_from_this();
+  for (int attempt = 0; attempt < kTries; ++attempt) {
+    DRIFTD_CO_TRY(core::Judgement judgement, core::decide(resource, drift_id, decision));
+    if (judgement.transitions.empty()) {
+      co_return fail(Code::conflict, "drift " + drift_id + " is already decided so");
+    }
+    core::Drift decided = judgement.transitions.front().drift;
+    const Status done = co_await ledger_.commit(std::move(resource), std::move(judgement), "decision of " + decision.actor);
+    if (done) {
+      DRIFTD_CO_CHECK(co_await accept_pseudo(decided, decision));
+      co_return decided;
+    }
+    if (done.error().code != Code::conflict) co_return fail(done.error());
+    DRIFTD_CO_TRY(auto again, co_await context_->store.owner_of(drift_id));
+    resource = std::move(again.resource);
+  }
+  co_return fail(Code::conflict, "drift " + drift_id + " keeps moving; look at it again");
+}
+
+Task<Status> Runner::accept_pseudo(core::Drift drift, core::Decision decision) {
+  if (decision.verb != core::Decision::Verb::approve) co_return Status{};
+  const bool scope = drift.resource.kind == "scope";
+  const bool identity = drift.resource == core::ResourceId{"backend", ledger_.spec().name};
+  if (!scope && !identity) co_return Status{};
+  Extras extras;
+  extras.row = ledger_.row();
+  if (scope) extras.row->notes["accept:scope/" + drift.resource.id] = decision.actor;
+  if (identity) {
+    identity_held_ = false;
+    const auto value = core::parse(drift.changes.empty() ? "null" : drift.changes.front().new_value.value_or("null"));
+    if (value && value->string() != nullptr) extras.row->system_identity = *value->string();
+  }
+  const auto status = co_await ledger_.commit_extras(std::move(extras));
+  full_next_ = true;
+  hint();
+  co_return status;
+}
+
+std::string Runner::state() const {
+  if (identity_held_) return "held";
+  if (cycles_ == 0) return "starting";
+  if (last_code_ == Code::denied || last_code_ == Code::unauthenticated) return "denied";
+  if (last_code_ == Code::invalid || last_code_ == Code::unsupported) return "failed";
+  if (schedule_.backing_off()) return "backoff";
+  return schedule_.late() ? "late" : "ok";
+}
+
+core::BackendView Runner::view() {
+  core::BackendView out;
+  const core::BackendSpec& spec = ledger_.spec();
+  out.uid = ledger_.row().uid;
+  out.name = spec.name;
+  out.type = ledger_.row().type;
+  out.provider = ledger_.info() != nullptr ? ledger_.info()->id : spec.provider;
+  out.endpoint = spec.endpoint;
+  out.labels = spec.labels;
+  out.patterns = spec.patterns;
+  out.state = state();
+  out.health = health_;
+  out.health.state = hysteresis_.state();
+  out.health_reason = health_.reason;
+  out.worker = session_->status();
+  out.coverage = coverage_;
+  for (auto& coverage : out.coverage) coverage.resources = ledger_.index().count(coverage.kind, run_).present;
+  out.resources = ledger_.index().present();
+  out.open_drifts = ledger_.index().open();
+  out.cycles = cycles_;
+  out.failures = failures_;
+  out.last_complete_ns = last_complete_ns_;
+  const auto until_next = schedule_.next() - context_->clock.mono();
+  out.next_ns = context_->clock.wall() + std::chrono::duration_cast<std::chrono::nanoseconds>(until_next).count();
+  out.last_error = last_error_;
+  out.interval_ms = spec.interval.count();
+  out.achievable_ms = schedule_.achievable().count();
+  return out;
+}
+
+}  // namespace driftd::engine
