@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/schedule.hpp"
+
+#include <gtest/gtest.h>
+
+namespace driftd::engine {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+const Schedule::Clock::time_point kStart{seconds(1000)};
+
+TEST(Schedule, NextStartKeepsTheAgeOfAnObservationWithinTheInterval) {
+  Schedule schedule(seconds(30), 1);
+  schedule.ran(kStart, kStart + seconds(2), true);
+  EXPECT_LE(schedule.next() + schedule.p95(), kStart + seconds(30));
+  EXPECT_GE(schedule.next(), kStart + seconds(30) - seconds(2) - milliseconds(1500));
+}
+
+TEST(Schedule, SlowBackendIsLateAndSaysWhatIsAchievable) {
+  Schedule schedule(seconds(10), 1);
+  schedule.ran(kStart, kStart + seconds(8), true);
+  EXPECT_TRUE(schedule.late());
+  EXPECT_EQ(schedule.achievable(), seconds(16));
+  EXPECT_GE(schedule.next(), kStart + seconds(8));
+}
+
+TEST(Schedule, FailuresBackOffExponentiallyUpToAMinute) {
+  Schedule schedule(seconds(30), 1);
+  milliseconds last{0};
+  for (int i = 0; i < 12; ++i) {
+    schedule.ran(kStart, kStart, false);
+    last = std::chrono::duration_cast<milliseconds>(schedule.next() - kStart);
+    if (i == 0) EXPECT_LE(last, milliseconds(1200));
+  }
+  EXPECT_TRUE(schedule.backing_off());
+  EXPECT_GE(last, seconds(48));
+  EXPECT_LE(last, seconds(72));
+}
+
+TEST(Schedule, SuccessEndsTheBackoff) {
+  Schedule schedule(seconds(30), 1);
+  schedule.ran(kStart, kStart, false);
+  schedule.ran(kStart, kStart, true);
+  EXPECT_FALSE(schedule.backing_off());
+  EXPECT_GE(schedule.next(), kStart + seconds(28));
+}
+
+TEST(Schedule, BackpressureStretchesTheInterval) {
+  Schedule schedule(seconds(30), 1);
+  schedule.set_stretch(4);
+  schedule.ran(kStart, kStart, true);
+  EXPECT_GE(schedule.next(), kStart + seconds(118));
+}
+
+TEST(Schedule, ProviderMayAskToComeSoonerButNotLater) {
+  Schedule schedule(seconds(30), 1);
+  schedule.hint(seconds(5));
+  schedule.ran(kStart, kStart, true);
+  EXPECT_EQ(schedule.next(), kStart + seconds(5));
+  schedule.hint(seconds(500));
+  schedule.ran(kStart, kStart, true);
+  EXPECT_LE(schedule.next(), kStart + seconds(30));
+}
+
+}  // namespace
+}  // namespace driftd::engine
