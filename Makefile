@@ -18,7 +18,7 @@ build: deps ## build the release preset into build/release
 	@cmake --build --preset release -j $(JOBS)
 
 demo: build ## real servers, three changes from outside, each drift as it arrives (ONCE=1: check and exit)
-	@scripts/demo.sh $(if $(ONCE),--once)
+	@python3 scripts/demo.py $(if $(ONCE),--once)
 
 test: build ## every test, unit to end-to-end, against real servers
 	@ctest --test-dir build/release --output-on-failure -j $(JOBS) --no-tests=error
