@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/thread_pool.hpp>
+
+namespace driftd::app {
+
+/// The four named executors of the agent (architecture, Processes and threads) and no other thread of ours. `core` runs
+/// on the caller of run(); the others join in the destructor.
+struct Executors {
+  boost::asio::io_context core{1};
+  boost::asio::thread_pool store{1};
+  boost::asio::thread_pool io{4};
+  boost::asio::thread_pool diff{2};
+
+  ~Executors() {
+    diff.join();
+    io.join();
+    store.join();
+  }
+};
+
+}  // namespace driftd::app
