@@ -2,6 +2,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
+
+#include "config/config.hpp"
+#include "core/value.hpp"
 
 namespace driftd::app {
 
@@ -12,10 +16,18 @@ int run(const std::string& config_file);
 struct OnceOptions {
   std::string baseline_file;  ///< compare with this record, touch no store
   std::string record_file;    ///< write what was seen, touch no store
-  bool json = false;          ///< `-o json`
 };
-/// Prints the drifts to stdout. 0 equal, 1 drift, 3 incomplete, 78 config. Without a file: against the store, under its
-/// lock; `locked` of the result is decided by the caller: when an agent holds the lock, the CLI asks that agent.
-int once(const std::string& config_file, const OnceOptions& options);
+/// What it found, in the API's form: `refreshed` and `drifts` (docs/api.md).
+struct OnceResult {
+  int exit = 0;       ///< of a failure: 69 the store is locked or unreadable, 78 the config is wrong; else the caller's
+  std::string error;  ///< empty: it ran
+  core::Value::Array refreshed, drifts;
+};
+/// Without a file: against the store, under its lock. Blocks.
+OnceResult once(const std::string& config_file, const OnceOptions& options);
+
+/// Checks what only other rooms know: sink settings, and backend settings against their plugins' schemas as far as the
+/// plugins are found. Blocks.
+std::vector<config::ConfigError> check_settings(const config::Config& config);
 
 }  // namespace driftd::app

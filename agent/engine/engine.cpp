@@ -76,7 +76,7 @@ core::SessionSpec Engine::session_spec(const core::BackendSpec& spec) const {
   return out;
 }
 
-Task<Status> Engine::start(std::vector<core::BackendSpec> specs) {
+Task<Status> Engine::start(std::vector<core::BackendSpec> specs, bool loops) {
   DRIFTD_CO_TRY(auto rows, co_await context_->store.backends());
   for (auto& spec : specs) {
     DRIFTD_CO_CHECK(co_await bring_up(std::move(spec), rows));
@@ -85,6 +85,7 @@ Task<Status> Engine::start(std::vector<core::BackendSpec> specs) {
     if (row.deleted_ns) continue;
     DRIFTD_CO_CHECK(co_await bring_down(std::move(row)));
   }
+  if (!loops) co_return Status{};
   for (auto& [name, runner] : runners_) runner->start();
   co_return Status{};
 }

@@ -21,8 +21,9 @@ class Engine {
   Engine(std::shared_ptr<Context> context, core::SessionFactory& factory, core::RedactionKey worker_key,
          std::uint64_t digest_seed);
 
-  /// Brings the registry in line with `specs`, in one commit a backend, and starts the runners. Once.
-  Task<Status> start(std::vector<core::BackendSpec> specs);
+  /// Brings the registry in line with `specs`, in one commit a backend; `loops`: and starts the runners (else cycles run
+  /// only on demand). Once.
+  Task<Status> start(std::vector<core::BackendSpec> specs, bool loops);
   Task<void> stop();
   /// New policies, ignores and expectations for the backends named; others stay.
   Task<void> reload(std::vector<core::BackendSpec> specs);

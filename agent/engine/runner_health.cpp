@@ -9,7 +9,7 @@ namespace driftd::engine {
 namespace {
 
 constexpr std::chrono::milliseconds kProbeMost{10'000};
-constexpr std::chrono::milliseconds kProbeAgain{2'000};  // while the state is being made sure of
+constexpr std::chrono::milliseconds kProbeAgain{1'000};  // while the state is being made sure of
 constexpr int kTries = 8;
 
 using State = core::HealthReport::State;
@@ -93,6 +93,7 @@ Task<Status> Runner::accept_pseudo(core::Drift drift, core::Decision decision) {
   const bool scope = drift.resource.kind == "scope";
   const bool identity = drift.resource == core::ResourceId{"backend", ledger_.spec().name};
   if (!scope && !identity) co_return Status{};
+  const Turn::Held held = co_await turn_.enter();  // a cycle may be about to write the same row
   Extras extras;
   extras.row = ledger_.row();
   if (scope) extras.row->notes["accept:scope/" + drift.resource.id] = decision.actor;

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/agent.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/detached.hpp>
+#include <filesystem>
+
+#include "app/record.hpp"
+#include "app/sinks.hpp"
+#include "base/log.hpp"
+#include "host/host.hpp"
+
+namespace driftd::app {
+namespace {
+
+constexpr std::chrono::seconds kHouseEvery{5};
+constexpr int kPruneEvery = 120;  // of those: ten minutes
+
+Nanos before(Nanos now, std::chrono::seconds age) {
+  return now - std::chrono::duration_cast<std::chrono::nanoseconds>(age).count();
+}
+
+}  // namespace
+
+std::string worker_path(const config::Config& config) {
+  if (!config.agent.worker.empty()) return config.agent.worker;
+  std::error_code unreadable;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", unreadable);
+  return (self.parent_path() / "driftd-provider-host").string();
+}
+
+Agent::Agent(config::Config config, Executors& executors)
+    : config_(std::move(config)),
+      executors_(executors),
+      metrics_(config_.metrics.prefix),
+      house_(executors.core.get_executor()) {}
+
+Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& executors) {
+  std::unique_ptr<Agent> out(new Agent(std::move(config), executors));
+  const config::Config& c = out->config_;
+  const auto core = executors.core.get_executor();
+  store::Settings settings;
+  settings.data_dir = c.agent.data_dir;
+  settings.agent = c.agent.name;
+  settings.cluster = c.agent.cluster;
+  settings.audit = c.retention.audit;
+  settings.history = c.retention.audit;
+  DRIFTD_TRY(out->store_, store::SqliteStore::open(std::move(settings), executors.store.get_executor(),
+                                                   executors.io.get_executor(), out->clock_));
+  delivery::RelaySettings relay;
+  relay.agent = c.agent.name;
+  relay.cluster = c.agent.cluster;
+  relay.routes = [agent = out.get()](const core::AgentEvent& event) { return agent->agent_routes(event); };
+  relay.drop_pending = c.delivery.drop_pending;
+  relay.drain = c.agent.drain;
+  relay.metrics = &out->metrics_;
+  out->relay_ = std::make_unique<delivery::Relay>(core, *out->store_, out->clock_, std::move(relay));
+  DRIFTD_CHECK(out->add_sinks());
+  host::HostOptions host;
+  host.core = core;
+  host.worker = worker_path(c);
+  for (const auto& dir : c.agent.plugin_dirs) host.plugin_dirs.emplace_back(dir);
+  out->sessions_ = host::make_session_factory(std::move(host));
+  out->sessions_->on_event([agent = out.get()](core::SessionEvent event) { agent->tell(std::move(event)); });
+  const auto& key = out->store_->key();
+  out->context_ = std::make_shared<engine::Context>(engine::Context{
+      core, executors.diff.get_executor(), *out->store_, out->clock_, out->metrics_, key.store, c.agent.name,
+      c.agent.cluster, std::make_shared<const std::vector<core::Route>>(c.routes),
+      [agent = out.get()] { agent->relay_->wake(); }});
+  out->engine_ = std::make_unique<engine::Engine>(out->context_, *out->sessions_, key.worker, key.digest_seed);
+  out->started_ns_ = out->clock_.wall();
+  return out;
+}
+
+Status Agent::add_sinks() {
+  for (const auto& spec : config_.sinks) {
+    auto sink = make_sink(spec, executors_.core.get_executor(), executors_.io.get_executor());
+    if (!sink) {
+      config::ConfigError error{config_.file, spec.at, sink.error().message, {}, {}, {}};
+      return fail(Code::invalid, config::render(error));
+    }
+    relay_->add_sink(spec.name, spec.type, std::move(*sink));
+  }
+  return {};
+}
+
+Task<Status> Agent::start() {
+  (void)co_await sessions_->scan();
+  DRIFTD_CO_CHECK(co_await relay_->start());
+  relay_started_ = true;
+  DRIFTD_CO_CHECK(co_await engine_->start(config_.backends, true));
+  admin::ServerSettings settings;
+  settings.socket = config_.admin.socket;
+  settings.socket_group = config_.admin.socket_group;
+  settings.permit.uids = config_.admin.uids;
+  settings.permit.gids = config_.admin.gids;
+  settings.listen = config_.admin.listen;
+  auto plugins = [this] { return sessions_->scan(); };
+  DRIFTD_CO_TRY(server_, admin::Server::open(executors_.core.get_executor(), std::move(settings),
+                                             admin::Backstage{*this, *store_, metrics_, plugins}));
+  server_->start();
+  house_closed_ = false;
+  asio::co_spawn(executors_.core, keep_house(), asio::detached);
+  co_return Status{};
+}
+
+Task<void> Agent::stop() {
+  if (stopping_) co_return;
+  stopping_ = true;
+  if (server_) co_await server_->stop();
+  co_await engine_->stop();
+  if (relay_started_) co_await relay_->stop();
+  while (!house_closed_) {
+    house_.cancel();
+    asio::steady_timer soon(executors_.core, std::chrono::milliseconds(5));
+    co_await soon.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+}
+
+std::vector<std::string> Agent::agent_routes(const core::AgentEvent& event) const {
+  return core::resolve_routes(*context_->routes, "agent." + event.what, event.backend, std::nullopt, {});
+}
+
+void Agent::tell(core::SessionEvent event) {
+  log::room("host").warn("{}: {}: {}", event.backend, event.what, event.message);
+  if (event.what != "budget" && event.what != "parked") return;
+  core::AgentEvent out;
+  out.agent = config_.agent.name;
+  out.cluster = config_.agent.cluster;
+  out.what = event.what;
+  out.backend = event.backend;
+  out.message = event.message;
+  out.at_ns = clock_.wall();
+  asio::co_spawn(executors_.core, append(std::move(out)), asio::detached);
+}
+
+Task<void> Agent::append(core::AgentEvent event) {
+  core::EventDraft draft;
+  draft.sinks = agent_routes(event);
+  draft.event = std::move(event);
+  const auto stored = co_await store_->append(std::move(draft));
+  if (!stored) log::room("store").error("agent event: {}", stored.error().message);
+  relay_->wake();
+}
+
+Task<void> Agent::keep_house() {
+  for (int round = 0; !stopping_; ++round) {
+    if (round % kPruneEvery == kPruneEvery - 1) {
+      const Nanos now = clock_.wall();
+      bool more = true;
+      while (more && !stopping_) {
+        const auto pruned = co_await store_->prune(before(now, config_.retention.delivered),
+                                                   before(now, config_.retention.undelivered));
+        if (!pruned) log::room("store").error("retention: {}", pruned.error().message);
+        more = pruned && *pruned;
+      }
+    }
+    const Status done = co_await keep_house_once();
+    if (!done) log::room("store").error("backlog: {}", done.error().message);
+    house_.expires_after(kHouseEvery);
+    if (!stopping_) co_await house_.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+  house_closed_ = true;
+}
+
+Task<Status> Agent::keep_house_once() {
+  DRIFTD_CO_TRY(backlog_, co_await store_->backlog());
+  const double events = static_cast<double>(backlog_.events) / static_cast<double>(config_.delivery.max_backlog_events);
+  const double bytes = static_cast<double>(backlog_.bytes) / static_cast<double>(config_.delivery.max_backlog_bytes);
+  const double full = std::max(events, bytes);
+  if (full >= 0.7) {
+    log::room("delivery").warn("{} undelivered events ({} bytes): {:.0f} % of what may wait", backlog_.events,
+                               backlog_.bytes, full * 100);
+  }
+  engine_->pressure(full >= 0.85 ? 4 : 1, full >= 0.95);
+  co_return Status{};
+}
+
+}  // namespace driftd::app

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/asio/steady_timer.hpp>
+#include <memory>
+
+#include "admin/server.hpp"
+#include "app/executors.hpp"
+#include "config/config.hpp"
+#include "core/ports/control.hpp"
+#include "delivery/relay.hpp"
+#include "engine/engine.hpp"
+#include "store/sqlite_store.hpp"
+
+namespace driftd::app {
+
+/// All rooms of one agent, built and started in order, stopped in reverse. Core thread.
+class Agent final : public core::Control {
+ public:
+  /// Opens the store and builds the rooms; nothing runs yet. Blocks.
+  static Result<std::unique_ptr<Agent>> build(config::Config config, Executors& executors);
+
+  /// Starts relay, engine and admin.
+  Task<Status> start();
+  /// Drains; at most agent.drain for what is in flight. Idempotent.
+  Task<void> stop();
+
+  core::AgentView view() override;
+  Task<Result<core::Drift>> decide(std::string drift_id, core::Decision decision) override;
+  Task<Result<std::vector<Refreshed>>> refresh(std::string backend, bool full) override;
+  Task<Result<std::vector<core::Step>>> explain(std::string backend, core::ResourceId id, std::string path) override;
+  Task<Result<std::string>> schema(std::string provider, std::string what) override;
+  Task<Status> reload() override;
+  Task<Result<std::int64_t>> replay(Replay request) override;
+  Task<Result<std::int64_t>> dead_letter(std::string sink, std::string verb, std::vector<std::int64_t> seqs) override;
+
+  core::Reader& reader() { return *store_; }
+  engine::Engine& engine() { return *engine_; }
+
+ private:
+  Agent(config::Config config, Executors& executors);
+  Status add_sinks();
+  void tell(core::SessionEvent event);
+  Task<void> append(core::AgentEvent event);
+  Task<void> keep_house();
+  Task<Status> keep_house_once();
+  std::vector<std::string> agent_routes(const core::AgentEvent& event) const;
+
+  config::Config config_;
+  Executors& executors_;
+  SystemClock clock_;
+  admin::PrometheusMetrics metrics_;
+  std::unique_ptr<store::SqliteStore> store_;
+  std::shared_ptr<core::SessionFactory> sessions_;
+  std::unique_ptr<delivery::Relay> relay_;
+  std::shared_ptr<engine::Context> context_;
+  std::unique_ptr<engine::Engine> engine_;
+  std::unique_ptr<admin::Server> server_;
+  asio::steady_timer house_;
+  core::Outbox::Backlog backlog_;
+  Nanos started_ns_ = 0;
+  bool stopping_ = false, house_closed_ = true, relay_started_ = false;
+};
+
+
+}  // namespace driftd::app

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `driftd validate` asks beyond the config's own form.
+#include <algorithm>
+#include <boost/asio/detached.hpp>
+
+#include "app/app.hpp"
+#include "app/executors.hpp"
+#include "app/record.hpp"
+#include "app/sinks.hpp"
+#include "host/host.hpp"
+#include "host/settings_schema.hpp"
+
+namespace driftd::app {
+namespace {
+
+using Found = std::vector<core::SessionFactory::Found>;
+
+Task<void> scan(core::SessionFactory& sessions, Found& out) { out = co_await sessions.scan(); }
+
+const core::ProviderInfo* find(const Found& found, const std::string& provider) {
+  for (const auto& plugin : found) {
+    if (!plugin.info) continue;
+    const core::ProviderInfo& info = **plugin.info;
+    if (info.id == provider) return &info;
+    if (std::find(info.types.begin(), info.types.end(), provider) != info.types.end()) return &info;
+  }
+  return nullptr;
+}
+
+void check_backend(const config::Config& config, const core::BackendSpec& spec, const Found& found,
+                   std::vector<config::ConfigError>& out) {
+  const auto at = config.backend_settings_at.find(spec.name);
+  const config::Position where = at == config.backend_settings_at.end() ? config::Position{} : at->second;
+  const core::ProviderInfo* info = find(found, spec.provider);
+  if (info == nullptr) {
+    std::string known;
+    for (const auto& plugin : found) {
+      if (plugin.info) known += (known.empty() ? "" : ", ") + (*plugin.info)->id;
+    }
+    out.push_back({config.file, where, "backend '" + spec.name + "': no plugin for provider '" + spec.provider + "'",
+                   known.empty() ? "a plugin in agent.plugin_dirs" : known, {}, "see `driftd plugin ls`"});
+    return;
+  }
+  const auto mistakes = host::validate_settings(info->settings_schema, spec.settings_json);
+  if (!mistakes) {
+    out.push_back({config.file, where, mistakes.error().message, {}, {}, {}});
+    return;
+  }
+  for (const auto& mistake : *mistakes) {
+    out.push_back({config.file, where, "backend '" + spec.name + "': " + mistake.path + ": " + mistake.message, {}, {}, {}});
+  }
+}
+
+}  // namespace
+
+std::vector<config::ConfigError> check_settings(const config::Config& config) {
+  std::vector<config::ConfigError> out;
+  Executors executors;
+  for (const auto& sink : config.sinks) {
+    const auto made = make_sink(sink, executors.core.get_executor(), executors.io.get_executor());
+    if (!made) out.push_back({config.file, sink.at, made.error().message, {}, {}, {}});
+  }
+  host::HostOptions host;
+  host.core = executors.core.get_executor();
+  host.worker = worker_path(config);
+  for (const auto& dir : config.agent.plugin_dirs) host.plugin_dirs.emplace_back(dir);
+  const auto sessions = host::make_session_factory(std::move(host));
+  Found found;
+  asio::co_spawn(executors.core, scan(*sessions, found), asio::detached);
+  executors.core.run();
+  for (const auto& spec : config.backends) check_backend(config, spec, found, out);
+  return out;
+}
+
+}  // namespace driftd::app

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// What people and programs may ask of a running agent.
+#include <algorithm>
+
+#include "app/agent.hpp"
+#include "base/log.hpp"
+
+namespace driftd::app {
+
+core::AgentView Agent::view() {
+  core::AgentView out;
+  out.name = config_.agent.name;
+  out.cluster = config_.agent.cluster;
+  out.version = DRIFTD_VERSION;
+  out.started_ns = started_ns_;
+  out.ready = engine_->ready(out.not_ready_reason);
+  out.backends = engine_->view();
+  out.sinks = relay_->views();
+  out.backlog_events = backlog_.events;
+  out.backlog_bytes = backlog_.bytes;
+  return out;
+}
+
+Task<Result<core::Drift>> Agent::decide(std::string drift_id, core::Decision decision) {
+  auto decided = co_await engine_->decide(std::move(drift_id), std::move(decision));
+  co_return decided;
+}
+
+Task<Result<std::vector<core::Control::Refreshed>>> Agent::refresh(std::string backend, bool full) {
+  DRIFTD_CO_TRY(auto reports, co_await engine_->refresh(std::move(backend), full));
+  std::vector<Refreshed> out;
+  for (auto& report : reports) {
+    out.push_back({report.backend, report.report.status, report.report.coverage});
+  }
+  co_return out;
+}
+
+Task<Result<std::vector<core::Step>>> Agent::explain(std::string backend, core::ResourceId id, std::string path) {
+  auto steps = co_await engine_->explain(std::move(backend), std::move(id), std::move(path));
+  co_return steps;
+}
+
+Task<Result<std::string>> Agent::schema(std::string provider, std::string what) {
+  const auto found = co_await sessions_->scan();
+  for (const auto& plugin : found) {
+    if (!plugin.info) continue;
+    const core::ProviderInfo& info = **plugin.info;
+    const bool named = info.id == provider || std::find(info.types.begin(), info.types.end(), provider) != info.types.end();
+    if (!named) continue;
+    if (what.empty() || what == "settings") co_return info.settings_schema;
+    const auto text = info.schema_texts.find(what);
+    if (text != info.schema_texts.end()) co_return text->second;
+    co_return fail(Code::not_found, "provider " + provider + " has no kind '" + what + "'");
+  }
+  co_return fail(Code::not_found, "no plugin for provider '" + provider + "'; `driftd plugin ls` lists what is installed");
+}
+
+Task<Status> Agent::reload() {
+  const std::string file = config_.file;
+  auto loaded = co_await run_on(executors_.io.get_executor(), [file] {
+    Result<config::Config> out;
+    auto next = config::load(file);
+    if (next) {
+      out = std::move(*next);
+    } else {
+      out = fail(Code::invalid, config::render(next.error()));
+    }
+    return out;
+  });
+  if (!loaded) {
+    log::room("config").error("reload refused, the running configuration stays:\n{}", loaded.error().message);
+    co_return fail(loaded.error());
+  }
+  const config::Comparison changes = config::compare(config_, *loaded);
+  for (const auto& change : changes.restart) log::room("config").warn("reload: {} needs a restart", change);
+  for (const auto& change : changes.hot) log::room("config").info("reload: {}", change);
+  std::vector<core::BackendSpec> specs;
+  for (auto& spec : config_.backends) {
+    for (auto& next : loaded->backends) {
+      if (next.name != spec.name) continue;
+      spec.rules = next.rules;
+      specs.push_back(spec);
+    }
+  }
+  config_.routes = loaded->routes;
+  context_->routes = std::make_shared<const std::vector<core::Route>>(config_.routes);
+  co_await engine_->reload(std::move(specs));
+  co_return Status{};
+}
+
+Task<Result<std::int64_t>> Agent::replay(Replay request) {
+  auto count = co_await relay_->replay(std::move(request));
+  co_return count;
+}
+
+Task<Result<std::int64_t>> Agent::dead_letter(std::string sink, std::string verb, std::vector<std::int64_t> seqs) {
+  auto count = co_await relay_->dead_letter(std::move(sink), std::move(verb), std::move(seqs));
+  co_return count;
+}
+
+}  // namespace driftd::app

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// `driftd once`: register, one full refresh, report. With a record file the store is a temporary one.
+#include <boost/asio/detached.hpp>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "admin/json.hpp"
+#include "app/app.hpp"
+#include "app/executors.hpp"
+#include "app/record.hpp"
+#include "base/log.hpp"
+#include "engine/engine.hpp"
+#include "host/host.hpp"
+#include "store/sqlite_store.hpp"
+
+namespace driftd::app {
+namespace {
+
+constexpr int kUnreachable = 69;
+constexpr int kConfig = 78;
+constexpr int kMost = 1'000'000'000;
+
+/// Counts nothing: a single pass has nobody to tell.
+class NoMetrics final : public core::Metrics {
+  void observe_refresh(const std::string&, Seconds, bool) override {}
+  void drift_detected(const std::string&, core::ChangeClass) override {}
+  void event_published(const std::string&, const std::string&) override {}
+  void records(const std::string&, std::uint64_t, std::uint64_t) override {}
+  void suppressed(const std::string&, const std::string&, std::uint64_t) override {}
+  void observe_delivery(const std::string&, const std::string&, Seconds) override {}
+  void queue(const std::string&, std::uint64_t, std::uint64_t) override {}
+  void forget(const std::string&) override {}
+};
+
+/// A private folder that goes away; holds a copy of the installation's key, so that digests compare.
+struct Scratch {
+  std::filesystem::path path;
+  ~Scratch() {
+    std::error_code ignored;
+    if (!path.empty()) std::filesystem::remove_all(path, ignored);
+  }
+};
+
+Status make_scratch(const std::string& data_dir, Scratch& out) {
+  std::string pattern = (std::filesystem::temp_directory_path() / "driftd-once-XXXXXX").string();
+  if (::mkdtemp(pattern.data()) == nullptr) return fail(Code::unavailable, "no temporary folder " + pattern);
+  out.path = pattern;
+  std::error_code error;
+  const auto key = std::filesystem::path(data_dir) / "installation.key";
+  if (std::filesystem::exists(key, error)) std::filesystem::copy_file(key, out.path / "installation.key", error);
+  if (error) return fail(Code::denied, key.string() + ": " + error.message());
+  return {};
+}
+
+struct Pass {
+  const config::Config& config;
+  const OnceOptions& options;
+  store::SqliteStore& store;
+  engine::Engine& engine;
+  core::SessionFactory& sessions;
+  OnceResult result;
+};
+
+Task<Status> work(Pass& pass) {
+  if (!pass.options.baseline_file.empty()) {
+    DRIFTD_CO_CHECK(co_await load_record(pass.options.baseline_file, pass.config, pass.store));
+  }
+  (void)co_await pass.sessions.scan();
+  DRIFTD_CO_CHECK(co_await pass.engine.start(pass.config.backends, false));
+  DRIFTD_CO_TRY(auto reports, co_await pass.engine.refresh({}, true));
+  for (const auto& report : reports) {
+    const core::Control::Refreshed one{report.backend, report.report.status, report.report.coverage};
+    pass.result.refreshed.push_back(admin::to_json(one));
+  }
+  if (!pass.options.record_file.empty()) {
+    DRIFTD_CO_CHECK(co_await save_record(pass.options.record_file, pass.store));
+    co_return Status{};
+  }
+  core::DriftFilter filter;
+  filter.limit = kMost;
+  DRIFTD_CO_TRY(const auto drifts, co_await pass.store.drifts(filter));
+  for (const auto& row : drifts) {
+    if (row.drift.status != core::DriftStatus::ignored) pass.result.drifts.push_back(admin::to_json(row));
+  }
+  co_return Status{};
+}
+
+Task<void> run_pass(Pass& pass) {
+  const Status done = co_await work(pass);
+  if (!done) {
+    pass.result.exit = kUnreachable;
+    pass.result.error = done.error().message;
+  }
+  co_await pass.engine.stop();
+}
+
+}  // namespace
+
+OnceResult once(const std::string& config_file, const OnceOptions& options) {
+  OnceResult failed;
+  auto config = config::load(config_file);
+  if (!config) {
+    failed.exit = kConfig;
+    failed.error = config::render(config.error());
+    return failed;
+  }
+  config->log.level = config->log.level == "info" ? "warn" : config->log.level;
+  log::configure(config->log);
+  Scratch scratch;
+  store::Settings settings;
+  settings.data_dir = config->agent.data_dir;
+  settings.agent = config->agent.name;
+  settings.cluster = config->agent.cluster;
+  failed.exit = kUnreachable;
+  if (!options.baseline_file.empty() || !options.record_file.empty()) {
+    if (const Status made = make_scratch(config->agent.data_dir, scratch); !made) {
+      failed.error = made.error().message;
+      return failed;
+    }
+    settings.data_dir = scratch.path;
+  }
+  Executors executors;
+  const SystemClock clock;
+  auto store = store::SqliteStore::open(settings, executors.store.get_executor(), executors.io.get_executor(), clock);
+  if (!store) {
+    failed.error = store.error().message;
+    return failed;
+  }
+  NoMetrics metrics;
+  host::HostOptions host;
+  host.core = executors.core.get_executor();
+  host.worker = worker_path(*config);
+  for (const auto& dir : config->agent.plugin_dirs) host.plugin_dirs.emplace_back(dir);
+  const auto sessions = host::make_session_factory(std::move(host));
+  const auto& key = (*store)->key();
+  auto context = std::make_shared<engine::Context>(engine::Context{
+      executors.core.get_executor(), executors.diff.get_executor(), **store, clock, metrics, key.store, config->agent.name,
+      config->agent.cluster, std::make_shared<const std::vector<core::Route>>(config->routes), [] {}});
+  engine::Engine engine(context, *sessions, key.worker, key.digest_seed);
+  Pass pass{*config, options, **store, engine, *sessions, {}};
+  asio::co_spawn(executors.core, run_pass(pass), asio::detached);
+  executors.core.run();
+  return std::move(pass.result);
+}
+
+}  // namespace driftd::app

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "config/config.hpp"
+#include "store/sqlite_store.hpp"
+
+namespace driftd::app {
+
+/// Writes everything in the store as one JSON document (docs/formats.md, record file), sensitive values as keyed
+/// digests: it compares only on the installation that made it. 0600.
+Task<Status> save_record(std::string file, store::SqliteStore& store);
+
+/// Fills an empty store with the baselines of a record, under the names of the configured backends. `corrupt`: no record;
+/// `conflict`: made under another installation key.
+Task<Status> load_record(std::string file, const config::Config& config, store::SqliteStore& store);
+
+/// Where driftd-provider-host is: as configured, or beside this binary.
+std::string worker_path(const config::Config& config);
+
+}  // namespace driftd::app

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// `driftd run`: signals, hardening, and the life of the agent.
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
+#include <cstdio>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include "app/agent.hpp"
+#include "app/app.hpp"
+#include "base/log.hpp"
+
+namespace driftd::app {
+namespace {
+
+constexpr int kUnreachable = 69;
+constexpr int kConfig = 78;
+
+/// No process of ours writes a core or can be read by another one's debugger; sockets that close raise no signal.
+void harden() {
+  const rlimit none{0, 0};
+  ::setrlimit(RLIMIT_CORE, &none);
+  ::prctl(PR_SET_DUMPABLE, 0);
+  ::umask(077);
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
+struct Life {
+  Agent& agent;
+  Executors& executors;
+  asio::signal_set ending, reloading;
+  int exit = 0;
+  bool stopping = false;
+};
+
+Task<void> end(Life& life) {
+  if (life.stopping) co_return;
+  life.stopping = true;
+  sd_notify(0, "STOPPING=1");
+  co_await life.agent.stop();
+  life.reloading.cancel();
+  life.ending.cancel();
+}
+
+Task<void> live(Life& life) {
+  const Status started = co_await life.agent.start();
+  if (!started) {
+    std::fprintf(stderr, "driftd: %s\n", started.error().message.c_str());
+    life.exit = started.error().code == Code::invalid ? kConfig : kUnreachable;
+    co_await end(life);
+    co_return;
+  }
+  log::room("app").info("driftd {} is running", DRIFTD_VERSION);
+  sd_notify(0, "READY=1");
+}
+
+Task<void> listen_for_end(Life& life) {
+  const auto [error, number] = co_await life.ending.async_wait(asio::as_tuple(asio::use_awaitable));
+  if (error) co_return;
+  log::room("app").info("{}: draining; a second one ends at once", number == SIGINT ? "SIGINT" : "SIGTERM");
+  asio::co_spawn(life.executors.core, end(life), asio::detached);
+  const auto [again, second] = co_await life.ending.async_wait(asio::as_tuple(asio::use_awaitable));
+  if (!again) ::_exit(128 + second);
+}
+
+Task<void> listen_for_reload(Life& life) {
+  while (true) {
+    const auto [error, number] = co_await life.reloading.async_wait(asio::as_tuple(asio::use_awaitable));
+    if (error) co_return;
+    (void)number;
+    (void)co_await life.agent.reload();  // it has logged what it refused
+  }
+}
+
+}  // namespace
+
+int run(const std::string& config_file) {
+  harden();
+  auto config = config::load(config_file);
+  if (!config) {
+    std::fprintf(stderr, "%s\n", config::render(config.error()).c_str());
+    return kConfig;
+  }
+  log::configure(config->log);
+  for (const auto& warning : config->warnings) log::room("config").warn("{}", config::render(warning));
+  Executors executors;
+  auto agent = Agent::build(std::move(*config), executors);
+  if (!agent) {
+    std::fprintf(stderr, "driftd: %s\n", agent.error().message.c_str());
+    return agent.error().code == Code::invalid ? kConfig : kUnreachable;
+  }
+  Life life{**agent, executors, asio::signal_set(executors.core, SIGTERM, SIGINT),
+            asio::signal_set(executors.core, SIGHUP)};
+  asio::co_spawn(executors.core, listen_for_end(life), asio::detached);
+  asio::co_spawn(executors.core, listen_for_reload(life), asio::detached);
+  asio::co_spawn(executors.core, live(life), asio::detached);
+  executors.core.run();
+  return life.exit;
+}
+
+}  // namespace driftd::app

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "config/config.hpp"
+#include "core/ports/sink.hpp"
+
+namespace driftd::app {
+
+/// The sink that a spec describes. Not started, nothing connected. `invalid` names the setting, what was expected and
+/// what was found.
+Result<std::unique_ptr<core::Sink>> make_sink(const config::SinkSpec& spec, asio::any_io_executor core,
+                                              asio::any_io_executor io);
+
+}  // namespace driftd::app
