@@ -6,5 +6,6 @@ int main(int argc, char** argv) {
   driftd::cli::Hooks hooks;
   hooks.run = driftd::app::run;
   hooks.once = driftd::app::once;
+  hooks.check_settings = driftd::app::check_settings;
   return driftd::cli::run(argc, argv, hooks);
 }

@@ -14,7 +14,7 @@ namespace driftd::cli {
 /// What only the whole agent can do; main.cpp gives the app's.
 struct Hooks {
   std::function<int(const std::string& config_file)> run;
-  std::function<int(const std::string& config_file, const app::OnceOptions&)> once;
+  std::function<app::OnceResult(const std::string& config_file, const app::OnceOptions&)> once;
   /// Checks the settings of each backend against its plugin's schema, as far as plugins are found. May be empty.
   std::function<std::vector<config::ConfigError>(const config::Config&)> check_settings;
 };

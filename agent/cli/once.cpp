@@ -8,6 +8,19 @@ namespace driftd::cli {
 namespace {
 
 /// An agent holds the store: let it refresh and say what stands.
+/// Prints what was found; 0 equal, 1 drift, 3 incomplete.
+int report(const Context& context, const core::Value& refreshed, const core::Value::Array& standing) {
+  if (context.json()) {
+    context.out() << core::render(core::Value::Object{{"refreshed", member(refreshed, "refreshed")},
+                                                      {"drifts", standing}})
+                  << "\n";
+  } else {
+    print_refreshed(context, refreshed);
+    print_drifts(context, standing);
+  }
+  return standing.empty() ? judge_refreshed(refreshed) : static_cast<int>(kFinding);
+}
+
 int ask_agent(const Context& context, const Client& client) {
   const auto refreshed =
       client.post("/v1/refresh", core::Value::Object{{"backend", core::Value("")}, {"full", core::Value(true)}});
@@ -18,15 +31,7 @@ int ask_agent(const Context& context, const Client& client) {
   for (const auto& drift : list(*found, "drifts")) {
     if (text(drift, "status") != "ignored") standing.push_back(drift);
   }
-  if (context.json()) {
-    context.out() << core::render(core::Value::Object{{"refreshed", member(*refreshed, "refreshed")},
-                                                      {"drifts", standing}})
-                  << "\n";
-  } else {
-    print_refreshed(context, *refreshed);
-    print_drifts(context, standing);
-  }
-  return standing.empty() ? judge_refreshed(*refreshed) : static_cast<int>(kFinding);
+  return report(context, *refreshed, standing);
 }
 
 int once(const Context& context, const app::OnceOptions& options) {
@@ -35,7 +40,9 @@ int once(const Context& context, const app::OnceOptions& options) {
     if (client.raw("/livez", nullptr, std::chrono::seconds(5))) return ask_agent(context, client);
   }
   if (!context.hooks.once) return context.fail(kUsage, "this binary holds no agent; use driftd");
-  return context.hooks.once(context.config, options);
+  const app::OnceResult result = context.hooks.once(context.config, options);
+  if (!result.error.empty()) return context.fail(result.exit, result.error);
+  return report(context, core::Value::Object{{"refreshed", result.refreshed}}, result.drifts);
 }
 
 }  // namespace
@@ -46,7 +53,6 @@ void add_once(CLI::App& app, Context& context) {
   auto* baseline = command->add_option("--baseline", options->baseline_file, "compare with this record, touch no store");
   command->add_option("--record", options->record_file, "write what is seen, touch no store")->excludes(baseline);
   command->callback([&context, options] {
-    options->json = context.json();
     context.exit = once(context, *options);
   });
 }
