@@ -3,7 +3,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <mutex>
+#include <poll.h>
 #include <stdexcept>
 #include <thread>
 #include <unistd.h>
@@ -22,6 +22,7 @@ struct Call {
   std::atomic<bool> cancelled{false};
   int cancel_pipe[2] = {-1, -1};
   std::function<bool(const Collected&)> enough;
+  std::atomic<bool> first_mark{false};
 
   Call(const std::map<std::string, std::string>& known, std::chrono::milliseconds most)
       : secrets(&known), deadline(Steady::now() + most) {
@@ -75,6 +76,7 @@ driftd_status emit(driftd_call c, const driftd_record* records, std::uint32_t co
 driftd_status mark(driftd_call c, const driftd_mark* m) {
   Call& call = call_of(c);
   ++call.out.marks;
+  call.first_mark = true;
   if (m->type == DRIFTD_MARK_COMPLETE) {
     call.out.complete[text(m->kind)] = m->count;
   } else {
@@ -181,7 +183,7 @@ Collected ProviderProbe::health() {
 }
 
 Collected ProviderProbe::watch(const std::string& cursor, const std::function<bool(const Collected&)>& enough,
-                               std::chrono::milliseconds most, const std::function<void()>& once_watching) {
+                               std::chrono::milliseconds most, const std::function<void()>& watching) {
   const auto* table = static_cast<const driftd_watch_table*>(
       table_->query(sdk::str(DRIFTD_EXT_WATCH), DRIFTD_EXT_WATCH_REVISION));
   if (table == nullptr) throw std::runtime_error("the provider has no watch");
@@ -190,11 +192,9 @@ Collected ProviderProbe::watch(const std::string& cursor, const std::function<bo
   std::atomic<bool> done{false};
   std::thread ender([&] {
     const auto until = Steady::now() + most;
-    bool told = !once_watching;
     while (!done && Steady::now() < until) {
-      if (!told) once_watching();
-      told = true;
-      std::this_thread::yield();
+      if (watching && call.first_mark) watching();
+      ::poll(nullptr, 0, 20);
     }
     call.cancel();
     table_->wake(instance_);

@@ -45,9 +45,10 @@ class ProviderProbe {
   Collected refresh(const std::string& cursor = {}, std::chrono::milliseconds most = std::chrono::seconds(20));
   Collected read(const std::vector<sdk::Identity>& ids);
   Collected health();
-  /// Watches until `enough` says so of what was collected so far (asked after each mark) or `most` has passed.
+  /// Watches until `enough` says so of what was collected so far (asked after each mark) or `most` has passed. From the
+  /// first mark on `watching` runs every 20 ms.
   Collected watch(const std::string& cursor, const std::function<bool(const Collected&)>& enough,
-                  std::chrono::milliseconds most, const std::function<void()>& once_watching = {});
+                  std::chrono::milliseconds most, const std::function<void()>& watching = {});
   std::string schema(const std::string& what) const;
   nlohmann::json describe() const;
 
