@@ -74,7 +74,7 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
 
 Status Agent::add_sinks() {
   for (const auto& spec : config_.sinks) {
-    auto sink = make_sink(spec, executors_.core.get_executor(), executors_.io.get_executor());
+    auto sink = make_sink(spec, executors_.core.get_executor(), executors_.io.get_executor(), clock_);
     if (!sink) {
       config::ConfigError error{config_.file, spec.at, sink.error().message, {}, {}, {}};
       return fail(Code::invalid, config::render(error));

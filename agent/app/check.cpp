@@ -55,9 +55,10 @@ void check_backend(const config::Config& config, const core::BackendSpec& spec, 
 
 std::vector<config::ConfigError> check_settings(const config::Config& config) {
   std::vector<config::ConfigError> out;
+  const SystemClock clock;
   Executors executors;
   for (const auto& sink : config.sinks) {
-    const auto made = make_sink(sink, executors.core.get_executor(), executors.io.get_executor());
+    const auto made = make_sink(sink, executors.core.get_executor(), executors.io.get_executor(), clock);
     if (!made) out.push_back({config.file, sink.at, made.error().message, {}, {}, {}});
   }
   host::HostOptions host;

@@ -57,7 +57,7 @@ Task<Result<std::string>> Agent::schema(std::string provider, std::string what) 
 
 Task<Status> Agent::reload() {
   const std::string file = config_.file;
-  auto loaded = co_await run_on(executors_.io.get_executor(), [file] {
+  auto work = [file] {
     Result<config::Config> out;
     auto next = config::load(file);
     if (next) {
@@ -66,7 +66,8 @@ Task<Status> Agent::reload() {
       out = fail(Code::invalid, config::render(next.error()));
     }
     return out;
-  });
+  };
+  auto loaded = co_await run_on(executors_.io.get_executor(), std::move(work));
   if (!loaded) {
     log::room("config").error("reload refused, the running configuration stays:\n{}", loaded.error().message);
     co_return fail(loaded.error());

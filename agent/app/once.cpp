@@ -68,7 +68,7 @@ Task<Status> work(Pass& pass) {
   }
   (void)co_await pass.sessions.scan();
   DRIFTD_CO_CHECK(co_await pass.engine.start(pass.config.backends, false));
-  DRIFTD_CO_TRY(auto reports, co_await pass.engine.refresh({}, true));
+  DRIFTD_CO_TRY(auto reports, co_await pass.engine.refresh(std::string(), true));
   for (const auto& report : reports) {
     const core::Control::Refreshed one{report.backend, report.report.status, report.report.coverage};
     pass.result.refreshed.push_back(admin::to_json(one));

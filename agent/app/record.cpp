@@ -107,7 +107,7 @@ Task<Status> load_backend(const core::BackendSpec& spec, const core::Value& back
 
 Task<Status> save_record(std::string file, store::SqliteStore& store) {
   DRIFTD_CO_TRY(const auto rows, co_await store.backends());
-  DRIFTD_CO_TRY(const auto resources, co_await store.resources({}, {}, kMost));
+  DRIFTD_CO_TRY(const auto resources, co_await store.resources(std::string(), std::string(), kMost));
   core::Value::Array backends;
   for (const auto& row : rows) {
     core::Value::Array kinds, bodies;

@@ -169,7 +169,7 @@ Result<std::unique_ptr<core::Sink>> make_nats(Reader& reader, const config::Sink
 }
 
 Result<std::unique_ptr<core::Sink>> make_webhook(Reader& reader, const config::SinkSpec& spec,
-                                                 asio::any_io_executor core, asio::any_io_executor io) {
+                                                 asio::any_io_executor core, const Clock& clock) {
   sinks::WebhookSettings out;
   std::vector<std::string> secrets;
   reader.text("url", out.url);
@@ -184,7 +184,7 @@ Result<std::unique_ptr<core::Sink>> make_webhook(Reader& reader, const config::S
   reader.millis("total_timeout_ms", out.total_timeout);
   reader.number("max_in_flight", out.max_in_flight, 1, 256);
   DRIFTD_CHECK(reader.check());
-  return sinks::open_webhook(spec.name, std::move(out), std::move(core), std::move(io));
+  return sinks::open_webhook(spec.name, std::move(out), std::move(core), clock);
 }
 
 Result<std::unique_ptr<core::Sink>> make_file(Reader& reader, const config::SinkSpec& spec, asio::any_io_executor io) {
@@ -202,11 +202,11 @@ Result<std::unique_ptr<core::Sink>> make_file(Reader& reader, const config::Sink
 }  // namespace
 
 Result<std::unique_ptr<core::Sink>> make_sink(const config::SinkSpec& spec, asio::any_io_executor core,
-                                              asio::any_io_executor io) {
+                                              asio::any_io_executor io, const Clock& clock) {
   DRIFTD_TRY(const core::Value settings, core::parse(spec.settings_json));
   Reader reader(spec, settings, "sinks." + spec.name);
   if (spec.type == "nats") return make_nats(reader, spec, std::move(core), std::move(io));
-  if (spec.type == "webhook") return make_webhook(reader, spec, std::move(core), std::move(io));
+  if (spec.type == "webhook") return make_webhook(reader, spec, std::move(core), clock);
   if (spec.type == "file" || spec.type == "stdout") return make_file(reader, spec, std::move(io));
   if (spec.type == "notifications") {
     DRIFTD_CHECK(reader.check());

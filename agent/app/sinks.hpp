@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "base/clock.hpp"
 #include "config/config.hpp"
 #include "core/ports/sink.hpp"
 
@@ -11,6 +12,6 @@ namespace driftd::app {
 /// The sink that a spec describes. Not started, nothing connected. `invalid` names the setting, what was expected and
 /// what was found.
 Result<std::unique_ptr<core::Sink>> make_sink(const config::SinkSpec& spec, asio::any_io_executor core,
-                                              asio::any_io_executor io);
+                                              asio::any_io_executor io, const Clock& clock);
 
 }  // namespace driftd::app

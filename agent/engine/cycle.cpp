@@ -225,10 +225,13 @@ Task<Status> Cycle::confirm(std::vector<core::ResourceId> ids, Kind* kind) {
     }
     std::vector<Sighted> gone;
     for (const auto& id : answer->not_found) gone.push_back({id, core::Gone{sent}});
-    const auto applied = co_await ledger_.apply(std::move(gone), {}, applied_, run_, &session_);
+    Extras none;
+    const auto applied = co_await ledger_.apply(std::move(gone), std::move(none), applied_, run_, &session_);
     if (!applied) co_return fail(applied.error());
     transitions_ += applied->transitions;
-    DRIFTD_CO_CHECK(co_await judge_records(answer->found, {}));
+    Extras also_none;
+    std::vector<core::Observation> found = answer->found;
+    DRIFTD_CO_CHECK(co_await judge_records(std::move(found), std::move(also_none)));
   }
   co_return Status{};
 }
@@ -264,7 +267,8 @@ Task<Status> Cycle::stale_open() {
     DRIFTD_CO_TRY(const auto ids, co_await ledger_.missing(name, run_, true));
     std::vector<Sighted> unsure;
     for (const auto& id : ids) unsure.push_back({id, core::Unsure{reason, context_->clock.wall()}});
-    const auto applied = co_await ledger_.apply(std::move(unsure), {}, applied_, run_, nullptr);
+    Extras none;
+    const auto applied = co_await ledger_.apply(std::move(unsure), std::move(none), applied_, run_, nullptr);
     if (!applied) co_return fail(applied.error());
     transitions_ += applied->transitions;
   }

@@ -277,7 +277,9 @@ Task<Result<Ledger::Applied>> Ledger::apply(std::vector<Sighted> sightings, Extr
 Task<Status> Ledger::commit(core::StoredResource before, core::Judgement judgement, std::string cause) {
   std::vector<Judged> one;
   one.push_back({std::move(before), judgement});
-  DRIFTD_CO_TRY(const auto committed, co_await context_->store.commit(page_of(one, {}, cause)));
+  const Extras none;
+  core::PageCommit page = page_of(one, none, cause);
+  DRIFTD_CO_TRY(const auto committed, co_await context_->store.commit(std::move(page)));
   for (const auto& event : committed.events) context_->metrics.event_published(spec_.name, event.what);
   const Index::Entry* known = index_.find(judgement.next.id);
   remember(judgement.next, known != nullptr ? known->run : 0);
@@ -286,7 +288,8 @@ Task<Status> Ledger::commit(core::StoredResource before, core::Judgement judgeme
 }
 
 Task<Status> Ledger::commit_extras(Extras extras) {
-  const auto applied = co_await apply({}, std::move(extras), false, 0, nullptr);
+  std::vector<Sighted> nothing;
+  const auto applied = co_await apply(std::move(nothing), std::move(extras), false, 0, nullptr);
   if (!applied) co_return fail(applied.error());
   co_return Status{};
 }

@@ -128,7 +128,7 @@ Task<CycleReport> Runner::cycle(bool full) {
   report = co_await one.run(cursor, deadline);
   if (!report.status && report.status.error().code == Code::cursor_expired) {
     Cycle again(context_, ledger_, *session_, ++run_);
-    report = co_await again.run({}, deadline);
+    report = co_await again.run(std::string(), deadline);
     full = true;
   }
   if (full && report.status) {
