@@ -231,7 +231,7 @@ backends:
     settings: {{ address: "127.0.0.1:{redis.port}", username: driftd, password: "${{env:DEMO_REDIS_PASSWORD}}" }}
   - name: orders-db
     provider: postgres
-    settings: {{ hosts: ["127.0.0.1:{postgres.port}"], database: postgres, user: driftd, password: "${{env:DEMO_PG_PASSWORD}}", sslmode: disable }}
+    settings: {{ endpoints: ["127.0.0.1:{postgres.port}"], database: postgres, user: driftd, password: "${{env:DEMO_PG_PASSWORD}}", sslmode: disable }}
   - name: platform
     provider: terraform
     settings: {{ path: {tfstate} }}
