@@ -107,7 +107,6 @@ Task<Status> Engine::bring_up(core::BackendSpec spec, std::vector<core::BackendR
   auto session = factory_.open(session_spec(spec));
   if (!session) co_return fail(session.error());
   auto runner = std::make_shared<Runner>(context_, spec, row, *session);
-  DRIFTD_CO_CHECK(co_await runner->load());
   if (!known || edited) {
     Extras extras;
     extras.row = row;
@@ -121,6 +120,7 @@ Task<Status> Engine::bring_up(core::BackendSpec spec, std::vector<core::BackendR
     extras.events.push_back(runner->ledger().draft(std::move(event)));
     DRIFTD_CO_CHECK(co_await runner->ledger().commit_extras(std::move(extras)));
   }
+  DRIFTD_CO_CHECK(co_await runner->load());
   runners_[spec.name] = std::move(runner);
   co_return Status{};
 }
