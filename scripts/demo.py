@@ -253,17 +253,14 @@ routes:
     def ready(self):
         if self.child.poll() is not None:
             raise SystemExit(f"demo: the agent ended with {self.child.returncode}:\n{self.log.read_text()}")
-        backends = self.ask("backends")
-        if not isinstance(backends, list):
-            backends = (backends or {}).get("backends", [])
+        backends = self.rows("backends")
         whole = [b for b in backends if b["coverage"] and all(c["established"] for c in b["coverage"])]
         return len(whole) == 3
 
     def rows(self, *words):
         answer = self.ask(*words)
-        if isinstance(answer, dict):
-            answer = next((v for v in answer.values() if isinstance(v, list)), [])
-        return answer or []
+        names = {"drifts": "drifts", "queue": "notifications", "backends": "backends"}
+        return (answer or {}).get(names[words[0]], [])
 
 
 def show_drifts(agent, seen):
@@ -275,7 +272,7 @@ def show_drifts(agent, seen):
         what = ", ".join(f"{c['path']}: {c.get('old_value')} → {c.get('new_value')}" for c in drift["changes"])
         say("drift", f"{drift['backend']}  {drift['resource']}  {paint('1', what)}  {drift['status']}", "1;33")
     for note in agent.rows("queue"):
-        mark = ("queue", note.get("drift") or note["id"])
+        mark = ("queue", note["id"])
         if mark not in seen:
             seen.add(mark)
             say("notification", f"{note['title']}  {paint('2', ' / '.join(note['actions']))}", "1;32")

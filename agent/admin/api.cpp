@@ -259,8 +259,13 @@ Task<Answer> Api::events(Request request) {
 Task<Answer> Api::queue() {
   const auto books = co_await backstage_.reader.books();
   if (!books) co_return fail(books.error());
+  Value notifications = Value(Value::Array());
+  if (backstage_.notifications) {
+    DRIFTD_CO_TRY(notifications, co_await backstage_.notifications());
+  }
   const auto view = backstage_.control.view();
-  co_return Value::Object{{"sinks", list_of(view.sinks)},
+  co_return Value::Object{{"notifications", notifications},
+                          {"sinks", list_of(view.sinks)},
                           {"books", list_of(*books)},
                           {"backlog_events", number(view.backlog_events)},
                           {"backlog_bytes", number(view.backlog_bytes)}};

@@ -34,6 +34,8 @@ struct Backstage {
   PrometheusMetrics& metrics;
   /// All plugins of the plugin folders.
   std::function<Task<std::vector<core::SessionFactory::Found>>()> plugins;
+  /// What waits for a decision, as a list of objects (docs/api.md, queue); empty function: there is no such queue.
+  std::function<Task<Result<core::Value>>()> notifications;
 };
 
 /// The HTTP/JSON API without its transport (docs/api.md). Core thread; requests may overlap.

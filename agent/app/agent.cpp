@@ -95,9 +95,11 @@ Task<Status> Agent::start() {
   settings.permit.uids = config_.admin.uids;
   settings.permit.gids = config_.admin.gids;
   settings.listen = config_.admin.listen;
-  auto plugins = [this] { return sessions_->scan(); };
-  DRIFTD_CO_TRY(server_, admin::Server::open(executors_.core.get_executor(), std::move(settings),
-                                             admin::Backstage{*this, *store_, metrics_, plugins}));
+  admin::Backstage backstage{*this, *store_, metrics_, [this] { return sessions_->scan(); },
+                             [this] { return notifications(); }};
+  auto server = admin::Server::open(executors_.core.get_executor(), std::move(settings), std::move(backstage));
+  if (!server) co_return fail(server.error());
+  server_ = std::move(*server);
   server_->start();
   house_closed_ = false;
   asio::co_spawn(executors_.core, keep_house(), asio::detached);

@@ -8,6 +8,7 @@
 #include "app/executors.hpp"
 #include "config/config.hpp"
 #include "core/ports/control.hpp"
+#include "delivery/notify.hpp"
 #include "delivery/relay.hpp"
 #include "engine/engine.hpp"
 #include "store/sqlite_store.hpp"
@@ -42,6 +43,7 @@ class Agent final : public core::Control {
   Status add_sinks();
   void tell(core::SessionEvent event);
   Task<void> append(core::AgentEvent event);
+  Task<Result<core::Value>> notifications();
   Task<void> keep_house();
   Task<Status> keep_house_once();
   std::vector<std::string> agent_routes(const core::AgentEvent& event) const;

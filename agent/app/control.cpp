@@ -21,6 +21,28 @@ core::AgentView Agent::view() {
   return out;
 }
 
+Task<Result<core::Value>> Agent::notifications() {
+  delivery::Notifications queue(*store_, *store_, clock_);
+  DRIFTD_CO_TRY(const auto waiting, co_await queue.list(std::string(), 1000));
+  core::Value::Array out;
+  for (const auto& one : waiting) {
+    core::Value::Object note;
+    note["id"] = core::Value(one.id);
+    note["backend"] = core::Value(one.backend);
+    note["resource"] = core::Value(one.resource);
+    note["title"] = core::Value(one.title);
+    note["message"] = core::Value(one.message);
+    note["digest"] = core::Value(one.digest);
+    note["claimed_by"] = core::Value(one.claimed_by);
+    note["stale"] = core::Value(one.stale);
+    core::Value::Array actions;
+    for (const auto& action : one.actions) actions.emplace_back(action);
+    note["actions"] = core::Value(std::move(actions));
+    out.emplace_back(std::move(note));
+  }
+  co_return core::Value(std::move(out));
+}
+
 Task<Result<core::Drift>> Agent::decide(std::string drift_id, core::Decision decision) {
   auto decided = co_await engine_->decide(std::move(drift_id), std::move(decision));
   co_return decided;

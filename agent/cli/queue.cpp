@@ -6,7 +6,20 @@
 namespace driftd::cli {
 namespace {
 
+void show_notifications(const Context& context, const core::Value& answer) {
+  Table table({"DRIFT", "TITLE", "ACTIONS", "CLAIMED BY"});
+  for (const auto& note : list(answer, "notifications")) {
+    std::string actions;
+    for (const auto& action : list(note, "actions")) {
+      if (action.string() != nullptr) actions += (actions.empty() ? "" : " ") + *action.string();
+    }
+    table.add({text(note, "id"), text(note, "title"), actions, text(note, "claimed_by")});
+  }
+  context.print(table, "nothing waits for a decision");
+}
+
 void show(const Context& context, const core::Value& answer) {
+  show_notifications(context, answer);
   Table table({"SINK", "EMITTED", "ACKED", "PENDING", "DEAD", "DROPPED"});
   for (const auto& book : list(answer, "books")) {
     const std::string dead = text(book, "dead");
@@ -20,7 +33,7 @@ void show(const Context& context, const core::Value& answer) {
 }  // namespace
 
 void add_queue(CLI::App& app, Context& context) {
-  app.add_subcommand("queue", "what each sink got, waits for and lost")->callback([&context] {
+  app.add_subcommand("queue", "what waits for a decision, and what each sink got, waits for and lost")->callback([&context] {
     context.exit = context.print(context.client().get("/v1/queue"), [&](const auto& answer) { show(context, answer); });
   });
 }
