@@ -269,7 +269,7 @@ def show_drifts(agent, seen):
         if mark in seen:
             continue
         seen.add(mark)
-        what = ", ".join(f"{c['path']}: {c.get('old_value')} → {c.get('new_value')}" for c in drift["changes"])
+        what = ", ".join(f"{c['path']}: {c.get('old')} → {c.get('new')}" for c in drift["changes"])
         say("drift", f"{drift['backend']}  {drift['resource']}  {paint('1', what)}  {drift['status']}", "1;33")
     for note in agent.rows("queue"):
         mark = ("queue", note["id"])
