@@ -118,7 +118,10 @@ TEST(Cli, OnceWithoutAnAgentOrWithAFileRunsHere) {
   Hooks hooks;
   hooks.once = [&](const std::string&, const app::OnceOptions& options) {
     baseline = options.baseline_file;
-    return 42;
+    app::OnceResult result;
+    result.exit = 42;
+    result.error = "as the test says";
+    return result;
   };
   EXPECT_EQ(driftd({"--socket", "/nonexistent", "once"}, hooks).code, 42);
   EXPECT_EQ(baseline, "");

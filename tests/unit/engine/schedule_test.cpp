@@ -31,7 +31,9 @@ TEST(Schedule, FailuresBackOffExponentiallyUpToAMinute) {
   for (int i = 0; i < 12; ++i) {
     schedule.ran(kStart, kStart, false);
     last = std::chrono::duration_cast<milliseconds>(schedule.next() - kStart);
-    if (i == 0) EXPECT_LE(last, milliseconds(1200));
+    if (i == 0) {
+      EXPECT_LE(last, milliseconds(1200));
+    }
   }
   EXPECT_TRUE(schedule.backing_off());
   EXPECT_GE(last, seconds(48));

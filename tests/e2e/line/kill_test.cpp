@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kills: each change touches its own fresh object once; every entry of that ledger must arrive, under one id.
+#include <cstdlib>
+
+#include "world.hpp"
+
+namespace driftd::test {
+namespace {
+
+using std::chrono::seconds;
+
+int times(const char* variable, int fallback) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? fallback : std::atoi(text);
+}
+
+TEST(Kills, EveryChangeReachesJetStreamAndTheWebhookUnderOneId) {
+  const int agent_kills = times("DRIFTD_AGENT_KILLS", 20);
+  const int nats_kills = times("DRIFTD_NATS_KILLS", 3);
+  TempDir dir;
+  RedisServer redis;
+  NatsServer nats;
+  HttpReceiver receiver;
+  redis.grant_readme("redis-canary");
+  Agent agent(dir,
+              "defaults:\n  interval: 50ms\nbackends:\n" + redis_backend(redis) + "sinks:\n" + nats_sink(nats) +
+                  webhook_sink(receiver),
+              {{"REDIS_PASSWORD", "redis-canary"}, {"HOOK_SECRET", "hook-canary"}});
+  agent.start();
+  ASSERT_TRUE(eventually([&] { return agent.established({"cache"}); }, seconds(40))) << agent.log();
+
+  std::set<std::string> ledger;
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point receiver_down{};
+  const auto down_long_enough = [&] { return Clock::now() - receiver_down > seconds(times("DRIFTD_WEBHOOK_DOWN", 10)); };
+  for (int kill = 0; kill < agent_kills; ++kill) {
+    for (int i = 0; i < 5; ++i) {
+      const std::string user = "u" + std::to_string(kill) + "-" + std::to_string(i);
+      ASSERT_EQ(redis.command({"ACL", "SETUSER", user, "on", ">p", "~k:*"}), "OK");
+      redis.command({"CONFIG", "SET", "maxmemory", std::to_string((kill * 5 + i + 1) * 1'000'000)});
+      ledger.insert("cache/acl_user/" + user);
+    }
+    const std::size_t seen = agent.log().size();
+    if (kill % 2 == 0) {  // half of the kills hit a line at work: some event of this batch is on its way
+      eventually([&] { return agent.log().size() > seen || agent.rows({"drifts"}).size() > ledger.size() / 2; }, seconds(1));
+    }
+    agent.kill();
+    if (kill % std::max(1, agent_kills / nats_kills) == 1) {
+      nats.sigkill();
+      nats.start();
+    }
+    agent.start();
+    if (kill == agent_kills / 2) {
+      receiver.kill();
+      receiver_down = Clock::now();
+    }
+  }
+  ASSERT_TRUE(eventually(down_long_enough, seconds(120)));
+  receiver.start();
+
+  const auto missing = [&](const std::map<std::string, std::vector<std::string>>& events) {
+    std::string out;
+    for (const auto& subject : ledger) {
+      if (events.count(subject) == 0) out += subject + " ";
+    }
+    return out;
+  };
+  EXPECT_TRUE(eventually([&] { return missing(events_of_stream(nats)).empty(); }, seconds(60)))
+      << missing(events_of_stream(nats)) << agent.log().substr(agent.log().size() > 4000 ? agent.log().size() - 4000 : 0);
+  EXPECT_TRUE(eventually([&] { return missing(events_of_webhook(receiver)).empty(); }, seconds(90)))
+      << missing(events_of_webhook(receiver));
+  for (const auto& subject : ledger) {
+    for (const auto& events : {events_of_stream(nats), events_of_webhook(receiver)}) {
+      const auto found = events.find(subject);
+      if (found == events.end()) continue;
+      const std::set<std::string> ids(found->second.begin(), found->second.end());
+      EXPECT_EQ(ids.size(), 1u) << subject << " arrived under more than one id";
+    }
+  }
+  // The key that changed all the time arrives with its last value.
+  const std::string last = std::to_string(agent_kills * 5 * 1'000'000);
+  EXPECT_TRUE(eventually(
+      [&] {
+        for (const auto& request : receiver.received()) {
+          if (request.status == 200 && request.body.find(last) != std::string::npos) return true;
+        }
+        return false;
+      },
+      seconds(60)));
+}
+
+}  // namespace
+}  // namespace driftd::test

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// The whole line on real servers: a change from outside, a drift in the store, a message in the stream.
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "world.hpp"
+
+namespace driftd::test {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::HasSubstr;
+using testing::Not;
+
+bool has(const std::map<std::string, std::vector<std::string>>& events, const std::string& subject) {
+  return events.count(subject) > 0;
+}
+
+std::vector<nlohmann::json> drifts(const Agent& agent, const std::string& backend) {
+  std::vector<nlohmann::json> out;
+  for (auto& drift : agent.rows({"drifts"})) {
+    if (drift.value("backend", "") == backend) out.push_back(drift);
+  }
+  return out;
+}
+
+class Line : public testing::Test {
+ protected:
+  Line() : state_(dir_.write("terraform.tfstate", tfstate(7, 3))) { redis_.grant_readme("redis-canary"); }
+
+  Agent agent(const std::string& interval, const std::string& backends, const std::string& sinks) const {
+    return Agent(dir_, "defaults:\n  interval: " + interval + "\nbackends:\n" + backends + "sinks:\n" + sinks,
+                 {{"REDIS_PASSWORD", "redis-canary"}, {"PG_PASSWORD", "pg-canary"}, {"HOOK_SECRET", "hook-canary"}});
+  }
+  static void start(Agent& agent, const std::vector<std::string>& backends) {
+    agent.start();
+    ASSERT_TRUE(eventually([&] { return agent.established(backends); }, seconds(40))) << agent.log();
+  }
+
+  TempDir dir_;
+  std::string state_;
+  RedisServer redis_;
+};
+
+TEST_F(Line, ChangeOfAWatchedStateIsAckedByJetStreamWithinASecond) {
+  NatsServer nats;
+  Agent a = agent("30s", terraform_backend(state_), nats_sink(nats));
+  ASSERT_NO_FATAL_FAILURE(start(a, {"platform"}));
+  const auto begin = std::chrono::steady_clock::now();
+  replace_file(state_, tfstate(7, 4));
+  ASSERT_TRUE(eventually([&] { return has(events_of_stream(nats), "platform/instance/kafka_topic.orders"); }, seconds(10)))
+      << a.log();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(1));
+  ASSERT_EQ(drifts(a, "platform").size(), 1u);
+  EXPECT_EQ(drifts(a, "platform")[0]["status"], "pending");
+}
+
+TEST_F(Line, ChangeOfAPolledServerIsAckedWithinTheDefaultIntervalOf30Seconds) {
+  NatsServer nats;
+  Agent a = agent("30s", redis_backend(redis_), nats_sink(nats));
+  ASSERT_NO_FATAL_FAILURE(start(a, {"cache"}));
+  const auto begin = std::chrono::steady_clock::now();
+  redis_.command({"CONFIG", "SET", "maxmemory", "64mb"});
+  ASSERT_TRUE(eventually([&] { return has(events_of_stream(nats), "cache/server/server"); }, seconds(40))) << a.log();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(30));
+}
+
+TEST_F(Line, AThousandCyclesOverOneStandingDriftAreOneEvent) {
+  NatsServer nats;
+  Agent a = agent("20ms", redis_backend(redis_), nats_sink(nats));
+  ASSERT_NO_FATAL_FAILURE(start(a, {"cache"}));
+  redis_.command({"CONFIG", "SET", "maxmemory", "64mb"});
+  ASSERT_TRUE(eventually([&] { return drifts(a, "cache").size() == 1; }));
+  const auto first = a.backend("cache")->at("cycles").get<std::int64_t>();
+  ASSERT_TRUE(eventually([&] { return a.backend("cache")->at("cycles").get<std::int64_t>() >= first + 1000; }, seconds(150)));
+  EXPECT_EQ(a.cli({"refresh", "cache", "--full"}).code, 0) << a.cli({"refresh", "cache", "--full"}).err;
+  EXPECT_EQ(events_of_stream(nats)["cache/server/server"].size(), 1u);
+  EXPECT_EQ(drifts(a, "cache").size(), 1u);
+}
+
+TEST_F(Line, RightRevokedOrServerStoppedOpensNoDriftAndCoverageNamesTheRight) {
+  NatsServer nats;
+  Agent a = agent("200ms", redis_backend(redis_), nats_sink(nats));
+  ASSERT_NO_FATAL_FAILURE(start(a, {"cache"}));
+  redis_.command({"ACL", "SETUSER", "driftd", "-config|get", "-acl|list"});
+  ASSERT_TRUE(eventually([&] { return a.backend("cache")->dump().find("+config|get") != std::string::npos; })) << a.log();
+  redis_.stop();
+  ASSERT_TRUE(eventually([&] { return a.backend("cache")->at("health").dump().find("down") != std::string::npos; }))
+      << a.backend("cache")->dump();
+  redis_.start();
+  redis_.grant_readme("redis-canary");
+  const auto before = a.backend("cache")->at("cycles").get<std::int64_t>();
+  ASSERT_TRUE(eventually([&] {
+    const auto b = *a.backend("cache");
+    return b.at("cycles").get<std::int64_t>() > before + 3 && b.at("state") == "ok";
+  })) << a.backend("cache")->dump();
+  for (const auto& drift : drifts(a, "cache")) EXPECT_NE(drift["operation"], "deleted") << drift.dump();
+}
+
+TEST_F(Line, ApprovedDriftMovesTheBaselineAndAStaleApprovalConflicts) {
+  NatsServer nats;
+  Agent a = agent("200ms", terraform_backend(state_), nats_sink(nats));
+  ASSERT_NO_FATAL_FAILURE(start(a, {"platform"}));
+  replace_file(state_, tfstate(7, 4));
+  ASSERT_TRUE(eventually([&] { return drifts(a, "platform").size() == 1; })) << a.log();
+  const std::string id = drifts(a, "platform")[0]["id"];
+  const Output approved = a.cli({"approve", id, "--reason", "planned"});
+  EXPECT_EQ(approved.code, 0) << approved.err;
+  EXPECT_TRUE(eventually([&] { return drifts(a, "platform").empty(); }));
+  EXPECT_NE(a.cli({"approve", id}).code, 0);
+  EXPECT_TRUE(eventually([&] { return events_of_stream(nats)["platform/instance/kafka_topic.orders"].size() == 2; }));
+}
+
+TEST_F(Line, EditWithoutASerialIsAskedAndAnApplyIsAcceptedByItself) {
+  NatsServer nats;
+  Agent a = agent("200ms", terraform_backend(state_), nats_sink(nats));
+  ASSERT_NO_FATAL_FAILURE(start(a, {"platform"}));
+  replace_file(state_, tfstate(8, 5));
+  ASSERT_TRUE(eventually([&] { return has(events_of_stream(nats), "platform/instance/kafka_topic.orders"); })) << a.log();
+  EXPECT_THAT(drifts(a, "platform"), testing::IsEmpty());
+  replace_file(state_, tfstate(8, 6));
+  EXPECT_TRUE(eventually([&] { return drifts(a, "platform").size() == 1; })) << a.log();
+}
+
+TEST_F(Line, NoCanaryIsInAnyEventLogStoreFileOrOutput) {
+  NatsServer nats;
+  HttpReceiver receiver;
+  PostgresServer postgres;
+  std::string grants = readme_grants("postgres", "sql");
+  grants.replace(grants.find("CHANGE-ME"), 9, "pg-canary");
+  postgres.sql(grants);
+  postgres.sql("create role app login password 'role-canary-1'");
+  redis_.command({"CONFIG", "SET", "masterauth", "master-canary-1"});
+  redis_.command({"ACL", "SETUSER", "app", "on", ">user-canary-1"});
+  Agent a = agent("200ms", redis_backend(redis_) + postgres_backend(postgres) + terraform_backend(state_),
+                  nats_sink(nats) + webhook_sink(receiver));
+  ASSERT_NO_FATAL_FAILURE(start(a, {"cache", "orders-db", "platform"}));
+  redis_.command({"CONFIG", "SET", "masterauth", "master-canary-2"});
+  redis_.command({"ACL", "SETUSER", "app", "resetpass", ">user-canary-2"});
+  postgres.sql("alter role app password 'role-canary-2'");
+  replace_file(state_, tfstate(7, 3, "tf-canary-2"));
+  const std::vector<std::string> rotated = {"cache/server/server", "cache/acl_user/app", "orders-db/role/app",
+                                            "platform/instance/kafka_topic.orders"};
+  for (const auto& subject : rotated) {
+    ASSERT_TRUE(eventually([&] { return has(events_of_stream(nats), subject) && has(events_of_webhook(receiver), subject); }))
+        << subject << "\n" << a.log();
+  }
+  std::string everything = a.log();
+  for (const auto& command : {"drifts", "resources", "events", "backends", "queue", "status", "audit"}) {
+    everything += a.cli({command, "-o", "json"}).out + a.cli({command}).out;
+  }
+  everything += a.cli({"drifts", "--all", "-o", "json"}).out;
+  for (const auto& message : stream_contents(nats.url(), "DRIFT")) everything += message.subject + message.body;
+  for (const auto& request : receiver.received()) everything += request.body;
+  EXPECT_EQ(a.stop(), 0);
+  for (const auto& file : std::filesystem::directory_iterator(a.data_dir())) everything += read_file(file.path());
+  EXPECT_GT(everything.size(), 10'000u);
+  EXPECT_THAT(everything, Not(HasSubstr("canary")));
+}
+
+TEST_F(Line, OnceComparesWithARecordAndExitsAsTheTableSays) {
+  Agent a = agent("30s", terraform_backend(state_), "  desk: { type: notifications }\n");
+  const std::string record = dir_.file("record.json");
+  const auto once = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {Agent::binary(), "--config", a.config(), "once"});
+    return run(words);
+  };
+  const Output first = once({});
+  EXPECT_EQ(first.code, 0) << first.out << first.err;
+  const Output recorded = once({"--record", record});
+  EXPECT_EQ(recorded.code, 0) << recorded.out << recorded.err;
+  EXPECT_EQ(once({"--baseline", record}).code, 0);
+  replace_file(state_, tfstate(7, 9));
+  const Output drifted = once({"--baseline", record});
+  EXPECT_EQ(drifted.code, 1) << drifted.out << drifted.err;
+  EXPECT_THAT(drifted.out, HasSubstr("partitions"));
+  EXPECT_EQ(once({}).code, 1);
+  std::filesystem::remove(state_);
+  EXPECT_EQ(once({"--baseline", record}).code, 3);
+}
+
+TEST_F(Line, ReloadIsWholeOrNotAtAll) {
+  Agent a = agent("200ms", terraform_backend(state_), "  desk: { type: notifications }\n");
+  ASSERT_NO_FATAL_FAILURE(start(a, {"platform"}));
+  const std::string good = read_file(a.config());
+  std::ofstream(a.config()) << good << "nonsense: 1\n";
+  EXPECT_NE(a.cli({"reload"}).code, 0);
+  std::ofstream(a.config()) << good << "";
+  std::string ignoring = good;
+  ignoring.replace(ignoring.find("interval: 200ms"), 15, "interval: 200ms\n  ignore: [\"partitions\"]");
+  std::ofstream(a.config()) << ignoring;
+  a.signal(SIGHUP);
+  ASSERT_TRUE(eventually([&] { return a.log().find("ignore") != std::string::npos; })) << a.log();
+  replace_file(state_, tfstate(7, 8));
+  const auto before = a.backend("platform")->at("cycles").get<std::int64_t>();
+  ASSERT_TRUE(eventually([&] { return a.backend("platform")->at("cycles").get<std::int64_t>() > before + 3; }));
+  EXPECT_THAT(drifts(a, "platform"), testing::IsEmpty());
+}
+
+TEST_F(Line, BadStateFilesAreReportedAndNothingIsDeleted) {
+  Agent a = agent("100ms", terraform_backend(state_), "  desk: { type: notifications }\n");
+  ASSERT_NO_FATAL_FAILURE(start(a, {"platform"}));
+  const std::string good = tfstate(7, 3);
+  for (const std::string& bad : {std::string(), good.substr(0, 80), std::string("{\"version\":99}"), std::string("not json")}) {
+    replace_file(state_, bad);
+    const auto before = a.backend("platform")->at("failures").get<std::int64_t>();
+    ASSERT_TRUE(eventually([&] { return a.backend("platform")->at("failures").get<std::int64_t>() > before; })) << bad;
+    EXPECT_THAT(drifts(a, "platform"), testing::IsEmpty()) << bad;
+  }
+  std::filesystem::remove(state_);
+  ASSERT_TRUE(eventually([&] { return a.backend("platform")->dump().find("No such file") != std::string::npos; }));
+  EXPECT_THAT(drifts(a, "platform"), testing::IsEmpty());
+  replace_file(state_, good);
+  ASSERT_TRUE(eventually([&] { return a.backend("platform")->at("state") == "ok"; }, seconds(40)));
+  EXPECT_THAT(drifts(a, "platform"), testing::IsEmpty());
+  EXPECT_EQ(a.stop(), 0);
+}
+
+}  // namespace
+}  // namespace driftd::test
