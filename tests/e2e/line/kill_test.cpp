@@ -23,9 +23,9 @@ TEST(Kills, EveryChangeReachesJetStreamAndTheWebhookUnderOneId) {
   HttpReceiver receiver;
   redis.grant_readme("redis-canary");
   Agent agent(dir,
-              "defaults:\n  interval: 50ms\nbackends:\n" + redis_backend(redis) + "sinks:\n" + nats_sink(nats) +
+              "defaults:\n  interval: 100ms\nbackends:\n" + redis_backend(redis) + "sinks:\n" + nats_sink(nats) +
                   webhook_sink(receiver),
-              {{"REDIS_PASSWORD", "redis-canary"}, {"HOOK_SECRET", "hook-canary"}});
+              {{"REDIS_PASSWORD", "redis-canary"}, {"HOOK_SECRET", "hook-canary-of-24-bytes!"}});
   agent.start();
   ASSERT_TRUE(eventually([&] { return agent.established({"cache"}); }, seconds(40))) << agent.log();
 

@@ -32,7 +32,7 @@ class Line : public testing::Test {
 
   Agent agent(const std::string& interval, const std::string& backends, const std::string& sinks) const {
     return Agent(dir_, "defaults:\n  interval: " + interval + "\nbackends:\n" + backends + "sinks:\n" + sinks,
-                 {{"REDIS_PASSWORD", "redis-canary"}, {"PG_PASSWORD", "pg-canary"}, {"HOOK_SECRET", "hook-canary"}});
+                 {{"REDIS_PASSWORD", "redis-canary"}, {"PG_PASSWORD", "pg-canary"}, {"HOOK_SECRET", "hook-canary-of-24-bytes!"}});
   }
   static void start(Agent& agent, const std::vector<std::string>& backends) {
     agent.start();
@@ -69,13 +69,16 @@ TEST_F(Line, ChangeOfAPolledServerIsAckedWithinTheDefaultIntervalOf30Seconds) {
 
 TEST_F(Line, AThousandCyclesOverOneStandingDriftAreOneEvent) {
   NatsServer nats;
-  Agent a = agent("20ms", redis_backend(redis_), nats_sink(nats));
+  Agent a = agent("30s", redis_backend(redis_), nats_sink(nats));
   ASSERT_NO_FATAL_FAILURE(start(a, {"cache"}));
   redis_.command({"CONFIG", "SET", "maxmemory", "64mb"});
-  ASSERT_TRUE(eventually([&] { return drifts(a, "cache").size() == 1; }));
-  const auto first = a.backend("cache")->at("cycles").get<std::int64_t>();
-  ASSERT_TRUE(eventually([&] { return a.backend("cache")->at("cycles").get<std::int64_t>() >= first + 1000; }, seconds(150)));
-  EXPECT_EQ(a.cli({"refresh", "cache", "--full"}).code, 0) << a.cli({"refresh", "cache", "--full"}).err;
+  for (int i = 0; i < 1000; ++i) {
+    std::vector<std::string> words = {"refresh", "cache"};
+    if (i % 2 == 0) words.push_back("--full");
+    const Output refreshed = a.cli(words);
+    ASSERT_EQ(refreshed.code, 0) << refreshed.out << refreshed.err;
+  }
+  EXPECT_GE(a.backend("cache")->at("cycles").get<std::int64_t>(), 1000);
   EXPECT_EQ(events_of_stream(nats)["cache/server/server"].size(), 1u);
   EXPECT_EQ(drifts(a, "cache").size(), 1u);
 }
@@ -192,7 +195,7 @@ TEST_F(Line, ReloadIsWholeOrNotAtAll) {
   ignoring.replace(ignoring.find("interval: 200ms"), 15, "interval: 200ms\n  ignore: [\"partitions\"]");
   std::ofstream(a.config()) << ignoring;
   a.signal(SIGHUP);
-  ASSERT_TRUE(eventually([&] { return a.log().find("ignore") != std::string::npos; })) << a.log();
+  ASSERT_TRUE(eventually([&] { return a.log().find("reload: ") != std::string::npos; })) << a.log();
   replace_file(state_, tfstate(7, 8));
   const auto before = a.backend("platform")->at("cycles").get<std::int64_t>();
   ASSERT_TRUE(eventually([&] { return a.backend("platform")->at("cycles").get<std::int64_t>() > before + 3; }));
@@ -204,8 +207,8 @@ TEST_F(Line, BadStateFilesAreReportedAndNothingIsDeleted) {
   ASSERT_NO_FATAL_FAILURE(start(a, {"platform"}));
   const std::string good = tfstate(7, 3);
   for (const std::string& bad : {std::string(), good.substr(0, 80), std::string("{\"version\":99}"), std::string("not json")}) {
-    replace_file(state_, bad);
     const auto before = a.backend("platform")->at("failures").get<std::int64_t>();
+    replace_file(state_, bad);
     ASSERT_TRUE(eventually([&] { return a.backend("platform")->at("failures").get<std::int64_t>() > before; })) << bad;
     EXPECT_THAT(drifts(a, "platform"), testing::IsEmpty()) << bad;
   }
