@@ -5,6 +5,7 @@
 #include <boost/asio/detached.hpp>
 #include <filesystem>
 
+#include "app/plain_references.hpp"
 #include "app/record.hpp"
 #include "app/sinks.hpp"
 #include "base/log.hpp"
@@ -85,7 +86,10 @@ Status Agent::add_sinks() {
 }
 
 Task<Status> Agent::start() {
-  (void)co_await sessions_->scan();
+  const auto plugins = co_await sessions_->scan();
+  for (auto& spec : config_.backends) {
+    DRIFTD_CO_CHECK(reveal_plain_references(spec, plugins));
+  }
   DRIFTD_CO_CHECK(co_await relay_->start());
   relay_started_ = true;
   DRIFTD_CO_CHECK(co_await engine_->start(config_.backends, true));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `driftd validate` asks beyond the config's own form.
-#include <algorithm>
 #include <boost/asio/detached.hpp>
 
 #include "app/app.hpp"
 #include "app/executors.hpp"
+#include "app/plain_references.hpp"
 #include "app/record.hpp"
 #include "app/sinks.hpp"
 #include "host/host.hpp"
@@ -17,21 +17,11 @@ using Found = std::vector<core::SessionFactory::Found>;
 
 Task<void> scan(core::SessionFactory& sessions, Found& out) { out = co_await sessions.scan(); }
 
-const core::ProviderInfo* find(const Found& found, const std::string& provider) {
-  for (const auto& plugin : found) {
-    if (!plugin.info) continue;
-    const core::ProviderInfo& info = **plugin.info;
-    if (info.id == provider) return &info;
-    if (std::find(info.types.begin(), info.types.end(), provider) != info.types.end()) return &info;
-  }
-  return nullptr;
-}
-
 void check_backend(const config::Config& config, const core::BackendSpec& spec, const Found& found,
                    std::vector<config::ConfigError>& out) {
   const auto at = config.backend_settings_at.find(spec.name);
   const config::Position where = at == config.backend_settings_at.end() ? config::Position{} : at->second;
-  const core::ProviderInfo* info = find(found, spec.provider);
+  const core::ProviderInfo* info = find_plugin(found, spec.provider);
   if (info == nullptr) {
     std::string known;
     for (const auto& plugin : found) {
@@ -41,7 +31,12 @@ void check_backend(const config::Config& config, const core::BackendSpec& spec, 
                    known.empty() ? "a plugin in agent.plugin_dirs" : known, {}, "see `driftd plugin ls`"});
     return;
   }
-  const auto mistakes = host::validate_settings(info->settings_schema, spec.settings_json);
+  core::BackendSpec plain = spec;
+  if (const Status revealed = reveal_plain_references(plain, found); !revealed) {
+    out.push_back({config.file, where, revealed.error().message, {}, {}, {}});
+    return;
+  }
+  const auto mistakes = host::validate_settings(info->settings_schema, plain.settings_json);
   if (!mistakes) {
     out.push_back({config.file, where, mistakes.error().message, {}, {}, {}});
     return;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What people and programs may ask of a running agent.
-#include <algorithm>
-
 #include "app/agent.hpp"
+#include "app/plain_references.hpp"
 #include "base/log.hpp"
 
 namespace driftd::app {
@@ -64,17 +63,14 @@ Task<Result<std::vector<core::Step>>> Agent::explain(std::string backend, core::
 
 Task<Result<std::string>> Agent::schema(std::string provider, std::string what) {
   const auto found = co_await sessions_->scan();
-  for (const auto& plugin : found) {
-    if (!plugin.info) continue;
-    const core::ProviderInfo& info = **plugin.info;
-    const bool named = info.id == provider || std::find(info.types.begin(), info.types.end(), provider) != info.types.end();
-    if (!named) continue;
-    if (what.empty() || what == "settings") co_return info.settings_schema;
-    const auto text = info.schema_texts.find(what);
-    if (text != info.schema_texts.end()) co_return text->second;
-    co_return fail(Code::not_found, "provider " + provider + " has no kind '" + what + "'");
+  const core::ProviderInfo* info = find_plugin(found, provider);
+  if (info == nullptr) {
+    co_return fail(Code::not_found, "no plugin for provider '" + provider + "'; `driftd plugin ls` lists what is installed");
   }
-  co_return fail(Code::not_found, "no plugin for provider '" + provider + "'; `driftd plugin ls` lists what is installed");
+  if (what.empty() || what == "settings") co_return info->settings_schema;
+  const auto text = info->schema_texts.find(what);
+  if (text != info->schema_texts.end()) co_return text->second;
+  co_return fail(Code::not_found, "provider " + provider + " has no kind '" + what + "'");
 }
 
 Task<Status> Agent::reload() {

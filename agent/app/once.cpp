@@ -8,6 +8,7 @@
 #include "admin/json.hpp"
 #include "app/app.hpp"
 #include "app/executors.hpp"
+#include "app/plain_references.hpp"
 #include "app/record.hpp"
 #include "base/log.hpp"
 #include "engine/engine.hpp"
@@ -66,8 +67,12 @@ Task<Status> work(Pass& pass) {
   if (!pass.options.baseline_file.empty()) {
     DRIFTD_CO_CHECK(co_await load_record(pass.options.baseline_file, pass.config, pass.store));
   }
-  (void)co_await pass.sessions.scan();
-  DRIFTD_CO_CHECK(co_await pass.engine.start(pass.config.backends, false));
+  const auto plugins = co_await pass.sessions.scan();
+  std::vector<core::BackendSpec> backends = pass.config.backends;
+  for (auto& spec : backends) {
+    DRIFTD_CO_CHECK(reveal_plain_references(spec, plugins));
+  }
+  DRIFTD_CO_CHECK(co_await pass.engine.start(std::move(backends), false));
   DRIFTD_CO_TRY(auto reports, co_await pass.engine.refresh(std::string(), true));
   for (const auto& report : reports) {
     const core::Control::Refreshed one{report.backend, report.report.status, report.report.coverage};

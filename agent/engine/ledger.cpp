@@ -17,18 +17,13 @@ bool needs_attention(const core::StoredResource& resource) {
 }
 
 /// Agent side of semantics 19 and the judgement; runs on the diff pool.
-Result<core::Judgement> judge_one(core::JudgeContext context, const core::StoredResource& stored, Sighted& sighted,
+Result<core::Judgement> judge_one(const core::JudgeContext& context, const core::StoredResource& stored, Sighted& sighted,
                                   const core::RedactionKey& key) {
   auto* seen = std::get_if<core::Seen>(&sighted.sighting);
   if (seen != nullptr) {
     DRIFTD_TRY(seen->observation.body, core::seal(seen->observation.body, key));
   }
-  core::Judgement out = core::judge(context, stored, sighted.sighting);
-  if (seen != nullptr && !out.dropped) {
-    out.next.digest = seen->observation.digest;
-    out.next.rules_generation = core::judged_under(context);
-  }
-  return out;
+  return core::judge(context, stored, sighted.sighting);
 }
 
 bool same_row(const core::StoredResource& a, const core::StoredResource& b) {
@@ -200,6 +195,12 @@ core::PageCommit Ledger::page_of(std::vector<Judged>& judged, const Extras& extr
 }
 
 void Ledger::remember(const core::StoredResource& next, std::uint32_t run) {
+  expiring_.erase(next.id);
+  for (const auto& drift : next.open) {
+    if (!drift.expires_ns) continue;
+    const auto [first, fresh] = expiring_.try_emplace(next.id, *drift.expires_ns);
+    if (!fresh) first->second = std::min(first->second, *drift.expires_ns);
+  }
   Index::Entry entry;
   entry.digest = next.digest;
   entry.generation = static_cast<std::uint32_t>(next.rules_generation);
@@ -284,6 +285,26 @@ Task<Status> Ledger::commit(core::StoredResource before, core::Judgement judgeme
   const Index::Entry* known = index_.find(judgement.next.id);
   remember(judgement.next, known != nullptr ? known->run : 0);
   if (!committed.events.empty()) context_->committed();
+  co_return Status{};
+}
+
+Task<Status> Ledger::lapse_due() {
+  const Nanos now = context_->clock.wall();
+  std::vector<core::ResourceId> due;
+  for (const auto& [id, at] : expiring_) {
+    if (at <= now) due.push_back(id);
+  }
+  if (due.empty()) co_return Status{};
+  DRIFTD_CO_TRY(auto rows, co_await context_->store.load(row_.uid, std::move(due)));
+  for (auto& row : rows) {
+    core::Judgement judgement = core::lapse(row, now);
+    if (judgement.transitions.empty()) {
+      expiring_.erase(row.id);
+      continue;
+    }
+    const Status done = co_await commit(std::move(row), std::move(judgement), "the decision ran out");
+    if (!done && done.error().code != Code::conflict) co_return done;
+  }
   co_return Status{};
 }
 

@@ -55,7 +55,9 @@ class Ledger {
   /// Commits a judgement that was made elsewhere (a person's decision, a pseudo-resource). `conflict`: the row moved.
   Task<Status> commit(core::StoredResource before, core::Judgement judgement, std::string cause);
   Task<Status> commit_extras(Extras extras);
-  /// Identities for which `wanted` holds, with their index entries; reads the store.
+  /// Decisions whose time has run out fall back to pending, also where nothing is seen anew.
+  Task<Status> lapse_due();
+  /// Identities of a kind that `run` did not see: those present, or those with open drifts that are not stale yet.
   Task<Result<std::vector<core::ResourceId>>> missing(std::string kind, std::uint32_t run, bool only_open);
 
   /// The row with the current schemas noted (they are `former` to later revisions); nothing when they already are.
@@ -92,6 +94,7 @@ class Ledger {
   std::shared_ptr<const core::ProviderInfo> info_;
   mutable std::map<std::string, std::uint64_t> generations_;  ///< per kind: core::judged_under, made when asked for
   std::map<std::string, std::map<std::uint32_t, std::shared_ptr<const core::KindSchema>>> former_;
+  std::map<core::ResourceId, Nanos> expiring_;  ///< resources with decisions that run out, and when the first does
   Index index_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/runner.hpp"
 
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/detached.hpp>
 
@@ -137,6 +138,7 @@ Task<CycleReport> Runner::cycle(bool full) {
   }
   // A cursor vouches only for what was listed whole: after an incomplete run everything is read again.
   if (full || !report.unchanged) full_next_ = !report.complete();
+  if (const Status lapsed = co_await ledger_.lapse_due(); report.status && !lapsed) report.status = lapsed;
   co_return report;
 }
 
@@ -180,7 +182,10 @@ Task<void> Runner::watch_loop() {
     const Status ended_with = co_await session_->watch(ledger_.row().watch_cursor, handler);
     if (stopping_) break;
     hint();  // whatever happened while nobody watched
-    if (!ended_with && ended_with.error().code == Code::cursor_expired) full_next_ = true;
+    if (!ended_with && ended_with.error().code == Code::cursor_expired) {
+      full_next_ = true;
+      ledger_.row().watch_cursor.clear();  // from now; the full refresh finds what was missed
+    }
     if (!ended_with) log::room("engine").warn("{}: watch: {}", ledger_.spec().name, ended_with.error().message);
     if (context_->clock.mono() - started > std::chrono::minutes(1)) backoff.reset();
     co_await wait_until(watch_due_, context_->clock.mono() + backoff.next());
@@ -189,8 +194,8 @@ Task<void> Runner::watch_loop() {
 }
 
 Task<Status> Runner::take_watch_page(core::RecordPage page) {
-  const bool only_hint = page.records.empty();
-  if (only_hint) {
+  const bool has_cursor = std::any_of(page.marks.begin(), page.marks.end(), [](const auto& m) { return !m.cursor.empty(); });
+  if (page.records.empty() && !has_cursor) {
     hint();
     co_return Status{};
   }

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/backend.hpp"
+#include "core/ports/session.hpp"
+
+namespace driftd::app {
+
+/// Settings that the plugin's schema does not call sensitive get their value in place of the token that every
+/// `${env:…}` became when the config was read; sensitive ones keep it. A backend without its plugin stays as it is.
+Status reveal_plain_references(core::BackendSpec& spec, const std::vector<core::SessionFactory::Found>& plugins);
+
+/// The plugin for a provider's id or alias, or nullptr.
+const core::ProviderInfo* find_plugin(const std::vector<core::SessionFactory::Found>& plugins, const std::string& provider);
+
+}  // namespace driftd::app

@@ -1,0 +1,19 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The long form of the kill test, with its log appended to docs/soak.md. Loopback only; ends only what it started.
+set -eu
+cd "$(dirname "$0")/.."
+export DRIFTD_AGENT_KILLS="${DRIFTD_AGENT_KILLS:-300}" DRIFTD_NATS_KILLS="${DRIFTD_NATS_KILLS:-50}"
+export DRIFTD_WEBHOOK_DOWN="${DRIFTD_WEBHOOK_DOWN:-60}"
+begin=$(date -u +%s)
+result=passed
+build/release/bin/e2e_line_test --gtest_filter='Kills.*' > build/soak.log 2>&1 || result=FAILED
+tail -n 5 build/soak.log
+end=$(date -u +%s)
+{
+  [ -s docs/soak.md ] || printf '# Soak runs\n\nEach line is one `make soak`: kills of the agent, kills of nats-server, seconds without the webhook receiver.\n\n| date | commit | agent kills | NATS kills | webhook down | took | result |\n|---|---|---|---|---|---|---|\n'
+  printf '| %s | %s | %s | %s | %s s | %s s | %s |\n' "$(date -u +%Y-%m-%d)" "$(git rev-parse --short HEAD)" \
+    "$DRIFTD_AGENT_KILLS" "$DRIFTD_NATS_KILLS" "$DRIFTD_WEBHOOK_DOWN" "$((end - begin))" "$result"
+} > build/soak.md
+cat build/soak.md >> docs/soak.md
+[ "$result" = passed ]
