@@ -8,7 +8,6 @@ import base64
 import json
 import sys
 import threading
-import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 PORT, SCRIPT, LOG = int(sys.argv[1]), sys.argv[2], sys.argv[3]
@@ -29,7 +28,7 @@ class Handler(BaseHTTPRequestHandler):
             with open(LOG, "a") as log:
                 log.write(json.dumps({"path": self.path, "headers": {k.lower(): v for k, v in self.headers.items()},
                                       "body": base64.b64encode(body).decode(), "status": answer["status"]}) + "\n")
-        time.sleep(answer.get("delay_ms", 0) / 1000)
+        threading.Event().wait(answer.get("delay_ms", 0) / 1000)  # a slow server is what the script asks for
         try:
             self.send_response(answer["status"])
             for key, value in answer.get("headers", {}).items():

@@ -184,6 +184,15 @@ TEST_F(Line, OnceComparesWithARecordAndExitsAsTheTableSays) {
   EXPECT_EQ(once({"--baseline", record}).code, 3);
 }
 
+TEST_F(Line, ReferenceInASettingThatIsNoSecretIsItsValue) {
+  Agent a(dir_,
+          "backends:\n  - name: cache\n    provider: redis\n    settings: { address: \"${env:REDIS_ADDRESS}\", username: "
+          "driftd, password: \"${env:REDIS_PASSWORD}\" }\nsinks:\n  desk: { type: notifications }\n",
+          {{"REDIS_ADDRESS", redis_.address()}, {"REDIS_PASSWORD", "redis-canary"}});
+  ASSERT_NO_FATAL_FAILURE(start(a, {"cache"}));
+  EXPECT_EQ(a.backend("cache")->at("state"), "ok") << a.log();
+}
+
 TEST_F(Line, ReloadIsWholeOrNotAtAll) {
   Agent a = agent("200ms", terraform_backend(state_), "  desk: { type: notifications }\n");
   ASSERT_NO_FATAL_FAILURE(start(a, {"platform"}));
