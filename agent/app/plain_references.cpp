@@ -31,6 +31,22 @@ struct Walk {
   }
 };
 
+/// The endpoint that the settings name, for people and events: `address`, `endpoints` or `path`.
+std::string endpoint_of(const core::Value& settings) {
+  for (const char* name : {"address", "endpoints", "path"}) {
+    const core::Value* value = settings.find(name);
+    if (value == nullptr) continue;
+    if (value->string() != nullptr) return *value->string();
+    if (value->array() == nullptr) continue;
+    std::string out;
+    for (const auto& one : *value->array()) {
+      if (one.string() != nullptr) out += (out.empty() ? "" : ",") + *one.string();
+    }
+    return out;
+  }
+  return {};
+}
+
 }  // namespace
 
 const core::ProviderInfo* find_plugin(const std::vector<core::SessionFactory::Found>& plugins, const std::string& provider) {
@@ -45,10 +61,12 @@ const core::ProviderInfo* find_plugin(const std::vector<core::SessionFactory::Fo
 
 Status reveal_plain_references(core::BackendSpec& spec, const std::vector<core::SessionFactory::Found>& plugins) {
   const core::ProviderInfo* info = find_plugin(plugins, spec.provider);
-  if (info == nullptr || spec.secrets.empty()) return {};
+  if (info == nullptr) return {};
   DRIFTD_TRY(const auto sensitive, host::sensitive_settings(info->settings_schema));
   DRIFTD_TRY(const core::Value settings, core::parse(spec.settings_json));
-  spec.settings_json = core::render(Walk{sensitive, spec.secrets}(settings, "settings"));
+  const core::Value plain = Walk{sensitive, spec.secrets}(settings, "settings");
+  spec.settings_json = core::render(plain);
+  if (spec.endpoint.empty()) spec.endpoint = endpoint_of(plain);
   std::erase_if(spec.secrets, [&](const auto& secret) { return spec.settings_json.find(secret.first) == std::string::npos; });
   return {};
 }

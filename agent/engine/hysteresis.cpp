@@ -15,7 +15,8 @@ constexpr std::chrono::minutes kQuiet{5};
 std::optional<Hysteresis::Notice> Hysteresis::report(State state, Time at) {
   last_.push_back(state);
   if (last_.size() > kWindow) last_.pop_front();
-  const bool agreed = std::count(last_.begin(), last_.end(), state) >= kNeeded;
+  const bool first_sight = state_ == State::unknown && state == State::up;  // good news about the unknown need no proof
+  const bool agreed = first_sight || std::count(last_.begin(), last_.end(), state) >= kNeeded;
   if (agreed && state != state_) {
     state_ = state;
     changes_.push_back(at);

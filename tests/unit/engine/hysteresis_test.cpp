@@ -30,6 +30,12 @@ TEST(Hysteresis, ThreeOfTheLastFiveMakeItNewsOnce) {
   EXPECT_FALSE(h.report(State::down, at(4)));
 }
 
+TEST(Hysteresis, FirstSightOfAHealthyBackendIsBelievedAtOnceADownOneIsNot) {
+  Hysteresis healthy(State::unknown), broken(State::unknown);
+  EXPECT_TRUE(healthy.report(State::up, at(0)));
+  EXPECT_FALSE(broken.report(State::down, at(0)));
+}
+
 TEST(Hysteresis, FlappingGivesAStartAndAnEndNotice) {
   Hysteresis h(State::up);
   int began = 0, told = 0, second = 0;
