@@ -17,7 +17,6 @@ import sys
 import tempfile
 
 SUITE = "bookworm"
-DEFAULT_MIRROR = "http://deb.debian.org/debian"
 TOOLS = ["debootstrap", "unshare", "mount", "umount", "chroot", "tar", "dpkg", "dpkg-deb", "dpkg-shlibdeps", "file",
          "apt-config", "pkg-config"]
 INSIDE = "INSIDE_MOUNT_NAMESPACE"
@@ -81,8 +80,8 @@ def minimal_debian(root):
     for line in apt_network():
         if line.startswith("Acquire::http::Proxy "):
             environment.setdefault("http_proxy", line.split('"')[1])
-    mirror = sources[0][1] if sources else DEFAULT_MIRROR
-    run(["debootstrap", "--variant=minbase", SUITE, root, mirror], env=environment)
+    require(sources, f"no source list under /etc/apt names a Debian mirror with {SUITE}; debootstrap needs one")
+    run(["debootstrap", "--variant=minbase", SUITE, root, sources[0][1]], env=environment)
     cache.mkdir(parents=True, exist_ok=True)
     fresh = tarball.with_suffix(f".{os.getpid()}")
     try:
