@@ -34,8 +34,8 @@ test-tsan: deps ## unit and contract tests under ThreadSanitizer
 soak: build ## the long forms of kill and storm tests; log in docs/soak.md
 	@scripts/soak.sh
 
-package: build ## build/release/*.deb
-	@cmake --build --preset release --target package
+package: deps ## build/release/*.deb
+	@cmake --preset release >/dev/null && cmake --build --preset release -j $(JOBS) --target package
 
 clean: ## remove build/
 	@rm -rf build

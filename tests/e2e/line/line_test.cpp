@@ -193,6 +193,24 @@ TEST_F(Line, ReferenceInASettingThatIsNoSecretIsItsValue) {
   EXPECT_EQ(a.backend("cache")->at("state"), "ok") << a.log();
 }
 
+TEST_F(Line, ExamplesAreValidForTheirSinksAndPlugins) {
+  dir_.write("secrets/billing-db", "billing-secret");
+  dir_.write("secrets/redis", "redis-secret");
+  for (const char* name : {"driftd.yaml", "minimal.yaml"}) {
+    std::string text = read_file(std::string(DRIFTD_SOURCE_DIR) + "/examples/" + name);
+    for (const auto& [from, to] : std::map<std::string, std::string>{{"/usr/lib/driftd/providers", Agent::build("providers")},
+                                                                     {"/run/secrets/redis", dir_.file("secrets/redis")}}) {
+      if (const auto at = text.find(from); at != std::string::npos) text.replace(at, from.size(), to);
+    }
+    if (text.find("\nagent:") == std::string::npos) {
+      text += "agent: { plugin_dirs: [\"" + Agent::build("providers") + "\"] }\n";
+    }
+    const Output checked = run({Agent::binary(), "validate", "--config", dir_.write(name, text)},
+                               {{"HOOK_SECRET", "a-hook-secret-of-some-length"}, {"CREDENTIALS_DIRECTORY", dir_.file("secrets")}});
+    EXPECT_EQ(checked.code, 0) << name << "\n" << checked.out << checked.err;
+  }
+}
+
 TEST_F(Line, ReloadIsWholeOrNotAtAll) {
   Agent a = agent("200ms", terraform_backend(state_), "  desk: { type: notifications }\n");
   ASSERT_NO_FATAL_FAILURE(start(a, {"platform"}));
