@@ -65,12 +65,16 @@ TEST(Kills, EveryChangeReachesJetStreamAndTheWebhookUnderOneId) {
     }
     return out;
   };
-  EXPECT_TRUE(eventually([&] { return missing(events_of_stream(nats)).empty(); }, seconds(60)))
+  // The long form has more to deliver: a second for each ten changes on top.
+  const seconds more(static_cast<long>(ledger.size()) / 10);
+  EXPECT_TRUE(eventually([&] { return missing(events_of_stream(nats)).empty(); }, seconds(60) + more))
       << missing(events_of_stream(nats)) << agent.log().substr(agent.log().size() > 4000 ? agent.log().size() - 4000 : 0);
-  EXPECT_TRUE(eventually([&] { return missing(events_of_webhook(receiver)).empty(); }, seconds(90)))
+  EXPECT_TRUE(eventually([&] { return missing(events_of_webhook(receiver)).empty(); }, seconds(90) + more))
       << missing(events_of_webhook(receiver));
+  const std::vector<std::map<std::string, std::vector<std::string>>> arrived = {events_of_stream(nats),
+                                                                                events_of_webhook(receiver)};
   for (const auto& subject : ledger) {
-    for (const auto& events : {events_of_stream(nats), events_of_webhook(receiver)}) {
+    for (const auto& events : arrived) {
       const auto found = events.find(subject);
       if (found == events.end()) continue;
       const std::set<std::string> ids(found->second.begin(), found->second.end());
