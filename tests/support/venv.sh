@@ -1,0 +1,16 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Prints the python of a venv that holds the independent checkers, made once under the user's cache folder. Two tests
+# may run this at once: each makes its own and the first rename wins.
+set -eu
+requirements="standardwebhooks==1.0.0 cloudevents==1.11.0"
+cache="${XDG_CACHE_HOME:-$HOME/.cache}/driftd"
+venv="$cache/venv-$(printf '%s' "$requirements" | sha256sum | cut -c1-16)"
+if [ ! -x "$venv/bin/python" ]; then
+  mkdir -p "$cache"
+  fresh=$(mktemp -d "$cache/venv-new-XXXXXX")
+  python3 -m venv "$fresh" >&2
+  "$fresh/bin/pip" install -q --disable-pip-version-check $requirements >&2
+  mv -T "$fresh" "$venv" 2>/dev/null || rm -rf "$fresh"
+fi
+echo "$venv/bin/python"
