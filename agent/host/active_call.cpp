@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/active_call.hpp"
 
-#include <algorithm>
-#include <chrono>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include <algorithm>
+#include <chrono>
 
 namespace driftd::host {
 namespace {
@@ -89,7 +89,8 @@ bool ActiveCall::takes_records() const {
 driftd_status ActiveCall::send(FrameType frame, std::string payload) {
   {
     std::unique_lock lock(mutex_);
-    const bool room = changed_.wait_until(lock, at(deadline_ns), [this] { return cancelled_ || in_flight_ < kCallCredit; });
+    const bool room =
+        changed_.wait_until(lock, at(deadline_ns), [this] { return cancelled_ || in_flight_ < kCallCredit; });
     // what a cancelled call still says (its diagnostics) may pass while there is room
     if (in_flight_ >= kCallCredit) return room ? DRIFTD_CANCELLED : DRIFTD_DEADLINE;
     in_flight_ += payload.size() + kHeaderSize;
@@ -113,7 +114,8 @@ driftd_status ActiveCall::emit(std::vector<core::Observation> incoming) {
   const bool bounded = type == FrameType::refresh;
   for (auto& o : incoming) {
     const std::size_t bytes = weight(o);
-    budget_hit_ = budget_hit_ || (bounded && (records_ + 1 > tenant.open.max_records || bytes_ + bytes > tenant.open.max_bytes));
+    budget_hit_ =
+        budget_hit_ || (bounded && (records_ + 1 > tenant.open.max_records || bytes_ + bytes > tenant.open.max_bytes));
     if (budget_hit_) return DRIFTD_BUDGET;
     ++records_;
     bytes_ += bytes;

@@ -72,7 +72,7 @@ class ActiveCall {
   driftd_status permit(const std::string& bucket, std::uint32_t tokens);
   void refuse_records() { refused_ = true; }  ///< a record was not taken: nothing is COMPLETE in this run
   bool takes_records() const;
-  bool budget_hit() const { return budget_hit_; }    ///< a record was refused
+  bool budget_hit() const { return budget_hit_; }        ///< a record was refused
   bool budget_neared() const { return budget_neared_; }  ///< the plugin was asked to finish
   const core::Diagnostic& last_diagnostic() const { return last_; }
 

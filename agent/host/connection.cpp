@@ -31,8 +31,8 @@ Task<Status> Connection::receive(std::shared_ptr<Connection> self, std::function
   std::string buffer(128u << 10, '\0');
   for (;;) {
     boost::system::error_code failed;
-    const std::size_t got = co_await self->socket_.async_read_some(asio::buffer(buffer),
-                                                                   asio::redirect_error(asio::use_awaitable, failed));
+    const std::size_t got =
+        co_await self->socket_.async_read_some(asio::buffer(buffer), asio::redirect_error(asio::use_awaitable, failed));
     if (failed) co_return Status{};
     reader.feed({buffer.data(), got});
     for (;;) {

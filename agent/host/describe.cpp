@@ -27,7 +27,8 @@ void keep(void* user, driftd_str text) {
 Result<std::string> checked(const std::string& file, const std::string& what, driftd_status status, Pushed pushed) {
   if (status != DRIFTD_OK || pushed.times != 1 || pushed.text.empty()) {
     return fail(Code::invalid, fmt::format("{}: {} must push one JSON document of at most 1 MiB and answer OK; it "
-                                           "answered {} and pushed {}", file, what, status, pushed.times));
+                                           "answered {} and pushed {}",
+                                           file, what, status, pushed.times));
   }
   return std::move(pushed.text);
 }
@@ -63,7 +64,8 @@ Result<int> concurrency(const Json& describe, const std::string& file) {
   const auto found = describe.find("concurrency");
   if (found == describe.end()) return 1;
   if (!found->is_number_integer() || *found < 1 || *found > 64) {
-    return fail(Code::invalid, fmt::format("{}: describe: `concurrency` must be 1 to 64, found {}", file, found->dump()));
+    return fail(Code::invalid,
+                fmt::format("{}: describe: `concurrency` must be 1 to 64, found {}", file, found->dump()));
   }
   return found->get<int>();
 }
@@ -77,7 +79,8 @@ Result<Json> object(const std::string& text, const std::string& where) {
 Status parse_schemas(const Loaded& loaded, core::ProviderInfo& info) {
   for (const auto& kind : info.kinds) {
     const auto text = loaded.kinds.find(kind);
-    if (text == loaded.kinds.end()) return fail(Code::invalid, fmt::format("{}: kind `{}` has no schema", loaded.file, kind));
+    if (text == loaded.kinds.end())
+      return fail(Code::invalid, fmt::format("{}: kind `{}` has no schema", loaded.file, kind));
     auto schema = core::KindSchema::parse(text->second);
     if (!schema) {
       return fail(Code::invalid, fmt::format("{}: schema of kind `{}`: {}", loaded.file, kind, schema.error().message));

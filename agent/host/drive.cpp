@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <boost/asio/redirect_error.hpp>
 #include <fmt/format.h>
+#include <boost/asio/redirect_error.hpp>
 
 #include "host/provider_host.hpp"
 #include "host/session.hpp"

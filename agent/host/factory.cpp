@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <algorithm>
 
 #include "host/describe.hpp"
 #include "host/host.hpp"
@@ -23,7 +23,7 @@ struct Stamp {
 };
 
 Stamp stamp_of(const fs::path& file) {
-  struct stat st{};
+  struct stat st {};
   if (::stat(file.c_str(), &st) != 0) return {};
   return {st.st_mtim.tv_sec * 1'000'000'000 + st.st_mtim.tv_nsec, st.st_size, st.st_ino};
 }

@@ -11,17 +11,17 @@
 namespace driftd::host {
 
 struct HostOptions {
-  asio::any_io_executor core;                       ///< one thread; all sessions live on it
-  std::vector<std::filesystem::path> plugin_dirs;   ///< searched in this order
-  std::filesystem::path worker;                     ///< driftd-provider-host
+  asio::any_io_executor core;                                          ///< one thread; all sessions live on it
+  std::vector<std::filesystem::path> plugin_dirs;                      ///< searched in this order
+  std::filesystem::path worker;                                        ///< driftd-provider-host
   std::chrono::milliseconds restart_first{250}, restart_most{30'000};  ///< jittered backoff after a crash
-  std::chrono::milliseconds parked{600'000};        ///< a parked worker gets another try after this
-  int crashes_to_park = 5;                          ///< within ten minutes
-  std::chrono::milliseconds grace{2'000};           ///< between a deadline and the kill
+  std::chrono::milliseconds parked{600'000};                           ///< a parked worker gets another try after this
+  int crashes_to_park = 5;                                             ///< within ten minutes
+  std::chrono::milliseconds grace{2'000};                              ///< between a deadline and the kill
 };
 
-/// Finds plugins in the folders and opens sessions on them. `SessionSpec::provider` is a plugin's id or one of its types
-/// as found by the last scan, or the path of a .so. Core thread only; sessions may outlive the factory.
+/// Finds plugins in the folders and opens sessions on them. `SessionSpec::provider` is a plugin's id or one of its
+/// types as found by the last scan, or the path of a .so. Core thread only; sessions may outlive the factory.
 std::shared_ptr<core::SessionFactory> make_session_factory(HostOptions options);
 
 }  // namespace driftd::host

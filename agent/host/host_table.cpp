@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/host_table.hpp"
 
-#include <chrono>
 #include <fmt/format.h>
+#include <atomic>
+#include <chrono>
 
 #include "base/log.hpp"
 #include "host/intake.hpp"
@@ -17,12 +18,21 @@ struct InUse {
   ~InUse() { in_use = false; }  // also when an exception of the plugin passes through
 };
 
+/// Counted against the call that runs on this thread; a thread of the plugin's own belongs to nobody and is logged.
+void blame_for_junk(const char* function) {
+  static std::atomic<int> told{0};
+  if (auto* own = running_call()) {
+    own->tenant.misuse(fmt::format("{}: stale or forged call handle", function));
+  } else if (told++ < 10) {
+    log::room("host").warn("a thread of a plugin called {} with a stale or forged call handle", function);
+  }
+}
+
 /// The call behind a handle, if it may be used here; else the misuse is counted.
 std::shared_ptr<ActiveCall> claim(driftd_call handle, const char* function) {
   auto call = CallTable::instance().find(handle);
   if (call == nullptr) {
-    log::room("host").warn("a plugin called {} with a stale or forged call handle", function);
-    if (auto own = running_call()) own->tenant.misuse(fmt::format("{}: stale or forged call handle", function));
+    blame_for_junk(function);
     return nullptr;
   }
   if (call->owner != std::this_thread::get_id()) {
@@ -46,9 +56,7 @@ driftd_status contained(F f) noexcept {
   }
 }
 
-std::int64_t now() {
-  return std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
-}
+std::int64_t now() { return std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
 
 void log_line(driftd_call handle, std::int32_t level, driftd_str text, const driftd_kv* kv, std::uint32_t count) {
   contained([&] {
@@ -157,9 +165,20 @@ const void* query(driftd_str, std::uint32_t) { return nullptr; }
 }  // namespace
 
 const driftd_host_table* host_table() {
-  static constexpr driftd_host_table kTable{sizeof(driftd_host_table), DRIFTD_ABI_MINOR, &now,  &log_line, &metric,
-                                            &cancelled,                &deadline,        &cancel_fd, &emit, &mark,
-                                            &diag,                     &permit,          &secret, &query};
+  static constexpr driftd_host_table kTable{sizeof(driftd_host_table),
+                                            DRIFTD_ABI_MINOR,
+                                            &now,
+                                            &log_line,
+                                            &metric,
+                                            &cancelled,
+                                            &deadline,
+                                            &cancel_fd,
+                                            &emit,
+                                            &mark,
+                                            &diag,
+                                            &permit,
+                                            &secret,
+                                            &query};
   return &kTable;
 }
 

@@ -11,13 +11,15 @@
 namespace driftd::host {
 namespace {
 
-constexpr std::size_t kMaxName = 4u << 10;   // kind, id, version, ... of one record, bytes
-constexpr std::size_t kMaxText = 8u << 10;   // texts of diagnostics and health, bytes
-constexpr std::size_t kMaxParts = 4096;      // unread paths, metadata, sensitive paths of one record
+constexpr std::size_t kMaxName = 4u << 10;  // kind, id, version, ... of one record, bytes
+constexpr std::size_t kMaxText = 8u << 10;  // texts of diagnostics and health, bytes
+constexpr std::size_t kMaxParts = 4096;     // unread paths, metadata, sensitive paths of one record
 
 Result<std::string> name(driftd_str given, const char* member, std::size_t most = kMaxName) {
-  if (given.data == nullptr && given.len != 0) return fail(Code::invalid, fmt::format("`{}` is NULL with a length", member));
-  if (given.len > most) return fail(Code::invalid, fmt::format("`{}` has {} bytes, at most {}", member, given.len, most));
+  if (given.data == nullptr && given.len != 0)
+    return fail(Code::invalid, fmt::format("`{}` is NULL with a length", member));
+  if (given.len > most)
+    return fail(Code::invalid, fmt::format("`{}` has {} bytes, at most {}", member, given.len, most));
   if (!is_utf8(view(given))) return fail(Code::invalid, fmt::format("`{}` is not UTF-8", member));
   return std::string(view(given));
 }
@@ -150,22 +152,32 @@ Result<core::Mark> take_mark(const driftd_mark& mark) {
   out.cursor = std::string(view(mark.cursor).substr(0, kMaxCursor));
   out.count = mark.count;
   if (mark.cursor.len > kMaxCursor) return fail(Code::invalid, "mark: the cursor is longer than 64 KiB");
-  if (out.type == core::Mark::Type::complete && out.kind.empty()) return fail(Code::invalid, "mark: COMPLETE without a kind");
+  if (out.type == core::Mark::Type::complete && out.kind.empty())
+    return fail(Code::invalid, "mark: COMPLETE without a kind");
   return out;
 }
 
 core::Diagnostic take_diagnostic(const Tenant& tenant, const driftd_diagnostic& given) {
   const auto clean = [&](driftd_str s) { return tenant.scrubber.text(printable(view(s), kMaxText)); };
   // identities are compared with what was asked: never scrubbed
-  return {code_of(given.code), printable(view(given.kind), kMaxName), printable(view(given.id), kMaxName),
-          clean(given.path),   clean(given.text), clean(given.right), given.retry_after_ms};
+  return {code_of(given.code),
+          printable(view(given.kind), kMaxName),
+          printable(view(given.id), kMaxName),
+          clean(given.path),
+          clean(given.text),
+          clean(given.right),
+          given.retry_after_ms};
 }
 
 core::HealthReport take_health(const Tenant& tenant, const driftd_health& given) {
   const auto clean = [&](driftd_str s) { return tenant.scrubber.text(printable(view(s), kMaxText)); };
   using State = core::HealthReport::State;
   const State state = given.state <= DRIFTD_HEALTH_DOWN ? static_cast<State>(given.state) : State::unknown;
-  return {state, given.latency_us, clean(given.reason), clean(given.role), clean(given.system_identity),
+  return {state,
+          given.latency_us,
+          clean(given.reason),
+          clean(given.role),
+          clean(given.system_identity),
           clean(given.server_version)};
 }
 

@@ -5,8 +5,8 @@
 
 namespace driftd::host {
 
-inline constexpr std::size_t kMaxBody = 4u << 20;      ///< bytes of one record's body
-inline constexpr std::size_t kMaxCursor = 64u << 10;   ///< bytes
+inline constexpr std::size_t kMaxBody = 4u << 20;     ///< bytes of one record's body
+inline constexpr std::size_t kMaxCursor = 64u << 10;  ///< bytes
 
 /// Text of the ABI; a null pointer is empty whatever its length.
 inline std::string_view view(driftd_str s) {

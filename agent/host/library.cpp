@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/library.hpp"
 
+#include <fmt/format.h>
+#include <sys/stat.h>
 #include <boost/dll/shared_library.hpp>
 #include <cstddef>
 #include <cstring>
-#include <fmt/format.h>
 #include <map>
 #include <mutex>
-#include <sys/stat.h>
 
 #include "host/describe.hpp"
 #include "host/host_table.hpp"
@@ -51,21 +51,24 @@ Status no_null_slots(const void* table, std::uint32_t given, const std::vector<c
     std::memcpy(&slot, at + i * sizeof slot, sizeof slot);
     if (slot == nullptr) {
       return fail(Code::invalid, fmt::format("{}: slot `{}` is NULL inside the declared size of {} bytes; a function "
-                                             "that is not offered must answer UNSUPPORTED", what, names[i], given));
+                                             "that is not offered must answer UNSUPPORTED",
+                                             what, names[i], given));
     }
   }
   return {};
 }
 
 Status adopt_table(Library& library, const driftd_provider_table* peer) {
-  if (peer == nullptr) return fail(Code::invalid, library.file + ": driftd_accept.table is NULL; point it at a static table");
+  if (peer == nullptr)
+    return fail(Code::invalid, library.file + ": driftd_accept.table is NULL; point it at a static table");
   if (peer->size < kFirstTableSize) {
     return fail(Code::invalid, fmt::format("{}: driftd_provider_table.size is {}, expected at least {}; set it to "
-                                           "sizeof(driftd_provider_table)", library.file, peer->size, kFirstTableSize));
+                                           "sizeof(driftd_provider_table)",
+                                           library.file, peer->size, kFirstTableSize));
   }
-  DRIFTD_CHECK(no_null_slots(peer, peer->size,
-                             {"describe", "schema", "open", "read", "refresh", "diff", "health", "wake", "close", "query"},
-                             library.file));
+  DRIFTD_CHECK(no_null_slots(
+      peer, peer->size, {"describe", "schema", "open", "read", "refresh", "diff", "health", "wake", "close", "query"},
+      library.file));
   library.table = unsupported_table();
   std::memcpy(&library.table, peer, std::min<std::size_t>(peer->size, sizeof library.table));
   library.table.size = sizeof library.table;
@@ -78,16 +81,19 @@ Status adopt_watch(Library& library) {
   const bool offered = offers_watch(library.loaded.describe);
   if (peer == nullptr && !offered) return {};
   if (peer == nullptr) {
-    return fail(Code::invalid, library.file + ": half of extension driftd.watch/1: describe lists it, but query answers "
-                                              "NULL; the function table is missing");
+    return fail(Code::invalid, library.file +
+                                   ": half of extension driftd.watch/1: describe lists it, but query answers "
+                                   "NULL; the function table is missing");
   }
   if (!offered) {
-    return fail(Code::invalid, library.file + ": half of extension driftd.watch/1: query answers a table, but `extensions` "
-                                              "of describe does not list it");
+    return fail(Code::invalid, library.file +
+                                   ": half of extension driftd.watch/1: query answers a table, but `extensions` "
+                                   "of describe does not list it");
   }
   if (peer->size < kFirstWatchSize) {
     return fail(Code::invalid, fmt::format("{}: half of extension driftd.watch/1: the table's size is {}, expected at "
-                                           "least {}: slot `watch` is missing", library.file, peer->size, kFirstWatchSize));
+                                           "least {}: slot `watch` is missing",
+                                           library.file, peer->size, kFirstWatchSize));
   }
   DRIFTD_CHECK(no_null_slots(peer, peer->size, {"watch"}, library.file + ": half of extension driftd.watch/1"));
   std::memcpy(&library.watch, peer, std::min<std::size_t>(peer->size, sizeof library.watch));
@@ -104,11 +110,12 @@ Status negotiate(Library& library, decltype(&driftd_provider_v1) entry, bool in_
   accept.size = sizeof accept;
   const driftd_status status = entry(host_table(), &offer, &accept);
   if (accept.minor_needed > DRIFTD_ABI_MINOR || status == DRIFTD_UNSUPPORTED) {
-    return fail(Code::unsupported,
-                fmt::format("{}: the plugin needs a host of ABI {}.{} (it was built with {}.{}), this agent speaks {}.{}; "
-                            "upgrade driftd, or install a build of the plugin for {}.{}",
-                            library.file, DRIFTD_ABI_MAJOR, accept.minor_needed, DRIFTD_ABI_MAJOR, accept.minor_built,
-                            DRIFTD_ABI_MAJOR, DRIFTD_ABI_MINOR, DRIFTD_ABI_MAJOR, DRIFTD_ABI_MINOR));
+    return fail(
+        Code::unsupported,
+        fmt::format("{}: the plugin needs a host of ABI {}.{} (it was built with {}.{}), this agent speaks {}.{}; "
+                    "upgrade driftd, or install a build of the plugin for {}.{}",
+                    library.file, DRIFTD_ABI_MAJOR, accept.minor_needed, DRIFTD_ABI_MAJOR, accept.minor_built,
+                    DRIFTD_ABI_MAJOR, DRIFTD_ABI_MINOR, DRIFTD_ABI_MAJOR, DRIFTD_ABI_MINOR));
   }
   if (status != DRIFTD_OK) {
     return fail(code_of(status), fmt::format("{}: {} answered {}", library.file, kEntry, render(code_of(status))));
@@ -127,7 +134,8 @@ Result<decltype(&driftd_provider_v1)> find_entry(const std::string& file) {
   }
   if (!shared->has(kEntry)) {
     return fail(Code::invalid, fmt::format("{}: does not export {}; it is no driftd provider, or one of another major "
-                                           "version", file, kEntry));
+                                           "version",
+                                           file, kEntry));
   }
   return &shared->get<driftd_status(const driftd_host_table*, const driftd_offer*, driftd_accept*)>(kEntry);
 }
@@ -156,12 +164,14 @@ Status check_file_rights(const std::filesystem::path& file) {
   std::filesystem::path at = std::filesystem::canonical(file, failed);
   if (failed) return fail(Code::invalid, fmt::format("{}: {}", file.string(), failed.message()));
   for (bool folder = false;; folder = true, at = at.parent_path()) {
-    struct stat st{};
-    if (::stat(at.c_str(), &st) != 0) return fail(Code::invalid, fmt::format("{}: {}", at.string(), std::strerror(errno)));
+    struct stat st {};
+    if (::stat(at.c_str(), &st) != 0)
+      return fail(Code::invalid, fmt::format("{}: {}", at.string(), std::strerror(errno)));
     const bool tolerated = folder && (st.st_mode & S_ISVTX) != 0 && st.st_uid == 0;
     if ((st.st_mode & S_IWOTH) != 0 && !tolerated) {
-      return fail(Code::denied, fmt::format("{}: refused, because {} is writable by others (mode {:04o}); `chmod o-w {}`",
-                                            file.string(), at.string(), st.st_mode & 07777, at.string()));
+      return fail(Code::denied,
+                  fmt::format("{}: refused, because {} is writable by others (mode {:04o}); `chmod o-w {}`",
+                              file.string(), at.string(), st.st_mode & 07777, at.string()));
     }
     if (at == at.root_path()) return {};
   }

@@ -24,8 +24,8 @@ struct Library {
 /// the same library. [any thread]
 Result<const Library*> load_library(const std::filesystem::path& file, bool in_process);
 
-/// `denied` when somebody else could replace what is loaded: the file or a folder above it is writable by others, unless
-/// that folder is sticky and owned by root.
+/// `denied` when somebody else could replace what is loaded: the file or a folder above it is writable by others,
+/// unless that folder is sticky and owned by root.
 Status check_file_rights(const std::filesystem::path& file);
 
 }  // namespace driftd::host

@@ -98,8 +98,12 @@ driftd_status ProviderHost::do_demote(ActiveCall&, const std::string& payload, d
   for (const auto& c : call->changes) {
     changes.push_back({sizeof(driftd_change), c.index, str(c.path), str(c.old_value), str(c.new_value)});
   }
-  const driftd_diff_args args{sizeof args,      sizeof(driftd_change), str(call->id.kind),
-                              str(call->id.id), changes.data(),        static_cast<std::uint32_t>(changes.size()),
+  const driftd_diff_args args{sizeof args,
+                              sizeof(driftd_change),
+                              str(call->id.kind),
+                              str(call->id.id),
+                              changes.data(),
+                              static_cast<std::uint32_t>(changes.size()),
                               0};
   VerdictPush push{&tenant_, {}};
   const driftd_status status = tenant_.library->table.diff(instance_, &args, &push_verdict, &push);

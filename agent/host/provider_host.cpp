@@ -24,14 +24,22 @@ std::int64_t deadline_of(const Frame& frame) {
 
 std::string_view name_of(FrameType call) {
   switch (call) {
-    case FrameType::load: return "load";
-    case FrameType::open: return "open";
-    case FrameType::refresh: return "refresh";
-    case FrameType::read: return "read";
-    case FrameType::health: return "health";
-    case FrameType::watch: return "watch";
-    case FrameType::demote: return "diff";
-    default: return "call";
+    case FrameType::load:
+      return "load";
+    case FrameType::open:
+      return "open";
+    case FrameType::refresh:
+      return "refresh";
+    case FrameType::read:
+      return "read";
+    case FrameType::health:
+      return "health";
+    case FrameType::watch:
+      return "watch";
+    case FrameType::demote:
+      return "diff";
+    default:
+      return "call";
   }
 }
 
@@ -50,17 +58,26 @@ Status ProviderHost::serve() {
 
 bool ProviderHost::handle(Frame frame) {
   switch (frame.type) {
-    case FrameType::load: load(frame); return true;
-    case FrameType::open: open(std::move(frame)); return true;
-    case FrameType::cancel: cancel(frame.call); return true;
-    case FrameType::stop: return false;
+    case FrameType::load:
+      load(frame);
+      return true;
+    case FrameType::open:
+      open(std::move(frame));
+      return true;
+    case FrameType::cancel:
+      cancel(frame.call);
+      return true;
+    case FrameType::stop:
+      return false;
     case FrameType::credit:
       if (const auto call = find(frame.call)) call->add_credit(decode<Credit>(frame.payload).value_or(Credit{}).bytes);
       return true;
     case FrameType::permitted:
       if (const auto call = find(frame.call)) call->permitted(decode<Permitted>(frame.payload).value_or(Permitted{}));
       return true;
-    default: start(std::move(frame)); return true;
+    default:
+      start(std::move(frame));
+      return true;
   }
 }
 
@@ -81,7 +98,8 @@ void ProviderHost::load(const Frame& frame) {
 void ProviderHost::open(Frame frame) {
   auto asked = decode<Open>(frame.payload);
   if (!asked) return refuse(frame.call, asked.error().code, asked.error().message);
-  if (tenant_.library == nullptr || opened_) return refuse(frame.call, Code::conflict, "open: nothing loaded, or open already");
+  if (tenant_.library == nullptr || opened_)
+    return refuse(frame.call, Code::conflict, "open: nothing loaded, or open already");
   tenant_.open = std::move(*asked);
   tenant_.scrubber = Scrubber(tenant_.open.secrets);
   tenant_.key.id = tenant_.open.key_id;
@@ -95,12 +113,18 @@ void ProviderHost::start(Frame frame) {
   if (!opened_) return refuse(frame.call, Code::unavailable, "the instance is not open");
   auto call = std::make_shared<ActiveCall>(frame.call, frame.type, deadline_of(frame), tenant_, link_);
   switch (frame.type) {
-    case FrameType::refresh: return post(*calls_lane_, call, std::move(frame.payload), &ProviderHost::do_refresh);
-    case FrameType::read: return post(*calls_lane_, call, std::move(frame.payload), &ProviderHost::do_read);
-    case FrameType::health: return post(health_lane_, call, std::move(frame.payload), &ProviderHost::do_health);
-    case FrameType::watch: return post(watch_lane_, call, std::move(frame.payload), &ProviderHost::do_watch);
-    case FrameType::demote: return post(demote_lane_, call, std::move(frame.payload), &ProviderHost::do_demote);
-    default: return refuse(frame.call, Code::invalid, "not a call");
+    case FrameType::refresh:
+      return post(*calls_lane_, call, std::move(frame.payload), &ProviderHost::do_refresh);
+    case FrameType::read:
+      return post(*calls_lane_, call, std::move(frame.payload), &ProviderHost::do_read);
+    case FrameType::health:
+      return post(health_lane_, call, std::move(frame.payload), &ProviderHost::do_health);
+    case FrameType::watch:
+      return post(watch_lane_, call, std::move(frame.payload), &ProviderHost::do_watch);
+    case FrameType::demote:
+      return post(demote_lane_, call, std::move(frame.payload), &ProviderHost::do_demote);
+    default:
+      return refuse(frame.call, Code::invalid, "not a call");
   }
 }
 
@@ -139,7 +163,8 @@ void ProviderHost::answer(ActiveCall& call, driftd_status status, std::string bo
   std::string reason = thrown.empty() ? last.text : thrown;
   result.budget_hit = call.budget_hit() || call.budget_neared();
   if (result.budget_hit) {
-    reason = fmt::format("at the budget of {} records or {} bytes a refresh", tenant_.open.max_records, tenant_.open.max_bytes);
+    reason = fmt::format("at the budget of {} records or {} bytes a refresh", tenant_.open.max_records,
+                         tenant_.open.max_bytes);
   }
   if (result.code != Code::ok || result.budget_hit) {
     if (reason.empty()) reason = fmt::format("the plugin answered {} and gave no reason", render(result.code));

@@ -17,8 +17,8 @@ class ProviderHost {
   /// Takes over the descriptor.
   explicit ProviderHost(int fd) : link_(fd) {}
   ~ProviderHost();
-  /// Serves until the agent says stop or goes away; then cancels and awaits all calls and closes the instance. `corrupt`
-  /// when what arrives makes no sense. [its own thread]
+  /// Serves until the agent says stop or goes away; then cancels and awaits all calls and closes the instance.
+  /// `corrupt` when what arrives makes no sense. [its own thread]
   Status serve();
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/session.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 #include <set>
 
 namespace driftd::host {
@@ -69,7 +69,8 @@ Task<Result<core::RefreshOutcome>> SupervisedSession::refresh(core::RefreshReque
   DRIFTD_CO_TRY(const CallResult result, co_await drive(supervisor, call, on_page));
   if (result.code != Code::ok) co_return fail(error_of(result));
   DRIFTD_CO_TRY(const RefreshAnswer answer, decode<RefreshAnswer>(result.body));
-  co_return core::RefreshOutcome{answer.unchanged, std::chrono::milliseconds(std::max<std::int64_t>(0, answer.next_ms))};
+  co_return core::RefreshOutcome{answer.unchanged,
+                                 std::chrono::milliseconds(std::max<std::int64_t>(0, answer.next_ms))};
 }
 
 Task<Result<core::ReadOutcome>> SupervisedSession::read(std::vector<core::ResourceId> ids,
@@ -85,7 +86,8 @@ Task<Result<core::ReadOutcome>> SupervisedSession::read(std::vector<core::Resour
   core::ReadOutcome out = sort_out(ids, std::move(*collected));
   // what was settled before a failure stays settled; the rest is unknown, and an answer of nothing is the failure
   if (result.code != Code::ok && out.found.empty() && out.not_found.empty()) co_return fail(error_of(result));
-  if (result.code != Code::ok) out.diagnostics.push_back({result.code, {}, {}, {}, result.message, {}, result.retry_after_ms});
+  if (result.code != Code::ok)
+    out.diagnostics.push_back({result.code, {}, {}, {}, result.message, {}, result.retry_after_ms});
   co_return out;
 }
 
@@ -112,13 +114,15 @@ Task<Status> SupervisedSession::watch(std::string cursor, core::PageHandler on_p
   co_return Status{};
 }
 
-Task<Result<std::vector<core::Demotion>>> SupervisedSession::demote(core::ResourceId id, std::vector<core::Change> changes) {
+Task<Result<std::vector<core::Demotion>>> SupervisedSession::demote(core::ResourceId id,
+                                                                    std::vector<core::Change> changes) {
   const auto supervisor = supervisor_;
   DemoteCall asked{id, {}};
   for (std::size_t i = 0; i < changes.size(); ++i) {  // never a credential: its digests are nobody's business
     const auto& change = changes[i];
     if (change.redacted || change.cls == core::ChangeClass::credential) continue;
-    asked.changes.push_back({static_cast<std::uint32_t>(i), change.path, change.old_value.value_or(""), change.new_value.value_or("")});
+    asked.changes.push_back(
+        {static_cast<std::uint32_t>(i), change.path, change.old_value.value_or(""), change.new_value.value_or("")});
   }
   if (asked.changes.empty() || !supervisor->has_diff) co_return std::vector<core::Demotion>{};
   const auto deadline = Steady::now() + kDemoteDeadline;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/settings_schema.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -102,10 +102,12 @@ void check_object(const Json& schema, const Json& value, const std::string& path
 
 void check_array(const Json& schema, const Json& value, const std::string& path, Errors& errors) {
   if (schema.contains("minItems") && value.size() < schema["minItems"].get<std::size_t>()) {
-    errors.push_back({path, fmt::format("expected at least {} element(s), found {}", schema["minItems"].dump(), value.size())});
+    errors.push_back(
+        {path, fmt::format("expected at least {} element(s), found {}", schema["minItems"].dump(), value.size())});
   }
   if (!schema.contains("items")) return;
-  for (std::size_t i = 0; i < value.size(); ++i) check(schema["items"], value[i], fmt::format("{}[{}]", path, i), errors);
+  for (std::size_t i = 0; i < value.size(); ++i)
+    check(schema["items"], value[i], fmt::format("{}[{}]", path, i), errors);
 }
 
 /// The alternatives: how many hold; with none, the mistakes of the one that came nearest are reported.

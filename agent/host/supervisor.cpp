@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/supervisor.hpp"
 
+#include <fmt/format.h>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/redirect_error.hpp>
-#include <fmt/format.h>
 
 #include "base/log.hpp"
 #include "host/describe.hpp"
@@ -13,9 +13,9 @@ namespace driftd::host {
 namespace {
 
 constexpr auto kOpenDeadline = std::chrono::seconds(10);
-constexpr auto kGoodRun = std::chrono::seconds(60);       // after this the backoff starts anew
+constexpr auto kGoodRun = std::chrono::seconds(60);  // after this the backoff starts anew
 constexpr auto kCrashWindow = std::chrono::minutes(10);
-constexpr std::size_t kLastErrors = 64u << 10;            // read from stderr after the end, bytes
+constexpr std::size_t kLastErrors = 64u << 10;  // read from stderr after the end, bytes
 
 std::int64_t nanos(Steady::time_point at) { return at.time_since_epoch() / std::chrono::nanoseconds(1); }
 
@@ -30,9 +30,14 @@ struct Waiting {
 }  // namespace
 
 Supervisor::Supervisor(HostOptions options, SupervisorSpec spec, OnEvent on_event)
-    : options_(std::move(options)), spec_(std::move(spec)), on_event_(std::move(on_event)),
-      scrubber_(spec_.session.secrets), backoff_(options_.restart_first, options_.restart_most),
-      retry_(options_.core), memory_(options_.core), stop_limit_(options_.core) {
+    : options_(std::move(options)),
+      spec_(std::move(spec)),
+      on_event_(std::move(on_event)),
+      scrubber_(spec_.session.secrets),
+      backoff_(options_.restart_first, options_.restart_most),
+      retry_(options_.core),
+      memory_(options_.core),
+      stop_limit_(options_.core) {
   status_.state = "starting";
 }
 
@@ -61,8 +66,9 @@ Task<Status> Supervisor::ready(std::shared_ptr<Supervisor> self, Steady::time_po
     if (self->status_.state == "running" || self->status_.state == "in-process") co_return Status{};
     if (self->failure_) co_return fail(*self->failure_);
     if (self->status_.state == "parked") {
-      co_return fail(Code::unavailable, fmt::format("the worker is parked after {} crashes in ten minutes; the last: {}",
-                                                    self->options_.crashes_to_park, self->status_.last_exit));
+      co_return fail(Code::unavailable,
+                     fmt::format("the worker is parked after {} crashes in ten minutes; the last: {}",
+                                 self->options_.crashes_to_park, self->status_.last_exit));
     }
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Steady::now());
     if (left.count() <= 0) {
@@ -104,7 +110,8 @@ Task<void> Supervisor::serve(std::shared_ptr<Supervisor> self) {
   const bool threads = self->spec_.session.isolation == core::SessionSpec::Isolation::in_process;
   self->set_state("starting");
   self->kill_reason_.clear();
-  auto started = threads ? start_threads(self->options_.core) : start_process(self->options_.core, self->options_.worker);
+  auto started =
+      threads ? start_threads(self->options_.core) : start_process(self->options_.core, self->options_.worker);
   if (!started) {
     self->failure_ = started.error();
     self->set_state("backoff");
@@ -189,8 +196,8 @@ Task<void> Supervisor::read_errors(std::shared_ptr<Supervisor> self) {
   std::string buffer(kLastErrors, '\0');
   for (;;) {
     boost::system::error_code failed;
-    const std::size_t got = co_await pipe->async_read_some(asio::buffer(buffer),
-                                                           asio::redirect_error(asio::use_awaitable, failed));
+    const std::size_t got =
+        co_await pipe->async_read_some(asio::buffer(buffer), asio::redirect_error(asio::use_awaitable, failed));
     if (failed || !self->errors_) co_return;
     self->errors_->feed({buffer.data(), got}, Steady::now());
   }

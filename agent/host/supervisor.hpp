@@ -27,19 +27,19 @@ struct Call {
   const std::uint64_t id;
   const FrameType type;
   Steady::time_point deadline;
-  std::deque<Frame> queue;                   ///< records, marks, diagnostics not yet in a page
+  std::deque<Frame> queue;  ///< records, marks, diagnostics not yet in a page
   std::optional<Result<CallResult>> done;
-  std::uint64_t owed = 0;                    ///< credit taken out of the queue and not yet given back, bytes
+  std::uint64_t owed = 0;  ///< credit taken out of the queue and not yet given back, bytes
   bool cancelled = false, abandoned = false;
-  bool stopped_early = false;                ///< cancelled before its deadline
+  bool stopped_early = false;  ///< cancelled before its deadline
   const Steady::time_point begun = Steady::now();
   asio::steady_timer wake, limit;
 };
 
 struct SupervisorSpec {
   core::SessionSpec session;
-  std::string file;             ///< of the plugin
-  bool describe_only = false;   ///< scan: load, do not open; the first failure is final
+  std::string file;            ///< of the plugin
+  bool describe_only = false;  ///< scan: load, do not open; the first failure is final
 };
 
 /// Keeps one worker alive and routes its frames. Core thread. Lives until its loop ended, which stop() or abandon()
@@ -104,7 +104,7 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   std::map<std::uint64_t, std::shared_ptr<Call>> calls_;
   std::map<std::string, Rate> rates_;
   std::uint64_t next_call_ = 1;
-  std::optional<Error> failure_;     ///< load or open said no; not a crash
+  std::optional<Error> failure_;  ///< load or open said no; not a crash
   std::string kill_reason_;
   bool stopping_ = false, finished_ = false;
   Backoff backoff_;

@@ -12,7 +12,9 @@ namespace {
 constexpr std::uint64_t kCreditStep = 128u << 10;  // bytes given back at once
 constexpr auto kMemoryPoll = std::chrono::seconds(1);
 
+/// For people: from a second up in tenths.
 std::string render_seconds(std::chrono::milliseconds t) {
+  if (t.count() >= 1000) t = (t + std::chrono::milliseconds(50)) / 100 * 100;
   if (t.count() % 1000 == 0) return fmt::format("{} s", t.count() / 1000);
   return fmt::format("{} ms", t.count());
 }
@@ -27,7 +29,8 @@ std::shared_ptr<Call> Supervisor::begin(FrameType type, std::string payload, Ste
     return call;
   }
   if (payload.size() > kMaxPayload) {
-    call->done = fail(Code::invalid, fmt::format("{}: the request has {} bytes, at most {}", name_of(type), payload.size(), kMaxPayload));
+    call->done = fail(Code::invalid, fmt::format("{}: the request has {} bytes, at most {}", name_of(type),
+                                                 payload.size(), kMaxPayload));
     return call;
   }
   calls_[call->id] = call;
@@ -54,7 +57,8 @@ void Supervisor::expire(Call& call) {
   }
   const auto budget = std::chrono::round<std::chrono::milliseconds>(call.deadline - call.begun - options_.grace);
   const std::string waited = render_seconds(std::max(budget, std::chrono::milliseconds(0)));
-  kill(call.stopped_early ? fmt::format("no answer within {} of a cancel: killed in {}", render_seconds(options_.grace), name_of(call.type))
+  kill(call.stopped_early ? fmt::format("no answer within {} of a cancel: killed in {}", render_seconds(options_.grace),
+                                        name_of(call.type))
                           : fmt::format("no answer within {}: killed in {}", waited, name_of(call.type)));
 }
 
@@ -97,7 +101,8 @@ void Supervisor::on_frame(Frame frame) {
   const auto call = found->second;
   if (frame.type == FrameType::result) return on_result(*call, std::move(frame));
   if (frame.type == FrameType::metric) {
-    if (auto gauge = decode<Gauge>(frame.payload)) status_.gauges[gauge->name] = std::strtod(gauge->value.c_str(), nullptr);
+    if (auto gauge = decode<Gauge>(frame.payload))
+      status_.gauges[gauge->name] = std::strtod(gauge->value.c_str(), nullptr);
   }
   call->queue.push_back(std::move(frame));
   if (call->abandoned) {
@@ -110,7 +115,8 @@ void Supervisor::on_frame(Frame frame) {
 void Supervisor::on_result(Call& call, Frame frame) {
   auto result = decode<CallResult>(frame.payload);
   if (result && result->misuses > 0) {
-    tell("misbehaved", fmt::format("broke a rule of the ABI {} times in {}; first: {}", result->misuses, name_of(call.type), result->misuse));
+    tell("misbehaved", fmt::format("broke a rule of the ABI {} times in {}; first: {}", result->misuses,
+                                   name_of(call.type), result->misuse));
   }
   if (result && result->budget_hit) tell("budget", result->message);
   call.done = std::move(result);
@@ -122,7 +128,8 @@ void Supervisor::on_result(Call& call, Frame frame) {
 void Supervisor::on_log(const Frame& frame) {
   const auto line = decode<LogLine>(frame.payload);
   if (!line) return;
-  constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn, spdlog::level::err};
+  constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
+                                                   spdlog::level::err};
   const auto level = kLevels[std::clamp(line->level, 0, 3)];
   log::room("host").log(level, "[{}] {}", spec_.session.backend, line->text);
 }
@@ -135,7 +142,8 @@ void Supervisor::on_permit(const Frame& frame) {
   auto* raw = timer.get();
   raw->async_wait([timer = std::move(timer), weak = std::weak_ptr(connection_), call = frame.call,
                    ticket = request->ticket](const boost::system::error_code&) {
-    if (const auto connection = weak.lock()) connection->send(FrameType::permitted, call, encode(Permitted{ticket, Code::ok}));
+    if (const auto connection = weak.lock())
+      connection->send(FrameType::permitted, call, encode(Permitted{ticket, Code::ok}));
   });
 }
 
@@ -154,7 +162,8 @@ void Supervisor::watch_memory() {
     self->status_.rss_bytes = self->worker_->rss_bytes();
     const std::int64_t budget = self->spec_.session.budgets.rss_bytes;
     if (budget > 0 && self->status_.rss_bytes > budget) {
-      const std::string reason = fmt::format("RSS {} MiB over the budget of {} MiB", self->status_.rss_bytes >> 20, budget >> 20);
+      const std::string reason =
+          fmt::format("RSS {} MiB over the budget of {} MiB", self->status_.rss_bytes >> 20, budget >> 20);
       self->tell("budget", reason);
       return self->kill(reason);
     }

@@ -19,8 +19,8 @@ class Scrubber {
   explicit Scrubber(const std::map<std::string, std::string>& secrets);
   /// For logs, diagnostics, reasons: every secret of at least 3 bytes becomes `[REDACTED]`.
   std::string text(std::string text) const;
-  /// For bodies and status: only secrets of at least 12 bytes, plain or JSON-escaped; shorter ones (`postgres`) are also
-  /// ordinary names. The schema's `sensitive` is what protects a body; this is the net under it.
+  /// For bodies and status: only secrets of at least 12 bytes, plain or JSON-escaped; shorter ones (`postgres`) are
+  /// also ordinary names. The schema's `sensitive` is what protects a body; this is the net under it.
   std::string document(std::string json) const;
 
  private:

@@ -16,9 +16,25 @@ namespace driftd::host {
 /// What a frame between agent and worker says; numbers are of this build only (agent and worker ship together).
 enum class FrameType : std::uint16_t {
   // agent → worker
-  load = 1, open, refresh, read, health, watch, demote, cancel, credit, permitted, stop,
+  load = 1,
+  open,
+  refresh,
+  read,
+  health,
+  watch,
+  demote,
+  cancel,
+  credit,
+  permitted,
+  stop,
   // worker → agent
-  result = 32, records, mark, diagnostic, log, metric, permit
+  result = 32,
+  records,
+  mark,
+  diagnostic,
+  log,
+  metric,
+  permit
 };
 
 struct Frame {
@@ -27,9 +43,9 @@ struct Frame {
   std::string payload;
 };
 
-inline constexpr std::size_t kHeaderSize = 24;               ///< magic, type, length, call, CRC-32C of header and payload
-inline constexpr std::size_t kMaxPayload = 8u << 20;         ///< bytes
-inline constexpr std::size_t kCallCredit = 1u << 20;         ///< bytes of records, marks, diagnostics in flight per call
+inline constexpr std::size_t kHeaderSize = 24;        ///< magic, type, length, call, CRC-32C of header and payload
+inline constexpr std::size_t kMaxPayload = 8u << 20;  ///< bytes
+inline constexpr std::size_t kCallCredit = 1u << 20;  ///< bytes of records, marks, diagnostics in flight per call
 
 /// The bytes of a frame, ready to send.
 std::string render(const Frame& frame);

@@ -13,9 +13,9 @@ namespace driftd::host {
 class Worker {
  public:
   virtual ~Worker() = default;
-  virtual int pid() const { return 0; }         ///< 0: in-process
+  virtual int pid() const { return 0; }  ///< 0: in-process
   virtual std::int64_t rss_bytes() const { return 0; }
-  virtual void kill() = 0;                      ///< at once; reap() then returns soon
+  virtual void kill() = 0;  ///< at once; reap() then returns soon
   /// Ends it if it still lives, and says how it ended: `killed by signal 11 (Segmentation fault)`, `exited with 0`.
   virtual Task<std::string> reap() = 0;
   /// The read end of its stderr, or nullptr.

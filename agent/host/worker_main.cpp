@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // driftd-provider-host FD AGENT_PID: one plugin instance in a process of its own. Started by the agent only.
+#include <unistd.h>
 #include <cstdio>
 #include <cstdlib>
-#include <unistd.h>
 
 #include "host/jail.hpp"
 #include "host/provider_host.hpp"

@@ -1,9 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <csignal>
-#include <cstdio>
-#include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
@@ -11,6 +6,11 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
 
 #include "host/worker.hpp"
 
@@ -21,13 +21,15 @@ constexpr int kProtocolFd = 3;
 constexpr auto kExitGrace = std::chrono::seconds(1);  // between the end of the socket and the end of the process
 
 std::string render_exit(int status) {
-  if (WIFSIGNALED(status)) return fmt::format("killed by signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
+  if (WIFSIGNALED(status))
+    return fmt::format("killed by signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
   return fmt::format("exited with {}", WEXITSTATUS(status));
 }
 
 class Process final : public Worker {
  public:
-  Process(asio::any_io_executor core, pid_t pid, int errors) : pid_(pid), exit_(core), errors_(core, errors), limit_(core) {
+  Process(asio::any_io_executor core, pid_t pid, int errors)
+      : pid_(pid), exit_(core), errors_(core, errors), limit_(core) {
     const int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
     if (fd >= 0) exit_.assign(fd);
   }
@@ -49,7 +51,8 @@ class Process final : public Worker {
     });
     boost::system::error_code ignored;  // without pidfd the kill below ends the wait
     if (exit_.is_open()) {
-      co_await exit_.async_wait(asio::posix::descriptor_base::wait_read, asio::redirect_error(asio::use_awaitable, ignored));
+      co_await exit_.async_wait(asio::posix::descriptor_base::wait_read,
+                                asio::redirect_error(asio::use_awaitable, ignored));
     } else {
       kill();
     }

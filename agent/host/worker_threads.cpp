@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cstring>
 #include <fmt/format.h>
 #include <sys/socket.h>
+#include <cstring>
 #include <thread>
 
 #include "host/provider_host.hpp"

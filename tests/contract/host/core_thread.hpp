@@ -2,10 +2,10 @@
 // A core thread for tests of sessions: runs a coroutine to its end, with a deadline that fails the test.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <chrono>
-#include <gtest/gtest.h>
 #include <optional>
 #include <stdexcept>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One suite for both isolations: a session behaves the same in a worker and in-process.
+#include <gmock/gmock.h>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -48,7 +48,8 @@ class SessionContract : public ::testing::TestWithParam<SessionSpec::Isolation> 
   std::string everything() const {
     std::string out;
     for (const auto& page : pages_->all) {
-      for (const auto& r : page.records) out += r.body + r.status + (r.metadata.contains("leak") ? r.metadata.at("leak") : "");
+      for (const auto& r : page.records)
+        out += r.body + r.status + (r.metadata.contains("leak") ? r.metadata.at("leak") : "");
       for (const auto& d : page.diagnostics) out += d.text + d.right;
     }
     for (const auto& event : events_) out += event;
@@ -132,7 +133,8 @@ TEST_P(SessionContract, ASlowPageHandlerHoldsTheProviderBackAndHealthStillAnswer
   auto& session = open({{"count", 2000}, {"padding", 10'000}});
   asio::steady_timer gate(core_.executor(), std::chrono::steady_clock::time_point::max());
   std::optional<Result<core::RefreshOutcome>> outcome;
-  core_.start(session.refresh({}, [&](core::RecordPage page) { return hold(pages_, &gate, std::move(page)); }), outcome);
+  core_.start(session.refresh({}, [&](core::RecordPage page) { return hold(pages_, &gate, std::move(page)); }),
+              outcome);
   core_.until([&] { return pages_->all.size() == 1; });
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(core_.run(session.health()));
   EXPECT_EQ(pages_->all.size(), 1u);
@@ -146,7 +148,8 @@ Task<Status> refuse_page(core::RecordPage) { co_return fail(Code::conflict, "the
 
 TEST_P(SessionContract, AnErrorOfThePageHandlerEndsTheCallWithThatError) {
   auto& session = open({{"count", 50'000}});
-  const auto outcome = core_.run(session.refresh({}, [](core::RecordPage page) { return refuse_page(std::move(page)); }));
+  const auto outcome =
+      core_.run(session.refresh({}, [](core::RecordPage page) { return refuse_page(std::move(page)); }));
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().message, "the store said no");
   EXPECT_TRUE(refresh(session)) << "the session goes on";
@@ -154,7 +157,8 @@ TEST_P(SessionContract, AnErrorOfThePageHandlerEndsTheCallWithThatError) {
 
 TEST_P(SessionContract, ReadSortsFoundGoneAndUnknown) {
   auto& session = open({{"count", 3}});
-  const auto outcome = core_.run(session.read({{"thing", "1"}, {"thing", "99"}, {"thing", "denied"}}, milliseconds(5000)));
+  const auto outcome =
+      core_.run(session.read({{"thing", "1"}, {"thing", "99"}, {"thing", "denied"}}, milliseconds(5000)));
   ASSERT_TRUE(outcome) << outcome.error().message;
   ASSERT_EQ(outcome->found.size(), 1u);
   EXPECT_EQ(outcome->found[0].id.id, "1");
@@ -192,6 +196,19 @@ TEST_P(SessionContract, ADeadlineCancelsTheCallAndTheSessionGoesOn) {
   EXPECT_EQ(outcome.error().code, Code::deadline) << outcome.error().message;
   EXPECT_TRUE(core_.run(session.health()));
   EXPECT_EQ(session.status().restarts, 0u);
+}
+
+TEST_P(SessionContract, AProviderThatIgnoresTheCancelIsCutOffAndStartedAgain) {
+  auto& session = open({{"mode", "block"}, {"deaf", true}});
+  ASSERT_TRUE(core_.run(session.info()));
+  const auto outcome = refresh(session, {false, {}, {}, milliseconds(100)});
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, Code::unavailable);
+  EXPECT_THAT(outcome.error().message, ::testing::MatchesRegex("worker no answer within [0-9]+ ms: killed in refresh"));
+  core_.until([&] { return session.status().restarts == 1; });
+  EXPECT_TRUE(core_.run(session.info()));
+  core_.until([&] { return core_.run(session.health()).has_value(); });
+  EXPECT_THAT(events_, ElementsAre("crashed: " + session.status().last_exit));
 }
 
 TEST_P(SessionContract, WatchStreamsUntilTheSessionStops) {
@@ -277,7 +294,8 @@ TEST_P(SessionContract, PermitsAreGrantedAtTheHostsRate) {
   const auto began = std::chrono::steady_clock::now();
   const auto outcome = refresh(session);
   EXPECT_TRUE(outcome) << outcome.error().message;
-  EXPECT_GE(std::chrono::steady_clock::now() - began, milliseconds(150)) << "110 permits: 100 at once, 10 at 50 a second";
+  EXPECT_GE(std::chrono::steady_clock::now() - began, milliseconds(150))
+      << "110 permits: 100 at once, 10 at 50 a second";
 }
 
 TEST_P(SessionContract, ABudgetOfRecordsEndsTheRefreshWithoutACompleteMarkAndIsTold) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plugin may do what it likes: its own backend says why, the one beside it misses nothing.
-#include <filesystem>
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <filesystem>
 
 #include "contract/host/core_thread.hpp"
 #include "support/process.hpp"
@@ -80,7 +80,8 @@ TEST_F(Zoo, ASegfaultLeavesNoCoreEvenWhereCoresAreAllowed) {
   EXPECT_THAT(limits, ::testing::ContainsRegex("Max core file size +0 +0"));
   EXPECT_THAT(why(session), HasSubstr("signal 11"));
   ::setrlimit(RLIMIT_CORE, &before);
-  for (const auto& entry : fs::directory_iterator("/")) EXPECT_NE(entry.path().filename().string().rfind("core", 0), 0u);
+  for (const auto& entry : fs::directory_iterator("/"))
+    EXPECT_NE(entry.path().filename().string().rfind("core", 0), 0u);
 }
 
 TEST_F(Zoo, AnAbortIsTold) {
@@ -94,8 +95,7 @@ TEST_F(Zoo, AnExitWithZeroIsACrashToo) {
 TEST_F(Zoo, AHangIsKilledAfterDeadlineAndGrace) {
   auto& session = animal("hangs");
   ASSERT_TRUE(core_.run(session.info()));
-  const std::string reason = why(session, milliseconds(1000));
-  EXPECT_THAT(reason, AllOf(HasSubstr("unavailable: worker no answer within"), HasSubstr("killed in refresh")));
+  EXPECT_EQ(why(session, milliseconds(1000)), "unavailable: worker no answer within 1 s: killed in refresh");
 }
 
 TEST_F(Zoo, HealthAnswersWhileAnotherCallHangs) {
@@ -110,7 +110,8 @@ TEST_F(Zoo, HealthAnswersWhileAnotherCallHangs) {
 TEST_F(Zoo, ALeakIsKilledAtTheMemoryBudget) {
   core::Budgets budgets;
   budgets.rss_bytes = 256ll << 20;
-  EXPECT_THAT(why(animal("leaks", budgets)), ::testing::MatchesRegex("unavailable: worker RSS [0-9]+ MiB over the budget of 256 MiB"));
+  EXPECT_THAT(why(animal("leaks", budgets)),
+              ::testing::MatchesRegex("unavailable: worker RSS [0-9]+ MiB over the budget of 256 MiB"));
   EXPECT_THAT(events_[0], HasSubstr("budget: RSS"));
 }
 
@@ -171,19 +172,28 @@ TEST_F(PatientZoo, FiftyRestartsLeakNoDescriptor) {
   EXPECT_LE(open_files(), before + 3) << "a worker that starts now may hold three";
 }
 
-TEST_F(Zoo, AConstructorThatExitsIsToldAsSuch) { EXPECT_THAT(refusal("constructor_exits"), HasSubstr("exited with 7 in load")); }
-
-TEST_F(Zoo, ANewerMinorIsRefusedWithBothNumbersAndTheFix) {
-  EXPECT_THAT(refusal("wrong_version"), HasSubstr("needs a host of ABI 1.3 (it was built with 1.4), this agent speaks 1.0; upgrade driftd"));
+TEST_F(Zoo, AConstructorThatExitsIsToldAsSuch) {
+  EXPECT_THAT(refusal("constructor_exits"), HasSubstr("exited with 7 in load"));
 }
 
-TEST_F(Zoo, AMissingEntryIsNamed) { EXPECT_THAT(refusal("missing_symbol"), HasSubstr("does not export driftd_provider_v1")); }
+TEST_F(Zoo, ANewerMinorIsRefusedWithBothNumbersAndTheFix) {
+  EXPECT_THAT(refusal("wrong_version"),
+              HasSubstr("needs a host of ABI 1.3 (it was built with 1.4), this agent speaks 1.0; upgrade driftd"));
+}
 
-TEST_F(Zoo, ANullSlotIsNamed) { EXPECT_THAT(refusal("null_slot"), HasSubstr("slot `read` is NULL inside the declared size")); }
+TEST_F(Zoo, AMissingEntryIsNamed) {
+  EXPECT_THAT(refusal("missing_symbol"), HasSubstr("does not export driftd_provider_v1"));
+}
+
+TEST_F(Zoo, ANullSlotIsNamed) {
+  EXPECT_THAT(refusal("null_slot"), HasSubstr("slot `read` is NULL inside the declared size"));
+}
 
 TEST_F(Zoo, HalfAnExtensionNamesTheMissingHalf) {
-  EXPECT_THAT(refusal("half_watch"), AllOf(HasSubstr("half of extension driftd.watch/1"), HasSubstr("query answers NULL")));
-  EXPECT_THAT(refusal("half_describe"), AllOf(HasSubstr("half of extension driftd.watch/1"), HasSubstr("describe does not list it")));
+  EXPECT_THAT(refusal("half_watch"),
+              AllOf(HasSubstr("half of extension driftd.watch/1"), HasSubstr("query answers NULL")));
+  EXPECT_THAT(refusal("half_describe"),
+              AllOf(HasSubstr("half of extension driftd.watch/1"), HasSubstr("describe does not list it")));
 }
 
 TEST_F(Zoo, ABadSchemaNamesKindAndMember) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every function of the ABI's headers says on which threads it may be called.
-#include <filesystem>
 #include <gtest/gtest.h>
+#include <filesystem>
 #include <regex>
 
 #include "support/process.hpp"

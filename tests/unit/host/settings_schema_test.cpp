@@ -31,7 +31,8 @@ std::vector<std::string> mistakes(const std::string& settings) {
 
 TEST(SettingsSchema, GoodSettingsHaveNoMistakes) {
   EXPECT_THAT(mistakes(R"({"address":"a","db":15,"mode":"two","tls":{"ca":"/x"},"labels":{"a":"b"},
-                           "hosts":["x",null],"port":"auto"})"), IsEmpty());
+                           "hosts":["x",null],"port":"auto"})"),
+              IsEmpty());
 }
 
 TEST(SettingsSchema, ATypoNamesThePathAndTheNearestName) {
@@ -41,11 +42,12 @@ TEST(SettingsSchema, ATypoNamesThePathAndTheNearestName) {
 }
 
 TEST(SettingsSchema, AllMistakesAreToldAtOnce) {
-  EXPECT_THAT(mistakes(R"({"db":16,"mode":"three","labels":{"n":1},"hosts":[1]})"),
-              ElementsAre("settings.address: is missing; this setting is required",
-                          "settings.db: expected at most 15, found 16", "settings.hosts[0]: expected string | null, found number",
-                          "settings.labels.n: expected string, found number",
-                          "settings.mode: expected one of one | two"));
+  EXPECT_THAT(
+      mistakes(R"({"db":16,"mode":"three","labels":{"n":1},"hosts":[1]})"),
+      ElementsAre("settings.address: is missing; this setting is required",
+                  "settings.db: expected at most 15, found 16",
+                  "settings.hosts[0]: expected string | null, found number",
+                  "settings.labels.n: expected string, found number", "settings.mode: expected one of one | two"));
 }
 
 TEST(SettingsSchema, FractionsNegativesAndEmptyAreRefused) {
@@ -56,7 +58,8 @@ TEST(SettingsSchema, FractionsNegativesAndEmptyAreRefused) {
 }
 
 TEST(SettingsSchema, AnAlternativeThatFitsNoneTellsTheNearest) {
-  EXPECT_THAT(mistakes(R"({"address":"a","port":true})"), ElementsAre("settings.port: expected integer, found boolean"));
+  EXPECT_THAT(mistakes(R"({"address":"a","port":true})"),
+              ElementsAre("settings.port: expected integer, found boolean"));
 }
 
 TEST(SettingsSchema, ASecretIsNeverRepeatedInAMistake) {

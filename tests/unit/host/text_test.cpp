@@ -14,7 +14,8 @@ using std::chrono::milliseconds;
 
 TEST(Text, MalformedUtf8IsToldFromWellFormed) {
   for (const char* good : {"", "plain", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80"}) EXPECT_TRUE(is_utf8(good));
-  for (const char* bad : {"\x80", "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82", "a\xff"}) EXPECT_FALSE(is_utf8(bad));
+  for (const char* bad : {"\x80", "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82", "a\xff"})
+    EXPECT_FALSE(is_utf8(bad));
   EXPECT_EQ(printable("a\xff\xc3\xa9z", 100), "a?\xc3\xa9z");
   EXPECT_LE(printable(std::string(100, 'x'), 10).size(), 10u);
 }
@@ -26,7 +27,8 @@ TEST(Text, SecretsLeaveTextsLongestFirst) {
 
 TEST(Text, ADocumentKeepsShortSecretsWhichAreAlsoNames) {
   const Scrubber scrubber({{"t1", "postgres"}, {"t2", "quoted\"secret-text"}});
-  EXPECT_EQ(scrubber.document(R"({"db":"postgres","x":"quoted\"secret-text"})"), R"({"db":"postgres","x":"[REDACTED]"})");
+  EXPECT_EQ(scrubber.document(R"({"db":"postgres","x":"quoted\"secret-text"})"),
+            R"({"db":"postgres","x":"[REDACTED]"})");
 }
 
 TEST(LineLog, AFloodIsCountedAndDropped) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A provider of things that do not exist: the contract suite's counterpart. What it does is said in its settings.
 //   count: so many things; secret: a token; block: "refresh" blocks until cancelled; deaf: and ignores the cancel
-#include <nlohmann/json.hpp>
 #include <poll.h>
+#include <nlohmann/json.hpp>
 
 #include "driftd/provider.hpp"
 
@@ -83,7 +83,8 @@ class Tester final : public Instance {
 
   bool emit_thing(Call& call, int i) {
     Record r{"thing", std::to_string(i)};
-    r.body = Json{{"size", i}, {"password", secret_}, {"padding", std::string(settings_.value("padding", 10), 'x')}}.dump();
+    r.body =
+        Json{{"size", i}, {"password", secret_}, {"padding", std::string(settings_.value("padding", 10), 'x')}}.dump();
     r.status = R"({"seen":true})";
     r.external_name = "uuid-" + r.id;
     r.unread.push_back({"owner", DRIFTD_DENIED, "may not see owners"});
@@ -108,7 +109,8 @@ class Tester final : public Instance {
       if (host->mark(junk, nullptr) != DRIFTD_INVALID) throw Failure(DRIFTD_INTERNAL, "junk was taken");
     }
     const driftd_record bad{};
-    if (host->emit(mine, &bad, 1, sizeof bad) != DRIFTD_INVALID) throw Failure(DRIFTD_INTERNAL, "an empty record was taken");
+    if (host->emit(mine, &bad, 1, sizeof bad) != DRIFTD_INVALID)
+      throw Failure(DRIFTD_INTERNAL, "an empty record was taken");
     return {};
   }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Providers that are well until they are asked to refresh. Which one: the ZOO_ macro.
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fcntl.h>
-#include <poll.h>
-#include <unistd.h>
 
 #include "driftd/provider.hpp"
 
@@ -67,7 +67,9 @@ std::unique_ptr<Instance> open(Call&, std::string_view, std::string_view) { retu
 const Plugin& plugin() {
   static const Plugin kPlugin{
       R"({"id":"animal","version":"1.0","types":["animal"],"kinds":["thing"],"concurrency":1})",
-      {{"settings", R"({"type":"object"})"}, {"thing", R"({"schema":"driftd-schema/1","kind":"thing","revision":1,"class":"config","title":"t","attributes":{}})"}},
+      {{"settings", R"({"type":"object"})"},
+       {"thing",
+        R"({"schema":"driftd-schema/1","kind":"thing","revision":1,"class":"config","title":"t","attributes":{}})"}},
       false,
       &open};
   return kPlugin;

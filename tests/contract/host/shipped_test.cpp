@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The providers that we ship pass the loader: describe, settings schema, a driftd-schema/1 document for each kind.
+#include <gtest/gtest.h>
+#include <filesystem>
+
+#include "contract/host/core_thread.hpp"
+
+namespace driftd::test {
+namespace {
+
+TEST(ShippedProviders, EachOneIsFoundByTheScanWithoutAnError) {
+  Core core;
+  auto options = host_options(core);
+  options.plugin_dirs = {DRIFTD_BINARY_DIR "/providers"};
+  const auto factory = host::make_session_factory(options);
+  const auto found = core.run(factory->scan());
+  EXPECT_FALSE(found.empty());
+  for (const auto& f : found) EXPECT_TRUE(f.info) << f.file << ": " << f.info.error().message;
+}
+
+}  // namespace
+}  // namespace driftd::test
