@@ -145,6 +145,7 @@ Result<std::shared_ptr<const core::ProviderInfo>> parse_info(const Loaded& loade
     DRIFTD_TRY(info->kinds, names(describe, "kinds", loaded.file));
     DRIFTD_TRY(info->concurrency, concurrency(describe, loaded.file));
     info->has_watch = offers_watch(loaded.describe);
+    info->has_diff = describe.value("diff", false);
     info->settings_schema = loaded.settings_schema;
     DRIFTD_CHECK(parse_schemas(loaded, *info));
     return info;

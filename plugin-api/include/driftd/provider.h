@@ -257,7 +257,8 @@ typedef struct driftd_provider_table {
   uint32_t size;
   uint32_t reserved;
   /* [pure] pushes one JSON object: {"id", "version", "types": [backend types and aliases], "kinds": [...],
-   * "extensions": [{"id": "driftd.watch", "revision": 1}], "concurrency": n ≥ 1, "metrics": [{"name","unit"}]}. */
+   * "extensions": [{"id": "driftd.watch", "revision": 1}], "concurrency": n ≥ 1, "metrics": [{"name","unit"}],
+   * "diff": true when `diff` is worth asking}. */
   driftd_status (*describe)(driftd_push_fn push, void* user);
   /* [pure] pushes one JSON document. `what` "settings": JSON Schema (draft 2020-12) of the settings; a sensitive one
    * has "writeOnly": true, a file has "format": "path", a Unix socket "format": "socket". `what` = a kind: its
