@@ -5,7 +5,7 @@ export CCACHE_SLOPPINESS := time_macros
 export CCACHE_NOHASHDIR := 1
 export CCACHE_BASEDIR := $(CURDIR)
 
-.PHONY: help deps build demo test test-asan test-tsan soak package clean
+.PHONY: help deps build demo test test-asan test-tsan bench soak package clean
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -30,6 +30,9 @@ test-asan: deps ## unit and contract tests under AddressSanitizer and UBSan
 test-tsan: deps ## unit and contract tests under ThreadSanitizer
 	@cmake --preset tsan >/dev/null && cmake --build --preset tsan -j $(JOBS)
 	@ctest --test-dir build/tsan --output-on-failure -j $(JOBS) -L 'unit|contract' --no-tests=error
+
+bench: build ## our own parts beside their bare floors
+	@ctest --test-dir build/release -L bench --verbose --no-tests=error
 
 soak: build ## the long forms of kill and storm tests; log in docs/soak.md
 	@scripts/soak.sh

@@ -11,35 +11,20 @@
 
 namespace driftd::core {
 
-template <class A>
-void fields(A& a, ResourceId& v) {
-  a(v.kind, v.id);
-}
-template <class A>
-void fields(A& a, Unread& v) {
-  a(v.path, v.code, v.reason);
-}
-template <class A>
-void fields(A& a, Mark& v) {
-  a(v.type, v.kind, v.cursor, v.count);
-}
-template <class A>
-void fields(A& a, Diagnostic& v) {
+template <class A> void fields(A& a, ResourceId& v) { a(v.kind, v.id); }
+template <class A> void fields(A& a, Unread& v) { a(v.path, v.code, v.reason); }
+template <class A> void fields(A& a, Mark& v) { a(v.type, v.kind, v.cursor, v.count); }
+template <class A> void fields(A& a, Diagnostic& v) {
   a(v.code, v.kind, v.id, v.path, v.text, v.right, v.retry_after_ms);
 }
-template <class A>
-void fields(A& a, HealthReport& v) {
+template <class A> void fields(A& a, HealthReport& v) {
   a(v.state, v.latency_us, v.reason, v.role, v.system_identity, v.server_version);
 }
-template <class A>
-void fields(A& a, Observation& v) {
+template <class A> void fields(A& a, Observation& v) {
   a(v.id, v.backend, v.body, v.status, v.version, v.external_name, v.origin, v.unread, v.metadata, v.observed_ns,
     v.schema_revision, v.tombstone, v.digest.low, v.digest.high);
 }
-template <class A>
-void fields(A& a, Demotion& v) {
-  a(v.index, v.unsettled, v.reason);
-}
+template <class A> void fields(A& a, Demotion& v) { a(v.index, v.unsettled, v.reason); }
 
 }  // namespace driftd::core
 
@@ -50,20 +35,14 @@ struct Load {
   std::string file;
   bool in_process = false;
 };
-template <class A>
-void fields(A& a, Load& v) {
-  a(v.file, v.in_process);
-}
+template <class A> void fields(A& a, Load& v) { a(v.file, v.in_process); }
 
 /// What a plugin said of itself, as text; both sides read it with describe.hpp.
 struct Loaded {
   std::string file, describe, settings_schema;
   std::map<std::string, std::string> kinds;  ///< kind → driftd-schema/1 document
 };
-template <class A>
-void fields(A& a, Loaded& v) {
-  a(v.file, v.describe, v.settings_schema, v.kinds);
-}
+template <class A> void fields(A& a, Loaded& v) { a(v.file, v.describe, v.settings_schema, v.kinds); }
 
 /// open: one instance. Secrets stay in the worker's memory.
 struct Open {
@@ -73,8 +52,7 @@ struct Open {
   std::uint64_t digest_seed = 0, max_records = 0, max_bytes = 0;
   std::int64_t deadline_ns = 0;  ///< CLOCK_MONOTONIC, as everywhere below
 };
-template <class A>
-void fields(A& a, Open& v) {
+template <class A> void fields(A& a, Open& v) {
   a(v.backend, v.settings_json, v.secrets, v.key_id, v.key, v.digest_seed, v.max_records, v.max_bytes, v.deadline_ns);
 }
 
@@ -84,46 +62,31 @@ struct RefreshCall {
   std::string cursor;
   std::vector<std::string> kinds;
 };
-template <class A>
-void fields(A& a, RefreshCall& v) {
-  a(v.deadline_ns, v.full, v.cursor, v.kinds);
-}
+template <class A> void fields(A& a, RefreshCall& v) { a(v.deadline_ns, v.full, v.cursor, v.kinds); }
 
 struct ReadCall {
   std::int64_t deadline_ns = 0;
   std::vector<core::ResourceId> ids;
 };
-template <class A>
-void fields(A& a, ReadCall& v) {
-  a(v.deadline_ns, v.ids);
-}
+template <class A> void fields(A& a, ReadCall& v) { a(v.deadline_ns, v.ids); }
 
 /// health and watch.
 struct PlainCall {
   std::int64_t deadline_ns = 0;
   std::string cursor;
 };
-template <class A>
-void fields(A& a, PlainCall& v) {
-  a(v.deadline_ns, v.cursor);
-}
+template <class A> void fields(A& a, PlainCall& v) { a(v.deadline_ns, v.cursor); }
 
 struct DemoteChange {
   std::uint32_t index = 0;
   std::string path, old_value, new_value;
 };
-template <class A>
-void fields(A& a, DemoteChange& v) {
-  a(v.index, v.path, v.old_value, v.new_value);
-}
+template <class A> void fields(A& a, DemoteChange& v) { a(v.index, v.path, v.old_value, v.new_value); }
 struct DemoteCall {
   core::ResourceId id;
   std::vector<DemoteChange> changes;
 };
-template <class A>
-void fields(A& a, DemoteCall& v) {
-  a(v.id, v.changes);
-}
+template <class A> void fields(A& a, DemoteCall& v) { a(v.id, v.changes); }
 
 /// How a call ended. `body` is the encoded answer of the call: Loaded, RefreshAnswer, HealthReport, Demotions.
 struct CallResult {
@@ -134,57 +97,38 @@ struct CallResult {
   std::uint64_t misuses = 0;  ///< rules of the ABI that the plugin broke since the last result
   std::string misuse;         ///< the first of them, in words
 };
-template <class A>
-void fields(A& a, CallResult& v) {
+template <class A> void fields(A& a, CallResult& v) {
   a(v.code, v.message, v.body, v.retry_after_ms, v.budget_hit, v.misuses, v.misuse);
 }
 struct RefreshAnswer {
   bool unchanged = false;
   std::int64_t next_ms = 0;
 };
-template <class A>
-void fields(A& a, RefreshAnswer& v) {
-  a(v.unchanged, v.next_ms);
-}
+template <class A> void fields(A& a, RefreshAnswer& v) { a(v.unchanged, v.next_ms); }
 
 struct LogLine {
   std::int32_t level = 0;
   std::string text;
 };
-template <class A>
-void fields(A& a, LogLine& v) {
-  a(v.level, v.text);
-}
+template <class A> void fields(A& a, LogLine& v) { a(v.level, v.text); }
 struct Gauge {
   std::string name, value;  ///< value as decimal text
 };
-template <class A>
-void fields(A& a, Gauge& v) {
-  a(v.name, v.value);
-}
+template <class A> void fields(A& a, Gauge& v) { a(v.name, v.value); }
 struct Credit {
   std::uint64_t bytes = 0;
 };
-template <class A>
-void fields(A& a, Credit& v) {
-  a(v.bytes);
-}
+template <class A> void fields(A& a, Credit& v) { a(v.bytes); }
 struct PermitRequest {
   std::uint64_t ticket = 0;
   std::string bucket;
   std::uint32_t tokens = 1;
 };
-template <class A>
-void fields(A& a, PermitRequest& v) {
-  a(v.ticket, v.bucket, v.tokens);
-}
+template <class A> void fields(A& a, PermitRequest& v) { a(v.ticket, v.bucket, v.tokens); }
 struct Permitted {
   std::uint64_t ticket = 0;
   Code code = Code::ok;
 };
-template <class A>
-void fields(A& a, Permitted& v) {
-  a(v.ticket, v.code);
-}
+template <class A> void fields(A& a, Permitted& v) { a(v.ticket, v.code); }
 
 }  // namespace driftd::host

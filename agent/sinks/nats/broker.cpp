@@ -31,6 +31,7 @@ natsStatus set_reliability(natsOptions* options, const NatsSettings& settings) {
   if (s == NATS_OK) s = natsOptions_SetCustomReconnectDelay(options, reconnect_delay, nullptr);
   if (s == NATS_OK) s = natsOptions_SetReconnectBufSize(options, 1);  // our own retries, nothing behind them
   if (s == NATS_OK) s = natsOptions_SetFailRequestsOnDisconnect(options, true);
+  if (s == NATS_OK) s = natsOptions_SetSendAsap(options, true);  // else a thread of the library waits 1 ms for more
   if (s == NATS_OK) s = natsOptions_SetPingInterval(options, kPingMs);
   if (s == NATS_OK) s = natsOptions_SetMaxPingsOut(options, 2);
   if (s == NATS_OK) s = natsOptions_SetTimeout(options, settings.connect_timeout.count());

@@ -6,10 +6,12 @@ import json
 import pathlib
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 
 CHECK, SOURCE, BUILD = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
+CACHE = ["ccache"] if shutil.which("ccache") else []
 RULES = json.loads((pathlib.Path(__file__).parent / "rules.json").read_text())
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 
@@ -96,7 +98,13 @@ def headers(files):
         language = "c" if name.endswith("provider.h") or "/ext/" in name else "c++"
         if language == "c":
             compiler, flags = "cc", ["-std=c11", "-Iplugin-api/include"]
-        done = subprocess.run([compiler, *flags, "-fsyntax-only", "-x", language, "-include", str(SOURCE / name), "/dev/null"], cwd=SOURCE,
+        alone = BUILD / "alone" / (name.replace("/", "_") + (".c" if language == "c" else ".cpp"))
+        alone.parent.mkdir(exist_ok=True)
+        text = f'#include "{SOURCE / name}"\n'
+        if not alone.exists() or alone.read_text() != text:
+            alone.write_text(text)
+        # an object, not only -fsyntax-only: ccache keeps objects
+        done = subprocess.run([*CACHE, compiler, *flags, "-O0", "-c", str(alone), "-o", str(alone) + ".o"], cwd=SOURCE,
                               capture_output=True, text=True)
         first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr[:200])
         return None if done.returncode == 0 else f"{name}: does not compile alone: {first}"

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+namespace driftd::bench {
+
+/// The least that at-least-once delivery costs: append the bytes to a file, fdatasync, publish them to a JetStream stream
+/// of its own, wait for the ack. One thread; throws std::runtime_error with what failed.
+class Floor {
+ public:
+  Floor(const std::string& folder, const std::string& nats_url);
+  ~Floor();
+  Floor(const Floor&) = delete;
+  Floor& operator=(const Floor&) = delete;
+  void deliver(const std::string& bytes);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace driftd::bench

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/line/engine_line.hpp"
+
+#include <stdexcept>
+
+namespace driftd::test {
+namespace {
+
+void must(const Status& status) {
+  if (!status) throw std::runtime_error(status.error().message);
+}
+
+template <class T>
+T must(Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().message);
+  return std::move(*result);
+}
+
+}  // namespace
+
+EngineLine::EngineLine(const TempDir& dir) : factory_(world, core_.get_executor()) {
+  store::Settings settings;
+  settings.data_dir = dir.path() / "data";
+  store_ = must(store::SqliteStore::open(settings, store_pool_.get_executor(), io_.get_executor(), clock_));
+  relay_ = std::make_unique<delivery::Relay>(core_.get_executor(), *store_, clock_);
+}
+
+EngineLine::~EngineLine() {
+  if (thread_.joinable()) {
+    if (engine_) wait(engine_->stop());
+    wait(relay_->stop());
+    work_.reset();
+    thread_.join();
+  }
+  engine_.reset();
+  context_.reset();
+  relay_.reset();
+  factory_.last.reset();
+  io_.join();
+  diff_.join();
+  store_pool_.join();
+  store_.reset();
+}
+
+void EngineLine::add_sink(std::string name, std::unique_ptr<core::Sink> sink) {
+  core::Route all;
+  all.to.push_back(name);
+  routes_->push_back(std::move(all));
+  relay_->add_sink(std::move(name), "test", std::move(sink));
+}
+
+void EngineLine::start(bool loops, core::Rules rules) {
+  context_ = std::make_shared<engine::Context>(
+      engine::Context{core_.get_executor(), diff_.get_executor(), *store_, clock_, metrics_, store_->key().store, "agent",
+                      "cluster", routes_, [this] { relay_->wake(); }});
+  engine_ = std::make_unique<engine::Engine>(context_, factory_, store_->key().worker, store_->key().digest_seed);
+  thread_ = std::thread([this] { core_.run(); });
+  must(wait(relay_->start()));
+  core::BackendSpec spec;
+  spec.name = "b";
+  spec.provider = "scripted";
+  spec.registration_json = "{}";
+  rules.generation = 1;
+  spec.rules = std::make_shared<const core::Rules>(std::move(rules));
+  std::vector<core::BackendSpec> specs(1, spec);
+  must(wait(engine_->start(std::move(specs), loops)));
+}
+
+engine::CycleReport EngineLine::refresh(bool full) { return must(wait(engine_->refresh("b", full))).front().report; }
+
+std::vector<core::Drift> EngineLine::drifts(bool all) {
+  core::DriftFilter filter;
+  filter.all = all;
+  std::vector<core::Drift> out;
+  for (auto& row : must(wait(store_->drifts(filter)))) out.push_back(std::move(row.drift));
+  return out;
+}
+
+std::vector<core::StoredEvent> EngineLine::events() { return must(wait(store_->events(0, 100'000))); }
+
+Result<core::Drift> EngineLine::decide(std::string drift, core::Decision decision) {
+  return wait(engine_->decide(std::move(drift), std::move(decision)));
+}
+
+core::BackendView EngineLine::view() {
+  return on_core([this] { return engine_->view().front(); });
+}
+
+void EngineLine::change(core::ResourceId id) {
+  on_core([this, &id] {
+    factory_.last->change(std::move(id));
+    return 0;
+  });
+}
+
+}  // namespace driftd::test

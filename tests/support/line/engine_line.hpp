@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Engine and relay over the real store, on threads of their own, with one scripted backend named `b`.
+#pragma once
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/asio/use_future.hpp>
+#include <future>
+#include <thread>
+
+#include "delivery/relay.hpp"
+#include "engine/engine.hpp"
+#include "store/sqlite_store.hpp"
+#include "support/line/scripted.hpp"
+#include "support/process.hpp"
+
+namespace driftd::test {
+
+class NoMetrics final : public core::Metrics {
+  void observe_refresh(const std::string&, Seconds, bool) override {}
+  void drift_detected(const std::string&, core::ChangeClass) override {}
+  void event_published(const std::string&, const std::string&) override {}
+  void records(const std::string&, std::uint64_t, std::uint64_t) override {}
+  void suppressed(const std::string&, const std::string&, std::uint64_t) override {}
+  void observe_delivery(const std::string&, const std::string&, Seconds) override {}
+  void queue(const std::string&, std::uint64_t, std::uint64_t) override {}
+  void forget(const std::string&) override {}
+};
+
+/// Called by one thread, the test's. The second line on one folder finds what the first one stored.
+class EngineLine {
+ public:
+  explicit EngineLine(const TempDir& dir);
+  ~EngineLine();
+  EngineLine(const EngineLine&) = delete;
+  EngineLine& operator=(const EngineLine&) = delete;
+
+  asio::any_io_executor core() { return core_.get_executor(); }
+  asio::any_io_executor io() { return io_.get_executor(); }
+
+  /// Before start(); every event goes to every sink.
+  void add_sink(std::string name, std::unique_ptr<core::Sink> sink);
+  /// `loops`: cycles and watch run by themselves; else only refresh() runs one.
+  void start(bool loops, core::Rules rules = {});
+
+  engine::CycleReport refresh(bool full = true);
+  /// The open ones, or all that there ever were.
+  std::vector<core::Drift> drifts(bool all = false);
+  std::vector<core::StoredEvent> events();
+  Result<core::Drift> decide(std::string drift, core::Decision decision);
+  core::BackendView view();
+  /// The watch reports this resource.
+  void change(core::ResourceId id);
+
+  /// Runs a coroutine on the core thread to its end.
+  template <class T>
+  T wait(Task<T> task) {
+    return asio::co_spawn(core_, std::move(task), asio::use_future).get();
+  }
+  template <class F>
+  std::invoke_result_t<F> on_core(F f) {
+    std::packaged_task<std::invoke_result_t<F>()> task(std::move(f));
+    auto result = task.get_future();
+    asio::post(core_, [&task] { task(); });
+    return result.get();
+  }
+
+  std::shared_ptr<ScriptedWorld> world = std::make_shared<ScriptedWorld>();
+
+ private:
+  SystemClock clock_;
+  NoMetrics metrics_;
+  asio::io_context core_{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work_ = asio::make_work_guard(core_);
+  asio::thread_pool store_pool_{1}, io_{4}, diff_{2};
+  std::shared_ptr<std::vector<core::Route>> routes_ = std::make_shared<std::vector<core::Route>>();
+  ScriptedFactory factory_;
+  std::unique_ptr<store::SqliteStore> store_;
+  std::unique_ptr<delivery::Relay> relay_;
+  std::shared_ptr<engine::Context> context_;
+  std::unique_ptr<engine::Engine> engine_;
+  std::thread thread_;
+};
+
+}  // namespace driftd::test

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/line/scripted.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+
+namespace driftd::test {
+namespace {
+
+core::Observation observed(const core::ResourceId& id, const std::string& body) {
+  core::Observation out;
+  out.id = id;
+  out.body = body;
+  out.observed_ns = SystemClock().wall();
+  out.digest = digest(1, {id.kind, id.id, body});
+  return out;
+}
+
+}  // namespace
+
+ScriptedSession::ScriptedSession(std::shared_ptr<ScriptedWorld> world, asio::any_io_executor core)
+    : world_(std::move(world)), wake_(std::move(core)) {
+  auto info = std::make_shared<core::ProviderInfo>();
+  info->id = "scripted";
+  info->types = {"scripted"};
+  info->kinds = world_->kinds;
+  info->has_watch = world_->watches;
+  info_ = std::move(info);
+}
+
+Task<Result<std::shared_ptr<const core::ProviderInfo>>> ScriptedSession::info() { co_return info_; }
+
+Task<Result<core::RefreshOutcome>> ScriptedSession::refresh(core::RefreshRequest, core::PageHandler on_page) {
+  std::size_t left = world_->deliver_at_most;
+  for (const auto& kind : world_->kinds) {
+    core::RecordPage page = page_of(kind, left);
+    const Status taken = co_await on_page(std::move(page));
+    if (!taken) co_return fail(taken.error());
+  }
+  if (world_->refresh_fails) co_return fail(*world_->refresh_fails);
+  co_return core::RefreshOutcome{};
+}
+
+Task<Result<core::ReadOutcome>> ScriptedSession::read(std::vector<core::ResourceId> ids, std::chrono::milliseconds) {
+  if (world_->read_fails) co_return fail(*world_->read_fails);
+  core::ReadOutcome out;
+  for (const auto& id : ids) {
+    if (world_->unreadable.count(id) > 0) continue;
+    const auto found = world_->resources.find(id);
+    if (found == world_->resources.end()) {
+      out.not_found.push_back(id);
+    } else {
+      out.found.push_back(observed(id, found->second));
+    }
+  }
+  co_return out;
+}
+
+Task<Result<core::HealthReport>> ScriptedSession::health() {
+  core::HealthReport out;
+  out.state = core::HealthReport::State::up;
+  out.system_identity = world_->identity;
+  co_return out;
+}
+
+Task<Status> ScriptedSession::watch(std::string, core::PageHandler on_page) {
+  while (!stopped_) {
+    if (changed_.empty()) {
+      wake_.expires_at(std::chrono::steady_clock::time_point::max());
+      co_await wake_.async_wait(asio::as_tuple(asio::use_awaitable));
+      continue;
+    }
+    core::RecordPage page;
+    page.records.push_back(observed(changed_.front(), world_->resources.at(changed_.front())));
+    changed_.pop_front();
+    const Status taken = co_await on_page(std::move(page));
+    if (!taken) co_return taken;
+  }
+  co_return Status{};
+}
+
+Task<Result<std::vector<core::Demotion>>> ScriptedSession::demote(core::ResourceId, std::vector<core::Change>) {
+  co_return std::vector<core::Demotion>{};
+}
+
+Task<void> ScriptedSession::stop() {
+  stopped_ = true;
+  wake_.cancel();
+  co_return;
+}
+
+void ScriptedSession::change(core::ResourceId id) {
+  changed_.push_back(std::move(id));
+  wake_.cancel();
+}
+
+core::RecordPage ScriptedSession::page_of(const std::string& kind, std::size_t& left) const {
+  core::RecordPage page;
+  core::Mark complete;
+  complete.type = core::Mark::Type::complete;
+  complete.kind = kind;
+  for (const auto& [id, body] : world_->resources) {
+    if (id.kind != kind) continue;
+    ++complete.count;
+    if (left == 0) continue;
+    --left;
+    page.records.push_back(observed(id, body));
+  }
+  if (world_->sends_complete) page.marks.push_back(complete);
+  page.diagnostics = world_->diagnostics;
+  return page;
+}
+
+Result<std::shared_ptr<core::Session>> ScriptedFactory::open(core::SessionSpec) {
+  last = std::make_shared<ScriptedSession>(world_, core_);
+  return std::shared_ptr<core::Session>(last);
+}
+
+}  // namespace driftd::test

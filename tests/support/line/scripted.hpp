@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// A provider whose world the test writes: for tests and figures of our own line, where the far side must misbehave on
+// command. Everything on the core thread.
+#pragma once
+
+#include <boost/asio/steady_timer.hpp>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/ports/session.hpp"
+
+namespace driftd::test {
+
+/// What the provider sees and how it behaves. Bodies are JSON objects by identity.
+struct ScriptedWorld {
+  std::map<core::ResourceId, std::string> resources;
+  std::vector<std::string> kinds = {"thing"};
+  std::string identity = "system-1";
+  std::size_t deliver_at_most = SIZE_MAX;  ///< records of a refresh end after so many; COMPLETE counts all of them
+  bool sends_complete = true;
+  std::optional<Error> refresh_fails;      ///< after the records were sent
+  std::optional<Error> read_fails;
+  std::vector<core::Diagnostic> diagnostics;
+  std::set<core::ResourceId> unreadable;   ///< read() says neither found nor not found
+  bool watches = false;
+};
+
+class ScriptedSession final : public core::Session {
+ public:
+  ScriptedSession(std::shared_ptr<ScriptedWorld> world, asio::any_io_executor core);
+  Task<Result<std::shared_ptr<const core::ProviderInfo>>> info() override;
+  Task<Result<core::RefreshOutcome>> refresh(core::RefreshRequest request, core::PageHandler on_page) override;
+  Task<Result<core::ReadOutcome>> read(std::vector<core::ResourceId> ids, std::chrono::milliseconds deadline) override;
+  Task<Result<core::HealthReport>> health() override;
+  /// Gives the handler one page for each change() until stop().
+  Task<Status> watch(std::string cursor, core::PageHandler on_page) override;
+  Task<Result<std::vector<core::Demotion>>> demote(core::ResourceId id, std::vector<core::Change> changes) override;
+  core::WorkerStatus status() const override { return {}; }
+  Task<void> stop() override;
+
+  /// The watch reports this resource as it is in the world.
+  void change(core::ResourceId id);
+
+ private:
+  core::RecordPage page_of(const std::string& kind, std::size_t& left) const;
+
+  std::shared_ptr<ScriptedWorld> world_;
+  std::shared_ptr<const core::ProviderInfo> info_;
+  asio::steady_timer wake_;
+  std::deque<core::ResourceId> changed_;
+  bool stopped_ = false;
+};
+
+class ScriptedFactory final : public core::SessionFactory {
+ public:
+  ScriptedFactory(std::shared_ptr<ScriptedWorld> world, asio::any_io_executor core)
+      : world_(std::move(world)), core_(std::move(core)) {}
+  Task<std::vector<Found>> scan() override { co_return std::vector<Found>{}; }
+  Result<std::shared_ptr<core::Session>> open(core::SessionSpec spec) override;
+  void on_event(std::function<void(core::SessionEvent)>) override {}
+
+  std::shared_ptr<ScriptedSession> last;  ///< opened last
+
+ private:
+  std::shared_ptr<ScriptedWorld> world_;
+  asio::any_io_executor core_;
+};
+
+}  // namespace driftd::test
