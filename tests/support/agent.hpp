@@ -14,7 +14,8 @@ namespace driftd::test {
 class Agent {
  public:
   /// `body` is the config without `agent:` and `admin:`; `env` holds its secrets.
-  Agent(const TempDir& dir, std::string body, std::map<std::string, std::string> env = {});
+  Agent(const TempDir& dir, std::string body, std::map<std::string, std::string> env = {},
+        std::vector<std::string> plugin_dirs = {build("providers")});
 
   void start();
   /// SIGTERM and wait; the exit code.

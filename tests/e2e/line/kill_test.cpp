@@ -19,26 +19,33 @@ TEST(Kills, EveryChangeReachesJetStreamAndTheWebhookUnderOneId) {
   const int nats_kills = times("DRIFTD_NATS_KILLS", 3);
   TempDir dir;
   RedisServer redis;
+  PostgresServer postgres;
   NatsServer nats;
   HttpReceiver receiver;
   redis.grant_readme("redis-canary");
+  grant_readme(postgres);
+  std::vector<std::string> topics = {"orders"};
+  const std::string state = dir.write("terraform.tfstate", tfstate_of(topics));
   Agent agent(dir,
-              "defaults:\n  interval: 100ms\nbackends:\n" + redis_backend(redis) + "sinks:\n" + nats_sink(nats) +
-                  webhook_sink(receiver),
-              {{"REDIS_PASSWORD", "redis-canary"}, {"HOOK_SECRET", "hook-canary-of-24-bytes!"}});
+              "defaults:\n  interval: 100ms\nbackends:\n" + redis_backend(redis) + postgres_backend(postgres) +
+                  terraform_backend(state) + "sinks:\n" + nats_sink(nats) + webhook_sink(receiver),
+              {{"REDIS_PASSWORD", "redis-canary"}, {"PG_PASSWORD", "pg-canary"}, {"HOOK_SECRET", "hook-canary-of-24-bytes!"}});
   agent.start();
-  ASSERT_TRUE(eventually([&] { return agent.established({"cache"}); }, seconds(40))) << agent.log();
+  ASSERT_TRUE(eventually([&] { return agent.established({"cache", "orders-db", "platform"}); }, seconds(40))) << agent.log();
 
   std::set<std::string> ledger;
   using Clock = std::chrono::steady_clock;
   Clock::time_point receiver_down{};
   const auto down_long_enough = [&] { return Clock::now() - receiver_down > seconds(times("DRIFTD_WEBHOOK_DOWN", 10)); };
   for (int kill = 0; kill < agent_kills; ++kill) {
-    for (int i = 0; i < 5; ++i) {
-      const std::string user = "u" + std::to_string(kill) + "-" + std::to_string(i);
-      ASSERT_EQ(redis.command({"ACL", "SETUSER", user, "on", ">p", "~k:*"}), "OK");
-      redis.command({"CONFIG", "SET", "maxmemory", std::to_string((kill * 5 + i + 1) * 1'000'000)});
-      ledger.insert("cache/acl_user/" + user);
+    for (int i = 0; i < 3; ++i) {
+      const std::string fresh = std::to_string(kill) + "-" + std::to_string(i);
+      ASSERT_EQ(redis.command({"ACL", "SETUSER", "u" + fresh, "on", ">p", "~k:*"}), "OK");
+      postgres.sql("create role \"r" + fresh + "\"");
+      topics.push_back("t" + fresh);
+      replace_file(state, tfstate_of(topics));
+      redis.command({"CONFIG", "SET", "maxmemory", std::to_string((kill * 3 + i + 1) * 1'000'000)});
+      ledger.insert({"cache/acl_user/u" + fresh, "orders-db/role/r" + fresh, "platform/instance/kafka_topic.t" + fresh});
     }
     const std::size_t seen = agent.log().size();
     if (kill % 2 == 0) {  // half of the kills hit a line at work: some event of this batch is on its way
@@ -82,7 +89,7 @@ TEST(Kills, EveryChangeReachesJetStreamAndTheWebhookUnderOneId) {
     }
   }
   // The key that changed all the time arrives with its last value.
-  const std::string last = std::to_string(agent_kills * 5 * 1'000'000);
+  const std::string last = std::to_string(agent_kills * 3 * 1'000'000);
   EXPECT_TRUE(eventually(
       [&] {
         for (const auto& request : receiver.received()) {

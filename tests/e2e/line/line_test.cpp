@@ -3,6 +3,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <sys/resource.h>
 
 #include "world.hpp"
 
@@ -102,6 +103,58 @@ TEST_F(Line, RightRevokedOrServerStoppedOpensNoDriftAndCoverageNamesTheRight) {
   for (const auto& drift : drifts(a, "cache")) EXPECT_NE(drift["operation"], "deleted") << drift.dump();
 }
 
+TEST_F(Line, PostgresGrantRevokedInTheMiddleOpensNoDriftAndCoverageNamesIt) {
+  PostgresServer postgres;
+  grant_readme(postgres);
+  postgres.sql("create role app login password 'role-1'");
+  Agent a = agent("200ms", postgres_backend(postgres), "  desk: { type: notifications }\n");
+  ASSERT_NO_FATAL_FAILURE(start(a, {"orders-db"}));
+  const auto says = [&](const std::string& text) {
+    return eventually([&] { return a.backend("orders-db")->dump().find(text) != std::string::npos; });
+  };
+  const auto cycles = [&] { return a.backend("orders-db")->at("cycles").get<std::int64_t>(); };
+  postgres.sql("revoke pg_monitor from driftd");
+  EXPECT_TRUE(says("grant pg_monitor")) << a.backend("orders-db")->dump();
+  postgres.sql("revoke all on pg_hba_file_rules, pg_file_settings from driftd");
+  EXPECT_TRUE(says("pg_hba_file_rules")) << a.backend("orders-db")->dump();
+  postgres.sql("revoke execute on function driftd.role_verifiers() from driftd");
+  EXPECT_TRUE(says("role_verifiers")) << a.backend("orders-db")->dump();
+  const auto before = cycles();
+  ASSERT_TRUE(eventually([&] { return cycles() > before + 3; }));
+  for (const auto& drift : drifts(a, "orders-db")) {
+    const std::string id = drift.value("resource", drift.dump());
+    // its own grants are seen too: what was taken from driftd is a drift of the role that lost it, and the only one
+    EXPECT_EQ(id, "role/driftd") << drift.dump();
+    EXPECT_NE(drift["operation"], "deleted") << drift.dump();
+  }
+  postgres.stop();
+  ASSERT_TRUE(eventually([&] { return a.backend("orders-db")->at("health").value("state", "") == "down"; }));
+  for (const auto& drift : drifts(a, "orders-db")) EXPECT_NE(drift["operation"], "deleted") << drift.dump();
+}
+
+TEST_F(Line, SegfaultOfTheAgentLeavesNoCoreEvenWhereCoresAreAllowed) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_CORE, &before), 0);
+  const rlimit open_limit{before.rlim_max, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_CORE, &open_limit), 0);
+  const auto cores = [] {
+    std::set<std::string> out;
+    for (const auto& file : std::filesystem::directory_iterator(".")) {
+      if (file.path().filename().string().rfind("core", 0) == 0) out.insert(file.path().string());
+    }
+    return out;
+  };
+  const auto cores_before = cores();
+  Agent a = agent("200ms", terraform_backend(state_), "  desk: { type: notifications }\n");
+  ASSERT_NO_FATAL_FAILURE(start(a, {"platform"}));
+  const std::string proc = "/proc/" + std::to_string(a.pid());
+  EXPECT_THAT(read_file(proc + "/limits"), testing::ContainsRegex("Max core file size +0 +0"));
+  a.signal(SIGSEGV);
+  EXPECT_TRUE(eventually([&] { return !a.running(); }));
+  EXPECT_EQ(cores(), cores_before);
+  ::setrlimit(RLIMIT_CORE, &before);
+}
+
 TEST_F(Line, ApprovedDriftMovesTheBaselineAndAStaleApprovalConflicts) {
   NatsServer nats;
   Agent a = agent("200ms", terraform_backend(state_), nats_sink(nats));
@@ -131,9 +184,7 @@ TEST_F(Line, NoCanaryIsInAnyEventLogStoreFileOrOutput) {
   NatsServer nats;
   HttpReceiver receiver;
   PostgresServer postgres;
-  std::string grants = readme_grants("postgres", "sql");
-  grants.replace(grants.find("CHANGE-ME"), 9, "pg-canary");
-  postgres.sql(grants);
+  grant_readme(postgres);
   postgres.sql("create role app login password 'role-canary-1'");
   redis_.command({"CONFIG", "SET", "masterauth", "master-canary-1"});
   redis_.command({"ACL", "SETUSER", "app", "on", ">user-canary-1"});
@@ -144,7 +195,9 @@ TEST_F(Line, NoCanaryIsInAnyEventLogStoreFileOrOutput) {
   redis_.command({"ACL", "SETUSER", "app", "resetpass", ">user-canary-2"});
   postgres.sql("alter role app password 'role-canary-2'");
   replace_file(state_, tfstate(7, 3, "tf-canary-2"));
-  const std::vector<std::string> rotated = {"cache/server/server", "cache/acl_user/app", "orders-db/role/app",
+  redis_.command({"CONFIG", "SET", "requirepass", "require-canary"});  // the last word: the test itself has no password
+  const std::vector<std::string> rotated = {"cache/server/server",  "cache/acl_user/app",
+                                            "cache/acl_user/default", "orders-db/role/app",
                                             "platform/instance/kafka_topic.orders"};
   for (const auto& subject : rotated) {
     ASSERT_TRUE(eventually([&] { return has(events_of_stream(nats), subject) && has(events_of_webhook(receiver), subject); }))

@@ -12,6 +12,22 @@ std::string tfstate(int serial, int partitions, const std::string& secret) {
          R"(,"sasl_password":")" + secret + R"("}}]}]})";
 }
 
+std::string tfstate_of(const std::vector<std::string>& topics) {
+  std::string resources;
+  for (const auto& topic : topics) {
+    resources += std::string(resources.empty() ? "" : ",") + R"({"mode":"managed","type":"kafka_topic","name":")" + topic +
+                 R"(","provider":"p","instances":[{"attributes":{"partitions":3}}]})";
+  }
+  return R"({"version":4,"terraform_version":"1.9.0","serial":7,"lineage":"abc","outputs":{},"resources":[)" + resources +
+         "]}";
+}
+
+void grant_readme(const PostgresServer& server) {
+  std::string grants = readme_grants("postgres", "sql");
+  grants.replace(grants.find("CHANGE-ME"), 9, "pg-canary");
+  server.sql(grants);
+}
+
 std::string redis_backend(const RedisServer& server) {
   return "  - name: cache\n    provider: redis\n    settings: { address: \"" + server.address() +
          "\", username: driftd, password: \"${env:REDIS_PASSWORD}\" }\n";

@@ -15,6 +15,12 @@ namespace driftd::test {
 /// A Terraform state file of format v4 with one resource and one secret.
 std::string tfstate(int serial, int partitions, const std::string& secret = "tf-canary");
 
+/// One instance of each name, serial 7.
+std::string tfstate_of(const std::vector<std::string>& topics);
+
+/// The grants of plugins/postgres/README.md, literally, with the password `pg-canary`.
+void grant_readme(const PostgresServer& server);
+
 /// Pieces of a config.
 std::string redis_backend(const RedisServer& server);
 std::string terraform_backend(const std::string& path);

@@ -66,7 +66,7 @@ std::unique_ptr<Instance> open(Call&, std::string_view, std::string_view) { retu
 
 const Plugin& plugin() {
   static const Plugin kPlugin{
-      R"({"id":"animal","version":"1.0","types":["animal"],"kinds":["thing"],"concurrency":1})",
+      R"({"id":")" ZOO_NAME R"(","version":"1.0","types":[")" ZOO_NAME R"("],"kinds":["thing"],"concurrency":1})",
       {{"settings", R"({"type":"object"})"},
        {"thing",
         R"({"schema":"driftd-schema/1","kind":"thing","revision":1,"class":"config","title":"t","attributes":{}})"}},
