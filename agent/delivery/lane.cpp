@@ -187,7 +187,7 @@ Task<void> Lane::check() {
 
 Task<void> Lane::rewind() {
   const std::int64_t to = std::min(*rewind_to_, window_.low_water());
-  core::SinkSettlement back{name_, to, {}, {}, notes_};
+  core::SinkSettlement back{name_, to, {}, {}, notes_, window_.dropped()};
   const Status settled = co_await context_->outbox.settle(std::move(back));
   if (!settled) {
     refuse_to_stall("move the cursor back", settled.error());

@@ -146,7 +146,7 @@ void Window::revive(core::StoredEvent event) {
 void Window::drop_dead(std::int64_t seq) {
   if (dead_.erase(seq) == 0) return;
   std::erase_if(buried_, [seq](const auto& state) { return state.seq == seq; });
-  cleared_.insert(seq);
+  dropped_.insert(seq);
 }
 
 const Window::Entry* Window::find(std::int64_t seq) const {
@@ -194,6 +194,7 @@ Window::Save Window::plan(Time now, Nanos wall, bool force) {
   save.settlement.low_water = std::max(low, low_water_);
   save.settlement.upsert.insert(save.settlement.upsert.end(), buried_.begin(), buried_.end());
   save.settlement.settled.assign(cleared_.begin(), cleared_.end());
+  save.settlement.dropped.assign(dropped_.begin(), dropped_.end());
   buried_.clear();
   changed_ = false;
   return save;
@@ -206,6 +207,7 @@ void Window::saved(const Save& save) {
     cleared_.erase(seq);
     if (seq > low_water_) settled_.insert(seq);  // its exception is gone, the mark is not there yet
   }
+  for (const auto seq : save.settlement.dropped) dropped_.erase(seq);
 }
 
 void Window::not_saved(const Save& save) {

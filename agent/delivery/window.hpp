@@ -60,9 +60,11 @@ class Window {
   std::size_t in_flight() const { return in_flight_; }
   std::size_t retrying() const;
   const std::set<std::int64_t>& dead() const { return dead_; }
+  /// Given up, not saved yet.
+  std::vector<std::int64_t> dropped() const { return {dropped_.begin(), dropped_.end()}; }
   /// Events that a kill now would send twice.
   std::size_t at_risk() const { return in_flight_ + settled_.size() + cleared_.size(); }
-  std::size_t unsaved() const { return settled_.size() + cleared_.size() + buried_.size(); }
+  std::size_t unsaved() const { return settled_.size() + cleared_.size() + buried_.size() + dropped_.size(); }
   std::int64_t low_water() const { return low_water_; }
   std::int64_t fetched_to() const { return fetched_to_; }
 
@@ -84,6 +86,7 @@ class Window {
   std::set<std::pair<Time, std::int64_t>> waiting_;  ///< the first of each key, unless in flight
   std::set<std::int64_t> settled_;                   ///< done, not below the saved low-water mark
   std::set<std::int64_t> cleared_;                   ///< saved exceptions that are done
+  std::set<std::int64_t> dropped_;                   ///< dead letters given up
   std::vector<core::DeliveryState> buried_;
   std::set<std::int64_t> dead_;
   std::int64_t low_water_ = 0, fetched_to_ = 0;

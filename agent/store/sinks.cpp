@@ -31,19 +31,24 @@ struct Change {
   std::int64_t acked = 0, dropped = 0;
 };
 
-/// An exception that is done. A dead letter that is done was given up by a person: its route goes with it, so that it
-/// stays dropped when the mark goes back.
+/// Takes an exception away; false: there was none.
+Result<bool> end_exception(Connection& db, const SinkRow& sink, std::int64_t seq) {
+  DRIFTD_CHECK(db.statement("DELETE FROM delivery WHERE sink = ? AND seq = ?").bind(sink.id, seq).run());
+  return db.changes() != 0;
+}
+
 Status settle_one(Connection& db, const SinkRow& sink, std::int64_t seq, Change& change) {
-  auto gone = db.statement("DELETE FROM delivery WHERE sink = ? AND seq = ? RETURNING dead");
-  DRIFTD_TRY(const bool found, gone.bind(sink.id, seq).next());
-  if (!found) return {};
-  const bool dead = gone.integer(0) != 0;
-  DRIFTD_CHECK(gone.run());
-  if (dead) {
-    ++change.dropped;
-    return db.statement("DELETE FROM route WHERE sink = ? AND seq = ?").bind(sink.id, seq).run();
-  }
-  if (seq <= sink.low_water) ++change.acked;
+  DRIFTD_TRY(const bool found, end_exception(db, sink, seq));
+  if (found && seq <= sink.low_water) ++change.acked;
+  return {};
+}
+
+/// The route goes too, so that the event stays dropped when the mark goes back.
+Status drop_one(Connection& db, const SinkRow& sink, std::int64_t seq, Change& change) {
+  DRIFTD_TRY(const bool found, end_exception(db, sink, seq));
+  if (!found && seq <= sink.low_water) return {};  // it was acknowledged
+  DRIFTD_CHECK(db.statement("DELETE FROM route WHERE sink = ? AND seq = ?").bind(sink.id, seq).run());
+  change.dropped += db.changes();
   return {};
 }
 
@@ -139,6 +144,7 @@ Status apply_settlement(Connection& db, const core::SinkSettlement& settlement) 
   Change change;
   for (const auto seq : settlement.settled) DRIFTD_CHECK(settle_one(db, sink, seq, change));
   for (const auto& state : settlement.upsert) DRIFTD_CHECK(except_one(db, sink, state, change));
+  for (const auto seq : settlement.dropped) DRIFTD_CHECK(drop_one(db, sink, seq, change));
   DRIFTD_CHECK(move_mark(db, sink, settlement.low_water, change));
   if (settlement.notes) {
     DRIFTD_CHECK(

@@ -53,6 +53,7 @@ class MemoryOutbox final : public core::Outbox {
       remove(state.seq);
       cursor.exceptions.push_back(state);
     }
+    for (const auto seq : settlement.dropped) remove(seq);
     if (settlement.notes) cursor.notes = *settlement.notes;
     co_return Status{};
   }

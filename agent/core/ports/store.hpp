@@ -99,8 +99,9 @@ struct SinkSettlement {
   std::string sink;
   std::int64_t low_water = 0;
   std::vector<DeliveryState> upsert;   ///< failing or dead
-  std::vector<std::int64_t> settled;   ///< exceptions that are done
+  std::vector<std::int64_t> settled;   ///< exceptions that were delivered
   std::optional<std::map<std::string, std::string>> notes;
+  std::vector<std::int64_t> dropped;   ///< dead letters that a person gave up; they stay dropped when the mark goes back
 };
 
 /// What the relay sees of the store. Same threads and promises as Store.

@@ -90,6 +90,7 @@ class FakeOutbox final : public core::Outbox {
       remove(state.seq);
       cursor.exceptions.push_back(state);
     }
+    for (const auto seq : settlement.dropped) remove(seq);
     if (settlement.notes) cursor.notes = *settlement.notes;
     co_return Status{};
   }

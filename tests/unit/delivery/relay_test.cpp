@@ -254,6 +254,21 @@ TEST_F(RelayTest, NothingIsSettledBeforeItsFlush) {
   EXPECT_EQ(a_.count("id-1"), 2);
 }
 
+TEST_F(RelayTest, DeadLetterThatWasDroppedStaysDroppedThroughARewind) {
+  a_.policy = webhook_policy();
+  a_.answer = [](const auto&) { return Attempt{Outcome::permanent, "HTTP 400 from ops", 0}; };
+  outbox_.add("k", {"a"});
+  start({{"a", &a_}});
+  advance(101ms);
+  ASSERT_EQ(view("a").dead, 1);
+  a_.lost_after = 1;
+  EXPECT_EQ(wait(relay_->dead_letter("a", "drop", {})).value(), 1);
+  advance(60s);
+  advance(101ms);
+  EXPECT_EQ(view("a").dead, 0);
+  EXPECT_TRUE(outbox_.cursors["a"].exceptions.empty());
+}
+
 TEST_F(RelayTest, ASinkThatDoesNotStartIsTriedUntilItDoes) {
   outbox_.add("k", {"a"});
   a_.start_fails = true;

@@ -104,7 +104,7 @@ TEST_F(OutboxTest, DroppedDeadLetterIsCountedAndNeverComesBack) {
   const auto seqs = emit(3);
   settle({"ops", seqs[0], {{seqs[1], 10, 0, true, "HTTP 400"}}, {}, {}});
   expect_book("ops", 1, 1, 1, 0);
-  settle({"ops", seqs[0], {}, {seqs[1]}, {}});
+  settle({"ops", seqs[0], {}, {}, {}, {seqs[1]}});
   expect_book("ops", 1, 1, 0, 1);
   settle({"ops", 0, {}, {}, {}});  // a rewind
   EXPECT_EQ(fetched("ops"), (Seqs{seqs[0], seqs[2]}));
@@ -133,6 +133,23 @@ TEST_F(OutboxTest, ExceptionForAnEventThatIsGoneIsNotKept) {
   EXPECT_TRUE(bench.get(bench->open_sink("ops")).exceptions.empty());
 }
 
+TEST_F(OutboxTest, DeadLetterThatWasSentAgainIsAcknowledgedNotDropped) {
+  const auto seqs = emit(2);
+  settle({"ops", seqs[1], {{seqs[0], 10, 0, true, "refused"}}, {}, {}, {}});
+  expect_book("ops", 1, 0, 1, 0);
+  settle({"ops", seqs[1], {}, {seqs[0]}, {}, {}});
+  expect_book("ops", 2, 0, 0, 0);
+}
+
+TEST_F(OutboxTest, DroppedDeadLetterIsDroppedEvenBeforeItWasStoredAsOne) {
+  const auto seqs = emit(3);
+  settle({"ops", seqs[1], {{seqs[0], 10, 0, true, "refused"}}, {}, {}, {}});
+  settle({"ops", seqs[2], {}, {}, {}, {seqs[0], seqs[2]}});
+  expect_book("ops", 1, 0, 0, 2);
+  settle({"ops", 0, {}, {}, {}, {}});
+  EXPECT_EQ(fetched("ops"), std::vector{seqs[1]});
+}
+
 TEST_F(OutboxTest, BooksStayExactOverRandomSettlements) {
   std::mt19937 random(7);
   std::set<std::int64_t> exceptions;
@@ -158,8 +175,8 @@ TEST_F(OutboxTest, BooksStayExactOverRandomSettlements) {
     ASSERT_GE(read.acked, 0);
   }
   const auto rest = bench.get(bench->open_sink("ops"));
-  core::SinkSettlement last{"ops", fetched("ops").back(), {}, {}, {}};
-  for (const auto& state : rest.exceptions) last.settled.push_back(state.seq);
+  core::SinkSettlement last{"ops", fetched("ops").back(), {}, {}, {}, {}};
+  for (const auto& state : rest.exceptions) (state.dead ? last.dropped : last.settled).push_back(state.seq);
   settle(last);
   const auto read = book("ops");
   EXPECT_EQ(read.emitted, 300);
