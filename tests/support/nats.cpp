@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <stdexcept>
 #include <sys/socket.h>
+#include <utility>
 #include <unistd.h>
 
 namespace driftd::test {
@@ -64,6 +65,30 @@ void NatsServer::stop() {
 }
 
 void NatsServer::wipe() { std::filesystem::remove_all(dir_.file("js")); }
+
+void NatsServer::keep() {
+  std::filesystem::remove_all(dir_.file("kept"));
+  std::filesystem::copy(dir_.file("js"), dir_.file("kept"), std::filesystem::copy_options::recursive);
+}
+
+void NatsServer::put_back() {
+  wipe();
+  std::filesystem::copy(dir_.file("kept"), dir_.file("js"), std::filesystem::copy_options::recursive);
+}
+
+void NatsServer::intrude(const std::string& subject, int count) {
+  const int usual = std::exchange(port_, free_port());
+  start();
+  natsConnection* connection = nullptr;
+  jsCtx* stream = nullptr;
+  must(natsConnection_ConnectTo(&connection, url().c_str()), "connect");
+  must(natsConnection_JetStream(&stream, connection, nullptr), "JetStream");
+  for (int i = 0; i < count; ++i) must(js_Publish(nullptr, stream, subject.c_str(), "x", 1, nullptr, nullptr), "publish");
+  jsCtx_Destroy(stream);
+  natsConnection_Destroy(connection);
+  stop();
+  port_ = usual;
+}
 
 struct NatsSubscriber::State {
   mutable std::mutex mutex;

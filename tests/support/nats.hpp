@@ -19,6 +19,10 @@ class NatsServer {
   void stop();     ///< SIGTERM, waits
   void start();    ///< again, on the same port and folder
   void wipe();     ///< removes what JetStream stored; only while it is down
+  void keep();     ///< a copy of what it stored, as of a backup; only while it is down
+  void put_back(); ///< replaces what it stored by that copy; only while it is down
+  /// Somebody else's messages get into what it stored; only while it is down (another process serves the folder a while).
+  void intrude(const std::string& subject, int count);
   bool reachable() const;
 
  private:

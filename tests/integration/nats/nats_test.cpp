@@ -136,6 +136,28 @@ TEST(NatsSinkTest, AStreamThatWasWipedGetsEverythingAgain) {
   EXPECT_EQ(canonical_ids(stream_contents(server.url(), "DRIFT")).size(), 600U);
 }
 
+TEST(NatsSinkTest, AStreamThatWentBackwardsAndWasWrittenBySomebodyElseGetsWhatItLostAgain) {
+  NatsServer server;
+  auto settings = at(server);
+  settings.views = false;
+  RelayRunner runner(nats_sink(settings));
+  for (int i = 1; i <= 300; ++i) runner.add(sample_stored(i));
+  ASSERT_TRUE(delivered(runner, 300)) << runner.view().last_error;
+  server.stop();
+  server.keep();
+  server.start();
+  for (int i = 301; i <= 700; ++i) runner.add(sample_stored(i));
+  ASSERT_TRUE(delivered(runner, 700)) << runner.view().last_error;
+  server.sigkill();
+  server.put_back();  // a restored backup: 300 messages ...
+  server.intrude("backend.of-others.created", 500);  // ... and under the sequence numbers of our other 400 those of others
+  server.start();
+  EXPECT_TRUE(eventually([&] {
+    const auto ids = canonical_ids(stream_contents(server.url(), "DRIFT"));
+    return std::set<std::string>(ids.begin(), ids.end()).size() >= 700U;
+  }, std::chrono::seconds(40))) << runner.view().state << " " << runner.view().last_error;
+}
+
 TEST(NatsSinkTest, AServerThatComesLaterGetsWhatWasCommittedBefore) {
   NatsServer server;
   server.stop();

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
+#include <sys/resource.h>
 
 #include "sinks/file/file_sink.hpp"
 #include "sinks/webhook/sign.hpp"
@@ -14,8 +15,17 @@
 namespace driftd::test {
 namespace {
 
-RelayRunner::MakeSink webhook(const std::string& url, bool loopback = true) {
+/// The largest this process ever was.
+long peak_kilobytes() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
+}
+
+RelayRunner::MakeSink webhook(const std::string& url, bool loopback = true,
+                              std::chrono::milliseconds total = std::chrono::seconds(20)) {
   sinks::WebhookSettings settings;
+  settings.total_timeout = total;
   settings.url = url;
   settings.secrets = {"whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3", "the-old-key-that-is-rotated-out"};
   settings.allow_http_loopback = loopback;
@@ -54,6 +64,48 @@ TEST(WebhookSinkTest, ARedirectIsNotFollowed) {
   runner.add(sample_stored(1));
   ASSERT_TRUE(eventually([&] { return runner.view().last_error == "HTTP 302 from ops"; }));
   for (const auto& request : receiver.received()) EXPECT_EQ(request.path, "/hook");
+}
+
+TEST(WebhookSinkTest, OverloadIsWaitedOutAsTheReceiverAsks) {
+  HttpReceiver receiver({HttpScripted{429, {{"Retry-After", "2"}}}, HttpScripted{200}});
+  RelayRunner runner(webhook(receiver.url()));
+  const auto begin = std::chrono::steady_clock::now();
+  runner.add(sample_stored(1));
+  ASSERT_TRUE(eventually([&] { return runner.view().last_error == "HTTP 429 from ops"; }));
+  ASSERT_TRUE(eventually([&] { return runner.view().delivered == 1; })) << runner.view().last_error;
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+  ASSERT_EQ(receiver.received().size(), 2U);
+  for (const auto& request : receiver.received()) {
+    EXPECT_EQ(request.headers.at("webhook-id"), receiver.received()[0].headers.at("webhook-id"));
+  }
+}
+
+TEST(WebhookSinkTest, OneEventThatFailsHoldsBackOnlyItsOwnResource) {
+  HttpReceiver receiver({HttpScripted{500}, HttpScripted{200}});
+  RelayRunner runner(webhook(receiver.url()));
+  runner.add(sample_stored(1));
+  ASSERT_TRUE(eventually([&] { return runner.view().last_error == "HTTP 500 from ops"; }));
+  runner.add(sample_stored(2));
+  EXPECT_TRUE(eventually([&] { return runner.view().delivered == 1; })) << runner.view().last_error;
+  EXPECT_EQ(runner.view().dead, 0);
+  EXPECT_TRUE(eventually([&] { return runner.view().delivered == 2; })) << "its second attempt is 5 s later";
+}
+
+TEST(WebhookSinkTest, AnAnswerThatNeverComesIsCutOffAndTriedAgain) {
+  HttpReceiver receiver({HttpScripted{200, {}, 60'000}, HttpScripted{200}});
+  RelayRunner runner(webhook(receiver.url(), true, std::chrono::milliseconds(300)));
+  runner.add(sample_stored(1));
+  ASSERT_TRUE(eventually([&] { return !runner.view().last_error.empty(); }));
+  EXPECT_NE(runner.view().last_error.find("imed out"), std::string::npos) << runner.view().last_error;
+}
+
+TEST(WebhookSinkTest, AnEndlessAnswerDoesNotFillTheMemory) {
+  HttpReceiver receiver({HttpScripted{200, {}, 0, 64 << 20}});
+  RelayRunner runner(webhook(receiver.url()));
+  const auto before = peak_kilobytes();
+  runner.add(sample_stored(1));
+  ASSERT_TRUE(eventually([&] { return runner.view().delivered == 1 || !runner.view().last_error.empty(); }));
+  EXPECT_LT(peak_kilobytes() - before, 16 << 10) << runner.view().last_error;
 }
 
 TEST(WebhookSinkTest, AReceiverThatSaysGoneIsNotCalledAgain) {
