@@ -7,10 +7,16 @@
 namespace driftd::cli {
 namespace {
 
-void show(const Context& context, const core::Value& answer) {
+/// `whole`: equal attributes too.
+void show(const Context& context, const core::Value& answer, bool whole) {
+  std::size_t equal = 0;
   Table table({"PATH", "VERDICT", "OLD", "NEW", "READ AS", "RULE", "REASON"});
   for (const auto& step : list(answer, "steps")) {
     const std::string verdict = text(step, "verdict");
+    if (verdict == "equal" && !whole) {
+      ++equal;
+      continue;
+    }
     const auto side = [&](std::string_view name) {
       const core::Value found = member(step, name);
       return found.is_null() ? std::string("(absent)") : core::render(found);
@@ -18,7 +24,8 @@ void show(const Context& context, const core::Value& answer) {
     table.add({text(step, "path"), {verdict, colour_of(verdict)}, side("old"), side("new"),
                side("old_normal") + " | " + side("new_normal"), text(step, "rule"), text(step, "reason")});
   }
-  context.print(table, "no attributes");
+  context.print(table, equal == 0 ? "no attributes" : "nothing differs");
+  if (equal > 0) context.out() << equal << " equal attributes; --all shows them\n";
 }
 
 }  // namespace
@@ -27,17 +34,20 @@ void add_explain(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand("explain", "why an attribute is, or is not, a drift");
   struct Options {
     std::string backend, resource, path;
+    bool all = false;
   };
   auto options = std::make_shared<Options>();
   command->add_option("BACKEND", options->backend)->required();
   command->add_option("KIND/ID", options->resource, "the resource, such as role/app")->required();
   command->add_option("PATH", options->path, "only this attribute");
+  command->add_flag("--all", options->all, "equal attributes too");
   command->callback([&context, options] {
     const auto answer =
         context.client().post("/v1/explain", core::Value::Object{{"backend", core::Value(options->backend)},
                                                                  {"resource", core::Value(options->resource)},
                                                                  {"path", core::Value(options->path)}});
-    context.exit = context.print(answer, [&](const auto& value) { show(context, value); });
+    const bool whole = options->all || !options->path.empty();
+    context.exit = context.print(answer, [&](const auto& value) { show(context, value, whole); });
   });
 }
 
