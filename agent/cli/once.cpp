@@ -7,7 +7,6 @@
 namespace driftd::cli {
 namespace {
 
-/// An agent holds the store: let it refresh and say what stands.
 /// Prints what was found; 0 equal, 1 drift, 3 incomplete.
 int report(const Context& context, const core::Value& refreshed, const core::Value::Array& standing) {
   if (context.json()) {
@@ -21,6 +20,7 @@ int report(const Context& context, const core::Value& refreshed, const core::Val
   return standing.empty() ? judge_refreshed(refreshed) : static_cast<int>(kFinding);
 }
 
+/// An agent holds the store: let it refresh and say what stands.
 int ask_agent(const Context& context, const Client& client) {
   const auto refreshed =
       client.post("/v1/refresh", core::Value::Object{{"backend", core::Value("")}, {"full", core::Value(true)}});

@@ -19,7 +19,10 @@ Agent::Agent(const TempDir& dir, std::string body, std::map<std::string, std::st
   config_ = dir.write("driftd.yaml", head + body);
 }
 
-void Agent::start() { child_ = Child({binary(), "run", "--config", config_}, {log_, env_, {}}); }
+void Agent::start(std::vector<std::string> under) {
+  under.insert(under.end(), {binary(), "run", "--config", config_});
+  child_ = Child(std::move(under), {log_, env_, {}});
+}
 
 int Agent::stop() {
   child_.signal(SIGTERM);

@@ -17,7 +17,8 @@ class Agent {
   Agent(const TempDir& dir, std::string body, std::map<std::string, std::string> env = {},
         std::vector<std::string> plugin_dirs = {build("providers")});
 
-  void start();
+  /// `under`: a command that ends by executing its further arguments.
+  void start(std::vector<std::string> under = {});
   /// SIGTERM and wait; the exit code.
   int stop();
   void kill() { child_.kill(); }
