@@ -22,18 +22,6 @@ constexpr int kUnreachable = 69;
 constexpr int kConfig = 78;
 constexpr int kMost = 1'000'000'000;
 
-/// Counts nothing: a single pass has nobody to tell.
-class NoMetrics final : public core::Metrics {
-  void observe_refresh(const std::string&, Seconds, bool) override {}
-  void drift_detected(const std::string&, core::ChangeClass) override {}
-  void event_published(const std::string&, const std::string&) override {}
-  void records(const std::string&, std::uint64_t, std::uint64_t) override {}
-  void suppressed(const std::string&, const std::string&, std::uint64_t) override {}
-  void observe_delivery(const std::string&, const std::string&, Seconds) override {}
-  void queue(const std::string&, std::uint64_t, std::uint64_t) override {}
-  void forget(const std::string&) override {}
-};
-
 /// A private folder that goes away; holds a copy of the installation's key, so that digests compare.
 struct Scratch {
   std::filesystem::path path;
@@ -132,7 +120,7 @@ OnceResult once(const std::string& config_file, const OnceOptions& options) {
     failed.error = store.error().message;
     return failed;
   }
-  NoMetrics metrics;
+  core::NoMetrics metrics;
   host::HostOptions host;
   host.core = executors.core.get_executor();
   host.worker = worker_path(*config);

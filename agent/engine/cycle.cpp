@@ -97,6 +97,7 @@ bool Cycle::applied_state(const core::Observation& observation) {
 Task<Status> Cycle::judge_records(std::vector<core::Observation> records, Extras extras) {
   std::vector<Sighted> fresh;
   for (auto& record : records) {
+    if (!ledger_.scope().wants(record.id)) continue;
     const bool settled = ledger_.settle(record, run_);
     settled_ += settled ? 1 : 0;
     if (settled) continue;
@@ -150,6 +151,7 @@ void Cycle::close_kinds(const Status& status) {
   if (ledger_.info() != nullptr) {
     for (const auto& kind : ledger_.info()->kinds) kinds_.try_emplace(kind);
   }
+  std::erase_if(kinds_, [this](const auto& item) { return !ledger_.scope().wants_kind(item.first); });
   if (!status) {
     const std::string reason = std::string(render(status.error().code)) + ": " + status.error().message;
     if (general_.empty()) general_.push_back(reason);
@@ -243,7 +245,7 @@ Task<Status> Cycle::watch_page(core::RecordPage page) {
   for (auto& record : page.records) {
     if (!record.backend.empty() && record.backend != ledger_.spec().name) continue;
     if (record.tombstone) {
-      tombstones.push_back(record.id);
+      if (ledger_.scope().wants(record.id)) tombstones.push_back(record.id);
     } else {
       present.push_back(std::move(record));
     }

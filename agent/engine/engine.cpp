@@ -121,6 +121,11 @@ Task<Status> Engine::bring_up(core::BackendSpec spec, std::vector<core::BackendR
     DRIFTD_CO_CHECK(co_await runner->ledger().commit_extras(std::move(extras)));
   }
   DRIFTD_CO_CHECK(co_await runner->load());
+  if (edited) {
+    DRIFTD_CO_TRY(auto open, co_await with_open(row.uid));
+    std::erase_if(open, [&](const auto& resource) { return runner->ledger().scope().wants(resource.id); });
+    DRIFTD_CO_CHECK(co_await retire(runner->ledger(), std::move(open), "out of scope since include/exclude were edited"));
+  }
   runners_[spec.name] = std::move(runner);
   co_return Status{};
 }
@@ -135,6 +140,26 @@ Task<Result<std::vector<core::StoredResource>>> Engine::with_open(std::string ui
   co_return rows;
 }
 
+Task<Status> Engine::retire(Ledger& ledger, std::vector<core::StoredResource> open, std::string reason) {
+  core::Decision decision;
+  decision.verb = core::Decision::Verb::retire;
+  decision.actor = "driftd";
+  decision.reason = std::move(reason);
+  decision.at_ns = context_->clock.wall();
+  for (auto& resource : open) {
+    const auto drifts = resource.open;
+    for (const auto& drift : drifts) {
+      DRIFTD_CO_TRY(core::Judgement judgement, core::decide(resource, drift.id, decision));
+      core::StoredResource next = judgement.next;
+      DRIFTD_CO_CHECK(co_await ledger.commit(std::move(resource), std::move(judgement), decision.reason));
+      std::vector<core::ResourceId> ids(1, next.id);
+      DRIFTD_CO_TRY(auto rows, co_await context_->store.load(ledger.row().uid, std::move(ids)));
+      resource = std::move(rows.front());
+    }
+  }
+  co_return Status{};
+}
+
 Task<Status> Engine::bring_down(core::BackendRow row) {
   core::BackendSpec gone;
   gone.name = row.name;
@@ -144,22 +169,7 @@ Task<Status> Engine::bring_down(core::BackendRow row) {
   Ledger ledger(context_, gone, row);
   DRIFTD_CO_CHECK(co_await ledger.load());
   DRIFTD_CO_TRY(auto open, co_await with_open(row.uid));
-  core::Decision retire;
-  retire.verb = core::Decision::Verb::retire;
-  retire.actor = "driftd";
-  retire.reason = "backend unregistered";
-  retire.at_ns = context_->clock.wall();
-  for (auto& resource : open) {
-    const auto drifts = resource.open;
-    for (const auto& drift : drifts) {
-      DRIFTD_CO_TRY(core::Judgement judgement, core::decide(resource, drift.id, retire));
-      core::StoredResource next = judgement.next;
-      DRIFTD_CO_CHECK(co_await ledger.commit(std::move(resource), std::move(judgement), "unregistered"));
-      std::vector<core::ResourceId> ids(1, next.id);
-      DRIFTD_CO_TRY(auto rows, co_await context_->store.load(row.uid, std::move(ids)));
-      resource = std::move(rows.front());
-    }
-  }
+  DRIFTD_CO_CHECK(co_await retire(ledger, std::move(open), "backend unregistered"));
   Extras extras;
   extras.row = row;
   extras.row->deleted_ns = context_->clock.wall();

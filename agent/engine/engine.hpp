@@ -45,6 +45,8 @@ class Engine {
  private:
   Task<Status> bring_up(core::BackendSpec spec, std::vector<core::BackendRow>& rows);
   Task<Status> bring_down(core::BackendRow row);
+  /// Ends all open drifts of these resources.
+  Task<Status> retire(Ledger& ledger, std::vector<core::StoredResource> open, std::string reason);
   Task<Result<std::vector<core::StoredResource>>> with_open(std::string uid);
   core::SessionSpec session_spec(const core::BackendSpec& spec) const;
   Error unknown_backend(const std::string& name) const;

@@ -34,11 +34,15 @@ bool same_row(const core::StoredResource& a, const core::StoredResource& b) {
 }  // namespace
 
 Ledger::Ledger(std::shared_ptr<Context> context, core::BackendSpec spec, core::BackendRow row)
-    : context_(std::move(context)), spec_(std::move(spec)), row_(std::move(row)) {}
+    : context_(std::move(context)),
+      spec_(std::move(spec)),
+      scope_(core::Scope::of_settings(spec_.settings_json)),
+      row_(std::move(row)) {}
 
 Task<Status> Ledger::load() {
   DRIFTD_CO_TRY(const auto entries, co_await context_->store.index(row_.uid));
   for (const auto& entry : entries) {
+    if (!scope_.wants(entry.id)) continue;
     Index::Entry e;
     e.digest = entry.digest;
     e.generation = static_cast<std::uint32_t>(entry.rules_generation);

@@ -10,6 +10,7 @@
 #include "core/backend.hpp"
 #include "core/judge.hpp"
 #include "core/ports/session.hpp"
+#include "core/scope.hpp"
 #include "engine/context.hpp"
 #include "engine/index.hpp"
 
@@ -36,8 +37,9 @@ class Ledger {
  public:
   Ledger(std::shared_ptr<Context> context, core::BackendSpec spec, core::BackendRow row);
 
-  /// Fills the index from the store; once, before anything else.
+  /// Fills the index from the store, with what is in scope; once, before anything else.
   Task<Status> load();
+  const core::Scope& scope() const { return scope_; }
   /// New rules: everything is judged again at its next sight.
   void reload(core::BackendSpec spec);
   void set_info(std::shared_ptr<const core::ProviderInfo> info);
@@ -90,6 +92,7 @@ class Ledger {
 
   std::shared_ptr<Context> context_;
   core::BackendSpec spec_;
+  core::Scope scope_;
   core::BackendRow row_;
   std::shared_ptr<const core::ProviderInfo> info_;
   mutable std::map<std::string, std::uint64_t> generations_;  ///< per kind: core::judged_under, made when asked for

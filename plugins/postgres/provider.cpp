@@ -102,7 +102,7 @@ sdk::RefreshResult Server::refresh(sdk::Call& call, const sdk::Refresh& request)
 sdk::RefreshResult Server::refresh_with(sdk::Call& call, const sdk::Refresh& request, Client& client) {
   std::vector<std::string> kinds;
   for (const auto kind : kKinds) {
-    if (request.wants(kind) && settings_.wants_kind(kind)) kinds.emplace_back(kind);
+    if (request.wants(kind) && settings_.scope.wants_kind(kind)) kinds.emplace_back(kind);
   }
   Reader reader(call, client, settings_);
   const std::string cursor = reader.cursor(kinds);  // before the rows: a change in between is seen again next time
@@ -125,7 +125,7 @@ bool Server::emit_kind(sdk::Call& call, Reader& reader, const std::string& kind)
   }
   std::uint64_t count = 0;
   for (const auto& record : listing.records) {
-    if (!settings_.wants(kind, record.id)) continue;
+    if (!settings_.scope.wants(kind, record.id)) continue;
     if (!call.emit(record)) return false;
     ++count;
   }

@@ -35,7 +35,7 @@ std::string Reader::cursor(const std::vector<std::string>& kinds) {
                      {"server", client_.endpoint() + "|" + row.text("identity") + "|" + row.text("start")},
                      {"load", row.text("load")},
                      {"database", settings_.database},
-                     {"scope", settings_.scope()}};
+                     {"scope", settings_.scope.text()}, {"verifiers", static_cast<int>(settings_.verifiers)}};
   for (const auto& kind : kinds) {
     if (!missing_right(kind, rights_).empty()) return {};
     out["kinds"][kind] = row.text(kind);

@@ -90,51 +90,6 @@ Endpoint parse_endpoint(const std::string& text) {
   return out;
 }
 
-bool glob_match(std::string_view glob, std::string_view text) {
-  std::size_t g = 0, t = 0, star = std::string_view::npos, resume = 0;
-  while (t < text.size()) {
-    if (g < glob.size() && glob[g] == '*') {
-      star = g++;
-      resume = t;
-    } else if (g < glob.size() && glob[g] == text[t]) {
-      ++g, ++t;
-    } else if (star != std::string_view::npos) {
-      g = star + 1;
-      t = ++resume;
-    } else {
-      return false;
-    }
-  }
-  while (g < glob.size() && glob[g] == '*') ++g;
-  return g == glob.size();
-}
-
-bool Settings::wants(std::string_view kind, std::string_view id) const {
-  const std::string whole = std::string(kind) + "/" + std::string(id);
-  const auto covers = [&](const std::string& glob) { return glob == kind || glob_match(glob, whole); };
-  for (const auto& glob : exclude) {
-    if (covers(glob)) return false;
-  }
-  for (const auto& glob : include) {
-    if (covers(glob)) return true;
-  }
-  return include.empty();
-}
-
-bool Settings::wants_kind(std::string_view kind) const {
-  for (const auto& glob : exclude) {
-    if (glob == kind || glob == std::string(kind) + "/*") return false;
-  }
-  for (const auto& glob : include) {
-    if (glob_match(std::string_view(glob).substr(0, glob.find('/')), kind)) return true;
-  }
-  return include.empty();
-}
-
-std::string Settings::scope() const {
-  return json{{"include", include}, {"exclude", exclude}, {"verifiers", static_cast<int>(verifiers)}}.dump();
-}
-
 Settings parse_settings(std::string_view text) {
   const json from = json::parse(text, nullptr, false);
   if (!from.is_object()) throw sdk::Failure(DRIFTD_INVALID, "settings: expected a JSON object");
@@ -151,8 +106,8 @@ Settings parse_settings(std::string_view text) {
   out.session_attrs = text_or(from, "target_session_attrs", out.session_attrs);
   out.connect = ms_or(from, "connect_timeout_ms", out.connect);
   out.statement = ms_or(from, "statement_timeout_ms", out.statement);
-  out.include = texts(from, "include");
-  out.exclude = texts(from, "exclude");
+  out.scope.include = texts(from, "include");
+  out.scope.exclude = texts(from, "exclude");
   out.verifiers = parse_verifiers(text_or(from, "verifiers", "function"));
   return out;
 }

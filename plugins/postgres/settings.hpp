@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "driftd/sdk/scope.hpp"
+
 namespace driftd::postgres {
 
 /// Where one server listens; `host` is an address, a name, or the folder of a Unix socket (starts with `/`).
@@ -27,20 +29,11 @@ struct Settings {
   std::string database = "postgres", user, password_token;
   std::string sslmode = "prefer", sslrootcert, sslcert, sslkey, session_attrs = "any";
   std::chrono::milliseconds connect{5000}, statement{20000};
-  std::vector<std::string> include, exclude;  ///< globs over `kind/id`; no include: everything
+  sdk::Scope scope;
   Verifiers verifiers = Verifiers::function;
-
-  bool wants(std::string_view kind, std::string_view id) const;
-  /// False when no resource of this kind can be in scope.
-  bool wants_kind(std::string_view kind) const;
-  /// Changes whenever the scope does: a cursor of another scope is worth nothing.
-  std::string scope() const;
 };
 
 /// From the JSON that open() gets. Throws sdk::Failure INVALID with the setting's name.
 Settings parse_settings(std::string_view json);
-
-/// `*` is any run of characters, all else is literal.
-bool glob_match(std::string_view glob, std::string_view text);
 
 }  // namespace driftd::postgres

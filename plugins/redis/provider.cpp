@@ -21,15 +21,16 @@ class RedisInstance final : public sdk::Instance {
   sdk::RefreshResult refresh(sdk::Call& call, const sdk::Refresh& request) override {
     auto client = take(call);
     const Info info = read_info(call, *client);
-    const std::string now = gate(info, settings_.scope());
+    const std::string now = gate(info, settings_.scope.text());
     if (!request.full && !now.empty() && request.cursor == now) {
       park(std::move(client));
       return {true, 0};
     }
     bool whole = true;
-    whole &= part(call, request, "server", [&] { return emit_server(call, *client, info); });
-    whole &= part(call, request, "acl_user", [&] { return emit_acl(call, *client, nullptr); });
-    whole &= part(call, request, "replication", [&] { return emit_one(call, replication_record(info)); });
+    whole &= part(call, request, "server", [&] { return emit_server(call, *client, info, &settings_.scope); });
+    whole &= part(call, request, "acl_user", [&] { return emit_acl(call, *client, nullptr, &settings_.scope); });
+    whole &= part(call, request, "replication",
+                  [&] { return emit_one(call, replication_record(info), &settings_.scope); });
     // A gate that was read before the rest vouches for it: a change in between moves it.
     call.checkpoint(whole ? now : std::string());
     park(std::move(client));
@@ -41,10 +42,10 @@ class RedisInstance final : public sdk::Instance {
     const Info info = read_info(call, *client);
     for (const auto& id : ids) {
       if (id.kind == "server" && id.id == "server") {
-        emit_server(call, *client, info);
+        emit_server(call, *client, info, nullptr);
       } else if (id.kind == "replication" && id.id == "replication") {
-        emit_one(call, replication_record(info));
-      } else if (id.kind != "acl_user" || emit_acl(call, *client, &id.id) == 0) {
+        emit_one(call, replication_record(info), nullptr);
+      } else if (id.kind != "acl_user" || emit_acl(call, *client, &id.id, nullptr) == 0) {
         not_found(call, id);
       }
     }
@@ -72,10 +73,7 @@ class RedisInstance final : public sdk::Instance {
   /// Runs one kind; a failure that concerns only this kind is told and the others go on.
   template <class F>
   bool part(sdk::Call& call, const sdk::Refresh& request, const char* kind, F emit) {
-    if (!request.wants(kind) || !settings_.wants_kind(kind)) {
-      call.complete(kind, 0);
-      return true;
-    }
+    if (!request.wants(kind) || !settings_.scope.wants_kind(kind)) return true;
     try {
       call.complete(kind, emit());
       return true;
@@ -90,20 +88,21 @@ class RedisInstance final : public sdk::Instance {
     return parse_info(client.command(call, {"INFO", "all"}, {}, "+info").text);
   }
 
-  std::uint64_t emit_one(sdk::Call& call, sdk::Record record) {
-    if (!settings_.wants(record.kind, record.id)) return 0;
+  /// `scope`: only what is in it; read() asks without.
+  std::uint64_t emit_one(sdk::Call& call, sdk::Record record, const sdk::Scope* scope) {
+    if (scope != nullptr && !scope->wants(record.kind, record.id)) return 0;
     call.emit(record);
     return 1;
   }
 
-  std::uint64_t emit_server(sdk::Call& call, Client& client, const Info& info) {
+  std::uint64_t emit_server(sdk::Call& call, Client& client, const Info& info, const sdk::Scope* scope) {
     const std::int64_t sent = call.now_ns();
     const Reply answer = client.command(call, {"CONFIG", "GET", "*"}, "server", "+config|get");
     std::map<std::string, std::string> config;
     for (std::size_t i = 0; i + 1 < answer.list.size(); i += 2) config[answer.list[i].text] = answer.list[i + 1].text;
     sdk::Record record = server_record(info, config, modules(call, client));
     record.observed_ns = sent;
-    return emit_one(call, std::move(record));
+    return emit_one(call, std::move(record), scope);
   }
 
   std::optional<std::vector<std::string>> modules(sdk::Call& call, Client& client) {
@@ -122,7 +121,7 @@ class RedisInstance final : public sdk::Instance {
   }
 
   /// All users, or the one named.
-  std::uint64_t emit_acl(sdk::Call& call, Client& client, const std::string* only) {
+  std::uint64_t emit_acl(sdk::Call& call, Client& client, const std::string* only, const sdk::Scope* scope) {
     const std::int64_t sent = call.now_ns();
     const Reply answer = client.command(call, {"ACL", "LIST"}, "acl_user", "+acl|list");
     std::uint64_t count = 0;
@@ -130,7 +129,7 @@ class RedisInstance final : public sdk::Instance {
       sdk::Record record = acl_record(line.text);
       if (only != nullptr && record.id != *only) continue;
       record.observed_ns = sent;
-      count += emit_one(call, std::move(record));
+      count += emit_one(call, std::move(record), scope);
     }
     return count;
   }

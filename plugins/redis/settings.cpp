@@ -38,49 +38,7 @@ void parse_address(const std::string& address, Settings& out) {
   if (out.host.empty()) bad("settings.address: '" + address + "' names no host");
 }
 
-bool any_match(const std::vector<std::string>& globs, std::string_view text) {
-  return std::any_of(globs.begin(), globs.end(), [&](const auto& glob) { return glob_match(glob, text); });
-}
-
 }  // namespace
-
-bool glob_match(std::string_view glob, std::string_view text) {
-  std::size_t g = 0, t = 0, star = std::string_view::npos, mark = 0;
-  while (t < text.size()) {
-    if (g < glob.size() && glob[g] == '*') {
-      star = g++;
-      mark = t;
-    } else if (g < glob.size() && glob[g] == text[t]) {
-      ++g;
-      ++t;
-    } else if (star != std::string_view::npos) {
-      g = star + 1;
-      t = ++mark;
-    } else {
-      return false;
-    }
-  }
-  return glob.find_first_not_of('*', g) == std::string_view::npos;
-}
-
-bool Settings::wants(std::string_view kind, std::string_view id) const {
-  const std::string name = std::string(kind) + "/" + std::string(id);
-  return (include.empty() || any_match(include, name)) && !any_match(exclude, name);
-}
-
-bool Settings::wants_kind(std::string_view kind) const {
-  if (std::find(exclude.begin(), exclude.end(), std::string(kind) + "/*") != exclude.end()) return false;
-  return include.empty() || std::any_of(include.begin(), include.end(), [&](const std::string& glob) {
-           return glob_match(glob.substr(0, glob.find('/')), kind);
-         });
-}
-
-std::string Settings::scope() const {
-  std::string out;
-  for (const auto& glob : include) out += "+" + glob;
-  for (const auto& glob : exclude) out += "-" + glob;
-  return out;
-}
 
 Settings parse_settings(std::string_view json) {
   const auto root = nlohmann::json::parse(json, nullptr, false);
@@ -92,8 +50,8 @@ Settings parse_settings(std::string_view json) {
     out.password_token = root.value("password", "");
     out.connect = std::chrono::milliseconds(root.value("connect_timeout_ms", 5000));
     out.call = std::chrono::milliseconds(root.value("call_timeout_ms", 20'000));
-    out.include = root.value("include", std::vector<std::string>{});
-    out.exclude = root.value("exclude", std::vector<std::string>{});
+    out.scope.include = root.value("include", std::vector<std::string>{});
+    out.scope.exclude = root.value("exclude", std::vector<std::string>{});
   } catch (const nlohmann::json::exception& e) {
     bad(std::string("settings: ") + e.what());
   }

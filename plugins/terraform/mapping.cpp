@@ -103,7 +103,7 @@ void well_known(const json& value, const std::string& path, const Settings& sett
   if (!value.is_object()) return;
   for (const auto& [name, member] : value.items()) {
     const bool mine = std::any_of(settings.sensitive.begin(), settings.sensitive.end(),
-                                  [&, &attribute = name](const auto& glob) { return glob_match(glob, attribute); });
+                                  [&, &attribute = name](const auto& glob) { return sdk::glob_match(glob, attribute); });
     if (!member.is_null() && (mine || secret_name(name))) {
       out.push_back(child(path, name));
     } else {
@@ -212,7 +212,6 @@ State parse_state(const std::string& text, const Settings& settings, std::int64_
   } catch (const json::exception& e) {
     corrupt(std::string("the state file has an unexpected form: ") + e.what());
   }
-  std::erase_if(out.records, [&](const sdk::Record& r) { return !settings.wants(r.kind, r.id); });
   return out;
 }
 

@@ -23,13 +23,13 @@ class TerraformInstance final : public sdk::Instance {
     const State state = parse_state(snapshot.text, settings_, snapshot.lock_age_s);
     std::map<std::string, std::uint64_t> counts;
     for (sdk::Record record : state.records) {
-      if (!request.wants(record.kind)) continue;
+      if (!request.wants(record.kind) || !settings_.scope.wants(record.kind, record.id)) continue;
       record.observed_ns = snapshot.read_ns;
       ++counts[record.kind];
       if (!call.emit(record)) return {};  // the host wants us to stop: nothing is complete, nothing is vouched for
     }
     for (const char* kind : kKinds) {
-      if (request.wants(kind)) call.complete(kind, counts[kind]);
+      if (request.wants(kind) && settings_.scope.wants_kind(kind)) call.complete(kind, counts[kind]);
     }
     call.checkpoint(snapshot.stamp);
     return {};

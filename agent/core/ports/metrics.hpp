@@ -34,4 +34,16 @@ class Metrics {
   virtual void forget(const std::string& backend) = 0;
 };
 
+/// Counts nothing: a single pass has nobody to tell.
+class NoMetrics final : public Metrics {
+  void observe_refresh(const std::string&, Seconds, bool) override {}
+  void drift_detected(const std::string&, ChangeClass) override {}
+  void event_published(const std::string&, const std::string&) override {}
+  void records(const std::string&, std::uint64_t, std::uint64_t) override {}
+  void suppressed(const std::string&, const std::string&, std::uint64_t) override {}
+  void observe_delivery(const std::string&, const std::string&, Seconds) override {}
+  void queue(const std::string&, std::uint64_t, std::uint64_t) override {}
+  void forget(const std::string&) override {}
+};
+
 }  // namespace driftd::core

@@ -9,6 +9,7 @@
 
 #include "driftd/ext/watch.h"
 #include "driftd/sdk/barrier.hpp"
+#include "driftd/sdk/scope.hpp"
 
 namespace driftd::sdk {
 

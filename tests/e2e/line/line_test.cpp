@@ -282,6 +282,31 @@ TEST_F(Line, ReloadIsWholeOrNotAtAll) {
   EXPECT_THAT(drifts(a, "platform"), testing::IsEmpty());
 }
 
+TEST_F(Line, EditedExcludeMovesOutOfScopeAndDeletesNothing) {
+  Agent a = agent("200ms", redis_backend(redis_) + terraform_backend(state_), "  desk: { type: notifications }\n");
+  redis_.command({"ACL", "SETUSER", "app", "on", ">p"});
+  ASSERT_NO_FATAL_FAILURE(start(a, {"cache", "platform"}));
+  redis_.command({"ACL", "SETUSER", "app", "off"});
+  ASSERT_TRUE(eventually([&] { return drifts(a, "cache").size() == 1; })) << a.log();
+  EXPECT_EQ(a.stop(), 0);
+  std::string narrow = read_file(a.config());
+  narrow.replace(narrow.find("username: driftd"), 16, "exclude: [\"acl_user\"], username: driftd");
+  narrow.replace(narrow.find("{ path: "), 8, "{ exclude: [\"instance/*\"], path: ");
+  std::ofstream(a.config()) << narrow;
+  a.start();
+  ASSERT_TRUE(eventually([&] {
+    const auto cache = a.backend("cache"), platform = a.backend("platform");
+    return cache && platform && cache->at("cycles") > 3 && platform->at("cycles") > 3;
+  })) << a.log();
+  EXPECT_THAT(a.rows({"drifts"}), testing::IsEmpty());
+  for (const auto& drift : a.rows({"drifts", "--all"})) EXPECT_NE(drift["operation"], "deleted") << drift.dump();
+  EXPECT_EQ(a.rows({"drifts", "--all"}).size(), 1u);
+  for (const auto& kind : a.backend("cache")->at("coverage")) {
+    EXPECT_NE(kind["kind"], "acl_user");
+    EXPECT_TRUE(kind["complete"]) << kind.dump();
+  }
+}
+
 TEST_F(Line, BadStateFilesAreReportedAndNothingIsDeleted) {
   Agent a = agent("100ms", terraform_backend(state_), "  desk: { type: notifications }\n");
   ASSERT_NO_FATAL_FAILURE(start(a, {"platform"}));

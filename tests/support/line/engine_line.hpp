@@ -19,17 +19,6 @@
 
 namespace driftd::test {
 
-class NoMetrics final : public core::Metrics {
-  void observe_refresh(const std::string&, Seconds, bool) override {}
-  void drift_detected(const std::string&, core::ChangeClass) override {}
-  void event_published(const std::string&, const std::string&) override {}
-  void records(const std::string&, std::uint64_t, std::uint64_t) override {}
-  void suppressed(const std::string&, const std::string&, std::uint64_t) override {}
-  void observe_delivery(const std::string&, const std::string&, Seconds) override {}
-  void queue(const std::string&, std::uint64_t, std::uint64_t) override {}
-  void forget(const std::string&) override {}
-};
-
 /// Called by one thread, the test's. The second line on one folder finds what the first one stored.
 class EngineLine {
  public:
@@ -72,7 +61,7 @@ class EngineLine {
 
  private:
   SystemClock clock_;
-  NoMetrics metrics_;
+  core::NoMetrics metrics_;
   asio::io_context core_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_ = asio::make_work_guard(core_);
   asio::thread_pool store_pool_{1}, io_{4}, diff_{2};

@@ -33,23 +33,5 @@ TEST(Settings, MistakesNameTheSetting) {
   EXPECT_NE(failure_of("[]").find("JSON object"), std::string::npos);
 }
 
-TEST(Settings, ScopeIsGlobsOverKindAndId) {
-  Settings s;
-  s.include = {"role/app_*", "setting"};
-  s.exclude = {"setting/log_*"};
-  EXPECT_TRUE(s.wants("role", "app_1"));
-  EXPECT_FALSE(s.wants("role", "postgres"));
-  EXPECT_TRUE(s.wants("setting", "work_mem"));
-  EXPECT_FALSE(s.wants("setting", "log_line_prefix"));
-  EXPECT_TRUE(s.wants_kind("role"));
-  EXPECT_FALSE(s.wants_kind("database"));
-}
-
-TEST(Settings, ACursorOfAnotherScopeDiffers) {
-  Settings a, b;
-  b.exclude = {"role/x"};
-  EXPECT_NE(a.scope(), b.scope());
-}
-
 }  // namespace
 }  // namespace driftd::postgres

@@ -79,11 +79,11 @@ TEST(RedisSettings, AddressFormsAreUnderstoodAndBadOnesNamed) {
   }
 }
 
-TEST(RedisSettings, IncludeAndExcludeAreGlobsOverKindAndId) {
+TEST(RedisSettings, IncludeAndExcludeAreItsScope) {
   const Settings s = parse_settings(R"({"include":["acl_user/*"],"exclude":["acl_user/tmp-*"]})");
-  EXPECT_TRUE(s.wants("acl_user", "app"));
-  EXPECT_FALSE(s.wants("acl_user", "tmp-1"));
-  EXPECT_FALSE(s.wants_kind("server"));
+  EXPECT_TRUE(s.scope.wants("acl_user", "app"));
+  EXPECT_FALSE(s.scope.wants("acl_user", "tmp-1"));
+  EXPECT_FALSE(s.scope.wants_kind("server"));
 }
 
 }  // namespace

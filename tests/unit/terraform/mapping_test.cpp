@@ -92,12 +92,5 @@ TEST(TerraformMapping, BadFilesAreNamedForWhatTheyAre) {
   expect_failure(R"({"version":4,"serial":1,"lineage":"x"})", DRIFTD_CORRUPT, "resources");
 }
 
-TEST(TerraformMapping, ExcludedResourcesAreOutOfScope) {
-  Settings settings;
-  settings.exclude = {"instance/*"};
-  const auto state = parse_state(state_with(R"({"attributes":{}})"), settings, -1);
-  EXPECT_EQ(state.records.size(), 1u);
-}
-
 }  // namespace
 }  // namespace driftd::terraform

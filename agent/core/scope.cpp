@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/scope.hpp"
+
+#include <algorithm>
+
+#include "core/value.hpp"
+
+namespace driftd::core {
+namespace {
+
+std::vector<Glob> globs(const Value& settings, const char* name) {
+  std::vector<Glob> out;
+  const Value* list = settings.find(name);
+  if (list == nullptr || list->array() == nullptr) return out;
+  for (const auto& text : *list->array()) {
+    if (text.string() != nullptr) out.push_back(Glob::of_name(*text.string()));
+  }
+  return out;
+}
+
+/// The pseudo-resources of the agent itself are always in scope.
+bool own(const std::string& kind) { return kind == "scope" || kind == "backend"; }
+
+}  // namespace
+
+Scope Scope::of_settings(std::string_view settings_json) {
+  Scope out;
+  const auto settings = parse(settings_json);
+  if (!settings) return out;
+  out.include_ = globs(*settings, "include");
+  out.exclude_ = globs(*settings, "exclude");
+  return out;
+}
+
+bool Scope::wants(const ResourceId& id) const {
+  if (own(id.kind)) return true;
+  const std::string whole = render(id);
+  const auto covers = [&](const Glob& glob) { return glob.text() == id.kind || glob.matches(whole); };
+  if (std::any_of(exclude_.begin(), exclude_.end(), covers)) return false;
+  return include_.empty() || std::any_of(include_.begin(), include_.end(), covers);
+}
+
+bool Scope::wants_kind(const std::string& kind) const {
+  if (own(kind)) return true;
+  const auto all_of_it = [&](const Glob& glob) { return glob.text() == kind || glob.text() == kind + "/*"; };
+  if (std::any_of(exclude_.begin(), exclude_.end(), all_of_it)) return false;
+  const auto some_of_it = [&](const Glob& glob) {
+    return Glob::of_name(glob.text().substr(0, glob.text().find('/'))).matches(std::string_view(kind));
+  };
+  return include_.empty() || std::any_of(include_.begin(), include_.end(), some_of_it);
+}
+
+}  // namespace driftd::core

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/path.hpp"
+#include "core/resource.hpp"
+
+namespace driftd::core {
+
+/// What of a backend is looked at: `include` and `exclude` of its settings (provider SDK, sdk/scope.hpp): globs over
+/// `kind/id`, or a kind alone; no include: everything. What an edit puts out of scope is not deleted (semantics 4).
+class Scope {
+ public:
+  /// From the settings as JSON; members of another form are the provider's to refuse and count as absent.
+  static Scope of_settings(std::string_view settings_json);
+  bool wants(const ResourceId& id) const;
+  /// False when nothing of this kind can be in scope.
+  bool wants_kind(const std::string& kind) const;
+
+ private:
+  std::vector<Glob> include_, exclude_;
+};
+
+}  // namespace driftd::core
