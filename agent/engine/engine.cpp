@@ -121,11 +121,9 @@ Task<Status> Engine::bring_up(core::BackendSpec spec, std::vector<core::BackendR
     DRIFTD_CO_CHECK(co_await runner->ledger().commit_extras(std::move(extras)));
   }
   DRIFTD_CO_CHECK(co_await runner->load());
-  if (edited) {
-    DRIFTD_CO_TRY(auto open, co_await with_open(row.uid));
-    std::erase_if(open, [&](const auto& resource) { return runner->ledger().scope().wants(resource.id); });
-    DRIFTD_CO_CHECK(co_await retire(runner->ledger(), std::move(open), "out of scope since include/exclude were edited"));
-  }
+  std::vector<core::ResourceId> left = runner->ledger().left_scope();
+  DRIFTD_CO_TRY(auto open, co_await context_->store.load(row.uid, std::move(left)));
+  DRIFTD_CO_CHECK(co_await retire(runner->ledger(), std::move(open), "out of scope since include or exclude were edited"));
   runners_[spec.name] = std::move(runner);
   co_return Status{};
 }

@@ -42,7 +42,10 @@ Ledger::Ledger(std::shared_ptr<Context> context, core::BackendSpec spec, core::B
 Task<Status> Ledger::load() {
   DRIFTD_CO_TRY(const auto entries, co_await context_->store.index(row_.uid));
   for (const auto& entry : entries) {
-    if (!scope_.wants(entry.id)) continue;
+    if (!scope_.wants(entry.id)) {
+      if (entry.has_open) left_scope_.push_back(entry.id);
+      continue;
+    }
     Index::Entry e;
     e.digest = entry.digest;
     e.generation = static_cast<std::uint32_t>(entry.rules_generation);

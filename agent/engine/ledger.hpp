@@ -40,6 +40,8 @@ class Ledger {
   /// Fills the index from the store, with what is in scope; once, before anything else.
   Task<Status> load();
   const core::Scope& scope() const { return scope_; }
+  /// What load() found out of scope with open drifts.
+  const std::vector<core::ResourceId>& left_scope() const { return left_scope_; }
   /// New rules: everything is judged again at its next sight.
   void reload(core::BackendSpec spec);
   void set_info(std::shared_ptr<const core::ProviderInfo> info);
@@ -93,6 +95,7 @@ class Ledger {
   std::shared_ptr<Context> context_;
   core::BackendSpec spec_;
   core::Scope scope_;
+  std::vector<core::ResourceId> left_scope_;
   core::BackendRow row_;
   std::shared_ptr<const core::ProviderInfo> info_;
   mutable std::map<std::string, std::uint64_t> generations_;  ///< per kind: core::judged_under, made when asked for
