@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "redis/mapping.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <string_view>
 
 namespace driftd::redis {
 namespace {
@@ -50,6 +52,24 @@ std::vector<std::string> split(const std::string& line) {
     if (word.front() == '(') ++depth;
     if (word.back() == ')') --depth;
   }
+  return out;
+}
+
+/// Rules about different commands commute, and Redis 7.0 lists them in another order after every start: sorted by the
+/// command between two categories. What stands about one command keeps its order, and categories stay where they are.
+std::string ordered(const std::string& commands) {
+  std::vector<std::string> rules = split(commands);
+  const auto is_category = [](const std::string& rule) {
+    return rule.find('@') == 1 || rule == "allcommands" || rule == "nocommands";
+  };
+  const auto name = [](const std::string& rule) { return std::string_view(rule).substr(1, rule.find('|') - 1); };
+  for (auto from = rules.begin(); from != rules.end();) {
+    const auto to = std::find_if(from, rules.end(), is_category);
+    std::stable_sort(from, to, [&](const auto& a, const auto& b) { return name(a) < name(b); });
+    from = to == rules.end() ? to : to + 1;
+  }
+  std::string out;
+  for (const auto& rule : rules) out += (out.empty() ? "" : " ") + rule;
   return out;
 }
 
@@ -149,6 +169,7 @@ sdk::Record acl_record(const std::string& line) {
                {"keys", json::array()},     {"channels", json::array()}, {"selectors", json::array()},
                {"passwords", json::array()}};
   for (std::size_t i = 2; i < words.size(); ++i) take_rule(body, words[i]);
+  body["commands"] = ordered(body["commands"].get<std::string>());
   sdk::Record out;
   out.kind = "acl_user";
   out.id = words[1];

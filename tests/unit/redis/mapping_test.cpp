@@ -41,6 +41,15 @@ TEST(RedisMapping, AclLineBecomesSetsAndKeepsTheOrderOfCommands) {
   EXPECT_EQ(body["flags"], json({"sanitize-payload"}));
 }
 
+TEST(RedisMapping, OrderOfRulesAboutDifferentCommandsSaysNothing) {
+  const auto commands = [](const std::string& rules) {
+    return json::parse(acl_record("user app on " + rules).body)["commands"].get<std::string>();
+  };
+  EXPECT_EQ(commands("-@all +ping +config|get +acl|list +info"), commands("-@all +info +acl|list +config|get +ping"));
+  EXPECT_NE(commands("-@all +config -config|set"), commands("-@all -config|set +config"));
+  EXPECT_NE(commands("-@all +get +@read -get"), commands("-@all -get +@read +get"));
+}
+
 TEST(RedisMapping, LineThatIsNoUserIsCorrupt) {
   try {
     acl_record("something else");
