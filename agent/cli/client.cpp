@@ -3,8 +3,11 @@
 
 #include <array>
 #include <cctype>
+#include <cerrno>
+#include <cstring>
 #include <curl/curl.h>
 #include <memory>
+#include <unistd.h>
 
 #include "cli/exit_codes.hpp"
 #include "cli/fields.hpp"
@@ -20,6 +23,17 @@ struct CloseCurl {
 std::size_t append(char* data, std::size_t size, std::size_t count, void* to) {
   static_cast<std::string*>(to)->append(data, size * count);
   return size * count;
+}
+
+/// Why `socket` cannot be connected to: curl would speak of a TCP port.
+std::string unreachable(const std::string& socket) {
+  const std::string refused = "no agent answers on " + socket + ": ";
+  if (::access(socket.c_str(), W_OK) == 0) return refused + "nobody listens there any more; is driftd running?";
+  if (errno == EACCES) {
+    return "the agent's socket " + socket +
+           " may not be opened by this user; run as root or as a member of the group that admin.socket_group names";
+  }
+  return refused + std::strerror(errno) + "; is driftd running, and is --socket right?";
 }
 
 Outcome<core::Value> parse_reply(const Outcome<Reply>& reply) {
@@ -70,6 +84,7 @@ Outcome<Reply> Client::raw(const std::string& target, const std::string* body, s
     curl_easy_setopt(curl.get(), CURLOPT_POSTFIELDS, body->c_str());
   }
   const CURLcode code = curl_easy_perform(curl.get());
+  if (code == CURLE_COULDNT_CONNECT) return tl::unexpected(Failure{kUnreachable, unreachable(socket_)});
   if (code != CURLE_OK) {
     const std::string why = detail[0] == '\0' ? curl_easy_strerror(code) : detail.data();
     return tl::unexpected(Failure{kUnreachable, "no agent answers on " + socket_ + ": " + why +

@@ -45,7 +45,7 @@ TEST(Cli, UsageMistakesExitWith2) {
 TEST(Cli, NoAgentExitsWith69AndNamesTheSocket) {
   const Said said = driftd({"--socket", "/nonexistent/driftd.sock", "status"});
   EXPECT_EQ(said.code, kUnreachable);
-  EXPECT_THAT(said.err, HasSubstr("no agent answers on /nonexistent/driftd.sock"));
+  EXPECT_THAT(said.err, HasSubstr("no agent answers on /nonexistent/driftd.sock: No such file or directory"));
 }
 
 TEST(Cli, StatusShowsBackendsAndSinks) {
