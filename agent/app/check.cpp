@@ -23,16 +23,18 @@ void check_backend(const config::Config& config, const core::BackendSpec& spec, 
   const config::Position where = at == config.backend_settings_at.end() ? config::Position{} : at->second;
   const core::ProviderInfo* info = find_plugin(found, spec.provider);
   if (info == nullptr) {
-    std::string known;
+    std::string known, next = "see `driftd plugin ls`";
     for (const auto& plugin : found) {
       if (plugin.info) known += (known.empty() ? "" : ", ") + (*plugin.info)->id;
+      if (!plugin.info) next += "; " + plugin.info.error().message;
     }
     out.push_back({config.file, where, "backend '" + spec.name + "': no plugin for provider '" + spec.provider + "'",
-                   known.empty() ? "a plugin in agent.plugin_dirs" : known, {}, "see `driftd plugin ls`"});
+                   known.empty() ? "a plugin in agent.plugin_dirs" : known, {}, next});
     return;
   }
   core::BackendSpec plain = spec;
-  if (const Status revealed = reveal_plain_references(plain, found); !revealed) {
+  const Status revealed = config.secrets_resolved ? reveal_plain_references(plain, found) : Status{};
+  if (!revealed) {
     out.push_back({config.file, where, revealed.error().message, {}, {}, {}});
     return;
   }
@@ -53,6 +55,7 @@ std::vector<config::ConfigError> check_settings(const config::Config& config) {
   const SystemClock clock;
   Executors executors;
   for (const auto& sink : config.sinks) {
+    if (!config.secrets_resolved) break;  // a sink cannot be opened without its secrets
     const auto made = make_sink(sink, executors.core.get_executor(), executors.io.get_executor(), clock);
     if (!made) out.push_back({config.file, sink.at, made.error().message, {}, {}, {}});
   }

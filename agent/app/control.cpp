@@ -90,6 +90,10 @@ Task<Status> Agent::reload() {
     log::room("config").error("reload refused, the running configuration stays:\n{}", loaded.error().message);
     co_return fail(loaded.error());
   }
+  const auto plugins = co_await sessions_->scan();
+  for (auto& spec : loaded->backends) {  // as at the start, or endpoints and plain settings would look changed
+    DRIFTD_CO_CHECK(reveal_plain_references(spec, plugins));
+  }
   const config::Comparison changes = config::compare(config_, *loaded);
   for (const auto& change : changes.restart) log::room("config").warn("reload: {} needs a restart", change);
   for (const auto& change : changes.hot) log::room("config").info("reload: {}", change);

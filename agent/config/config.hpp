@@ -85,6 +85,7 @@ struct Config {
   Delivery delivery;
   std::map<std::string, Position> backend_settings_at;  ///< backend → where its settings stand, for schema errors
   std::vector<ConfigError> warnings;
+  bool secrets_resolved = true;  ///< false: references were checked in form only and stand for empty text
 };
 
 using Loaded = tl::expected<Config, std::vector<ConfigError>>;

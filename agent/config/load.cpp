@@ -12,6 +12,7 @@ namespace {
 Config read_root(Report& report, const Node& node, const LoadOptions& options) {
   Config config;
   config.file = report.file;
+  config.secrets_resolved = options.resolve_secrets;
   Section root(report, &node, "", "the file");
   config.agent = read_agent(root.section("agent"));
   config.log = read_log(root.section("log"));

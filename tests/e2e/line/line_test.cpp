@@ -246,6 +246,25 @@ TEST_F(Line, ReferenceInASettingThatIsNoSecretIsItsValue) {
   EXPECT_EQ(a.backend("cache")->at("state"), "ok") << a.log();
 }
 
+TEST_F(Line, ValidateNeedsNoSecretsAndNamesThePluginsThatItRefuses) {
+  const auto text = [](const std::string& plugins) {
+    return "agent: { plugin_dirs: [\"" + plugins + "\"] }\nbackends:\n  - { name: cache, provider: redis }\nsinks:\n"
+           "  hook: { type: webhook, url: \"https://example.org/in\", secret: \"${env:NOT_THERE}\" }\n";
+  };
+  const auto validate = [&](const std::string& plugins) {
+    return run({Agent::binary(), "validate", "--no-secrets", "--config", dir_.write("ci.yaml", text(plugins))});
+  };
+  const Output ci = validate(Agent::build("providers"));
+  EXPECT_EQ(ci.code, 0) << ci.out << ci.err;
+  const std::string open = dir_.file("open");
+  std::filesystem::create_directory(open);
+  std::filesystem::copy(Agent::build("providers/redis.so"), open);
+  std::filesystem::permissions(open, std::filesystem::perms::all);
+  const Output refused = validate(open);
+  EXPECT_EQ(refused.code, 78);
+  EXPECT_THAT(refused.err, testing::HasSubstr("is writable by others"));
+}
+
 TEST_F(Line, ExamplesAreValidForTheirSinksAndPlugins) {
   dir_.write("secrets/billing-db", "billing-secret");
   dir_.write("secrets/redis", "redis-secret");
@@ -280,6 +299,7 @@ TEST_F(Line, ReloadIsWholeOrNotAtAll) {
   const auto before = a.backend("platform")->at("cycles").get<std::int64_t>();
   ASSERT_TRUE(eventually([&] { return a.backend("platform")->at("cycles").get<std::int64_t>() > before + 3; }));
   EXPECT_THAT(drifts(a, "platform"), testing::IsEmpty());
+  EXPECT_EQ(a.log().find("needs a restart"), std::string::npos) << a.log();
 }
 
 TEST_F(Line, EditedExcludeMovesOutOfScopeAndDeletesNothing) {
