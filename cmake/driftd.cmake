@@ -13,12 +13,14 @@ target_compile_options(driftd_options INTERFACE -Wall -Wextra -Wpedantic -Wno-mi
                                                 -fstack-protector-strong)
 target_link_options(driftd_options INTERFACE -Wl,-z,relro,-z,now)
 if(DRIFTD_SANITIZE)
-  target_compile_options(driftd_options INTERFACE -fsanitize=${DRIFTD_SANITIZE} -fno-omit-frame-pointer -g1
-                                                  -Wno-maybe-uninitialized)
+  target_compile_options(driftd_options INTERFACE -fsanitize=${DRIFTD_SANITIZE} -fno-sanitize-recover=all
+                                                  -fno-omit-frame-pointer -g1)
   if(DRIFTD_SANITIZE STREQUAL thread)  # asio's fences under its strands; the sanitizer sees the atomics around them
     target_compile_options(driftd_options INTERFACE -Wno-tsan)
   endif()
   target_link_options(driftd_options INTERFACE -fsanitize=${DRIFTD_SANITIZE})
+  target_sources(driftd_options INTERFACE
+    $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:${CMAKE_SOURCE_DIR}/cmake/sanitizer_options.cpp>)
 endif()
 find_program(DRIFTD_MOLD mold)
 if(DRIFTD_MOLD)
@@ -71,7 +73,7 @@ function(driftd_embed target file symbol)
 endfunction()
 
 # driftd_tests(unit store DEPS store LIBS …): one GoogleTest binary of all *_test.cpp in this folder; each test is a ctest
-# entry with the label.
+# entry with the label. Target tests_<label> builds all binaries of a label.
 function(driftd_tests label name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "DEPS;LIBS" ${ARGN})
   if(NOT ARG_TIMEOUT)
@@ -83,6 +85,10 @@ function(driftd_tests label name)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/agent ${CMAKE_SOURCE_DIR}/tests)
   list(TRANSFORM ARG_DEPS PREPEND driftd_)
   target_link_libraries(${target} PRIVATE ${ARG_DEPS} ${ARG_LIBS} GTest::gmock_main driftd_options)
+  if(NOT TARGET tests_${label})
+    add_custom_target(tests_${label})
+  endif()
+  add_dependencies(tests_${label} ${target})
   target_compile_definitions(${target} PRIVATE DRIFTD_SOURCE_DIR="${CMAKE_SOURCE_DIR}" DRIFTD_BINARY_DIR="${CMAKE_BINARY_DIR}")
   include(GoogleTest)
   gtest_discover_tests(${target} TEST_PREFIX "${label}." DISCOVERY_MODE PRE_TEST
