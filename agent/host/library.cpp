@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
 
 #include "host/describe.hpp"
@@ -123,27 +124,34 @@ Status negotiate(Library& library, decltype(&driftd_provider_v1) entry, bool in_
   return adopt_table(library, accept.table);
 }
 
+/// Kept for as long as the process: Go, Rust thread-locals and pthread keys cannot be unloaded. What is opened again, as
+/// after a refusal, is kept once. Under the mutex of load_library.
+const boost::dll::shared_library& keep(boost::dll::shared_library opened) {
+  static auto* kept = new std::map<void*, boost::dll::shared_library>;
+  return kept->try_emplace(opened.native(), std::move(opened)).first->second;
+}
+
 Result<decltype(&driftd_provider_v1)> find_entry(const std::string& file) {
   boost::dll::fs::error_code failed;
-  // leaked on purpose: Go, Rust thread-locals and pthread keys cannot be unloaded
-  auto* shared = new boost::dll::shared_library;
-  shared->load(file, failed, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
+  boost::dll::shared_library opened;
+  opened.load(file, failed, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
   if (failed) {
     const char* why = ::dlerror();
     return fail(Code::invalid, fmt::format("{}: cannot be loaded: {}", file, why != nullptr ? why : failed.message()));
   }
-  if (!shared->has(kEntry)) {
+  const auto& shared = keep(std::move(opened));
+  if (!shared.has(kEntry)) {
     return fail(Code::invalid, fmt::format("{}: does not export {}; it is no driftd provider, or one of another major "
                                            "version",
                                            file, kEntry));
   }
-  return &shared->get<driftd_status(const driftd_host_table*, const driftd_offer*, driftd_accept*)>(kEntry);
+  return &shared.get<driftd_status(const driftd_host_table*, const driftd_offer*, driftd_accept*)>(kEntry);
 }
 
-Result<const Library*> load_fresh(const std::string& file, bool in_process) {
+Result<std::unique_ptr<const Library>> load_fresh(const std::string& file, bool in_process) {
   DRIFTD_CHECK(check_file_rights(file));
   DRIFTD_TRY(const auto entry, find_entry(file));
-  auto* library = new Library;  // as long as the process, like the code it points into
+  auto library = std::make_unique<Library>();
   library->file = file;
   try {
     DRIFTD_CHECK(negotiate(*library, entry, in_process));
@@ -183,9 +191,8 @@ Result<const Library*> load_library(const std::filesystem::path& file, bool in_p
   const std::lock_guard lock(mutex);
   const auto found = known->find(file.string());
   if (found != known->end()) return found->second;
-  DRIFTD_TRY(const Library* library, load_fresh(file.string(), in_process));
-  known->emplace(file.string(), library);
-  return library;
+  DRIFTD_TRY(auto library, load_fresh(file.string(), in_process));
+  return known->emplace(file.string(), library.release()).first->second;  // for ever, like the code it points into
 }
 
 }  // namespace driftd::host
