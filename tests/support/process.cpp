@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/process.hpp"
 
+#include "support/patience.hpp"
+
 #include <arpa/inet.h>
 #include <csignal>
 #include <cstdlib>
@@ -171,7 +173,7 @@ Output run(const std::vector<std::string>& command, const std::map<std::string, 
   ::close(err[1]);
   Output output;
   pollfd fds[2] = {{out[0], POLLIN, 0}, {err[0], POLLIN, 0}};
-  const bool ended = drain(fds, output, Steady::now() + most);
+  const bool ended = drain(fds, output, Steady::now() + most * kPatience);
   if (!ended) {
     ::kill(-pid, SIGKILL);
     output.err += "\n(killed: it ran longer than the test allows)";
@@ -186,7 +188,7 @@ Output run(const std::vector<std::string>& command, const std::map<std::string, 
 }
 
 bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds most) {
-  const auto until = Steady::now() + most;
+  const auto until = Steady::now() + most * kPatience;
   while (Steady::now() < until) {
     if (condition()) return true;
     ::poll(nullptr, 0, 10);

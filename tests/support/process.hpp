@@ -67,7 +67,7 @@ struct Output {
 Output run(const std::vector<std::string>& command, const std::map<std::string, std::string>& env = {},
            std::chrono::milliseconds most = std::chrono::seconds(60));
 
-/// True as soon as `condition` is; false after `most`. Polls each 10 ms.
+/// True as soon as `condition` is; false after `most`, longer under a sanitizer. Polls each 10 ms.
 bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds most = std::chrono::seconds(20));
 
 std::string read_file(const std::string& path);

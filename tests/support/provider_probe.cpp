@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "driftd/ext/watch.h"
+#include "support/patience.hpp"
 
 namespace driftd::test {
 namespace {
@@ -25,7 +26,7 @@ struct Call {
   std::atomic<bool> first_mark{false};
 
   Call(const std::map<std::string, std::string>& known, std::chrono::milliseconds most)
-      : secrets(&known), deadline(Steady::now() + most) {
+      : secrets(&known), deadline(Steady::now() + most * kPatience) {
     if (::pipe2(cancel_pipe, O_CLOEXEC | O_NONBLOCK) != 0) throw std::runtime_error("pipe");
   }
   ~Call() {

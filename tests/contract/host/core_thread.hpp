@@ -6,11 +6,13 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 
 #include "base/task.hpp"
 #include "host/host.hpp"
+#include "support/patience.hpp"
 
 namespace driftd::test {
 
@@ -19,23 +21,23 @@ class Core {
   asio::io_context& context() { return context_; }
   asio::any_io_executor executor() { return context_.get_executor(); }
 
-  /// The value of `task`; throws (fails the test) when it takes longer than `most`.
+  /// The value of `task`; throws (fails the test) when it takes longer than `most`
+  /// (kPatience times that).
   template <class T>
   T run(Task<T> task, std::chrono::seconds most = std::chrono::seconds(60)) {
-    std::optional<T> out;
-    std::exception_ptr thrown;
-    asio::co_spawn(context_, std::move(task), [&](std::exception_ptr e, T value) {
-      thrown = e;
-      out.emplace(std::move(value));
+    const auto ended = std::make_shared<Ended<T>>();  // a task that is late must find it
+    asio::co_spawn(context_, std::move(task), [ended](std::exception_ptr e, T value) {
+      ended->thrown = e;
+      ended->value.emplace(std::move(value));
     });
-    until([&] { return out.has_value(); }, most);
-    if (thrown) std::rethrow_exception(thrown);
-    return std::move(*out);
+    until([&] { return ended->value.has_value(); }, most);
+    if (ended->thrown) std::rethrow_exception(ended->thrown);
+    return std::move(*ended->value);
   }
   void run(Task<void> task, std::chrono::seconds most = std::chrono::seconds(60)) {
-    bool done = false;
-    asio::co_spawn(context_, std::move(task), [&](std::exception_ptr) { done = true; });
-    until([&] { return done; }, most);
+    const auto done = std::make_shared<bool>(false);
+    asio::co_spawn(context_, std::move(task), [done](std::exception_ptr) { *done = true; });
+    until([&] { return *done; }, most);
   }
   /// Starts `task`; its value lands in `out`, which must outlive it.
   template <class T>
@@ -44,7 +46,7 @@ class Core {
   }
   template <class F>
   void until(F condition, std::chrono::seconds most = std::chrono::seconds(60)) {
-    const auto end = std::chrono::steady_clock::now() + most;
+    const auto end = std::chrono::steady_clock::now() + most * kPatience;
     while (!condition()) {
       context_.restart();
       if (std::chrono::steady_clock::now() >= end) throw std::runtime_error("the condition did not come true in time");
@@ -53,6 +55,11 @@ class Core {
   }
 
  private:
+  template <class T>
+  struct Ended {
+    std::optional<T> value;
+    std::exception_ptr thrown;
+  };
   asio::io_context context_;
 };
 

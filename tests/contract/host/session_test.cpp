@@ -37,6 +37,8 @@ class SessionContract : public ::testing::TestWithParam<SessionSpec::Isolation> 
     spec.secrets = {{"token-1", kCanary}};
     spec.isolation = GetParam();
     spec.budgets = budgets;
+    spec.budgets.call *= kPatience;
+    if (kSanitized) spec.budgets.rss_bytes = 0;
     spec.worker_key = {"0a0b0c0d", {1, 2, 3}};
     session_ = factory_->open(spec).value();
     return *session_;

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/use_future.hpp>
 #include <map>
 #include <memory>
@@ -147,23 +148,43 @@ class FakePlugins {
   }
 };
 
-/// Runs the server on a thread of its own, which is the core thread, until destroyed.
+/// Runs the server on a thread of its own, which is the core thread, until destroyed. What the core thread uses is
+/// reached through control() and reader(): curl, a process, orders nothing between the two threads.
 class FakeAgent {
+  FakeControl control_;
+  FakeReader reader_;
+
  public:
+  /// Meets the core thread before it is used and after.
+  template <class T>
+  class Shared {
+   public:
+    Shared(FakeAgent& agent, T& what) : agent_(agent), what_(what) { agent_.meet(); }
+    ~Shared() { agent_.meet(); }
+    Shared(const Shared&) = delete;
+    Shared& operator=(const Shared&) = delete;
+    T* operator->() const { return &what_; }
+
+   private:
+    FakeAgent& agent_;
+    T& what_;
+  };
+
   explicit FakeAgent(admin::ServerSettings settings = {}) {
     settings.socket = socket();
     if (settings.listen.empty()) settings.listen = "127.0.0.1:0";
-    control.agent.name = "edge";
-    control.agent.version = "0.1.0";
-    control.agent.ready = true;
+    auto& self = control_.agent;
+    self.name = "edge";
+    self.version = "0.1.0";
+    self.ready = true;
     core::BackendView backend;
     backend.name = backend.type = "cache";
     backend.state = "ok";
     backend.health.state = core::HealthReport::State::up;
     backend.coverage = {{"server", true, true, 3, 0, {}}};
-    control.agent.backends = {backend};
-    control.agent.sinks = {{"ops", "webhook", "circuit closed", 9, 0, 0, 1, 8, ""}};
-    auto opened = admin::Server::open(io.get_executor(), settings, {control, reader, metrics, FakePlugins::scan});
+    self.backends = {backend};
+    self.sinks = {{"ops", "webhook", "circuit closed", 9, 0, 0, 1, 8, ""}};
+    auto opened = admin::Server::open(io.get_executor(), settings, {control_, reader_, metrics, FakePlugins::scan});
     if (!opened) throw std::runtime_error(opened.error().message);
     server = std::move(*opened);
     server->start();
@@ -175,6 +196,9 @@ class FakeAgent {
     io.stop();
     thread.join();
   }
+  Shared<FakeControl> control() { return {*this, control_}; }
+  Shared<FakeReader> reader() { return {*this, reader_}; }
+  void meet() { asio::post(io, asio::use_future).get(); }
   void stop() { asio::co_spawn(io, server->stop(), asio::use_future).get(); }
   std::string socket() const { return folder.file("driftd.sock"); }
   Output curl(const std::vector<std::string>& arguments) const {
@@ -185,8 +209,6 @@ class FakeAgent {
   std::string url(const std::string& path) const { return "http://127.0.0.1:" + std::to_string(server->port()) + path; }
 
   TempDir folder;
-  FakeControl control;
-  FakeReader reader;
   admin::PrometheusMetrics metrics{"prism"};
   asio::io_context io{1};
   asio::executor_work_guard<asio::io_context::executor_type> work{io.get_executor()};

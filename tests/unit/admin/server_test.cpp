@@ -29,8 +29,10 @@ TEST(Socket, OfALivingAgentIsNotTaken) {
   FakeAgent agent;
   admin::ServerSettings settings;
   settings.socket = agent.socket();
+  FakeControl control;
+  FakeReader reader;
   const auto second =
-      admin::Server::open(agent.io.get_executor(), settings, {agent.control, agent.reader, agent.metrics, FakePlugins::scan});
+      admin::Server::open(agent.io.get_executor(), settings, {control, reader, agent.metrics, FakePlugins::scan});
   ASSERT_FALSE(second.has_value());
   EXPECT_EQ(second.error().code, Code::conflict);
   EXPECT_THAT(agent.curl({kHost + "/livez"}).out, HasSubstr("ok"));
@@ -55,13 +57,13 @@ TEST(Socket, OtherUsersAreRefusedUnlessListed) {
 
 TEST(Api, DriftsShowRedactedValuesAndExactNumbers) {
   FakeAgent agent;
-  agent.reader.open = {{pending_drift("d-1"), "cache"}};
+  agent.reader()->open = {{pending_drift("d-1"), "cache"}};
   const auto out = agent.curl({kHost + "/v1/drifts?backend=ca%2Ache&status=pending&limit=5"}).out;
   EXPECT_THAT(out, HasSubstr(R"("new":"[REDACTED]","old":"[REDACTED]","path":"password")"));
   EXPECT_THAT(out, HasSubstr(R"("new":9223372036854775808)"));
   EXPECT_THAT(out, Not(HasSubstr("hmac")));
-  EXPECT_EQ(agent.reader.last_filter.backend, "ca*che");
-  EXPECT_EQ(agent.reader.last_filter.limit, 5);
+  EXPECT_EQ(agent.reader()->last_filter.backend, "ca*che");
+  EXPECT_EQ(agent.reader()->last_filter.limit, 5);
 }
 
 TEST(Api, ResourcesShowRedactedBodies) {
@@ -74,10 +76,10 @@ TEST(Api, DecisionCarriesThePeersNameAndReason) {
   FakeAgent agent;
   const auto out = agent.curl({"-d", R"({"reason":"planned","digest":"ab"})", kHost + "/v1/drifts/d-1/approve"}).out;
   EXPECT_THAT(out, EndsWith("200"));
-  ASSERT_EQ(agent.control.decisions.size(), 1u);
-  EXPECT_EQ(agent.control.decisions[0].reason, "planned");
-  EXPECT_EQ(agent.control.decisions[0].digest, "ab");
-  EXPECT_EQ(agent.control.decisions[0].actor, run({"id", "-un"}).out.substr(0, run({"id", "-un"}).out.size() - 1));
+  ASSERT_EQ(agent.control()->decisions.size(), 1u);
+  EXPECT_EQ(agent.control()->decisions[0].reason, "planned");
+  EXPECT_EQ(agent.control()->decisions[0].digest, "ab");
+  EXPECT_EQ(agent.control()->decisions[0].actor, run({"id", "-un"}).out.substr(0, run({"id", "-un"}).out.size() - 1));
 }
 
 TEST(Api, FailuresCarryCodeMessageAndAFittingStatus) {
@@ -121,8 +123,8 @@ TEST(Api, WaitingForEventsReturnsAsSoonAsOneComes) {
   FakeAgent agent;
   const std::string log = agent.folder.file("log");
   Child curl({"curl", "-s", "--unix-socket", agent.socket(), kHost + "/v1/events?after=3&wait=30"}, {log, {}, ""});
-  ASSERT_TRUE(eventually([&] { return agent.reader.reads > 0; }));
-  agent.reader.append(4);
+  ASSERT_TRUE(eventually([&] { return agent.reader()->reads > 0; }));
+  agent.reader()->append(4);
   ASSERT_EQ(curl.wait(std::chrono::seconds(10)), 0);
   EXPECT_THAT(read_file(log), HasSubstr(R"("seq":4)"));
 }
@@ -130,7 +132,7 @@ TEST(Api, WaitingForEventsReturnsAsSoonAsOneComes) {
 TEST(Api, StopEndsARequestThatWaits) {
   FakeAgent agent;
   Child curl({"curl", "-s", "--unix-socket", agent.socket(), kHost + "/v1/events?after=3&wait=30"}, {});
-  ASSERT_TRUE(eventually([&] { return agent.reader.reads > 0; }));
+  ASSERT_TRUE(eventually([&] { return agent.reader()->reads > 0; }));
   const auto began = std::chrono::steady_clock::now();
   agent.stop();
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(15));
@@ -153,8 +155,8 @@ TEST(Port, RefusesAForeignHostHeader) {
 
 TEST(Port, ReadyzSaysWhyNot) {
   FakeAgent agent;
-  agent.control.agent.ready = false;
-  agent.control.agent.not_ready_reason = "2 backends have no baseline yet";
+  agent.control()->agent.ready = false;
+  agent.control()->agent.not_ready_reason = "2 backends have no baseline yet";
   EXPECT_EQ(run({"curl", "-s", "-w", "%{http_code}", agent.url("/readyz")}).out, "2 backends have no baseline yet\n503");
 }
 

@@ -60,14 +60,14 @@ TEST(Cli, StatusShowsBackendsAndSinks) {
 TEST(Cli, ProbesExitWith0Or1) {
   FakeAgent agent;
   EXPECT_EQ(ask(agent, {"status", "--probe", "live"}).code, kOk);
-  agent.control.agent.ready = false;
+  agent.control()->agent.ready = false;
   EXPECT_EQ(ask(agent, {"status", "--probe", "ready"}).code, kFinding);
 }
 
 TEST(Cli, DriftsExitWith1AndHideSecrets) {
   FakeAgent agent;
   EXPECT_EQ(ask(agent, {"drifts"}).code, kOk);
-  agent.reader.open = {{test::pending_drift("d-1"), "cache"}};
+  agent.reader()->open = {{test::pending_drift("d-1"), "cache"}};
   const Said said = ask(agent, {"drifts"});
   EXPECT_EQ(said.code, kFinding);
   EXPECT_THAT(said.out, HasSubstr("[REDACTED]"));
@@ -81,7 +81,7 @@ TEST(Cli, DecisionsGoOnAfterARefusalAndSaySo) {
   EXPECT_EQ(said.code, kFinding);
   EXPECT_THAT(said.err, HasSubstr("d-gone: not_found: there is no open drift d-gone"));
   EXPECT_THAT(said.out, HasSubstr("d-1  acl_user/app  approved"));
-  EXPECT_EQ(agent.control.decisions.at(1).reason, "planned");
+  EXPECT_EQ(agent.control()->decisions.at(1).reason, "planned");
 }
 
 TEST(Cli, EveryVerbReachesItsDecision) {
@@ -90,25 +90,25 @@ TEST(Cli, EveryVerbReachesItsDecision) {
   for (const auto& [word, verb] : {std::pair("approve", Verb::approve), std::pair("reject", Verb::reject),
                                    std::pair("ignore", Verb::ignore), std::pair("undo", Verb::undo)}) {
     EXPECT_EQ(ask(agent, {word, "d-1"}).code, kOk);
-    EXPECT_EQ(agent.control.decisions.back().verb, verb) << word;
+    EXPECT_EQ(agent.control()->decisions.back().verb, verb) << word;
   }
 }
 
 TEST(Cli, RefreshExitsWith3WhenNotEverythingWasSeen) {
   FakeAgent agent;
   EXPECT_EQ(ask(agent, {"refresh", "cache", "--full"}).code, kOk);
-  EXPECT_EQ(agent.control.calls.back(), "refresh cache full");
-  agent.control.complete = false;
+  EXPECT_EQ(agent.control()->calls.back(), "refresh cache full");
+  agent.control()->complete = false;
   EXPECT_EQ(ask(agent, {"refresh"}).code, kIncomplete);
 }
 
 TEST(Cli, OnceBesideAnAgentAsksIt) {
   FakeAgent agent;
   EXPECT_EQ(ask(agent, {"once"}).code, kOk);
-  EXPECT_EQ(agent.control.calls.back(), "refresh  full");
-  agent.control.complete = false;
+  EXPECT_EQ(agent.control()->calls.back(), "refresh  full");
+  agent.control()->complete = false;
   EXPECT_EQ(ask(agent, {"once"}).code, kIncomplete);
-  agent.reader.open = {{test::pending_drift("d-1"), "cache"}};
+  agent.reader()->open = {{test::pending_drift("d-1"), "cache"}};
   EXPECT_EQ(ask(agent, {"once"}).code, kFinding);
 }
 
@@ -138,7 +138,7 @@ TEST(Cli, TheOtherReadersPrintTablesAndJson) {
   EXPECT_THAT(ask(agent, {"audit"}).out, HasSubstr("planned"));
   EXPECT_THAT(ask(agent, {"plugin", "ls"}).out, HasSubstr("half a plugin"));
   EXPECT_THAT(ask(agent, {"explain", "cache", "acl_user/a/b", "flags"}).out, HasSubstr("the attribute is gone"));
-  EXPECT_EQ(agent.control.calls.back(), "explain cache acl_user|a/b flags");
+  EXPECT_EQ(agent.control()->calls.back(), "explain cache acl_user|a/b flags");
   for (const char* command : {"status", "backends", "resources", "drifts", "queue", "audit"}) {
     EXPECT_EQ(ask(agent, {command, "-o", "json"}).out.front(), '{') << command;
   }
@@ -147,16 +147,16 @@ TEST(Cli, TheOtherReadersPrintTablesAndJson) {
 TEST(Cli, ReplayAndDeadLettersSayHowMany) {
   FakeAgent agent;
   EXPECT_THAT(ask(agent, {"replay", "--sink", "ops", "--from", "12"}).out, HasSubstr("7 events"));
-  EXPECT_EQ(agent.control.calls.back(), "replay ops 12 ");
+  EXPECT_EQ(agent.control()->calls.back(), "replay ops 12 ");
   ask(agent, {"replay", "--sink", "ops", "--from", "e-9"});
-  EXPECT_EQ(agent.control.calls.back(), "replay ops 0 e-9");
+  EXPECT_EQ(agent.control()->calls.back(), "replay ops 0 e-9");
   EXPECT_EQ(ask(agent, {"deadletter", "drop", "--sink", "ops", "4", "5"}).out, "2 dropped\n");
 }
 
 TEST(Cli, ReloadTellsWhyItWasRefused) {
   FakeAgent agent;
   EXPECT_EQ(ask(agent, {"reload"}).out, "reloaded\n");
-  agent.control.reload_result = fail(Code::invalid, "driftd.yaml:3:1: unknown key 'x'");
+  agent.control()->reload_result = fail(Code::invalid, "driftd.yaml:3:1: unknown key 'x'");
   const Said said = ask(agent, {"reload"});
   EXPECT_EQ(said.code, kUsage);
   EXPECT_THAT(said.err, HasSubstr("driftd.yaml:3:1"));
@@ -171,11 +171,11 @@ TEST(Cli, SchemaPrintsTheConfigsOrAProviders) {
 
 TEST(Cli, FollowPrintsEventsAsTheyCome) {
   FakeAgent agent;
-  agent.reader.append(1);
+  agent.reader()->append(1);
   test::Child follow({std::string(DRIFTD_BINARY_DIR) + "/bin/driftd_cli_only", "events", "--follow", "--after", "0", "--count", "2"},
                      {agent.folder.file("log"), {{"DRIFTD_SOCKET", agent.socket()}}, ""});
-  ASSERT_TRUE(test::eventually([&] { return agent.reader.reads >= 2; }));
-  agent.reader.append(2);
+  ASSERT_TRUE(test::eventually([&] { return agent.reader()->reads >= 2; }));
+  agent.reader()->append(2);
   EXPECT_EQ(follow.wait(std::chrono::seconds(10)), 0);
   EXPECT_THAT(test::read_file(agent.folder.file("log")), HasSubstr("2  backend.cache.credentials.rotated"));
 }

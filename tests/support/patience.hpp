@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long a test waits for what must happen. The one place that knows that a sanitizer makes everything slower.
+#pragma once
+
+namespace driftd::test {
+
+#if defined(__SANITIZE_THREAD__)
+inline constexpr int kPatience = 10;
+#elif defined(__SANITIZE_ADDRESS__)
+inline constexpr int kPatience = 4;
+#else
+inline constexpr int kPatience = 1;
+#endif
+/// The shadow memory of a sanitizer counts as a worker's own: its budget of memory says nothing then.
+inline constexpr bool kSanitized = kPatience > 1;
+
+}  // namespace driftd::test
