@@ -5,7 +5,7 @@ export CCACHE_SLOPPINESS := time_macros
 export CCACHE_NOHASHDIR := 1
 export CCACHE_BASEDIR := $(CURDIR)
 
-.PHONY: help deps build demo test test-asan test-tsan bench soak package clean
+.PHONY: help deps build demo test test-asan test-tsan bench tidy soak package clean
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -33,6 +33,9 @@ test-tsan: deps ## unit and contract tests under ThreadSanitizer
 
 bench: build ## our own parts beside their bare floors
 	@ctest --test-dir build/release -L bench --verbose --no-tests=error
+
+tidy: build ## clang-tidy over agent and plugins (apt install clang-tidy); half an hour
+	@run-clang-tidy -quiet -j $(JOBS) -p build/release '$(CURDIR)/(agent|plugins)/.*\.cpp'
 
 soak: build ## the long forms of kill and storm tests; log in docs/soak.md
 	@scripts/soak.sh

@@ -22,23 +22,44 @@ constexpr int kUnreachable = 69;
 constexpr int kConfig = 78;
 constexpr int kMost = 1'000'000'000;
 
-/// A private folder that goes away; holds a copy of the installation's key, so that digests compare.
+/// A private folder that goes away, for a pass that touches no store. Holds the key under which digests compare.
 struct Scratch {
   std::filesystem::path path;
+  std::string new_key;  ///< where the key goes that this pass makes; empty: there was one
   ~Scratch() {
     std::error_code ignored;
     if (!path.empty()) std::filesystem::remove_all(path, ignored);
   }
 };
 
-Status make_scratch(const std::string& data_dir, Scratch& out) {
+/// A record compares only under the key that it was made with: the installation's, or, where there is no installation (a
+/// pipeline), one beside the record.
+Status make_scratch(const std::string& data_dir, const OnceOptions& options, Scratch& out) {
   std::string pattern = (std::filesystem::temp_directory_path() / "driftd-once-XXXXXX").string();
   if (::mkdtemp(pattern.data()) == nullptr) return fail(Code::unavailable, "no temporary folder " + pattern);
   out.path = pattern;
   std::error_code error;
-  const auto key = std::filesystem::path(data_dir) / "installation.key";
-  if (std::filesystem::exists(key, error)) std::filesystem::copy_file(key, out.path / "installation.key", error);
+  const std::filesystem::path own = std::filesystem::path(data_dir) / "installation.key";
+  const bool recording = !options.record_file.empty();
+  const std::filesystem::path beside = (recording ? options.record_file : options.baseline_file) + ".key";
+  const bool has_own = std::filesystem::exists(own, error), has_beside = std::filesystem::exists(beside, error);
+  error.clear();
+  if (!has_own && !has_beside) {
+    if (recording) out.new_key = beside;
+    return {};
+  }
+  const auto& key = has_own && (recording || !has_beside) ? own : beside;
+  std::filesystem::copy_file(key, out.path / "installation.key", error);
   if (error) return fail(Code::denied, key.string() + ": " + error.message());
+  return {};
+}
+
+Status keep_key(const Scratch& scratch, const std::string& record) {
+  if (scratch.new_key.empty()) return {};
+  std::error_code error;
+  std::filesystem::copy_file(scratch.path / "installation.key", scratch.new_key, error);
+  if (error) return fail(Code::denied, scratch.new_key + ": " + error.message());
+  log::room("app").warn("made {}: {} compares only beside it. Keep both, the key like a password", scratch.new_key, record);
   return {};
 }
 
@@ -107,7 +128,7 @@ OnceResult once(const std::string& config_file, const OnceOptions& options) {
   settings.cluster = config->agent.cluster;
   failed.exit = kUnreachable;
   if (!options.baseline_file.empty() || !options.record_file.empty()) {
-    if (const Status made = make_scratch(config->agent.data_dir, scratch); !made) {
+    if (const Status made = make_scratch(config->agent.data_dir, options, scratch); !made) {
       failed.error = made.error().message;
       return failed;
     }
@@ -134,6 +155,12 @@ OnceResult once(const std::string& config_file, const OnceOptions& options) {
   Pass pass{*config, options, **store, engine, *sessions, {}};
   asio::co_spawn(executors.core, run_pass(pass), asio::detached);
   executors.core.run();
+  if (pass.result.error.empty() && !options.record_file.empty()) {
+    if (const Status kept = keep_key(scratch, options.record_file); !kept) {
+      failed.error = kept.error().message;
+      return failed;
+    }
+  }
   return std::move(pass.result);
 }
 

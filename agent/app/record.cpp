@@ -50,7 +50,8 @@ Result<core::Value> read_record(const std::string& file, const std::string& key_
   }
   if (text(*parsed, "key") != key_id) {
     return fail(Code::conflict, file + " was recorded under another installation key (" + text(*parsed, "key") +
-                                    ", here " + key_id + "): its credentials cannot be compared; record it anew");
+                                    ", here " + key_id + "): its credentials cannot be compared. Put " + file + ".key or the recording agent's installation.key in place, "
+                                    "or record it anew");
   }
   return parsed;
 }

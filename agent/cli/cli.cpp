@@ -39,15 +39,13 @@ bool wants_colour() {
 
 Client Context::client() const {
   if (!socket.empty()) return Client(socket);
-  if (!config_given) return Client(kSocket);
-  config::LoadOptions options;
-  options.resolve_secrets = false;
-  const auto loaded = config::load(config, options);
-  return Client(loaded ? loaded->admin.socket : kSocket);
+  return Client(config_given ? config::socket_of(config) : kSocket);
 }
 
 int Context::fail(const Failure& failure) const {
-  streams.err << "driftd: " << printable(failure.message) << "\n";
+  streams.err << "driftd: ";
+  std::istringstream lines(failure.message);
+  for (std::string line; std::getline(lines, line);) streams.err << printable(line) << "\n";
   return failure.exit;
 }
 
@@ -62,7 +60,7 @@ void Context::print(const Table& table, const char* when_empty) const {
 int run(std::vector<std::string> arguments, const Streams& streams, const Hooks& hooks) {
   Context context{streams, hooks, kConfigFile, false, "", "table", kOk};
   CLI::App app("driftd notices that a running system no longer is what you agreed it is.", "driftd");
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);  // so that an unknown one is named instead of missed
   auto* file = app.add_option("-c,--config", context.config, "configuration file")->envname("DRIFTD_CONFIG");
   app.add_option("--socket", context.socket, "the agent's Unix socket")->envname("DRIFTD_SOCKET");
   app.add_option("-o,--output", context.output, "table or json")->check(CLI::IsMember({"table", "json"}));
@@ -75,6 +73,10 @@ int run(std::vector<std::string> arguments, const Streams& streams, const Hooks&
     return app.exit(e, streams.out, streams.err);
   } catch (const CLI::ParseError& e) {
     app.exit(e, streams.err, streams.err);
+    return kUsage;
+  }
+  if (app.get_subcommands().empty()) {
+    streams.err << app.help();
     return kUsage;
   }
   return context.exit;

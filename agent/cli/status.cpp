@@ -21,6 +21,18 @@ int probe(const Context& context, const std::string& which) {
   return good ? kOk : kFinding;
 }
 
+/// What keeps a backend from being judged whole: its error, its health, or the first kind that is incomplete.
+std::string note_of(const core::Value& backend) {
+  const std::string error = text(backend, "last_error"), health = text(member(backend, "health"), "reason");
+  if (!error.empty() || !health.empty()) return error.empty() ? health : error;
+  for (const auto& kind : list(backend, "coverage")) {
+    for (const auto& reason : list(kind, "reasons")) {
+      if (reason.string() != nullptr) return text(kind, "kind") + ": " + *reason.string();
+    }
+  }
+  return {};
+}
+
 void show(const Context& context, const core::Value& status) {
   const bool ready = flag(status, "ready");
   context.out() << "agent " << printable(text(status, "name")) << " " << printable(text(status, "version")) << ", "
@@ -31,12 +43,12 @@ void show(const Context& context, const core::Value& status) {
   Table backends({"BACKEND", "TYPE", "STATE", "HEALTH", "RESOURCES", "DRIFTS", "LAST COMPLETE", "NOTE"});
   for (const auto& backend : list(status, "backends")) {
     const core::Value health = member(backend, "health");
-    const std::string note = text(backend, "last_error").empty() ? text(health, "reason") : text(backend, "last_error");
     const std::string drifts = text(backend, "open_drifts");
     backends.add({text(backend, "name"), text(backend, "type"),
                   {text(backend, "state"), colour_of(text(backend, "state"))},
                   {text(health, "state"), colour_of(text(health, "state"))}, text(backend, "resources"),
-                  {drifts, drifts == "0" ? Colour::none : Colour::yellow}, when(text(backend, "last_complete")), note});
+                  {drifts, drifts == "0" ? Colour::none : Colour::yellow}, when(text(backend, "last_complete")),
+                  note_of(backend)});
   }
   context.print(backends, "no backends");
   context.out() << "\n";

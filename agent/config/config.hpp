@@ -98,6 +98,8 @@ struct LoadOptions {
 
 /// Reads and checks a file; all mistakes at once. [any thread]
 Loaded load(const std::filesystem::path& file, const LoadOptions& options = {});
+/// admin.socket of a file, also of one with mistakes elsewhere; the default where it cannot be read.
+std::string socket_of(const std::filesystem::path& file);
 /// The same from text; `file` is the name that errors print and that relative paths start from.
 Loaded parse(std::string_view text, const std::string& file, const LoadOptions& options = {});
 

@@ -35,6 +35,18 @@ std::vector<ConfigError> unreadable(const std::string& file, const std::string& 
   return {{file, {}, why, "a YAML file that this user may read", "", "see docs/configure.md"}};
 }
 
+tl::expected<std::string, std::vector<ConfigError>> text_of(const std::filesystem::path& file) {
+  std::error_code code;
+  if (!std::filesystem::exists(file, code)) return tl::unexpected(unreadable(file.string(), "there is no such file"));
+  if (std::filesystem::is_directory(file, code)) return tl::unexpected(unreadable(file.string(), "this is a directory"));
+  std::ifstream in(file, std::ios::binary);
+  std::string text(kMostBytes + 1, '\0');
+  if (in) in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!in.is_open() || in.bad()) return tl::unexpected(unreadable(file.string(), "the file cannot be read"));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  return text;
+}
+
 }  // namespace
 
 Loaded parse_reported(std::string_view text, const LoadOptions& options, Report& report) {
@@ -53,15 +65,19 @@ Loaded parse(std::string_view text, const std::string& file, const LoadOptions& 
 }
 
 Loaded load(const std::filesystem::path& file, const LoadOptions& options) {
-  std::error_code code;
-  if (!std::filesystem::exists(file, code)) return tl::unexpected(unreadable(file.string(), "there is no such file"));
-  if (std::filesystem::is_directory(file, code)) return tl::unexpected(unreadable(file.string(), "this is a directory"));
-  std::ifstream in(file, std::ios::binary);
-  std::string text(kMostBytes + 1, '\0');
-  if (in) in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!in.is_open() || in.bad()) return tl::unexpected(unreadable(file.string(), "the file cannot be read"));
-  text.resize(static_cast<std::size_t>(in.gcount()));
-  return parse(text, file.string(), options);
+  const auto text = text_of(file);
+  if (!text) return tl::unexpected(text.error());
+  return parse(*text, file.string(), options);
+}
+
+std::string socket_of(const std::filesystem::path& file) {
+  const auto text = text_of(file);
+  if (!text) return Admin{}.socket;
+  Report report{file.string(), {}, {}, {}};
+  const auto node = parse_yaml(*text, report.file);
+  if (!node) return Admin{}.socket;
+  Section root(report, &*node, "", "the file");
+  return read_admin(root.section("admin")).socket;
 }
 
 std::string_view json_schema() { return config_schema_json; }

@@ -14,6 +14,19 @@ constexpr std::chrono::minutes kFullEvery{10};  // the safety net under cursors 
 constexpr std::chrono::milliseconds kProbeAgain{2'000};  // while the state is being made sure of
 constexpr std::chrono::milliseconds kCycleMost{60'000};
 
+/// What cannot be judged any more, and what can again: once each, not in every cycle.
+void log_new_reasons(const std::string& backend, const std::vector<core::Coverage>& before,
+                     const std::vector<core::Coverage>& now) {
+  for (const auto& kind : now) {
+    const auto same = [&](const auto& other) { return other.kind == kind.kind; };
+    const auto known = std::find_if(before.begin(), before.end(), same);
+    const bool had = known != before.end() && !known->reasons.empty();
+    if (known != before.end() && known->reasons == kind.reasons) continue;
+    for (const auto& reason : kind.reasons) log::room("engine").warn("{}: {}: {}", backend, kind.kind, reason);
+    if (kind.reasons.empty() && had) log::room("engine").info("{}: {} is seen whole again", backend, kind.kind);
+  }
+}
+
 }  // namespace
 
 Runner::Runner(std::shared_ptr<Context> context, core::BackendSpec spec, core::BackendRow row,
@@ -98,7 +111,10 @@ Task<CycleReport> Runner::refresh(bool full) {
   last_error_ = report.status ? std::string() : report.status.error().message;
   last_code_ = report.status ? Code::ok : report.status.error().code;
   if (report.complete() || (report.status && report.unchanged)) last_complete_ns_ = context_->clock.wall();
-  if (!report.coverage.empty() && !report.unchanged) coverage_ = report.coverage;
+  if (!report.coverage.empty() && !report.unchanged) {
+    if (report.status) log_new_reasons(ledger_.spec().name, coverage_, report.coverage);
+    coverage_ = report.coverage;
+  }
   if (report.next.count() > 0) schedule_.hint(report.next);
   schedule_.ran(start, end, report.status.has_value());
   context_->metrics.observe_refresh(ledger_.spec().name, end - start, report.status.has_value());

@@ -73,6 +73,18 @@ std::string ordered(const std::string& commands) {
   return out;
 }
 
+/// `(~k* +get -set)`: its patterns as they stand, then its commands in order.
+std::string ordered_selector(const std::string& selector) {
+  std::string patterns, commands;
+  std::istringstream in(selector.substr(1, selector.size() - 2));
+  for (std::string word; in >> word;) {
+    const bool command = word.front() == '+' || word.front() == '-' || word == "allcommands" || word == "nocommands";
+    std::string& to = command ? commands : patterns;
+    to += (to.empty() ? "" : " ") + word;
+  }
+  return "(" + patterns + (patterns.empty() || commands.empty() ? "" : " ") + ordered(commands) + ")";
+}
+
 void take_rule(json& body, const std::string& word) {
   const char first = word.front();
   if (word == "on" || word == "off") {
@@ -87,7 +99,7 @@ void take_rule(json& body, const std::string& word) {
     std::string& commands = body["commands"].get_ref<std::string&>();
     commands += (commands.empty() ? "" : " ") + word;
   } else if (first == '(') {
-    body["selectors"].push_back(word);
+    body["selectors"].push_back(ordered_selector(word));
   } else {
     body["flags"].push_back(word);
   }

@@ -115,6 +115,8 @@ TEST_F(Line, PostgresGrantRevokedInTheMiddleOpensNoDriftAndCoverageNamesIt) {
   const auto cycles = [&] { return a.backend("orders-db")->at("cycles").get<std::int64_t>(); };
   postgres.sql("revoke pg_monitor from driftd");
   EXPECT_TRUE(says("grant pg_monitor")) << a.backend("orders-db")->dump();
+  EXPECT_THAT(a.cli({"status"}).out, HasSubstr("grant pg_monitor"));
+  EXPECT_THAT(a.log(), HasSubstr("orders-db: setting: denied: "));
   postgres.sql("revoke all on pg_hba_file_rules, pg_file_settings from driftd");
   EXPECT_TRUE(says("pg_hba_file_rules")) << a.backend("orders-db")->dump();
   postgres.sql("revoke execute on function driftd.role_verifiers() from driftd");
@@ -237,6 +239,25 @@ TEST_F(Line, OnceComparesWithARecordAndExitsAsTheTableSays) {
   EXPECT_EQ(once({"--baseline", record}).code, 3);
 }
 
+TEST_F(Line, RecordOfAPipelineWithoutAnInstallationComparesBesideItsKey) {
+  const Agent a(dir_, "backends:\n" + terraform_backend(state_) + "    policy: { credential: manual }\nsinks:\n  desk: { type: notifications }\n");
+  const std::string record = dir_.file("base.json");
+  const auto once = [&](const char* flag) { return run({Agent::binary(), "--config", a.config(), "once", flag, record}); };
+  const Output recorded = once("--record");
+  EXPECT_EQ(recorded.code, 0) << recorded.err;
+  EXPECT_THAT(recorded.err, HasSubstr(record + ".key"));
+  EXPECT_EQ(std::filesystem::status(record + ".key").permissions(), std::filesystem::perms(0600));
+  EXPECT_FALSE(std::filesystem::exists(a.data_dir() + "/store.db"));
+  const Output equal = once("--baseline");
+  EXPECT_EQ(equal.code, 0) << equal.out << equal.err;
+  replace_file(state_, tfstate(7, 3, "another-secret"));
+  EXPECT_EQ(once("--baseline").code, 1) << "a secret that changed is seen under that key";
+  std::filesystem::remove(record + ".key");
+  const Output keyless = once("--baseline");
+  EXPECT_EQ(keyless.code, 69);
+  EXPECT_THAT(keyless.err, HasSubstr("base.json.key"));
+}
+
 TEST_F(Line, ReferenceInASettingThatIsNoSecretIsItsValue) {
   Agent a(dir_,
           "backends:\n  - name: cache\n    provider: redis\n    settings: { address: \"${env:REDIS_ADDRESS}\", username: "
@@ -288,7 +309,9 @@ TEST_F(Line, ReloadIsWholeOrNotAtAll) {
   ASSERT_NO_FATAL_FAILURE(start(a, {"platform"}));
   const std::string good = read_file(a.config());
   std::ofstream(a.config()) << good << "nonsense: 1\n";
-  EXPECT_NE(a.cli({"reload"}).code, 0);
+  const Output broken = run({Agent::binary(), "reload", "--config", a.config()});
+  EXPECT_EQ(broken.code, 2) << "a broken config still names its agent";
+  EXPECT_THAT(broken.err, testing::AllOf(HasSubstr("unknown key 'nonsense'"), Not(HasSubstr("\\x0a"))));
   std::ofstream(a.config()) << good << "";
   std::string ignoring = good;
   ignoring.replace(ignoring.find("interval: 200ms"), 15, "interval: 200ms\n  ignore: [\"partitions\"]");

@@ -37,6 +37,7 @@ Said ask(const FakeAgent& agent, std::vector<std::string> arguments) {
 TEST(Cli, UsageMistakesExitWith2) {
   EXPECT_EQ(driftd({}).code, kUsage);
   EXPECT_EQ(driftd({"statsu"}).code, kUsage);
+  EXPECT_THAT(driftd({"statsu"}).err, HasSubstr("statsu"));
   EXPECT_EQ(driftd({"approve"}).code, kUsage);
   EXPECT_EQ(driftd({"-o", "xml", "status"}).code, kUsage);
   EXPECT_EQ(driftd({"--help"}).code, kOk);

@@ -46,6 +46,8 @@ TEST(RedisMapping, OrderOfRulesAboutDifferentCommandsSaysNothing) {
     return json::parse(acl_record("user app on " + rules).body)["commands"].get<std::string>();
   };
   EXPECT_EQ(commands("-@all +ping +config|get +acl|list +info"), commands("-@all +info +acl|list +config|get +ping"));
+  const auto selectors = [](const std::string& line) { return json::parse(acl_record("user app on " + line).body)["selectors"]; };
+  EXPECT_EQ(selectors("-@all (~t:* -@all +set +get)"), selectors("-@all (~t:* -@all +get +set)"));
   EXPECT_NE(commands("-@all +config -config|set"), commands("-@all -config|set +config"));
   EXPECT_NE(commands("-@all +get +@read -get"), commands("-@all -get +@read +get"));
 }
