@@ -24,11 +24,11 @@ test: build ## every test, unit to end-to-end, against real servers
 	@ctest --test-dir build/release --output-on-failure -j $(JOBS) --no-tests=error
 
 test-asan: deps ## unit and contract tests under AddressSanitizer and UBSan
-	@cmake --preset asan >/dev/null && cmake --build --preset asan -j $(JOBS)
+	@cmake --preset asan >/dev/null && cmake --build --preset asan -j $(JOBS) --target tests_unit tests_contract
 	@ctest --test-dir build/asan --output-on-failure -j $(JOBS) -L 'unit|contract' --no-tests=error
 
 test-tsan: deps ## unit and contract tests under ThreadSanitizer
-	@cmake --preset tsan >/dev/null && cmake --build --preset tsan -j $(JOBS)
+	@cmake --preset tsan >/dev/null && cmake --build --preset tsan -j $(JOBS) --target tests_unit tests_contract
 	@ctest --test-dir build/tsan --output-on-failure -j $(JOBS) -L 'unit|contract' --no-tests=error
 
 bench: build ## our own parts beside their bare floors
