@@ -15,6 +15,8 @@ namespace driftd::app {
 namespace {
 
 constexpr std::chrono::seconds kHouseEvery{5};
+Status stopped_early() { return fail(Code::cancelled, "asked to stop while starting"); }
+
 constexpr int kPruneEvery = 120;  // of those: ten minutes
 
 Nanos before(Nanos now, std::chrono::seconds age) {
@@ -90,9 +92,12 @@ Task<Status> Agent::start() {
   for (auto& spec : config_.backends) {
     DRIFTD_CO_CHECK(reveal_plain_references(spec, plugins));
   }
+  if (stop_asked_) co_return stopped_early();
   DRIFTD_CO_CHECK(co_await relay_->start());
   relay_started_ = true;
+  if (stop_asked_) co_return stopped_early();
   DRIFTD_CO_CHECK(co_await engine_->start(config_.backends, true));
+  if (stop_asked_) co_return stopped_early();
   admin::ServerSettings settings;
   settings.socket = config_.admin.socket;
   settings.socket_group = config_.admin.socket_group;
@@ -113,8 +118,8 @@ Task<Status> Agent::start() {
 Task<void> Agent::stop() {
   if (stopping_) co_return;
   stopping_ = true;
+  co_await engine_->stop();  // ends the cycles that requests wait for
   if (server_) co_await server_->stop();
-  co_await engine_->stop();
   if (relay_started_) co_await relay_->stop();
   while (!house_closed_) {
     house_.cancel();

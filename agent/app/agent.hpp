@@ -23,6 +23,8 @@ class Agent final : public core::Control {
 
   /// Starts relay, engine and admin.
   Task<Status> start();
+  /// A start() in progress gives up at its next step (`cancelled`); stop() is for when it has returned. Idempotent.
+  void ask_to_stop() { stop_asked_ = true; }
   /// Drains; at most agent.drain for what is in flight. Idempotent.
   Task<void> stop();
 
@@ -61,7 +63,7 @@ class Agent final : public core::Control {
   asio::steady_timer house_;
   core::Outbox::Backlog backlog_;
   Nanos started_ns_ = 0;
-  bool stopping_ = false, house_closed_ = true, relay_started_ = false;
+  bool stop_asked_ = false, stopping_ = false, house_closed_ = true, relay_started_ = false;
 };
 
 

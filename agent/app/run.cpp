@@ -35,11 +35,12 @@ struct Life {
   Executors& executors;
   asio::signal_set ending, reloading;
   int exit = 0;
-  bool stopping = false;
+  bool starting = true, stopping = false;
 };
 
 Task<void> end(Life& life) {
-  if (life.stopping) co_return;
+  life.agent.ask_to_stop();
+  if (life.starting || life.stopping) co_return;  // live() comes here when start() has returned
   life.stopping = true;
   sd_notify(0, "STOPPING=1");
   co_await life.agent.stop();
@@ -49,6 +50,11 @@ Task<void> end(Life& life) {
 
 Task<void> live(Life& life) {
   const Status started = co_await life.agent.start();
+  life.starting = false;
+  if (!started && started.error().code == Code::cancelled) {
+    co_await end(life);
+    co_return;
+  }
   if (!started) {
     std::fprintf(stderr, "driftd: %s\n", started.error().message.c_str());
     life.exit = started.error().code == Code::invalid ? kConfig : kUnreachable;

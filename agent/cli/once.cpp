@@ -25,11 +25,11 @@ int ask_agent(const Context& context, const Client& client) {
   const auto refreshed =
       client.post("/v1/refresh", core::Value::Object{{"backend", core::Value("")}, {"full", core::Value(true)}});
   if (!refreshed) return context.fail(refreshed.error());
-  const auto found = client.get("/v1/drifts");
-  if (!found) return context.fail(found.error());
   core::Value::Array standing;
-  for (const auto& drift : list(*found, "drifts")) {
-    if (text(drift, "status") != "ignored") standing.push_back(drift);
+  for (const char* status : {"pending", "rejected"}) {  // apart: a page full of ignored ones would hide them
+    const auto found = client.get("/v1/drifts", {{"status", status}, {"limit", "10000"}});
+    if (!found) return context.fail(found.error());
+    for (const auto& drift : list(*found, "drifts")) standing.push_back(drift);
   }
   return report(context, *refreshed, standing);
 }

@@ -113,6 +113,13 @@ Judgement gone_now(const JudgeContext& context, const StoredResource& stored, co
   return out;
 }
 
+/// Semantics 8. What was stored under a clock that ran ahead by more than a minute is no measure: everything would be
+/// dropped until then.
+bool older(Nanos observed, const StoredResource& stored, const JudgeContext& context) {
+  constexpr Nanos kSkew = 60'000'000'000;
+  return observed < stored.observed_ns && stored.observed_ns <= context.now_ns + kSkew;
+}
+
 }  // namespace
 
 std::uint64_t judged_under(const JudgeContext& context) {
@@ -125,15 +132,15 @@ std::uint64_t judged_under(const JudgeContext& context) {
 
 Judgement judge(const JudgeContext& context, const StoredResource& stored, const Sighting& sighting) {
   if (const auto* seen = std::get_if<Seen>(&sighting)) {
-    if (seen->observation.observed_ns < stored.observed_ns) return dropped(stored);
+    if (older(seen->observation.observed_ns, stored, context)) return dropped(stored);
     return seen_now(context, stored, *seen);
   }
   if (const auto* gone = std::get_if<Gone>(&sighting)) {
-    if (gone->observed_ns < stored.observed_ns) return dropped(stored);
+    if (older(gone->observed_ns, stored, context)) return dropped(stored);
     return gone_now(context, stored, *gone);
   }
   const auto& nothing = std::get<Unsure>(sighting);
-  if (nothing.at_ns < stored.observed_ns) return dropped(stored);
+  if (older(nothing.at_ns, stored, context)) return dropped(stored);
   return unsure(context, stored, nothing);
 }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
+#include <iterator>
 
 #include "base/log.hpp"
 
@@ -61,6 +63,8 @@ Task<CycleReport> Cycle::run(std::string cursor, std::chrono::milliseconds deadl
   close_kinds(status);
   const Status deletions = co_await confirm_missing();
   if (status && !deletions) status = deletions;
+  const Status established = co_await establish();
+  if (status && !established) status = established;
   const Status stale = co_await stale_open();
   if (status && !stale) status = stale;
   const Status remembered = co_await remember_serial();
@@ -126,7 +130,7 @@ Task<Status> Cycle::take(core::RecordPage page) {
       add_once(general_, "unsupported: records for other backends (" + record.backend + ") are not taken yet");
       continue;
     }
-    if (serial_.empty()) (void)applied_state(record);
+    if (serial_.empty()) applied_ = applied_state(record) || applied_;  // also when all that is left says nothing new
     ++kinds_[record.id.kind].received;
     own.push_back(std::move(record));
   }
@@ -141,7 +145,6 @@ Task<Status> Cycle::take(core::RecordPage page) {
       continue;
     }
     kind.complete = true;
-    if (!ledger_.established(mark.kind)) extras.established.push_back(mark.kind);
   }
   const auto status = co_await judge_records(std::move(own), std::move(extras));
   co_return status;
@@ -174,27 +177,51 @@ Task<Status> Cycle::confirm_missing() {
 
 Task<Status> Cycle::hold_or_confirm(std::string kind) {
   const Index::Count count = ledger_.index().count(kind, run_);
-  const std::string note = "accept:scope/" + kind;
-  const bool accepted = ledger_.row().notes.count(note) > 0;
-  std::vector<core::ResourceId> gone;
+  std::vector<core::ResourceId> gone, asked;
   if (count.missing > 0) {
     DRIFTD_CO_TRY(gone, co_await ledger_.missing(kind, run_, false));
   }
-  const bool mass = core::mass_deletion(static_cast<std::size_t>(count.present), gone.size());
+  const auto accepted = [this](const core::ResourceId& id) { return ledger_.deletion_accepted(id); };
+  std::copy_if(gone.begin(), gone.end(), std::back_inserter(asked), std::not_fn(accepted));
   std::vector<std::string> held;
-  if (mass && !accepted) {
-    add_once(kinds_[kind].reasons, std::to_string(count.missing) + " of " + std::to_string(count.present) +
+  // Before the first complete list there is nothing that could be deleted: what is missing was never accepted.
+  if (ledger_.established(kind) && core::mass_deletion(static_cast<std::size_t>(count.present), asked.size())) {
+    add_once(kinds_[kind].reasons, std::to_string(asked.size()) + " of " + std::to_string(count.present) +
                                        " gone at once: held until someone decides the drift of scope/" + kind);
-    for (const auto& id : gone) held.push_back(id.id);
-  } else {
-    DRIFTD_CO_CHECK(co_await confirm(std::move(gone), &kinds_[kind]));
+    for (const auto& id : asked) held.push_back(id.id);
+    std::erase_if(gone, std::not_fn(accepted));
   }
+  DRIFTD_CO_CHECK(co_await confirm(std::move(gone), &kinds_[kind]));
   DRIFTD_CO_CHECK(co_await scope_drift(kind, std::move(held)));
-  if (!accepted || ledger_.index().count(kind, run_).missing > 0) co_return Status{};
-  Extras done;  // what was accepted has happened; the next mass deletion asks again
-  done.row = ledger_.row();
-  done.row->notes.erase(note);
+  DRIFTD_CO_CHECK(co_await look_again(kind));
+  Extras done;  // of what was accepted only what is still missing stays so
+  done.row = ledger_.accepted_done(kind, run_);
+  if (!done.row) co_return Status{};
   const auto status = co_await ledger_.commit_extras(std::move(done));
+  co_return status;
+}
+
+/// Open drifts of what is gone: the list was complete, so they can be judged again where they must be.
+Task<Status> Cycle::look_again(std::string kind) {
+  DRIFTD_CO_TRY(const auto ids, co_await ledger_.gone_to_judge(kind));
+  if (ids.empty()) co_return Status{};
+  std::vector<Sighted> gone;
+  for (const auto& id : ids) gone.push_back({id, core::Gone{context_->clock.wall()}});
+  Extras none;
+  const auto applied = co_await ledger_.apply(std::move(gone), std::move(none), applied_, run_, nullptr);
+  if (!applied) co_return fail(applied.error());
+  transitions_ += applied->transitions;
+  co_return Status{};
+}
+
+/// A kind has its baseline once it was listed whole and what an earlier, shorter list held is known to be gone.
+Task<Status> Cycle::establish() {
+  Extras extras;
+  for (const auto& [name, kind] : kinds_) {
+    if (kind.complete && !ledger_.established(name)) extras.established.push_back(name);
+  }
+  if (extras.established.empty()) co_return Status{};
+  const auto status = co_await ledger_.commit_extras(std::move(extras));
   co_return status;
 }
 

@@ -44,6 +44,8 @@ class Cycle {
   Task<Status> confirm_missing();
   Task<Status> confirm(std::vector<core::ResourceId> ids, Kind* kind);
   Task<Status> hold_or_confirm(std::string kind);
+  Task<Status> look_again(std::string kind);
+  Task<Status> establish();
   Task<Status> scope_drift(std::string kind, std::vector<std::string> gone);
   Task<Status> stale_open();
   Task<Status> remember_serial();

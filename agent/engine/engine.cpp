@@ -5,6 +5,7 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/this_coro.hpp>
+#include <limits>
 #include <random>
 
 #include "base/log.hpp"
@@ -31,11 +32,19 @@ std::vector<std::string> changed_fields(const std::string& before, const std::st
   return out;
 }
 
-/// Finds, and takes out of `rows`, the row of a backend by its name or its former name.
-std::optional<core::BackendRow> take_row(std::vector<core::BackendRow>& rows, const core::BackendSpec& spec) {
+constexpr std::chrono::hours kStateKept{7 * 24};  // of a backend that left the config (semantics 1)
+
+/// Finds, and takes out of `rows`, the row of a backend by its name or its former name: one that is there, or one that
+/// left less than a week ago.
+std::optional<core::BackendRow> take_row(std::vector<core::BackendRow>& rows, const core::BackendSpec& spec, Nanos now) {
+  const Nanos since = now - std::chrono::duration_cast<std::chrono::nanoseconds>(kStateKept).count();
+  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {  // there first, then the one that left last
+    return a.deleted_ns.value_or(std::numeric_limits<Nanos>::max()) > b.deleted_ns.value_or(std::numeric_limits<Nanos>::max());
+  });
   for (const std::string& name : {spec.name, spec.was}) {
-    const auto found = std::find_if(rows.begin(), rows.end(),
-                                    [&](const auto& row) { return !name.empty() && row.name == name && !row.deleted_ns; });
+    const auto found = std::find_if(rows.begin(), rows.end(), [&](const auto& row) {
+      return !name.empty() && row.name == name && row.deleted_ns.value_or(now) >= since;
+    });
     if (found == rows.end()) continue;
     core::BackendRow row = *found;
     rows.erase(found);
@@ -91,11 +100,13 @@ Task<Status> Engine::start(std::vector<core::BackendSpec> specs, bool loops) {
 }
 
 Task<Status> Engine::bring_up(core::BackendSpec spec, std::vector<core::BackendRow>& rows) {
-  const std::optional<core::BackendRow> known = take_row(rows, spec);
+  const std::optional<core::BackendRow> known = take_row(rows, spec, context_->clock.wall());
   core::BackendRow row;
   if (known) row = *known;
   if (!known) row.uid = new_uid();
-  const bool edited = known && (row.registration != spec.registration_json || row.name != spec.name);
+  const bool created = !known || known->deleted_ns;
+  row.deleted_ns.reset();
+  const bool edited = !created && (row.registration != spec.registration_json || row.name != spec.name);
   core::BackendSnapshot before;
   before.name = row.name;
   before.type = row.type;
@@ -107,7 +118,7 @@ Task<Status> Engine::bring_up(core::BackendSpec spec, std::vector<core::BackendR
   auto session = factory_.open(session_spec(spec));
   if (!session) co_return fail(session.error());
   auto runner = std::make_shared<Runner>(context_, spec, row, *session);
-  if (!known || edited) {
+  if (created || edited) {
     Extras extras;
     extras.row = row;
     std::vector<std::string> fields;

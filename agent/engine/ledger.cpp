@@ -9,6 +9,8 @@ namespace driftd::engine {
 namespace {
 
 const std::string kSchemaNote = "schema:";
+const std::string kAcceptNote = "accept:scope/";
+constexpr std::size_t kLoadAtOnce = 512;
 constexpr int kTries = 8;  // a decision between load and commit is rare; eight in a row is a bug
 
 bool needs_attention(const core::StoredResource& resource) {
@@ -37,10 +39,13 @@ Ledger::Ledger(std::shared_ptr<Context> context, core::BackendSpec spec, core::B
     : context_(std::move(context)),
       spec_(std::move(spec)),
       scope_(core::Scope::of_settings(spec_.settings_json)),
-      row_(std::move(row)) {}
+      row_(std::move(row)) {
+  take_row(row_);
+}
 
 Task<Status> Ledger::load() {
   DRIFTD_CO_TRY(const auto entries, co_await context_->store.index(row_.uid));
+  std::vector<core::ResourceId> open;
   for (const auto& entry : entries) {
     if (!scope_.wants(entry.id)) {
       if (entry.has_open) left_scope_.push_back(entry.id);
@@ -53,8 +58,30 @@ Task<Status> Ledger::load() {
     e.open = entry.has_open;
     e.attention = entry.has_open;  // whether it is stale or expiring is known after the first judgement
     index_.put(entry.id, e);
+    if (entry.has_open) open.push_back(entry.id);
+  }
+  const auto status = co_await note_expiries(std::move(open));
+  co_return status;
+}
+
+Task<Status> Ledger::note_expiries(std::vector<core::ResourceId> open) {
+  for (std::size_t at = 0; at < open.size(); at += kLoadAtOnce) {
+    const auto end = std::min(open.size(), at + kLoadAtOnce);
+    std::vector<core::ResourceId> some(open.begin() + static_cast<std::ptrdiff_t>(at),
+                                       open.begin() + static_cast<std::ptrdiff_t>(end));
+    DRIFTD_CO_TRY(const auto rows, co_await context_->store.load(row_.uid, std::move(some)));
+    for (const auto& row : rows) note_expiry(row);
   }
   co_return Status{};
+}
+
+void Ledger::note_expiry(const core::StoredResource& next) {
+  expiring_.erase(next.id);
+  for (const auto& drift : next.open) {
+    if (!drift.expires_ns) continue;
+    const auto [first, fresh] = expiring_.try_emplace(next.id, *drift.expires_ns);
+    if (!fresh) first->second = std::min(first->second, *drift.expires_ns);
+  }
 }
 
 void Ledger::reload(core::BackendSpec spec) {
@@ -122,8 +149,8 @@ core::JudgeContext Ledger::judge_context(const std::string& kind, bool applied_s
   out.now_ns = context_->clock.wall();
   const auto former = former_.find(kind);
   if (former != former_.end()) out.former = former->second;
-  const auto accepted = row_.notes.find("accept:scope/" + kind);
-  if (accepted != row_.notes.end()) out.deletions_accepted_by = accepted->second;
+  const auto accepted = accepted_.find(kind);
+  if (accepted != accepted_.end()) out.deletions_accepted_by = accepted->second.by;
   return out;
 }
 
@@ -169,8 +196,14 @@ Task<Status> Ledger::ask_demotions(const std::vector<core::StoredResource>& stor
     const auto schema_of = schema(sightings[i].id.kind);
     const core::Difference difference = core::diff(before, after, *schema_of, options);
     if (difference.changes.empty()) continue;
-    DRIFTD_CO_TRY(const auto demotions, co_await session->demote(sightings[i].id, difference.changes));
-    for (const auto& demotion : demotions) {
+    const auto demotions = co_await session->demote(sightings[i].id, difference.changes);
+    if (!demotions) {  // it may only demote, so without its word nothing of this is news yet; the next cycle asks again
+      for (const auto& change : difference.changes) {
+        seen->demoted.push_back({change.path, true, "the provider's diff failed: " + demotions.error().message});
+      }
+      continue;
+    }
+    for (const auto& demotion : *demotions) {
       if (demotion.index >= difference.changes.size()) continue;
       seen->demoted.push_back({difference.changes[demotion.index].path, demotion.unsettled, demotion.reason});
     }
@@ -202,12 +235,7 @@ core::PageCommit Ledger::page_of(std::vector<Judged>& judged, const Extras& extr
 }
 
 void Ledger::remember(const core::StoredResource& next, std::uint32_t run) {
-  expiring_.erase(next.id);
-  for (const auto& drift : next.open) {
-    if (!drift.expires_ns) continue;
-    const auto [first, fresh] = expiring_.try_emplace(next.id, *drift.expires_ns);
-    if (!fresh) first->second = std::min(first->second, *drift.expires_ns);
-  }
+  note_expiry(next);
   Index::Entry entry;
   entry.digest = next.digest;
   entry.generation = static_cast<std::uint32_t>(next.rules_generation);
@@ -219,7 +247,7 @@ void Ledger::remember(const core::StoredResource& next, std::uint32_t run) {
 }
 
 void Ledger::adopt(const Extras& extras) {
-  if (extras.row) row_ = *extras.row;
+  if (extras.row) take_row(*extras.row);
   if (extras.cursor) row_.cursor = *extras.cursor;
   if (extras.watch_cursor) row_.watch_cursor = *extras.watch_cursor;
   for (const auto& kind : extras.established) row_.established[kind] = true;
@@ -238,7 +266,10 @@ Task<Result<Ledger::Applied>> Ledger::apply(std::vector<Sighted> sightings, Extr
     std::vector<Sighted> copy = sightings;
     DRIFTD_CO_CHECK(co_await ask_demotions(stored, copy, session));
     std::vector<core::JudgeContext> contexts;
-    for (const auto& id : ids) contexts.push_back(judge_context(id.kind, applied_state));
+    for (const auto& id : ids) {
+      contexts.push_back(judge_context(id.kind, applied_state));
+      if (!deletion_accepted(id)) contexts.back().deletions_accepted_by.clear();
+    }
     auto work = [stored = std::move(stored), copy = std::move(copy), contexts = std::move(contexts),
                  key = context_->store_key]() mutable {
       Result<std::vector<Judged>> out = std::vector<Judged>{};
@@ -282,12 +313,59 @@ Task<Result<Ledger::Applied>> Ledger::apply(std::vector<Sighted> sightings, Extr
                                      " times; it is judged again in the next cycle");
 }
 
-Task<Status> Ledger::commit(core::StoredResource before, core::Judgement judgement, std::string cause) {
+void Ledger::take_row(core::BackendRow row) {
+  row_ = std::move(row);
+  accepted_.clear();
+  for (const auto& [note, text] : row_.notes) {
+    const auto value = note.rfind(kAcceptNote, 0) == 0 ? core::parse(text) : Result<core::Value>(core::Value());
+    if (!value || value->find("by") == nullptr || value->find("names") == nullptr) continue;
+    Accepted& accepted = accepted_[note.substr(kAcceptNote.size())];
+    accepted.by = *value->find("by")->string();
+    for (const auto& name : *value->find("names")->array()) accepted.names.insert(*name.string());
+  }
+}
+
+core::BackendRow Ledger::accepting(const std::string& kind, const std::string& by, const std::string& seen) const {
+  core::BackendRow out = row_;
+  const auto value = core::parse(seen);
+  const core::Value* names = value ? value->find("names") : nullptr;
+  if (names == nullptr) return out;
+  out.notes[kAcceptNote + kind] = core::render(core::Value::Object{{"by", core::Value(by)}, {"names", *names}});
+  return out;
+}
+
+bool Ledger::deletion_accepted(const core::ResourceId& id) const {
+  const auto found = accepted_.find(id.kind);
+  return found != accepted_.end() && found->second.names.count(id.id) > 0;
+}
+
+std::optional<core::BackendRow> Ledger::accepted_done(const std::string& kind, std::uint32_t run) {
+  const auto found = accepted_.find(kind);
+  if (found == accepted_.end()) return std::nullopt;
+  core::Value::Array left;
+  for (const auto& name : found->second.names) {
+    const Index::Entry* entry = index_.find({kind, name});
+    if (entry != nullptr && entry->present && entry->run != run) left.emplace_back(name);
+  }
+  if (left.size() == found->second.names.size()) return std::nullopt;
+  core::BackendRow out = row_;
+  out.notes.erase(kAcceptNote + kind);
+  if (!left.empty()) {
+    out.notes[kAcceptNote + kind] =
+        core::render(core::Value::Object{{"by", core::Value(found->second.by)}, {"names", core::Value(std::move(left))}});
+  }
+  return out;
+}
+
+Task<Status> Ledger::commit(core::StoredResource before, core::Judgement judgement, std::string cause,
+                            std::optional<core::BackendRow> row) {
   std::vector<Judged> one;
   one.push_back({std::move(before), judgement});
-  const Extras none;
-  core::PageCommit page = page_of(one, none, cause);
+  Extras extras;
+  extras.row = std::move(row);
+  core::PageCommit page = page_of(one, extras, cause);
   DRIFTD_CO_TRY(const auto committed, co_await context_->store.commit(std::move(page)));
+  adopt(extras);
   for (const auto& event : committed.events) context_->metrics.event_published(spec_.name, event.what);
   const Index::Entry* known = index_.find(judgement.next.id);
   remember(judgement.next, known != nullptr ? known->run : 0);
@@ -320,6 +398,19 @@ Task<Status> Ledger::commit_extras(Extras extras) {
   const auto applied = co_await apply(std::move(nothing), std::move(extras), false, 0, nullptr);
   if (!applied) co_return fail(applied.error());
   co_return Status{};
+}
+
+Task<Result<std::vector<core::ResourceId>>> Ledger::gone_to_judge(std::string kind) {
+  std::vector<core::ResourceId> out;
+  if (index_.count(kind, 0).gone_open == 0) co_return out;
+  DRIFTD_CO_TRY(const auto entries, co_await context_->store.index(row_.uid));
+  const auto now = static_cast<std::uint32_t>(generation(kind));
+  for (const auto& entry : entries) {
+    const Index::Entry* known = entry.id.kind == kind ? index_.find(entry.id) : nullptr;
+    if (known == nullptr || known->present || !known->open) continue;
+    if (known->attention || known->generation != now) out.push_back(entry.id);
+  }
+  co_return out;
 }
 
 Task<Result<std::vector<core::ResourceId>>> Ledger::missing(std::string kind, std::uint32_t run, bool only_open) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -56,13 +57,24 @@ class Ledger {
   /// Load → judge (diff pool) → commit; judges again when a decision came in between. `session` answers demotions.
   Task<Result<Applied>> apply(std::vector<Sighted> sightings, Extras extras, bool applied_state, std::uint32_t run,
                               core::Session* session);
-  /// Commits a judgement that was made elsewhere (a person's decision, a pseudo-resource). `conflict`: the row moved.
-  Task<Status> commit(core::StoredResource before, core::Judgement judgement, std::string cause);
+  /// Commits a judgement that was made elsewhere (a person's decision, a pseudo-resource), with the backend's row when it
+  /// changes what is accepted. `conflict`: the resource moved.
+  Task<Status> commit(core::StoredResource before, core::Judgement judgement, std::string cause,
+                      std::optional<core::BackendRow> row = std::nullopt);
   Task<Status> commit_extras(Extras extras);
   /// Decisions whose time has run out fall back to pending, also where nothing is seen anew.
   Task<Status> lapse_due();
   /// Identities of a kind that `run` did not see: those present, or those with open drifts that are not stale yet.
   Task<Result<std::vector<core::ResourceId>>> missing(std::string kind, std::uint32_t run, bool only_open);
+
+  /// Gone resources of a kind whose open drifts must be judged again: stale, running out, or under older rules.
+  Task<Result<std::vector<core::ResourceId>>> gone_to_judge(std::string kind);
+
+  /// The row that accepts these deletions, as `by` saw them: {"count","names"} of the drift of scope/<kind>.
+  core::BackendRow accepting(const std::string& kind, const std::string& by, const std::string& seen) const;
+  bool deletion_accepted(const core::ResourceId& id) const;
+  /// The row without the accepted deletions of `kind` that are done or came back; nothing when none is.
+  std::optional<core::BackendRow> accepted_done(const std::string& kind, std::uint32_t run);
 
   /// The row with the current schemas noted (they are `former` to later revisions); nothing when they already are.
   std::optional<core::BackendRow> row_with_schemas() const;
@@ -91,6 +103,14 @@ class Ledger {
   core::PageCommit page_of(std::vector<Judged>& judged, const Extras& extras, const std::string& cause) const;
   void remember(const core::StoredResource& next, std::uint32_t run);
   void adopt(const Extras& extras);
+  void take_row(core::BackendRow row);
+  Task<Status> note_expiries(std::vector<core::ResourceId> open);
+  void note_expiry(const core::StoredResource& next);
+
+  struct Accepted {
+    std::string by;
+    std::set<std::string> names;
+  };
 
   std::shared_ptr<Context> context_;
   core::BackendSpec spec_;
@@ -101,6 +121,7 @@ class Ledger {
   mutable std::map<std::string, std::uint64_t> generations_;  ///< per kind: core::judged_under, made when asked for
   std::map<std::string, std::map<std::uint32_t, std::shared_ptr<const core::KindSchema>>> former_;
   std::map<core::ResourceId, Nanos> expiring_;  ///< resources with decisions that run out, and when the first does
+  std::map<std::string, Accepted> accepted_;    ///< mass deletions that somebody accepted, per kind
   Index index_;
 };
 

@@ -158,13 +158,28 @@ Task<CycleReport> Runner::cycle(bool full) {
   co_return report;
 }
 
+Task<Status> Runner::load() {
+  DRIFTD_CO_CHECK(co_await ledger_.load());
+  const core::ResourceId id{"backend", ledger_.spec().name};
+  const Index::Entry* pseudo = ledger_.index().find(id);
+  identity_held_ = pseudo != nullptr && pseudo->open;
+  co_return Status{};
+}
+
 Task<Status> Runner::check_identity() {
   const auto probed = co_await session_->health();
-  if (!probed) co_return Status{};  // unreachable or slow: the refresh itself will say so
   const core::ResourceId id{"backend", ledger_.spec().name};
-  const std::string& accepted = ledger_.row().system_identity;
-  const std::string& identity = probed->system_identity;
-  if (identity.empty() || (identity == accepted && !identity_held_)) co_return Status{};
+  const std::string accepted = ledger_.row().system_identity;
+  const std::string identity = probed ? probed->system_identity : std::string();
+  if (identity.empty()) {
+    // Not said: fine while the system was recognised; never on the word of one that may be another (semantics 3).
+    if (!identity_held_ && (probed || accepted.empty() || identity_known_)) co_return Status{};
+    co_return fail(Code::unavailable, "the system at this endpoint does not say which one it is (accepted: " + accepted +
+                                          "): nothing is judged until it does" +
+                                          (probed ? std::string() : "; " + probed.error().message));
+  }
+  identity_known_ = identity == accepted;
+  if (identity_known_ && !identity_held_) co_return Status{};
   std::vector<core::ResourceId> ids(1, id);
   DRIFTD_CO_TRY(auto rows, co_await context_->store.load(ledger_.row().uid, std::move(ids)));
   core::Judgement judgement = core::judge_identity(ledger_.row().uid, rows.front(), identity, context_->clock.wall());
@@ -172,11 +187,13 @@ Task<Status> Runner::check_identity() {
   if (!judgement.transitions.empty() || rows.front().revision == 0) {
     DRIFTD_CO_CHECK(co_await ledger_.commit(std::move(rows.front()), std::move(judgement), "system identity"));
   }
-  identity_held_ = !open.empty();
+  // Ignored is "this one is fine": only an undecided or a rejected identity holds.
+  identity_held_ = std::any_of(open.begin(), open.end(), [](const auto& d) { return d.status != core::DriftStatus::ignored; });
   if (identity_held_) {
     co_return fail(Code::conflict, "another system answers at this endpoint (identity " + identity + ", accepted " +
                                        accepted + "): nothing is judged until drift " + open.front().id + " is decided");
   }
+  identity_known_ = true;
   Extras extras;
   extras.row = ledger_.row();
   extras.row->system_identity = identity;

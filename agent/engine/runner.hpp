@@ -21,7 +21,7 @@ class Runner : public std::enable_shared_from_this<Runner> {
   Runner(std::shared_ptr<Context> context, core::BackendSpec spec, core::BackendRow row,
          std::shared_ptr<core::Session> session);
 
-  Task<Status> load() { return ledger_.load(); }
+  Task<Status> load();
   void start();
   Task<void> stop();
 
@@ -53,7 +53,7 @@ class Runner : public std::enable_shared_from_this<Runner> {
   Task<void> probe();
   Task<void> tell_health(Hysteresis::Notice notice, core::HealthReport report);
   Task<Status> take_watch_page(core::RecordPage page);
-  Task<Status> accept_pseudo(core::Drift drift, core::Decision decision);
+  std::optional<core::BackendRow> accepting(const core::Drift& drift, const core::Decision& decision) const;
   Task<void> ended();
   std::string state() const;
 
@@ -73,7 +73,10 @@ class Runner : public std::enable_shared_from_this<Runner> {
   Nanos last_complete_ns_ = 0;
   Schedule::Clock::time_point last_full_{};
   bool full_next_ = true;    ///< the first cycle of a process, and the one after a reload, reads everything
-  bool hinted_ = false, stopping_ = false, identity_held_ = false, held_back_ = false;
+  bool hinted_ = false, stopping_ = false, held_back_ = false;
+  bool identity_held_ = false;   ///< another system answered and nobody has decided
+  bool identity_known_ = false;  ///< this process has seen the accepted one
+  std::uint64_t restarts_seen_ = 0;
   int loops_ = 0;
 };
 

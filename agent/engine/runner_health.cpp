@@ -36,7 +36,7 @@ Task<void> Runner::probe() {
     report = *probed;
   } else {
     // A provider that died or hangs costs freshness, it says nothing of the system behind it.
-    const bool provider_fault = worker.state == "backoff" || worker.state == "parked" || !worker.last_exit.empty();
+    const bool provider_fault = worker.state == "backoff" || worker.state == "parked" || worker.restarts != restarts_seen_;
     report.state = provider_fault ? State::degraded : State::down;
     report.reason = probed.error().message;
   }
@@ -44,6 +44,7 @@ Task<void> Runner::probe() {
     report.state = State::degraded;
     report.reason = last_error_;
   }
+  restarts_seen_ = worker.restarts;
   health_ = report;
   const auto notice = hysteresis_.report(report.state, context_->clock.mono());
   if (notice) co_await tell_health(*notice, std::move(report));
@@ -70,17 +71,25 @@ Task<void> Runner::tell_health(Hysteresis::Notice notice, core::HealthReport rep
 
 Task<Result<core::Drift>> Runner::decide(core::StoredResource resource, std::string drift_id, core::Decision decision) {
   const auto self = shared_from_this();
+  const core::ResourceId identity{"backend", ledger_.spec().name};
+  const bool pseudo = resource.id.kind == "scope" || resource.id == identity;
+  Turn::Held held;
+  if (pseudo) held = co_await turn_.enter();  // what it accepts goes into the backend's row, which a cycle writes, too
   for (int attempt = 0; attempt < kTries; ++attempt) {
     DRIFTD_CO_TRY(core::Judgement judgement, core::decide(resource, drift_id, decision));
     if (judgement.transitions.empty()) {
       co_return fail(Code::conflict, "drift " + drift_id + " is already decided so");
     }
     core::Drift decided = judgement.transitions.front().drift;
-    const Status done = co_await ledger_.commit(std::move(resource), std::move(judgement), "decision of " + decision.actor);
-    if (done) {
-      DRIFTD_CO_CHECK(co_await accept_pseudo(decided, decision));
-      co_return decided;
+    const auto row = accepting(decided, decision);
+    const Status done =
+        co_await ledger_.commit(std::move(resource), std::move(judgement), "decision of " + decision.actor, row);
+    if (done && pseudo) {
+      if (row && decided.resource == identity) identity_held_ = false;
+      full_next_ = true;
+      hint();
     }
+    if (done) co_return decided;
     if (done.error().code != Code::conflict) co_return fail(done.error());
     DRIFTD_CO_TRY(auto again, co_await context_->store.owner_of(drift_id));
     resource = std::move(again.resource);
@@ -88,24 +97,16 @@ Task<Result<core::Drift>> Runner::decide(core::StoredResource resource, std::str
   co_return fail(Code::conflict, "drift " + drift_id + " keeps moving; look at it again");
 }
 
-Task<Status> Runner::accept_pseudo(core::Drift drift, core::Decision decision) {
-  if (decision.verb != core::Decision::Verb::approve) co_return Status{};
-  const bool scope = drift.resource.kind == "scope";
-  const bool identity = drift.resource == core::ResourceId{"backend", ledger_.spec().name};
-  if (!scope && !identity) co_return Status{};
-  const Turn::Held held = co_await turn_.enter();  // a cycle may be about to write the same row
-  Extras extras;
-  extras.row = ledger_.row();
-  if (scope) extras.row->notes["accept:scope/" + drift.resource.id] = decision.actor;
-  if (identity) {
-    identity_held_ = false;
-    const auto value = core::parse(drift.changes.empty() ? "null" : drift.changes.front().new_value.value_or("null"));
-    if (value && value->string() != nullptr) extras.row->system_identity = *value->string();
-  }
-  const auto status = co_await ledger_.commit_extras(std::move(extras));
-  full_next_ = true;
-  hint();
-  co_return status;
+/// The backend's row with what an approval of a pseudo-resource accepts: one commit with the decision.
+std::optional<core::BackendRow> Runner::accepting(const core::Drift& drift, const core::Decision& decision) const {
+  if (decision.verb != core::Decision::Verb::approve || drift.changes.empty()) return std::nullopt;
+  const std::string seen = drift.changes.front().new_value.value_or("null");
+  if (drift.resource.kind == "scope") return ledger_.accepting(drift.resource.id, decision.actor, seen);
+  if (drift.resource != core::ResourceId{"backend", ledger_.spec().name}) return std::nullopt;
+  core::BackendRow out = ledger_.row();
+  const auto value = core::parse(seen);
+  if (value && value->string() != nullptr) out.system_identity = *value->string();
+  return out;
 }
 
 std::string Runner::state() const {

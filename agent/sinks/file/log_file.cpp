@@ -67,6 +67,7 @@ Status LogFile::cut_torn_line() {
 }
 
 Status LogFile::write(std::string_view line) {
+  if (!settings_.path.empty() && !ours_) DRIFTD_CHECK(open());
   std::string text(line);
   text += '\n';
   const auto length = static_cast<std::int64_t>(text.size());
@@ -89,11 +90,17 @@ Status LogFile::write(std::string_view line) {
 Status LogFile::sync() {
   if (!ours_) return Status{};
   if (::fdatasync(fd_) != 0 && errno != EINVAL) return failure("fdatasync");
-  return Status{};
+  struct stat named {}, written {};
+  const bool there = ::stat(settings_.path.c_str(), &named) == 0 && ::fstat(fd_, &written) == 0 &&
+                     named.st_dev == written.st_dev && named.st_ino == written.st_ino;
+  if (there) return Status{};
+  DRIFTD_CHECK(open());
+  return fail(Code::unavailable, settings_.path.string() + " was removed or renamed by somebody else: what was not synced "
+                                                           "before is written again");
 }
 
 Status LogFile::rotate() {
-  DRIFTD_CHECK(sync());
+  if (::fdatasync(fd_) != 0 && errno != EINVAL) return failure("fdatasync");
   const auto numbered = [this](int n) { return settings_.path.string() + "." + std::to_string(n); };
   std::error_code error;
   for (int n = settings_.keep - 1; n >= 1; --n) {

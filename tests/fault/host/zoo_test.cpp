@@ -210,7 +210,7 @@ TEST_F(Zoo, AScanReportsEveryBadFileAndFindsTheGoodOne) {
   EXPECT_EQ(by_name["tester"], "ok");
   EXPECT_THAT(by_name["describe_crashes"], HasSubstr("killed by signal 6 (Aborted) in load"));
   EXPECT_THAT(by_name["constructor_exits"], HasSubstr("exited with 7 in load"));
-  EXPECT_THAT(by_name["garbage"], HasSubstr("provider `animal` is already found in"));
+  EXPECT_THAT(by_name["twin"], HasSubstr("provider `segfault` is already found in"));
   core::SessionSpec spec;
   spec.provider = "test-thing";
   spec.settings_json = "{}";

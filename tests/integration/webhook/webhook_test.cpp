@@ -124,6 +124,21 @@ TEST(WebhookSinkTest, ALoopbackAddressBehindHttpsIsRefusedBeforeAnyByteIsSent) {
   EXPECT_TRUE(receiver.received().empty());
 }
 
+TEST(FileSinkTest, AFileThatSomebodyRemovesOrRenamesIsMadeAgainWithWhatItLost) {
+  const TempDir dir;
+  const std::string path = dir.file("events.jsonl");
+  sinks::FileSettings settings{path};
+  RelayRunner runner([settings](auto, auto io, const Clock&) -> Result<std::unique_ptr<core::Sink>> {
+    return sinks::open_file("log", settings, io);
+  });
+  runner.add(sample_stored(1));
+  ASSERT_TRUE(eventually([&] { return runner.view().low_water == 1; }));
+  std::filesystem::rename(path, dir.file("moved.jsonl"));
+  runner.add(sample_stored(2));
+  EXPECT_TRUE(eventually([&] { return runner.view().low_water == 2; })) << runner.view().last_error;
+  EXPECT_NE(read_file(path).find("1000000000000002"), std::string::npos);
+}
+
 TEST(FileSinkTest, ATornLastLineIsCutAndEveryLineParses) {
   TempDir dir;
   const std::string path = dir.write("events.jsonl", "{\"id\":\"old\"}\n{\"id\":\"to");

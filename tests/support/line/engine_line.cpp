@@ -49,7 +49,7 @@ void EngineLine::add_sink(std::string name, std::unique_ptr<core::Sink> sink) {
   relay_->add_sink(std::move(name), "test", std::move(sink));
 }
 
-void EngineLine::start(bool loops, core::Rules rules) {
+void EngineLine::start(bool loops, core::Rules rules, bool backends) {
   context_ = std::make_shared<engine::Context>(
       engine::Context{core_.get_executor(), diff_.get_executor(), *store_, clock_, metrics_, store_->key().store, "agent",
                       "cluster", routes_, [this] { relay_->wake(); }});
@@ -60,9 +60,9 @@ void EngineLine::start(bool loops, core::Rules rules) {
   spec.name = "b";
   spec.provider = "scripted";
   spec.registration_json = "{}";
-  rules.generation = 1;
+  if (rules.generation == 0) rules.generation = 1;
   spec.rules = std::make_shared<const core::Rules>(std::move(rules));
-  std::vector<core::BackendSpec> specs(1, spec);
+  std::vector<core::BackendSpec> specs(backends ? 1 : 0, spec);
   must(wait(engine_->start(std::move(specs), loops)));
 }
 

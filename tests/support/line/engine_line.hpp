@@ -32,8 +32,8 @@ class EngineLine {
 
   /// Before start(); every event goes to every sink.
   void add_sink(std::string name, std::unique_ptr<core::Sink> sink);
-  /// `loops`: cycles and watch run by themselves; else only refresh() runs one.
-  void start(bool loops, core::Rules rules = {});
+  /// `loops`: cycles and watch run by themselves; else only refresh() runs one. `backends`: none is in the config when false.
+  void start(bool loops, core::Rules rules = {}, bool backends = true);
 
   engine::CycleReport refresh(bool full = true);
   /// The open ones, or all that there ever were.

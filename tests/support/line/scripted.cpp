@@ -24,6 +24,7 @@ ScriptedSession::ScriptedSession(std::shared_ptr<ScriptedWorld> world, asio::any
   info->types = {"scripted"};
   info->kinds = world_->kinds;
   info->has_watch = world_->watches;
+  info->has_diff = world_->diffs;
   info_ = std::move(info);
 }
 
@@ -56,6 +57,7 @@ Task<Result<core::ReadOutcome>> ScriptedSession::read(std::vector<core::Resource
 }
 
 Task<Result<core::HealthReport>> ScriptedSession::health() {
+  if (world_->health_fails) co_return fail(*world_->health_fails);
   core::HealthReport out;
   out.state = core::HealthReport::State::up;
   out.system_identity = world_->identity;
@@ -78,7 +80,8 @@ Task<Status> ScriptedSession::watch(std::string, core::PageHandler on_page) {
   co_return Status{};
 }
 
-Task<Result<std::vector<core::Demotion>>> ScriptedSession::demote(core::ResourceId, std::vector<core::Change>) {
+Task<Result<std::vector<core::Demotion>>> ScriptedSession::demote(core::ResourceId id, std::vector<core::Change>) {
+  if (world_->diff_fails.count(id) > 0) co_return fail(Code::internal, "the diff crashed");
   co_return std::vector<core::Demotion>{};
 }
 
@@ -104,6 +107,7 @@ core::RecordPage ScriptedSession::page_of(const std::string& kind, std::size_t& 
     if (left == 0) continue;
     --left;
     page.records.push_back(observed(id, body));
+    page.records.back().metadata = world_->metadata;
   }
   if (world_->sends_complete) page.marks.push_back(complete);
   page.diagnostics = world_->diagnostics;

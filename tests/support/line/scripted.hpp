@@ -28,6 +28,10 @@ struct ScriptedWorld {
   std::vector<core::Diagnostic> diagnostics;
   std::set<core::ResourceId> unreadable;   ///< read() says neither found nor not found
   bool watches = false;
+  std::map<std::string, std::string> metadata;  ///< of every record: `serial`, `lineage`
+  std::optional<Error> health_fails;
+  bool diffs = false;                           ///< describe says "diff": true
+  std::set<core::ResourceId> diff_fails;        ///< demote() of these fails
 };
 
 class ScriptedSession final : public core::Session {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine over the real store, with a provider that misbehaves on command: what may become a drift, and what never.
-#include <gmock/gmock.h>
-
-#include "support/line/engine_line.hpp"
+#include "on_the_store.hpp"
 
 namespace driftd::test {
 namespace {
@@ -13,42 +11,6 @@ using core::Operation;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-core::ResourceId thing(int number) { return {"thing", "t" + std::to_string(number)}; }
-
-Decision decision(Decision::Verb verb) {
-  Decision out;
-  out.verb = verb;
-  out.actor = "uid:0";
-  out.at_ns = SystemClock().wall();
-  return out;
-}
-
-class EngineOnTheStore : public testing::Test {
- protected:
-  EngineOnTheStore() { open(); }
-  void open() {
-    line_ = std::make_unique<EngineLine>(dir_);
-    for (int i = 0; i < 30; ++i) line_->world->resources[thing(i)] = R"({"partitions":3})";
-  }
-  void baseline() {
-    line_->start(false);
-    ASSERT_TRUE(line_->refresh().complete());
-    ASSERT_THAT(line_->drifts(), IsEmpty());
-  }
-  std::string reasons() {
-    std::string out;
-    for (const auto& coverage : report_.coverage) {
-      for (const auto& reason : coverage.reasons) out += reason + "\n";
-    }
-    return out;
-  }
-  void refresh() { report_ = line_->refresh(); }
-
-  TempDir dir_;
-  std::unique_ptr<EngineLine> line_;
-  engine::CycleReport report_;
-};
 
 TEST_F(EngineOnTheStore, PageCutShortDeletesNothingAndCoverageSaysSo) {
   baseline();
@@ -192,11 +154,7 @@ TEST_F(EngineOnTheStore, StandingDriftIsNoNewsAfterARestart) {
   line_->world->resources[thing(1)] = R"({"partitions":9})";
   refresh();
   const auto before = line_->events();
-  const auto world = line_->world->resources;
-  line_.reset();
-  open();
-  line_->world->resources = world;
-  line_->start(false);
+  restart();
   refresh();
   EXPECT_EQ(line_->events().size(), before.size());
   EXPECT_THAT(line_->drifts(), SizeIs(1));

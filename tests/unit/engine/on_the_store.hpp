@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gmock/gmock.h>
+
+#include "support/line/engine_line.hpp"
+
+namespace driftd::test {
+
+inline core::ResourceId thing(int number) { return {"thing", "t" + std::to_string(number)}; }
+
+inline core::Decision decision(core::Decision::Verb verb) {
+  core::Decision out;
+  out.verb = verb;
+  out.actor = "uid:0";
+  out.at_ns = SystemClock().wall();
+  return out;
+}
+
+/// One backend of thirty things over a store in a temporary folder.
+class EngineOnTheStore : public testing::Test {
+ protected:
+  EngineOnTheStore() { open(); }
+  void open() {
+    line_ = std::make_unique<EngineLine>(dir_);
+    for (int i = 0; i < 30; ++i) line_->world->resources[thing(i)] = R"({"partitions":3})";
+  }
+  void baseline() {
+    line_->start(false);
+    ASSERT_TRUE(line_->refresh().complete());
+    ASSERT_THAT(line_->drifts(), testing::IsEmpty());
+  }
+  /// A new process on the same store and the same world.
+  void restart(core::Rules rules = {}) {
+    const ScriptedWorld world = *line_->world;
+    line_.reset();
+    line_ = std::make_unique<EngineLine>(dir_);
+    *line_->world = world;
+    line_->start(false, std::move(rules));
+  }
+  void remove(int from, int to) {
+    for (int i = from; i < to; ++i) line_->world->resources.erase(thing(i));
+  }
+  std::string reasons() {
+    std::string out;
+    for (const auto& coverage : report_.coverage) {
+      for (const auto& reason : coverage.reasons) out += reason + "\n";
+    }
+    return out;
+  }
+  void refresh() { report_ = line_->refresh(); }
+  /// Drifts of that operation, open or ended.
+  std::vector<core::Drift> all(core::Operation operation) {
+    std::vector<core::Drift> out;
+    for (auto& drift : line_->drifts(true)) {
+      if (drift.resource.kind == "thing" && drift.operation == operation) out.push_back(std::move(drift));
+    }
+    return out;
+  }
+
+  TempDir dir_;
+  std::unique_ptr<EngineLine> line_;
+  engine::CycleReport report_;
+};
+
+}  // namespace driftd::test
