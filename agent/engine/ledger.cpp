@@ -9,8 +9,6 @@ namespace driftd::engine {
 namespace {
 
 const std::string kSchemaNote = "schema:";
-const std::string kAcceptNote = "accept:scope/";
-constexpr std::size_t kLoadAtOnce = 512;
 constexpr int kTries = 8;  // a decision between load and commit is rare; eight in a row is a bug
 
 bool needs_attention(const core::StoredResource& resource) {
@@ -62,26 +60,6 @@ Task<Status> Ledger::load() {
   }
   const auto status = co_await note_expiries(std::move(open));
   co_return status;
-}
-
-Task<Status> Ledger::note_expiries(std::vector<core::ResourceId> open) {
-  for (std::size_t at = 0; at < open.size(); at += kLoadAtOnce) {
-    const auto end = std::min(open.size(), at + kLoadAtOnce);
-    std::vector<core::ResourceId> some(open.begin() + static_cast<std::ptrdiff_t>(at),
-                                       open.begin() + static_cast<std::ptrdiff_t>(end));
-    DRIFTD_CO_TRY(const auto rows, co_await context_->store.load(row_.uid, std::move(some)));
-    for (const auto& row : rows) note_expiry(row);
-  }
-  co_return Status{};
-}
-
-void Ledger::note_expiry(const core::StoredResource& next) {
-  expiring_.erase(next.id);
-  for (const auto& drift : next.open) {
-    if (!drift.expires_ns) continue;
-    const auto [first, fresh] = expiring_.try_emplace(next.id, *drift.expires_ns);
-    if (!fresh) first->second = std::min(first->second, *drift.expires_ns);
-  }
 }
 
 void Ledger::reload(core::BackendSpec spec) {
@@ -313,50 +291,6 @@ Task<Result<Ledger::Applied>> Ledger::apply(std::vector<Sighted> sightings, Extr
                                      " times; it is judged again in the next cycle");
 }
 
-void Ledger::take_row(core::BackendRow row) {
-  row_ = std::move(row);
-  accepted_.clear();
-  for (const auto& [note, text] : row_.notes) {
-    const auto value = note.rfind(kAcceptNote, 0) == 0 ? core::parse(text) : Result<core::Value>(core::Value());
-    if (!value || value->find("by") == nullptr || value->find("names") == nullptr) continue;
-    Accepted& accepted = accepted_[note.substr(kAcceptNote.size())];
-    accepted.by = *value->find("by")->string();
-    for (const auto& name : *value->find("names")->array()) accepted.names.insert(*name.string());
-  }
-}
-
-core::BackendRow Ledger::accepting(const std::string& kind, const std::string& by, const std::string& seen) const {
-  core::BackendRow out = row_;
-  const auto value = core::parse(seen);
-  const core::Value* names = value ? value->find("names") : nullptr;
-  if (names == nullptr) return out;
-  out.notes[kAcceptNote + kind] = core::render(core::Value::Object{{"by", core::Value(by)}, {"names", *names}});
-  return out;
-}
-
-bool Ledger::deletion_accepted(const core::ResourceId& id) const {
-  const auto found = accepted_.find(id.kind);
-  return found != accepted_.end() && found->second.names.count(id.id) > 0;
-}
-
-std::optional<core::BackendRow> Ledger::accepted_done(const std::string& kind, std::uint32_t run) {
-  const auto found = accepted_.find(kind);
-  if (found == accepted_.end()) return std::nullopt;
-  core::Value::Array left;
-  for (const auto& name : found->second.names) {
-    const Index::Entry* entry = index_.find({kind, name});
-    if (entry != nullptr && entry->present && entry->run != run) left.emplace_back(name);
-  }
-  if (left.size() == found->second.names.size()) return std::nullopt;
-  core::BackendRow out = row_;
-  out.notes.erase(kAcceptNote + kind);
-  if (!left.empty()) {
-    out.notes[kAcceptNote + kind] =
-        core::render(core::Value::Object{{"by", core::Value(found->second.by)}, {"names", core::Value(std::move(left))}});
-  }
-  return out;
-}
-
 Task<Status> Ledger::commit(core::StoredResource before, core::Judgement judgement, std::string cause,
                             std::optional<core::BackendRow> row) {
   std::vector<Judged> one;
@@ -398,31 +332,6 @@ Task<Status> Ledger::commit_extras(Extras extras) {
   const auto applied = co_await apply(std::move(nothing), std::move(extras), false, 0, nullptr);
   if (!applied) co_return fail(applied.error());
   co_return Status{};
-}
-
-Task<Result<std::vector<core::ResourceId>>> Ledger::gone_to_judge(std::string kind) {
-  std::vector<core::ResourceId> out;
-  if (index_.count(kind, 0).gone_open == 0) co_return out;
-  DRIFTD_CO_TRY(const auto entries, co_await context_->store.index(row_.uid));
-  const auto now = static_cast<std::uint32_t>(generation(kind));
-  for (const auto& entry : entries) {
-    const Index::Entry* known = entry.id.kind == kind ? index_.find(entry.id) : nullptr;
-    if (known == nullptr || known->present || !known->open) continue;
-    if (known->attention || known->generation != now) out.push_back(entry.id);
-  }
-  co_return out;
-}
-
-Task<Result<std::vector<core::ResourceId>>> Ledger::missing(std::string kind, std::uint32_t run, bool only_open) {
-  DRIFTD_CO_TRY(const auto entries, co_await context_->store.index(row_.uid));
-  std::vector<core::ResourceId> out;
-  for (const auto& entry : entries) {
-    if (entry.id.kind != kind) continue;
-    const Index::Entry* known = index_.find(entry.id);
-    if (known == nullptr || known->run == run) continue;
-    if (only_open ? known->open && !known->attention : known->present) out.push_back(entry.id);
-  }
-  co_return out;
 }
 
 }  // namespace driftd::engine
