@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CLI beside a real agent: what it prints, how it exits, what it leaves behind.
 #include <csignal>
+#include <filesystem>
 #include <sstream>
 
 #include "world.hpp"
@@ -124,6 +125,18 @@ TEST_F(CliLine, ASecondSigtermEndsADrainThatHangs) {
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_NE(agent_->stop(), -1);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(5));
+}
+
+TEST_F(CliLine, SigtermDuringTheStartIsObeyed) {
+  const Agent configured(dir_, "backends:\n" + terraform_backend(state_) + "sinks:\n  desk: { type: notifications }\n");
+  for (int round = 0; round < 12; ++round) {
+    std::filesystem::remove_all(configured.data_dir());
+    Child agent({Agent::binary(), "run", "--config", configured.config()}, {dir_.file("start.log"), {}, {}});
+    // The key is made while the rooms are built; the start is under way a few milliseconds later.
+    ASSERT_TRUE(eventually([&] { return std::filesystem::exists(configured.data_dir() + "/installation.key"); }));
+    agent.signal(SIGTERM);
+    EXPECT_NE(agent.wait(seconds(10)), -1) << "round " << round << ": it runs on\n" << read_file(dir_.file("start.log"));
+  }
 }
 
 }  // namespace
