@@ -77,6 +77,7 @@ class Lane : public std::enable_shared_from_this<Lane> {
   Task<void> wait();
   void send_ready();
   void send_replays();
+  Task<Result<std::vector<std::int64_t>>> plan(core::Control::Replay request);  ///< what a replay will send
   Task<void> fetch_replays();
   Task<void> deliver(core::StoredEvent event);
   Task<void> deliver_replay(core::StoredEvent event);
@@ -105,6 +106,7 @@ class Lane : public std::enable_shared_from_this<Lane> {
   Window window_;
   std::map<std::string, std::string> notes_, saved_notes_;
   ReplayJob replay_;
+  bool planning_ = false;
   std::set<std::string> replaying_;  ///< keys of replays in flight
   std::set<std::string> failing_keys_;
   int failures_in_row_ = 0;

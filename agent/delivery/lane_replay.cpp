@@ -21,11 +21,23 @@ bool selected(const core::StoredEvent& event, const core::Control::Replay& reque
 
 Task<Result<std::int64_t>> Lane::replay(core::Control::Replay request) {
   const auto self = shared_from_this();
-  if (replay_.at < replay_.seqs.size() || !replay_.ready.empty() || !replaying_.empty()) {
+  if (planning_ || replay_.at < replay_.seqs.size() || !replay_.ready.empty() || !replaying_.empty()) {
     co_return fail(Code::conflict, "sink " + name_ + ": a replay is under way; wait for its end");
   }
+  planning_ = true;
+  const int rate = request.rate;
+  auto seqs = co_await plan(std::move(request));
+  planning_ = false;
+  if (!seqs) co_return fail(seqs.error());
+  const auto count = static_cast<std::int64_t>(seqs->size());
+  replay_ = ReplayJob{std::move(*seqs), 0, {}, now(), rate};
+  ring();
+  co_return count;
+}
+
+Task<Result<std::vector<std::int64_t>>> Lane::plan(core::Control::Replay request) {
   const std::int64_t end = window_.fetched_to();
-  std::int64_t after = 0;
+  std::int64_t after = std::max<std::int64_t>(0, request.from_seq - 1);
   bool reached = request.from_id.empty();
   std::vector<std::int64_t> seqs;
   while (after < end) {
@@ -39,10 +51,7 @@ Task<Result<std::int64_t>> Lane::replay(core::Control::Replay request) {
     }
   }
   if (!reached) co_return fail(Code::not_found, "sink " + name_ + " never had an event " + request.from_id);
-  const auto count = static_cast<std::int64_t>(seqs.size());
-  replay_ = ReplayJob{std::move(seqs), 0, {}, now(), request.rate};
-  ring();
-  co_return count;
+  co_return seqs;
 }
 
 Task<void> Lane::fetch_replays() {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/redirect_error.hpp>
@@ -51,6 +53,7 @@ class FakeOutbox final : public core::Outbox {
     rows.push_back({std::move(event), std::move(sinks)});
     return static_cast<std::int64_t>(rows.size());
   }
+  bool slow = false;  ///< fetch() lets others run first
   Task<Result<core::SinkCursor>> open_sink(std::string sink) override {
     cursors[sink].sink = sink;
     co_return cursors[sink];
@@ -66,6 +69,7 @@ class FakeOutbox final : public core::Outbox {
     co_return names;
   }
   Task<Result<std::vector<core::StoredEvent>>> fetch(std::string sink, std::int64_t after, int limit) override {
+    if (slow) co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable);
     std::vector<core::StoredEvent> out;
     for (const auto& row : rows) {
       const bool routed = std::find(row.sinks.begin(), row.sinks.end(), sink) != row.sinks.end();

@@ -296,6 +296,29 @@ TEST_F(RelayTest, AReplayIsMarkedKeepsItsIdsAndLetsLiveTrafficGoFirst) {
   EXPECT_EQ(a_.sent.back(), "id-6+");
 }
 
+TEST_F(RelayTest, ASecondReplayIsRefusedAlsoWhileTheFirstIsStillBeingPlanned) {
+  for (int i = 0; i < 6; ++i) outbox_.add("k" + std::to_string(i), {"a"});
+  start({{"a", &a_}});
+  a_.sent.clear();
+  outbox_.slow = true;
+  std::vector<Result<std::int64_t>> answers;
+  for (const std::int64_t from : {5, 1}) {
+    core::Control::Replay request;
+    request.sink = "a";
+    request.from_seq = from;
+    asio::co_spawn(io_, relay_->replay(request), [&answers](std::exception_ptr, auto answer) { answers.push_back(std::move(answer)); });
+  }
+  settle();
+  advance(1s);
+  ASSERT_EQ(answers.size(), 2u);
+  const auto refused = std::find_if(answers.begin(), answers.end(), [](const auto& answer) { return !answer; });
+  ASSERT_NE(refused, answers.end());
+  EXPECT_EQ(refused->error().code, Code::conflict);
+  const auto taken = std::find_if(answers.begin(), answers.end(), [](const auto& answer) { return answer.has_value(); });
+  ASSERT_NE(taken, answers.end());
+  EXPECT_EQ(a_.sent.size(), static_cast<std::size_t>(**taken));
+}
+
 TEST_F(RelayTest, ADeadLetterIsSentAgainOrDroppedByCommand) {
   a_.policy = webhook_policy();
   a_.answer = [](const auto&) { return Attempt{Outcome::permanent, "HTTP 400 from ops", 0}; };
