@@ -181,7 +181,7 @@ Task<Status> Cycle::hold_or_confirm(std::string kind) {
   if (count.missing > 0) {
     DRIFTD_CO_TRY(gone, co_await ledger_.missing(kind, run_, false));
   }
-  const auto accepted = [this](const core::ResourceId& id) { return ledger_.deletion_accepted(id); };
+  const auto accepted = [this](const core::ResourceId& id) { return ledger_.accepted_by(id) != nullptr; };
   std::copy_if(gone.begin(), gone.end(), std::back_inserter(asked), std::not_fn(accepted));
   std::vector<std::string> held;
   // Before the first complete list there is nothing that could be deleted: what is missing was never accepted.
@@ -203,7 +203,7 @@ Task<Status> Cycle::hold_or_confirm(std::string kind) {
 
 /// Open drifts of what is gone: the list was complete, so they can be judged again where they must be.
 Task<Status> Cycle::look_again(std::string kind) {
-  DRIFTD_CO_TRY(const auto ids, co_await ledger_.gone_to_judge(kind));
+  const auto ids = ledger_.gone_to_judge(kind);
   if (ids.empty()) co_return Status{};
   std::vector<Sighted> gone;
   for (const auto& id : ids) gone.push_back({id, core::Gone{context_->clock.wall()}});

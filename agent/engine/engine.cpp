@@ -35,12 +35,9 @@ std::vector<std::string> changed_fields(const std::string& before, const std::st
 constexpr std::chrono::hours kStateKept{7 * 24};  // of a backend that left the config (semantics 1)
 
 /// Finds, and takes out of `rows`, the row of a backend by its name or its former name: one that is there, or one that
-/// left less than a week ago.
+/// left less than a week ago. `rows` are in the order in which they are wanted.
 std::optional<core::BackendRow> take_row(std::vector<core::BackendRow>& rows, const core::BackendSpec& spec, Nanos now) {
   const Nanos since = now - std::chrono::duration_cast<std::chrono::nanoseconds>(kStateKept).count();
-  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {  // there first, then the one that left last
-    return a.deleted_ns.value_or(std::numeric_limits<Nanos>::max()) > b.deleted_ns.value_or(std::numeric_limits<Nanos>::max());
-  });
   for (const std::string& name : {spec.name, spec.was}) {
     const auto found = std::find_if(rows.begin(), rows.end(), [&](const auto& row) {
       return !name.empty() && row.name == name && row.deleted_ns.value_or(now) >= since;
@@ -87,6 +84,9 @@ core::SessionSpec Engine::session_spec(const core::BackendSpec& spec) const {
 
 Task<Status> Engine::start(std::vector<core::BackendSpec> specs, bool loops) {
   DRIFTD_CO_TRY(auto rows, co_await context_->store.backends());
+  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {  // there first, then the one that left last
+    return a.deleted_ns.value_or(std::numeric_limits<Nanos>::max()) > b.deleted_ns.value_or(std::numeric_limits<Nanos>::max());
+  });
   for (auto& spec : specs) {
     DRIFTD_CO_CHECK(co_await bring_up(std::move(spec), rows));
   }
@@ -133,8 +133,10 @@ Task<Status> Engine::bring_up(core::BackendSpec spec, std::vector<core::BackendR
   }
   DRIFTD_CO_CHECK(co_await runner->load());
   std::vector<core::ResourceId> left = runner->ledger().left_scope();
-  DRIFTD_CO_TRY(auto open, co_await context_->store.load(row.uid, std::move(left)));
-  DRIFTD_CO_CHECK(co_await retire(runner->ledger(), std::move(open), "out of scope since include or exclude were edited"));
+  if (!left.empty()) {
+    DRIFTD_CO_TRY(auto open, co_await context_->store.load(row.uid, std::move(left)));
+    DRIFTD_CO_CHECK(co_await retire(runner->ledger(), std::move(open), "out of scope since include or exclude were edited"));
+  }
   runners_[spec.name] = std::move(runner);
   co_return Status{};
 }

@@ -32,7 +32,6 @@ Index::Count Index::count(const std::string& kind, std::uint32_t run) {
     const bool unseen = entry.run != run;
     out.present += entry.present ? 1 : 0;
     out.missing += entry.present && unseen ? 1 : 0;
-    out.gone_open += entry.open && !entry.present ? 1 : 0;
     out.open_unseen += entry.open && unseen && !entry.attention ? 1 : 0;
   }
   return out;

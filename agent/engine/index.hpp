@@ -33,7 +33,6 @@ class Index {
     std::int64_t present = 0;
     std::int64_t missing = 0;       ///< present, and not seen by `run`
     std::int64_t open_unseen = 0;   ///< with open drifts, not stale yet, not seen by `run`
-    std::int64_t gone_open = 0;     ///< not present, with open drifts
   };
   Count count(const std::string& kind, std::uint32_t run);
   std::int64_t present() const;

@@ -36,9 +36,8 @@ bool same_row(const core::StoredResource& a, const core::StoredResource& b) {
 Ledger::Ledger(std::shared_ptr<Context> context, core::BackendSpec spec, core::BackendRow row)
     : context_(std::move(context)),
       spec_(std::move(spec)),
-      scope_(core::Scope::of_settings(spec_.settings_json)),
-      row_(std::move(row)) {
-  take_row(row_);
+      scope_(core::Scope::of_settings(spec_.settings_json)) {
+  take_row(std::move(row));
 }
 
 Task<Status> Ledger::load() {
@@ -57,6 +56,7 @@ Task<Status> Ledger::load() {
     e.attention = entry.has_open;  // whether it is stale or expiring is known after the first judgement
     index_.put(entry.id, e);
     if (entry.has_open) open.push_back(entry.id);
+    if (entry.has_open && !entry.present) gone_open_.insert(entry.id);
   }
   const auto status = co_await note_expiries(std::move(open));
   co_return status;
@@ -127,8 +127,6 @@ core::JudgeContext Ledger::judge_context(const std::string& kind, bool applied_s
   out.now_ns = context_->clock.wall();
   const auto former = former_.find(kind);
   if (former != former_.end()) out.former = former->second;
-  const auto accepted = accepted_.find(kind);
-  if (accepted != accepted_.end()) out.deletions_accepted_by = accepted->second.by;
   return out;
 }
 
@@ -214,6 +212,8 @@ core::PageCommit Ledger::page_of(std::vector<Judged>& judged, const Extras& extr
 
 void Ledger::remember(const core::StoredResource& next, std::uint32_t run) {
   note_expiry(next);
+  gone_open_.erase(next.id);
+  if (!next.observed && !next.open.empty()) gone_open_.insert(next.id);
   Index::Entry entry;
   entry.digest = next.digest;
   entry.generation = static_cast<std::uint32_t>(next.rules_generation);
@@ -246,7 +246,7 @@ Task<Result<Ledger::Applied>> Ledger::apply(std::vector<Sighted> sightings, Extr
     std::vector<core::JudgeContext> contexts;
     for (const auto& id : ids) {
       contexts.push_back(judge_context(id.kind, applied_state));
-      if (!deletion_accepted(id)) contexts.back().deletions_accepted_by.clear();
+      if (const std::string* by = accepted_by(id)) contexts.back().deletions_accepted_by = *by;
     }
     auto work = [stored = std::move(stored), copy = std::move(copy), contexts = std::move(contexts),
                  key = context_->store_key]() mutable {

@@ -68,11 +68,12 @@ class Ledger {
   Task<Result<std::vector<core::ResourceId>>> missing(std::string kind, std::uint32_t run, bool only_open);
 
   /// Gone resources of a kind whose open drifts must be judged again: stale, running out, or under older rules.
-  Task<Result<std::vector<core::ResourceId>>> gone_to_judge(std::string kind);
+  std::vector<core::ResourceId> gone_to_judge(const std::string& kind);
 
   /// The row that accepts these deletions, as `by` saw them: {"count","names"} of the drift of scope/<kind>.
   core::BackendRow accepting(const std::string& kind, const std::string& by, const std::string& seen) const;
-  bool deletion_accepted(const core::ResourceId& id) const;
+  /// Who accepted the deletion of this resource; nullptr: nobody.
+  const std::string* accepted_by(const core::ResourceId& id) const;
   /// The row without the accepted deletions of `kind` that are done or came back; nothing when none is.
   std::optional<core::BackendRow> accepted_done(const std::string& kind, std::uint32_t run);
 
@@ -122,6 +123,7 @@ class Ledger {
   std::map<std::string, std::map<std::uint32_t, std::shared_ptr<const core::KindSchema>>> former_;
   std::map<core::ResourceId, Nanos> expiring_;  ///< resources with decisions that run out, and when the first does
   std::map<std::string, Accepted> accepted_;    ///< mass deletions that somebody accepted, per kind
+  std::set<core::ResourceId> gone_open_;        ///< not there, with open drifts
   Index index_;
 };
 

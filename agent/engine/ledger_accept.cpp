@@ -53,9 +53,9 @@ core::BackendRow Ledger::accepting(const std::string& kind, const std::string& b
   return out;
 }
 
-bool Ledger::deletion_accepted(const core::ResourceId& id) const {
+const std::string* Ledger::accepted_by(const core::ResourceId& id) const {
   const auto found = accepted_.find(id.kind);
-  return found != accepted_.end() && found->second.names.count(id.id) > 0;
+  return found != accepted_.end() && found->second.names.count(id.id) > 0 ? &found->second.by : nullptr;
 }
 
 std::optional<core::BackendRow> Ledger::accepted_done(const std::string& kind, std::uint32_t run) {
@@ -76,17 +76,14 @@ std::optional<core::BackendRow> Ledger::accepted_done(const std::string& kind, s
   return out;
 }
 
-Task<Result<std::vector<core::ResourceId>>> Ledger::gone_to_judge(std::string kind) {
+std::vector<core::ResourceId> Ledger::gone_to_judge(const std::string& kind) {
   std::vector<core::ResourceId> out;
-  if (index_.count(kind, 0).gone_open == 0) co_return out;
-  DRIFTD_CO_TRY(const auto entries, co_await context_->store.index(row_.uid));
   const auto now = static_cast<std::uint32_t>(generation(kind));
-  for (const auto& entry : entries) {
-    const Index::Entry* known = entry.id.kind == kind ? index_.find(entry.id) : nullptr;
-    if (known == nullptr || known->present || !known->open) continue;
-    if (known->attention || known->generation != now) out.push_back(entry.id);
+  for (const auto& id : gone_open_) {
+    const Index::Entry* known = id.kind == kind ? index_.find(id) : nullptr;
+    if (known != nullptr && (known->attention || known->generation != now)) out.push_back(id);
   }
-  co_return out;
+  return out;
 }
 
 Task<Result<std::vector<core::ResourceId>>> Ledger::missing(std::string kind, std::uint32_t run, bool only_open) {

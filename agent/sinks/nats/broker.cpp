@@ -5,6 +5,12 @@
 #include <random>
 
 namespace driftd::sinks {
+
+std::string status_text(natsStatus status) {
+  const bool lost = status == NATS_INSUFFICIENT_BUFFER || status == NATS_CONNECTION_DISCONNECTED;
+  return lost ? "not connected" : natsStatus_GetText(status);
+}
+
 namespace {
 
 struct FreeOptions { void operator()(natsOptions* o) const { natsOptions_Destroy(o); } };
@@ -75,7 +81,7 @@ std::string names_of(const std::vector<std::string>& servers) {
 }
 
 Error unreachable(const NatsSettings& settings, natsStatus status, int code) {
-  std::string text = "NATS at " + names_of(settings.servers) + ": " + natsStatus_GetText(status);
+  std::string text = "NATS at " + names_of(settings.servers) + ": " + status_text(status);
   if (code != 0) text += " (JetStream error " + std::to_string(code) + ")";
   const bool denied = status == NATS_CONNECTION_AUTH_FAILED || status == NATS_NOT_PERMITTED;
   return {denied ? Code::denied : Code::unavailable, std::move(text)};

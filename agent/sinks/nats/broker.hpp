@@ -11,6 +11,10 @@
 
 namespace driftd::sinks {
 
+/// The library's words, but for a lost connection: nothing is buffered behind one (connect()), which it calls a buffer that
+/// is too small.
+std::string status_text(natsStatus status);
+
 /// A connection with its JetStream context.
 struct Broker {
   Connection connection;

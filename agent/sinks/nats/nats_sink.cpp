@@ -21,9 +21,7 @@ constexpr int kTooLarge = JSStreamMessageExceedsMaximumErr;
 
 Attempt refused(const std::string& text, natsStatus status, int code) {
   const bool too_large = status == NATS_MAX_PAYLOAD || code == kTooLarge;
-  // nothing is buffered behind a lost connection (broker.cpp), which the library calls a buffer that is too small
-  const bool lost = status == NATS_INSUFFICIENT_BUFFER || status == NATS_CONNECTION_DISCONNECTED;
-  std::string detail = !text.empty() ? text : lost ? "not connected to NATS" : natsStatus_GetText(status);
+  std::string detail = text.empty() ? status_text(status) : text;
   if (code != 0) detail += " (JetStream error " + std::to_string(code) + ")";
   return {too_large ? Outcome::permanent : Outcome::retry_sink, std::move(detail), 0};
 }

@@ -168,6 +168,18 @@ TEST(NatsSinkTest, AServerThatComesLaterGetsWhatWasCommittedBefore) {
   EXPECT_TRUE(delivered(runner, 1)) << runner.view().last_error;
 }
 
+TEST(NatsSinkTest, AServerThatDiesIsNamedAsNotConnected) {
+  NatsServer server;
+  RelayRunner runner(nats_sink(at(server)));
+  runner.add(sample_stored(1));
+  ASSERT_TRUE(delivered(runner, 1)) << runner.view().last_error;
+  server.sigkill();
+  runner.add(sample_stored(2));
+  EXPECT_TRUE(eventually([&] { return runner.view().last_error.find("not connected") != std::string::npos; }))
+      << runner.view().last_error;
+  EXPECT_EQ(runner.view().last_error.find("Buffer"), std::string::npos) << runner.view().last_error;
+}
+
 TEST(NatsSinkTest, CoreNatsDeliversWithoutAStream) {
   NatsServer server;
   NatsSubscriber all(server.url(), "backend.orders-kafka.>");
