@@ -26,7 +26,9 @@ class Instance {
   virtual void watch(Call&, const std::string& /*cursor*/) {}
 
  protected:
-  static void not_found(Call& call, const Identity& id) { call.diag({DRIFTD_NOT_FOUND, id.kind, id.id, {}, "gone", {}, 0}); }
+  static void not_found(Call& call, const Identity& id) {
+    call.diag({DRIFTD_NOT_FOUND, id.kind, id.id, {}, "gone", {}, 0, id.backend});
+  }
 };
 
 /// A plugin as described to the host; static for the life of the process.
@@ -63,7 +65,7 @@ struct Table {
       const auto* at = reinterpret_cast<const char*>(ids);
       for (std::uint32_t i = 0; i < count; ++i, at += stride) {
         const auto& id = *reinterpret_cast<const driftd_identity*>(at);
-        wanted.push_back({std::string(view(id.kind)), std::string(view(id.id))});
+        wanted.push_back({std::string(view(id.kind)), std::string(view(id.id)), {}});
       }
       self(instance).read(call, wanted);
     });

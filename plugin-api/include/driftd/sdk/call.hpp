@@ -63,13 +63,15 @@ class Call {
     return accepted(host->emit(handle_, &out, 1, sizeof out), "emit");
   }
   bool checkpoint(std::string_view cursor) { return mark(DRIFTD_MARK_CHECKPOINT, {}, cursor, 0); }
-  /// Every resource of `kind` was emitted in this run, `count` of them.
-  bool complete(std::string_view kind, std::uint64_t count) { return mark(DRIFTD_MARK_COMPLETE, kind, {}, count); }
+  /// Every resource of `kind` was emitted in this run, `count` of them; a source says so for each backend.
+  bool complete(std::string_view kind, std::uint64_t count, std::string_view backend = {}) {
+    return mark(DRIFTD_MARK_COMPLETE, kind, {}, count, backend);
+  }
   bool bookmark(std::string_view cursor) { return mark(DRIFTD_MARK_BOOKMARK, {}, cursor, 0); }
 
   void diag(const Diagnostic& d) {
-    const driftd_diagnostic out{sizeof out,  d.code,       str(d.kind),  str(d.id),
-                                str(d.path), str(d.text), str(d.right), d.retry_after_ms};
+    const driftd_diagnostic out{sizeof out,  d.code,       str(d.kind),      str(d.id),      str(d.path),
+                                str(d.text), str(d.right), d.retry_after_ms, str(d.backend)};
     host->diag(handle_, &out);
   }
   /// Waits for the host's rate limiter; throws Failure when cancelled or late.
@@ -88,8 +90,9 @@ class Call {
   }
 
  private:
-  bool mark(std::uint32_t type, std::string_view kind, std::string_view cursor, std::uint64_t count) {
-    const driftd_mark out{sizeof out, type, str(kind), str(cursor), count};
+  bool mark(std::uint32_t type, std::string_view kind, std::string_view cursor, std::uint64_t count,
+            std::string_view backend = {}) {
+    const driftd_mark out{sizeof out, type, str(kind), str(cursor), count, str(backend)};
     return accepted(host->mark(handle_, &out), "mark");
   }
   static bool accepted(driftd_status status, const char* what) {

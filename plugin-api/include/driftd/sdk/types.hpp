@@ -30,6 +30,7 @@ struct Failure : std::runtime_error {
 
 struct Identity {
   std::string kind, id;
+  std::string backend{};  ///< empty: the backend of this instance
 };
 
 struct Unread {
@@ -56,6 +57,7 @@ struct Diagnostic {
   driftd_status code = DRIFTD_INTERNAL;
   std::string kind{}, id{}, path{}, text{}, right{};
   std::int64_t retry_after_ms = 0;
+  std::string backend{};  ///< empty: the backend of this instance
 };
 
 struct Health {
