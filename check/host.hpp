@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <unordered_map>
+
+#include "check/said.hpp"
+
+namespace driftd::check {
+
+/// A rule of the ABI that was broken at the border. `rule` is the id of the check that answers for it.
+struct Violation {
+  std::string rule, text;
+};
+
+/// What an instance may say and ask.
+struct Declared {
+  std::set<std::string> kinds, metrics;
+  std::map<std::string, std::string> secrets;  ///< token → bytes
+};
+
+enum class Function { open, read, refresh, watch, health, discover, apply };
+const char* name_of(Function function);
+
+class HostCall;
+
+/// What the host does to one call; the default is kind.
+struct Treatment {
+  std::chrono::milliseconds time{20'000};      ///< until the deadline; negative: it passed before the call
+  std::optional<std::uint64_t> cancel_at;      ///< cancels inside the k-th host function, from 1; 0: before the call
+  std::optional<std::uint64_t> finish_soon_at; ///< emit answers FINISH_SOON from the n-th record on, from 1
+  bool deny_secrets = false;
+  /// Runs on the call's thread inside each host function, before it acts (`now` and `query` excepted). May block.
+  std::function<void(HostCall&)> hook;
+  /// Hands out the bytes of a secret; default: `use` sees the planted bytes.
+  std::function<void(const std::string& bytes, driftd_use_fn use, void* user)> hand_over;
+};
+
+/// One call into the provider. The thread that called begin() owns it until end(); `said` is the owner's until then.
+class HostCall {
+ public:
+  HostCall(Function function, Treatment treatment, std::shared_ptr<const Declared> declared);
+  ~HostCall();
+  HostCall(const HostCall&) = delete;
+  HostCall& operator=(const HostCall&) = delete;
+
+  driftd_call begin();  ///< makes the handle; the calling thread owns it
+  void end();           ///< from now on the handle is stale
+
+  void cancel();  ///< any thread
+  bool cancelled() const { return cancelled_; }
+  bool over() const;  ///< cancelled, or the deadline passed
+  std::int64_t deadline_ns() const { return deadline_ns_; }
+  int cancel_fd();
+  bool takes_records() const { return function == Function::read || function == Function::refresh || function == Function::watch; }
+
+  const Function function;
+  const Treatment treatment;
+  const std::shared_ptr<const Declared> declared;
+  Said said;
+
+ private:
+  friend class Host;
+  driftd_call handle_ = 0;
+  std::thread::id owner_;
+  const std::int64_t deadline_ns_;
+  std::atomic<bool> cancelled_{false};
+  std::mutex mutex_;
+  int cancel_fd_ = -1;
+};
+
+/// The adversarial host of this process: its table does what the agent's does, but notes who broke which rule instead of
+/// refusing or aborting. One for each process; any thread.
+class Host {
+ public:
+  static Host& get();
+  const driftd_host_table* table() const;
+
+  /// Wall clock that providers get: `clock(system's ns)`; null: the system's.
+  void set_clock(std::function<std::int64_t(std::int64_t)> clock);
+  std::int64_t now();
+
+  void violate(const char* rule, const std::string& text);
+  std::vector<Violation> violations() const;
+  void forget_violations();
+  /// Throws Broken with the first violation of `rule` and their number.
+  void expect_kept(const char* rule) const;
+
+  /// The call behind a handle if it may be used here, now, by `function`; else the violation is noted. Counts the
+  /// callback and runs the treatment.
+  HostCall* claim(driftd_call handle, const char* function);
+
+ private:
+  friend class HostCall;
+  mutable std::mutex mutex_;
+  std::unordered_map<driftd_call, HostCall*> calls_;
+  std::uint64_t generation_ = 0;
+  std::function<std::int64_t(std::int64_t)> clock_;
+  std::vector<Violation> violations_;
+};
+
+std::int64_t mono_ns();  ///< CLOCK_MONOTONIC
+
+}  // namespace driftd::check

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <utility>
+
+#include "check/check.hpp"
+#include "core/ports/session.hpp"
+#include "check/host.hpp"
+#include "host/messages.hpp"
+
+namespace driftd::check {
+
+/// After a cancel or a deadline a call must return within this; then the agent kills the worker (provider.h).
+inline constexpr std::chrono::milliseconds kGrace{2000};
+
+/// A function that runs on a thread of a pool. Waiting is counted in slices that the machine really gave us: a busy
+/// machine makes nobody late. A thread that never returns is left behind; the process ends by _exit.
+class Job {
+ public:
+  static std::shared_ptr<Job> start(std::function<void()> function);
+  bool done() const { return done_; }
+  bool wait(std::chrono::milliseconds most);  ///< true: it returned
+
+ private:
+  friend class Lane;
+  std::function<void()> function_;
+  std::atomic<bool> done_{false};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+};
+
+/// The provider, loaded into this process once and never unloaded. What cannot be loaded or understood ends a check as
+/// NotMade, with the id of the check that says why. Any thread.
+class Provider {
+ public:
+  static const Provider& load(const Subject& subject);
+
+  driftd_provider_table table{};  ///< full size: what the provider's own lacks answers UNSUPPORTED
+  /// `describe` and `schema`, with a watchdog.
+  Said describe() const;
+  Said schema(const std::string& what) const;
+  /// What it says of itself, as the agent understands it.
+  const core::ProviderInfo& info() const;
+  const host::Loaded& loaded() const;
+  /// The extension's table or nullptr. Copy it by its size.
+  const void* query(const char* id, std::uint32_t revision) const;
+  /// Kinds and metrics from describe, tokens as given.
+  std::shared_ptr<const Declared> declared(const std::map<std::string, std::string>& secrets) const;
+};
+
+/// A call in progress on a thread of the pool. Owned by the thread that started it.
+class Running {
+ public:
+  using Body = std::function<driftd_status(driftd_call, Said&)>;
+  HostCall& call() const { return *call_; }
+  bool returned() const { return job_->done(); }
+  void cancel() const;  ///< and wakes the instance, as the agent does
+  /// Until it returned. Broken when it did not kGrace after it was cancelled or its deadline passed: the text names it.
+  Said wait();
+
+ private:
+  friend class Instance;
+  std::shared_ptr<HostCall> call_;
+  std::shared_ptr<Job> job_;
+  std::function<void()> wake_;
+  std::string name_;
+};
+
+/// What a call asks for.
+struct Ask {
+  std::string cursor;                   ///< refresh, watch
+  std::vector<std::string> kinds;       ///< refresh; empty: all
+  std::vector<Identity> ids;            ///< read
+  bool full = false;                    ///< refresh: DRIFTD_REFRESH_FULL
+};
+
+/// One opened instance. Closed by the destructor unless a call never returned.
+class Instance {
+ public:
+  explicit Instance(const Subject& subject);  ///< NotMade when it cannot be opened
+  ~Instance();
+  Instance(Instance&&) noexcept = default;
+  Instance& operator=(Instance&&) = delete;
+
+  /// Opens with other settings; `first` says how that went, `second` is null unless it is OK.
+  static std::pair<Said, std::unique_ptr<Instance>> open(const Subject& subject, const std::string& settings_json,
+                                                         const std::map<std::string, std::string>& secrets,
+                                                         const Treatment& treatment = {});
+
+  Running start(Function function, const Ask& ask = {}, Treatment treatment = {}) const;
+  Running start(Function function, Treatment treatment, Running::Body body) const;  ///< any function of an extension
+  Said refresh(const Ask& ask = {}, const Treatment& treatment = {}) const { return start(Function::refresh, ask, treatment).wait(); }
+  Said read(const std::vector<Identity>& ids, const Treatment& treatment = {}) const {
+    return start(Function::read, Ask{{}, {}, ids}, treatment).wait();
+  }
+  Said health(const Treatment& treatment = {}) const { return start(Function::health, {}, treatment).wait(); }
+  Said diff(const driftd_diff_args& args) const;
+  void wake() const;
+  /// Broken when it does not return within kGrace. Nothing may be called afterwards.
+  void close();
+
+  driftd_instance raw() const;
+  const Provider& provider() const;
+
+ private:
+  struct Opened;
+  explicit Instance(std::shared_ptr<Opened> opened);
+  std::shared_ptr<Opened> opened_;
+};
+
+}  // namespace driftd::check
