@@ -22,27 +22,24 @@ std::optional<Hysteresis::Notice> Hysteresis::report(State state, Time at) {
     changes_.push_back(at);
   }
   while (!changes_.empty() && at - changes_.front() > kFlapWindow) changes_.pop_front();
-  return settle(at);
+  note_flapping(at);
+  if (!began_ && !ended_ && (flapping_ || state_ == told_)) return std::nullopt;
+  return Notice{told_, state_, began_, ended_};
 }
 
-std::optional<Hysteresis::Notice> Hysteresis::settle(Time at) {
+void Hysteresis::note_flapping(Time at) {
   if (!flapping_ && changes_.size() >= kFlaps) {
-    flapping_ = true;
-    const Notice notice{told_, state_, true, false};
-    told_ = state_;
-    return notice;
-  }
-  if (flapping_) {
-    if (!changes_.empty() && at - changes_.back() < kQuiet) return std::nullopt;
+    flapping_ = began_ = true;
+  } else if (flapping_ && (changes_.empty() || at - changes_.back() >= kQuiet)) {
     flapping_ = false;
-    const Notice notice{told_, state_, false, true};
-    told_ = state_;
-    return notice;
+    ended_ = true;
   }
-  if (state_ == told_) return std::nullopt;
-  const Notice notice{told_, state_, false, false};
-  told_ = state_;
-  return notice;
+}
+
+void Hysteresis::told(const Notice& notice) {
+  told_ = notice.now;
+  began_ = began_ && !notice.flapping_began;
+  ended_ = ended_ && !notice.flapping_ended;
 }
 
 }  // namespace driftd::engine

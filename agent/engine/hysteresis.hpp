@@ -22,18 +22,21 @@ class Hysteresis {
     State before, now;
     bool flapping_began = false, flapping_ended = false;
   };
-  /// What has to be told after this report; nothing while nothing changed, or while it flaps.
+  /// What has to be told after this report; nothing while nothing changed, or while it flaps. The same again, brought up
+  /// to date, until told().
   std::optional<Notice> report(State state, Time at);
+  /// This notice reached the store.
+  void told(const Notice& notice);
   State state() const { return state_; }
   bool flapping() const { return flapping_; }
 
  private:
-  std::optional<Notice> settle(Time at);
+  void note_flapping(Time at);
 
   State state_, told_;
   std::deque<State> last_;
   std::deque<Time> changes_;
-  bool flapping_ = false;
+  bool flapping_ = false, began_ = false, ended_ = false;  ///< the last two: not told yet
 };
 
 }  // namespace driftd::engine

@@ -225,7 +225,11 @@ void Ledger::remember(const core::StoredResource& next, std::uint32_t run) {
 }
 
 void Ledger::adopt(const Extras& extras) {
-  if (extras.row) take_row(*extras.row);
+  if (extras.row) {
+    core::BackendRow row = *extras.row;
+    row.health = row_.health;  // commit_health() may have moved it since this row was copied
+    take_row(std::move(row));
+  }
   if (extras.cursor) row_.cursor = *extras.cursor;
   if (extras.watch_cursor) row_.watch_cursor = *extras.watch_cursor;
   for (const auto& kind : extras.established) row_.established[kind] = true;
@@ -324,6 +328,18 @@ Task<Status> Ledger::lapse_due() {
     const Status done = co_await commit(std::move(row), std::move(judgement), "the decision ran out");
     if (!done && done.error().code != Code::conflict) co_return done;
   }
+  co_return Status{};
+}
+
+Task<Status> Ledger::commit_health(core::HealthReport::State health, std::vector<core::EventDraft> events) {
+  core::PageCommit page;
+  page.backend_uid = row_.uid;
+  page.health = health;
+  page.events = std::move(events);
+  DRIFTD_CO_TRY(const auto committed, co_await context_->store.commit(std::move(page)));
+  row_.health = health;
+  for (const auto& event : committed.events) context_->metrics.event_published(spec_.name, event.what);
+  if (!committed.events.empty()) context_->committed();
   co_return Status{};
 }
 

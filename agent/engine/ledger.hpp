@@ -62,6 +62,8 @@ class Ledger {
   Task<Status> commit(core::StoredResource before, core::Judgement judgement, std::string cause,
                       std::optional<core::BackendRow> row = std::nullopt);
   Task<Status> commit_extras(Extras extras);
+  /// Health alone, with its event. At any time, also beside an apply(): it touches nothing else of the row.
+  Task<Status> commit_health(core::HealthReport::State health, std::vector<core::EventDraft> events);
   /// Decisions whose time has run out fall back to pending, also where nothing is seen anew.
   Task<Status> lapse_due();
   /// Identities of a kind that `run` did not see: those present, or those with open drifts that are not stale yet.

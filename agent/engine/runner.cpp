@@ -74,6 +74,10 @@ Task<void> Runner::wait_until(asio::steady_timer& timer, Schedule::Clock::time_p
   co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
 }
 
+void Runner::hold(bool held) {
+  if (std::exchange(held_back_, held) && !held) due_.cancel();
+}
+
 void Runner::hint() {
   hinted_ = true;
   due_.cancel();
@@ -101,6 +105,11 @@ Task<CycleReport> Runner::refresh(bool full) {
   CycleReport report;
   if (stopping_) {
     report.status = fail(Code::cancelled, "the agent is stopping");
+    co_return report;
+  }
+  if (held_back_) {
+    report.status = fail(Code::unavailable,
+                         "nothing is read while the outbox is full; `driftd status` shows the sink that is behind");
     co_return report;
   }
   const auto start = context_->clock.mono();
@@ -233,7 +242,11 @@ Task<Status> Runner::take_watch_page(core::RecordPage page) {
     co_return Status{};
   }
   const Turn::Held held = co_await turn_.enter();
-  if (identity_held_ || stopping_ || held_back_) co_return Status{};
+  if (identity_held_ || stopping_ || held_back_) {
+    full_next_ = true;  // what is dropped here is found by the first cycle after it
+    hint();
+    co_return Status{};
+  }
   Cycle one(context_, ledger_, *session_, run_);
   const auto status = co_await one.watch_page(std::move(page));
   co_return status;

@@ -32,8 +32,8 @@ class Runner : public std::enable_shared_from_this<Runner> {
   /// New rules: everything known is judged again in the next cycle.
   Task<void> reload(core::BackendSpec spec);
   void set_stretch(int factor) { schedule_.set_stretch(factor); }
-  /// Backpressure: nothing is committed while true.
-  void hold(bool held) { held_back_ = held; }
+  /// Backpressure: nothing is read or committed while true.
+  void hold(bool held);
 
   /// A person's decision on a drift of this backend.
   Task<Result<core::Drift>> decide(core::StoredResource resource, std::string drift_id, core::Decision decision);

@@ -51,11 +51,7 @@ Task<void> Runner::probe() {
 }
 
 Task<void> Runner::tell_health(Hysteresis::Notice notice, core::HealthReport report) {
-  const Turn::Held held = co_await turn_.enter();
-  if (stopping_) co_return;
-  Extras extras;
-  extras.row = ledger_.row();
-  extras.row->health = notice.now;
+  std::vector<core::EventDraft> events;
   report.state = notice.now;
   if (notice.flapping_began) report.reason = "flapping: 4 changes in 10 minutes; " + report.reason;
   if (notice.flapping_ended) report.reason = "no longer flapping; " + report.reason;
@@ -63,10 +59,14 @@ Task<void> Runner::tell_health(Hysteresis::Notice notice, core::HealthReport rep
   if (notice.before != State::unknown || notice.now != State::up) {
     core::BackendEvent event =
         core::health_event(ledger_.event_context("health probe"), notice.before, report, context_->clock.wall());
-    extras.events.push_back(ledger_.draft(std::move(event)));
+    events.push_back(ledger_.draft(std::move(event)));
   }
-  const Status status = co_await ledger_.commit_extras(std::move(extras));
-  if (!status) log::room("engine").error("{}: health event: {}", ledger_.spec().name, status.error().message);
+  const Status status = co_await ledger_.commit_health(notice.now, std::move(events));
+  if (status) {
+    hysteresis_.told(notice);
+  } else {  // the next probe tells it
+    log::room("engine").error("{}: health event: {}", ledger_.spec().name, status.error().message);
+  }
 }
 
 Task<Result<core::Drift>> Runner::decide(core::StoredResource resource, std::string drift_id, core::Decision decision) {

@@ -13,6 +13,11 @@ Status write_marks(Connection& db, std::int64_t backend, const core::PageCommit&
     DRIFTD_CHECK(
         db.statement("UPDATE backend SET watch_cursor = ? WHERE id = ?").bind(*page.watch_cursor, backend).run());
   }
+  if (page.health) {
+    DRIFTD_CHECK(db.statement("UPDATE backend SET health = ? WHERE id = ?")
+                     .bind(static_cast<int>(*page.health), backend)
+                     .run());
+  }
   for (const auto& kind : page.established) DRIFTD_CHECK(establish(db, backend, kind, true));
   return {};
 }
@@ -20,7 +25,7 @@ Status write_marks(Connection& db, std::int64_t backend, const core::PageCommit&
 Status write_state(SqliteStore::State& state, const core::PageCommit& page, core::Committed& out) {
   Connection& db = *state.db;
   if (page.backend) DRIFTD_CHECK(write_backend(db, *page.backend));
-  const bool touches = !page.writes.empty() || page.cursor || page.watch_cursor || !page.established.empty();
+  const bool touches = !page.writes.empty() || page.cursor || page.watch_cursor || page.health || !page.established.empty();
   if (!touches) return {};
   DRIFTD_TRY(const auto backend, backend_id(db, page.backend_uid));
   const Nanos now = state.clock.wall();

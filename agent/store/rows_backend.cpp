@@ -52,9 +52,9 @@ Status establish(Connection& db, std::int64_t backend, const std::string& kind, 
 Status write_backend(Connection& db, const core::BackendRow& row) {
   DRIFTD_CHECK(
       db.statement("UPDATE backend SET name = ?, type = ?, provider = ?, registration = ?, system_identity = ?, "
-                   "health = ?, deleted_ns = ?, notes = ? WHERE uid = ?")
-          .bind(row.name, row.type, row.provider, row.registration, row.system_identity, static_cast<int>(row.health),
-                row.deleted_ns, to_text(row.notes), row.uid)
+                   "deleted_ns = ?, notes = ? WHERE uid = ?")
+          .bind(row.name, row.type, row.provider, row.registration, row.system_identity, row.deleted_ns,
+                to_text(row.notes), row.uid)
           .run());
   if (db.changes() != 0) return {};
   return insert_backend(db, row);

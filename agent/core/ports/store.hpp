@@ -56,7 +56,8 @@ struct PageCommit {
   std::vector<EventDraft> events;
   std::optional<std::string> cursor, watch_cursor;
   std::vector<std::string> established;  ///< kinds that now have their baseline
-  std::optional<BackendRow> backend;     ///< replaces the row's registration, health, identity, notes
+  std::optional<BackendRow> backend;     ///< replaces the row's registration, identity, notes; a new one whole
+  std::optional<HealthReport::State> health;
 };
 struct Committed {
   std::vector<std::int64_t> revisions;  ///< of `writes`, in order

@@ -60,6 +60,7 @@ void EngineLine::start(bool loops, core::Rules rules, bool backends) {
   spec.name = "b";
   spec.provider = "scripted";
   spec.registration_json = "{}";
+  spec.interval = interval;
   if (rules.generation == 0) rules.generation = 1;
   spec.rules = std::make_shared<const core::Rules>(std::move(rules));
   std::vector<core::BackendSpec> specs(backends ? 1 : 0, spec);
@@ -84,6 +85,13 @@ Result<core::Drift> EngineLine::decide(std::string drift, core::Decision decisio
 
 core::BackendView EngineLine::view() {
   return on_core([this] { return engine_->view().front(); });
+}
+
+void EngineLine::pressure(bool hold) {
+  on_core([this, hold] {
+    engine_->pressure(1, hold);
+    return 0;
+  });
 }
 
 void EngineLine::change(core::ResourceId id) {

@@ -41,6 +41,7 @@ class EngineLine {
   std::vector<core::StoredEvent> events();
   Result<core::Drift> decide(std::string drift, core::Decision decision);
   core::BackendView view();
+  void pressure(bool hold);
   /// The watch reports this resource.
   void change(core::ResourceId id);
 
@@ -57,6 +58,7 @@ class EngineLine {
     return result.get();
   }
 
+  std::chrono::milliseconds interval{30'000};  ///< before start()
   std::shared_ptr<ScriptedWorld> world = std::make_shared<ScriptedWorld>();
 
  private:

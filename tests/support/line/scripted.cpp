@@ -18,7 +18,7 @@ core::Observation observed(const core::ResourceId& id, const std::string& body) 
 }  // namespace
 
 ScriptedSession::ScriptedSession(std::shared_ptr<ScriptedWorld> world, asio::any_io_executor core)
-    : world_(std::move(world)), wake_(std::move(core)) {
+    : world_(std::move(world)), wake_(core), hanging_(std::move(core)) {
   auto info = std::make_shared<core::ProviderInfo>();
   info->id = "scripted";
   info->types = {"scripted"};
@@ -31,6 +31,10 @@ ScriptedSession::ScriptedSession(std::shared_ptr<ScriptedWorld> world, asio::any
 Task<Result<std::shared_ptr<const core::ProviderInfo>>> ScriptedSession::info() { co_return info_; }
 
 Task<Result<core::RefreshOutcome>> ScriptedSession::refresh(core::RefreshRequest, core::PageHandler on_page) {
+  while (world_->refresh_hangs && !stopped_) {
+    hanging_.expires_at(std::chrono::steady_clock::time_point::max());
+    co_await hanging_.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
   std::size_t left = world_->deliver_at_most;
   for (const auto& kind : world_->kinds) {
     core::RecordPage page = page_of(kind, left);
@@ -87,6 +91,7 @@ Task<Result<std::vector<core::Demotion>>> ScriptedSession::demote(core::Resource
 
 Task<void> ScriptedSession::stop() {
   stopped_ = true;
+  hanging_.cancel();
   wake_.cancel();
   co_return;
 }

@@ -30,6 +30,7 @@ struct ScriptedWorld {
   bool watches = false;
   std::map<std::string, std::string> metadata;  ///< of every record: `serial`, `lineage`
   std::optional<Error> health_fails;
+  bool refresh_hangs = false;                   ///< until stop()
   bool diffs = false;                           ///< describe says "diff": true
   std::set<core::ResourceId> diff_fails;        ///< demote() of these fails
 };
@@ -55,7 +56,7 @@ class ScriptedSession final : public core::Session {
 
   std::shared_ptr<ScriptedWorld> world_;
   std::shared_ptr<const core::ProviderInfo> info_;
-  asio::steady_timer wake_;
+  asio::steady_timer wake_, hanging_;
   std::deque<core::ResourceId> changed_;
   bool stopped_ = false;
 };

@@ -27,6 +27,19 @@ TEST(Hysteresis, ThreeOfTheLastFiveMakeItNewsOnce) {
   ASSERT_TRUE(notice);
   EXPECT_EQ(notice->before, State::up);
   EXPECT_EQ(notice->now, State::down);
+  h.told(*notice);
+  EXPECT_FALSE(h.report(State::down, at(4)));
+}
+
+TEST(Hysteresis, NoticeThatReachedNobodyIsGivenAgain) {
+  Hysteresis h(State::up);
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(h.report(State::down, at(i)));
+  EXPECT_TRUE(h.report(State::down, at(2)));
+  const auto again = h.report(State::down, at(3));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->before, State::up);
+  EXPECT_EQ(again->now, State::down);
+  h.told(*again);
   EXPECT_FALSE(h.report(State::down, at(4)));
 }
 
@@ -45,6 +58,7 @@ TEST(Hysteresis, FlappingGivesAStartAndAnEndNotice) {
       const auto notice = h.report(state, at(second++));
       told += notice ? 1 : 0;
       began += notice && notice->flapping_began ? 1 : 0;
+      if (notice) h.told(*notice);
     }
   }
   EXPECT_EQ(began, 1);
