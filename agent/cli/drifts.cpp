@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cli/command.hpp"
+#include "core/drift.hpp"
 
 namespace driftd::cli {
 namespace {
@@ -12,6 +13,12 @@ std::string side(const core::Value& change, std::string_view name) {
   if (found == nullptr) return "(absent)";
   const std::string shown = core::render(*found);
   return shown.size() > 60 ? shown.substr(0, 57) + "..." : shown;
+}
+
+/// What changed, for people: the resource itself is named by what happened to it.
+std::string what_changed(const core::Value& drift, const core::Value& change) {
+  const std::string path = text(change, "path");
+  return path.empty() || path == core::kIdentityPath ? "(" + text(drift, "operation") + ")" : path;
 }
 
 }  // namespace
@@ -26,14 +33,13 @@ void print_drifts(const Context& context, const core::Value::Array& drifts) {
     const auto changes = list(drift, "changes");
     for (const auto& change : changes) {
       auto row = first;
-      row.insert(row.end(), {text(change, "path").empty() ? text(drift, "operation") : text(change, "path"),
-                             side(change, "old"), side(change, "new"), opened});
+      row.insert(row.end(), {what_changed(drift, change), side(change, "old"), side(change, "new"), opened});
       table.add(std::move(row));
       first = {"", "", "", "", ""};
       opened.clear();
     }
     if (changes.empty()) {
-      first.insert(first.end(), {text(drift, "operation"), "", "", opened});
+      first.insert(first.end(), {"(" + text(drift, "operation") + ")", "", "", opened});
       table.add(std::move(first));
     }
   }

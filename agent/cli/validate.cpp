@@ -23,6 +23,8 @@ void print_json(const Context& context, const std::vector<config::ConfigError>& 
   context.out() << core::render(answer) << "\n";
 }
 
+std::string count_of(std::size_t n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
+
 int validate(const Context& context, bool resolve) {
   config::LoadOptions options;
   options.resolve_secrets = resolve;
@@ -41,8 +43,8 @@ int validate(const Context& context, bool resolve) {
     context.streams.err << context.config << ": " << errors.size() << (errors.size() == 1 ? " mistake\n" : " mistakes\n");
     return kConfig;
   }
-  context.out() << context.config << ": " << painted("valid", Colour::green, colour) << ", " << loaded->backends.size()
-                << " backends, " << loaded->sinks.size() << " sinks, " << loaded->routes.size() << " routes\n";
+  context.out() << context.config << ": " << painted("valid", Colour::green, colour) << ", " << count_of(loaded->backends.size(), "backend") << ", " << count_of(loaded->sinks.size(), "sink") << ", "
+                << count_of(loaded->routes.size(), "route") << "\n";
   return kOk;
 }
 

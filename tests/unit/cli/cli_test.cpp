@@ -76,6 +76,17 @@ TEST(Cli, DriftsExitWith1AndHideSecrets) {
   EXPECT_THAT(ask(agent, {"drifts", "-o", "json"}).out, HasSubstr(R"("id":"d-1")"));
 }
 
+TEST(Cli, ResourceThatIsGoneIsNamedByWhatHappenedToIt) {
+  FakeAgent agent;
+  core::Drift drift = test::pending_drift("d-1");
+  drift.operation = core::Operation::deleted;
+  drift.changes = {{std::string(core::kIdentityPath), core::ChangeClass::config, "\"app\"", std::nullopt, false}};
+  agent.reader()->open = {{drift, "cache"}};
+  const std::string shown = ask(agent, {"drifts"}).out;
+  EXPECT_THAT(shown, HasSubstr("(deleted)"));
+  EXPECT_THAT(shown, Not(HasSubstr("$identity")));
+}
+
 TEST(Cli, DecisionsGoOnAfterARefusalAndSaySo) {
   FakeAgent agent;
   const Said said = ask(agent, {"approve", "d-gone", "d-1", "--reason", "planned"});
@@ -195,7 +206,9 @@ TEST(Cli, ValidatePrintsEveryMistakeWithItsPlace) {
 TEST(Cli, ValidateAsksThePluginsAboutSettings) {
   const TempDir folder;
   const std::string file = folder.write("d.yaml", "backends: [ { name: a, provider: redis } ]\n");
-  EXPECT_EQ(driftd({"validate", file}).code, kOk);
+  const Said valid = driftd({"validate", file});
+  EXPECT_EQ(valid.code, kOk);
+  EXPECT_THAT(valid.out, HasSubstr("valid, 1 backend, 0 sinks, 0 routes"));
   Hooks hooks;
   hooks.check_settings = [](const config::Config& config) {
     return std::vector<config::ConfigError>{{config.file, config.backend_settings_at.at("a"), "no 'endpoint'", "", "", ""}};
