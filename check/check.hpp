@@ -16,7 +16,8 @@ enum class Level { must, should };
 /// What is checked, the same for every check of a run.
 struct Subject {
   std::string file;           ///< the .so, absolute
-  std::string settings_json;  ///< as `open` gets them: sensitive values are tokens. Empty: none were given
+  std::string settings_json;  ///< as `open` gets them: sensitive values are tokens. Empty: there are none, because of
+  std::string no_settings;    ///< "needs --settings FILE: `address` is required"
   std::map<std::string, std::string> secrets;  ///< token → planted bytes
   std::uint64_t seed = 0;     ///< of everything random; the report prints it
 };
@@ -28,6 +29,10 @@ struct Broken : std::runtime_error {
 /// Ends a check that cannot be made on this provider or here; the reason is reported, never hidden.
 struct NotMade : std::runtime_error {
   using std::runtime_error::runtime_error;
+};
+/// Ends a check of something optional that this provider does not offer (an extension). Reported; no reason for exit 3.
+struct NotApplicable : NotMade {
+  using NotMade::NotMade;
 };
 
 /// One rule. `run` is called in a process of its own that has not loaded the provider yet and has one thread; it returns

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "check/check.hpp"
+
+namespace driftd::check {
+
+std::span<const Check> threads_checks() { return {}; }
+
+}  // namespace driftd::check

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "check/program.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+
+#include "check/registry.hpp"
+#include "check/report.hpp"
+#include "check/settings.hpp"
+#include "check/subject.hpp"
+
+namespace driftd::check {
+namespace {
+
+constexpr int kWrongCommandLine = 2;
+constexpr std::chrono::seconds kSchemaLimit{20};
+
+struct Arguments {
+  std::string provider, settings;
+  std::vector<std::string> only;
+  std::uint64_t seed = 0;
+  bool json = false, junit = false, list = false;
+};
+
+std::uint64_t random_seed() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32) | device();
+}
+
+void declare(CLI::App& app, Arguments& to) {
+  app.add_option("provider", to.provider, "the provider, a .so");
+  app.add_option("--settings", to.settings, "YAML or JSON: what stands under `settings:` of a backend");
+  auto* json = app.add_flag("--json", to.json, "report as JSON");
+  app.add_flag("--junit", to.junit, "report as JUnit XML")->excludes(json);
+  app.add_flag("--list", to.list, "show all checks and run none");
+  app.add_option("--only", to.only, "this check, or this group; may be repeated")->allow_extra_args(false);
+  app.add_option("--seed", to.seed, "of everything random; the report of a run prints it");
+}
+
+Result<std::string> read_text(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) return fail(Code::invalid, fmt::format("--settings {}: cannot be read: {}", file, std::strerror(errno)));
+  return std::string(std::istreambuf_iterator<char>(in), {});
+}
+
+/// The settings schema, asked for in a child: the parent never loads a provider.
+Outcome ask_schema(const Subject& subject) {
+  return run_apart(kSchemaLimit, [&] {
+    const Said said = Provider::load(subject).schema("settings");
+    if (said.status != DRIFTD_OK || said.pushed.size() != 1) throw Broken("schema(\"settings\") answered " + said.why());
+    return said.pushed.front();
+  });
+}
+
+/// Fills settings and secrets of the subject, or says why they are wrong.
+Status give_settings(const Arguments& args, Subject& subject, std::vector<std::string>& notes) {
+  const Outcome schema = ask_schema(subject);
+  const bool known = schema.ending == Ending::passed;
+  if (!known) notes.push_back("the settings schema is not known, so settings are not validated: " + schema.text);
+  Settings settings = default_settings(known ? schema.text : "{}");
+  if (!args.settings.empty()) {
+    DRIFTD_TRY(const std::string text, read_text(args.settings));
+    DRIFTD_TRY(settings, read_settings(text, args.settings, known ? schema.text : "", args.seed));
+  }
+  subject.settings_json = std::move(settings.json);
+  subject.no_settings = std::move(settings.missing);
+  subject.secrets = std::move(settings.secrets);
+  return {};
+}
+
+int refuse(const std::string& why) {
+  std::fprintf(stderr, "driftd-check: %s\n", why.c_str());
+  return kWrongCommandLine;
+}
+
+void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+Run run_all(const std::vector<Check>& checks, const Subject& subject, std::vector<std::string> notes) {
+  const bool progress = ::isatty(STDERR_FILENO) == 1;
+  Run out{subject.file, subject.seed, std::move(notes), {}};
+  for (const auto& check : checks) {
+    if (progress) std::fprintf(stderr, "\r\x1b[K[%zu/%zu] %s", out.checks.size() + 1, checks.size(), check.id);
+    out.checks.push_back({check, run_check(check, subject)});
+  }
+  if (progress) std::fputs("\r\x1b[K", stderr);
+  return out;
+}
+
+int run_with(const Arguments& args) {
+  const auto checks = select_checks(all_checks(), args.only);
+  if (!checks) return refuse(checks.error().message);
+  if (args.list) return print(args.json ? list_json(*checks) : list_text(*checks)), 0;
+  if (args.provider.empty()) return refuse("no provider given; usage: driftd-check provider.so [--settings FILE]");
+  std::error_code failed;
+  Subject subject;
+  subject.file = std::filesystem::canonical(args.provider, failed).string();
+  if (failed) return refuse(fmt::format("{}: {}; give the path of a provider's .so", args.provider, failed.message()));
+  subject.seed = args.seed;
+  std::vector<std::string> notes;
+  if (const auto given = give_settings(args, subject, notes); !given) return refuse(given.error().message);
+  const Run done = run_all(*checks, subject, std::move(notes));
+  print(args.json ? render_json(done) : args.junit ? render_junit(done) : render_text(done));
+  return exit_code(done);
+}
+
+}  // namespace
+
+int run(int argc, char** argv) {
+  CLI::App app("driftd-check: an adversarial host for a driftd provider. It loads the provider and treats it worse than "
+               "the agent ever will. docs/driftd-check.md explains each check.");
+  Arguments args;
+  args.seed = random_seed();
+  app.set_version_flag("--version", "driftd-check " DRIFTD_VERSION);
+  declare(app, args);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : kWrongCommandLine;
+  }
+  try {
+    return run_with(args);
+  } catch (const std::exception& e) {
+    return refuse(e.what());
+  }
+}
+
+}  // namespace driftd::check
