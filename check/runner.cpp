@@ -15,6 +15,7 @@
 #include <cstring>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include "check/stage.hpp"
 

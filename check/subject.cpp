@@ -90,6 +90,7 @@ struct Instance::Opened {
 Instance::Instance(std::shared_ptr<Opened> opened) : opened_(std::move(opened)) {}
 
 Instance::Instance(const Subject& subject) {
+  if (subject.settings_json.empty() && !subject.no_settings.empty()) throw NotMade(subject.no_settings);
   auto [said, instance] = open(subject, subject.settings_json, subject.secrets);
   if (instance == nullptr) {
     if (subject.settings_json.empty() && !subject.no_settings.empty()) throw NotMade(subject.no_settings);

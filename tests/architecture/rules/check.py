@@ -40,6 +40,8 @@ def room_of(name):
     parts = name.split("/")
     if parts[0] == "agent" and len(parts) > 2:
         return parts[1]
+    if parts[0] == "check":
+        return "check"
     return "plugins" if parts[0] in ("plugins", "examples") else None
 
 
@@ -68,7 +70,7 @@ def includes(files):
                     yield f"{name}: room '{room}' must never see <{target}>"
             if target.startswith("driftd/") and not target.startswith("driftd/v1/") and room not in RULES["beyond_driftd"]:
                 yield f"{name}: only host and plugins see plugin-api, found <{target}>"
-            if suffix(name) == ".hpp" and name.startswith("agent/"):
+            if suffix(name) == ".hpp" and name.startswith(("agent/", "check/")):
                 for bad in RULES["never_in_headers"]:
                     if target.startswith(bad):
                         yield f"{name}: <{target}> belongs into a source, not into a header"
@@ -94,7 +96,7 @@ def headers(files):
         folder = pathlib.PurePath(name).parent
         while str(folder) not in rooms and folder != folder.parent:
             folder = folder.parent
-        compiler, flags = rooms.get(str(folder), ("c++", ["-std=c++20", "-Iagent", "-Iplugin-api/include"]))
+        compiler, flags = rooms.get(str(folder), ("c++", ["-std=c++20", "-I.", "-Iagent", "-Iplugin-api/include"]))
         language = "c" if name.endswith("provider.h") or "/ext/" in name else "c++"
         if language == "c":
             compiler, flags = "cc", ["-std=c11", "-Iplugin-api/include"]
@@ -109,7 +111,7 @@ def headers(files):
         first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr[:200])
         return None if done.returncode == 0 else f"{name}: does not compile alone: {first}"
 
-    mine = [n for n in files if suffix(n) in (".hpp", ".h") and n.startswith(("agent/", "plugin-api/include/"))]
+    mine = [n for n in files if suffix(n) in (".hpp", ".h") and n.startswith(("agent/", "check/", "plugin-api/include/"))]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         yield from filter(None, pool.map(compile_alone, mine))
 
