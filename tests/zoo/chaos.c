@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Well in good weather only. */
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base.h"
+
+#define REFRESH                                                                                             \
+  driftd_status animal_refresh(driftd_instance self, driftd_call call, const driftd_refresh_args* args, \
+                               driftd_refresh_result* result)
+
+#if defined(ZOO_lock_file) /* who dies leaves it locked */
+static char path[64];
+driftd_status animal_open(driftd_call call, const driftd_open_args* args, driftd_instance* out) {
+  snprintf(path, sizeof path, "/tmp/driftd-zoo-lock-%d", (int)getppid());
+  const int fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+  if (fd < 0) return zoo_fail(call, DRIFTD_CONFLICT, "another instance holds the lock; remove its file in /tmp");
+  close(fd);
+  return base_open(call, args, out);
+}
+void animal_close(driftd_instance self) {
+  unlink(path);
+  base_close(self);
+}
+
+#elif defined(ZOO_runs_programs)
+REFRESH {
+  char program[] = "/bin/true";
+  char* argv[] = {program, NULL};
+  char* environment[] = {NULL};
+  pid_t pid = -1;
+  int status = -1;
+  if (posix_spawn(&pid, program, NULL, NULL, argv, environment) != 0 || waitpid(pid, &status, 0) != pid || status != 0)
+    return zoo_fail(call, DRIFTD_UNAVAILABLE, "cannot run /bin/true");
+  return base_refresh(self, call, args, result);
+}
+
+#elif defined(ZOO_forks)
+REFRESH {
+  int status = -1;
+  const pid_t pid = fork();
+  if (pid == 0) _exit(0);
+  if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0)
+    return zoo_fail(call, DRIFTD_UNAVAILABLE, "cannot start the process that does the work");
+  return base_refresh(self, call, args, result);
+}
+
+#elif defined(ZOO_fork_bomb) /* only for a host that is proved to stop it */
+REFRESH {
+  (void)self, (void)args, (void)result;
+  while (fork() >= 0) continue;
+  return zoo_fail(call, DRIFTD_UNAVAILABLE, strerror(errno));
+}
+
+#elif defined(ZOO_third_time_unlucky)
+REFRESH {
+  static int times;
+  if (++times == 3) abort();
+  return base_refresh(self, call, args, result);
+}
+
+#elif defined(ZOO_clock_fears)
+void animal_record(zoo_instance* self, driftd_record* record, char* body) {
+  static int64_t last;
+  (void)self, (void)body;
+  if (record->observed_ns < last) abort();
+  last = record->observed_ns;
+}
+
+#elif defined(ZOO_descriptor_blind)
+REFRESH {
+  FILE* volatile file = fdopen(eventfd(0, EFD_CLOEXEC), "r");
+  setvbuf(file, NULL, _IONBF, 0);
+  fclose(file);
+  return base_refresh(self, call, args, result);
+}
+#endif

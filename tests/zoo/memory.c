@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Wrong with memory, theirs and ours. */
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base.h"
+
+/* Memory that is in use, and that the compiler must believe in. */
+static void* volatile kept;
+__attribute__((unused)) static void leak(size_t bytes) {
+  kept = malloc(bytes);
+  if (kept != NULL) memset(kept, 1, bytes);
+}
+
+#if defined(ZOO_keeps_input)
+static driftd_str backend; /* of driftd_open_args: it belongs to the host */
+driftd_status animal_open(driftd_call call, const driftd_open_args* args, driftd_instance* out) {
+  backend = args->backend;
+  return base_open(call, args, out);
+}
+void animal_record(zoo_instance* self, driftd_record* record, char* body) {
+  (void)self;
+  if (!zoo_is(record->kind, "topic")) return;
+  const unsigned char first = backend.len > 0 ? (unsigned char)backend.data[0] : 0;
+  snprintf(body, kBody, "{\"partitions\":1,\"retention\":\"1h\",\"owner\":\"%02x\"}", first);
+  record->body = zoo_str(body);
+}
+
+#elif defined(ZOO_writes_input)
+driftd_status animal_open(driftd_call call, const driftd_open_args* args, driftd_instance* out) {
+  const driftd_status status = base_open(call, args, out);
+  if (args->settings.len > 0) *(volatile char*)args->settings.data = '{';
+  return status;
+}
+
+#elif defined(ZOO_frees_host_memory)
+driftd_status animal_open(driftd_call call, const driftd_open_args* args, driftd_instance* out) {
+  const driftd_status status = base_open(call, args, out);
+  void* volatile theirs = (void*)args->settings.data;
+  free(theirs);
+  return status;
+}
+
+#elif defined(ZOO_strlen_user)
+driftd_status animal_open(driftd_call call, const driftd_open_args* args, driftd_instance* out) {
+  driftd_open_args measured = *args;
+  const char* volatile text = args->settings.data;
+  if (strlen(text) < measured.settings.len) measured.settings.len = strlen(text);
+  return base_open(call, &measured, out);
+}
+
+#elif defined(ZOO_leaks_open)
+driftd_status animal_open(driftd_call call, const driftd_open_args* args, driftd_instance* out) {
+  leak(16 << 10);
+  return base_open(call, args, out);
+}
+
+#elif defined(ZOO_leaks_descriptors)
+driftd_status animal_open(driftd_call call, const driftd_open_args* args, driftd_instance* out) {
+  const driftd_status status = base_open(call, args, out);
+  if (status == DRIFTD_OK && dup(((zoo_instance*)*out)->nudge) < 0) abort();
+  return status;
+}
+
+#elif defined(ZOO_leaks_calls_descriptors)
+driftd_status animal_refresh(driftd_instance self, driftd_call call, const driftd_refresh_args* args,
+                             driftd_refresh_result* result) {
+  for (int i = 0; i < 100; ++i)
+    if (dup(((zoo_instance*)self)->nudge) < 0) return zoo_fail(call, DRIFTD_UNAVAILABLE, "no descriptor is left");
+  return base_refresh(self, call, args, result);
+}
+
+#elif defined(ZOO_leaks_refresh)
+driftd_status animal_refresh(driftd_instance self, driftd_call call, const driftd_refresh_args* args,
+                             driftd_refresh_result* result) {
+  leak(256 << 10);
+  return base_refresh(self, call, args, result);
+}
+
+#elif defined(ZOO_leaks_threads)
+static void* idle(void* nothing) {
+  poll(NULL, 0, -1);
+  return nothing;
+}
+driftd_status animal_refresh(driftd_instance self, driftd_call call, const driftd_refresh_args* args,
+                             driftd_refresh_result* result) {
+  pthread_attr_t small;
+  pthread_t thread;
+  pthread_attr_init(&small);
+  pthread_attr_setstacksize(&small, 64 << 10);
+  for (int i = 0; i < 20; ++i)
+    if (pthread_create(&thread, &small, idle, NULL) != 0)
+      return zoo_fail(call, DRIFTD_UNAVAILABLE, "no thread can be started any more");
+  return base_refresh(self, call, args, result);
+}
+
+#elif defined(ZOO_leaks)
+driftd_status animal_refresh(driftd_instance self, driftd_call call, const driftd_refresh_args* args,
+                             driftd_refresh_result* result) {
+  for (int i = 0; i < 24; ++i) leak(16u << 20);
+  while (!zoo_host.cancelled(call)) zoo_wait(call, 1000);
+  return base_refresh(self, call, args, result);
+}
+
+#elif defined(ZOO_half_open)
+driftd_status animal_open(driftd_call call, const driftd_open_args* args, driftd_instance* out) {
+  static zoo_instance half;
+  const driftd_status status = base_open(call, args, out);
+  if (status != DRIFTD_OK) *out = &half;
+  return status;
+}
+
+#elif defined(ZOO_alloc_blind)
+static void use_memory(void) {
+  volatile char* memory = malloc(4096);
+  memory[0] = 1;
+  free((void*)memory);
+}
+driftd_status animal_open(driftd_call call, const driftd_open_args* args, driftd_instance* out) {
+  use_memory();
+  return base_open(call, args, out);
+}
+driftd_status animal_refresh(driftd_instance self, driftd_call call, const driftd_refresh_args* args,
+                             driftd_refresh_result* result) {
+  use_memory();
+  return base_refresh(self, call, args, result);
+}
+#endif

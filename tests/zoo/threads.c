@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Wrong about threads, handles and what belongs to the whole process. */
+#include <fcntl.h>
+#include <locale.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base.h"
+
+#define REFRESH                                                                                             \
+  driftd_status animal_refresh(driftd_instance self, driftd_call call, const driftd_refresh_args* args, \
+                               driftd_refresh_result* result)
+
+#if defined(ZOO_shared_buffer)
+static char shared[kBody]; /* one for all calls */
+void animal_record(zoo_instance* self, driftd_record* record, char* body) {
+  (void)self;
+  memcpy(shared, record->id.data, record->id.len);
+  poll(NULL, 0, 1);
+  snprintf(body, kBody, "{\"owner\":\"%.*s\"}", (int)record->id.len, shared);
+  if (zoo_is(record->kind, "topic")) record->body = zoo_str(body);
+}
+
+#elif defined(ZOO_one_instance)
+static int logged_in; /* by whichever instance */
+driftd_status animal_open(driftd_call call, const driftd_open_args* args, driftd_instance* out) {
+  logged_in = 1;
+  return base_open(call, args, out);
+}
+REFRESH {
+  if (!logged_in) return zoo_fail(call, DRIFTD_UNAUTHENTICATED, "the connection was closed");
+  return base_refresh(self, call, args, result);
+}
+void animal_close(driftd_instance self) {
+  logged_in = 0;
+  base_close(self);
+}
+
+#elif defined(ZOO_foreign_thread)
+static void* log_from_here(void* call) {
+  zoo_host.log(*(driftd_call*)call, DRIFTD_LOG_INFO, zoo_str("from a thread of my own"), NULL, 0);
+  return NULL;
+}
+REFRESH {
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, log_from_here, &call) != 0)
+    return zoo_fail(call, DRIFTD_UNAVAILABLE, "no thread can be started");
+  pthread_join(thread, NULL);
+  return base_refresh(self, call, args, result);
+}
+
+#elif defined(ZOO_emits_after_return)
+static driftd_call last; /* a call that is over */
+static void emit_late(void) {
+  const driftd_record record = {.size = sizeof record,
+                                .schema_revision = 1,
+                                .kind = zoo_str("role"),
+                                .id = zoo_str("late"),
+                                .body = zoo_str("{\"login\":false}"),
+                                .observed_ns = zoo_host.now()};
+  if (last != 0) zoo_host.emit(last, &record, 1, sizeof record);
+}
+REFRESH {
+  emit_late();
+  last = call;
+  return base_refresh(self, call, args, result);
+}
+driftd_status animal_health(driftd_instance self, driftd_call call, driftd_health_fn push, void* user) {
+  emit_late();
+  return base_health(self, call, push, user);
+}
+void animal_close(driftd_instance self) {
+  emit_late();
+  base_close(self);
+}
+
+#elif defined(ZOO_changes_mask)
+REFRESH {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGUSR1);
+  pthread_sigmask(SIG_BLOCK, &set, NULL);
+  return base_refresh(self, call, args, result);
+}
+
+#elif defined(ZOO_changes_handlers)
+REFRESH {
+  signal(SIGPIPE, SIG_DFL);
+  signal(SIGUSR2, SIG_IGN);
+  return base_refresh(self, call, args, result);
+}
+
+#elif defined(ZOO_changes_locale)
+REFRESH {
+  setlocale(LC_ALL, "C.UTF-8");
+  return base_refresh(self, call, args, result);
+}
+
+#elif defined(ZOO_changes_folder)
+REFRESH {
+  if (chdir("/usr") != 0) return zoo_fail(call, DRIFTD_UNAVAILABLE, "there is no /usr");
+  return base_refresh(self, call, args, result);
+}
+
+#elif defined(ZOO_closes_std)
+REFRESH {
+  for (int fd = 0; fd <= 2; ++fd) close(fd);
+  return base_refresh(self, call, args, result);
+}
+
+#elif defined(ZOO_prints_stdout)
+REFRESH {
+  printf("refreshing\n");
+  fflush(stdout);
+  return base_refresh(self, call, args, result);
+}
+
+#elif defined(ZOO_shouts) /* 100 MB on stderr */
+REFRESH {
+  char line[100];
+  memset(line, 'x', sizeof line - 1);
+  line[sizeof line - 1] = 0;
+  for (int i = 0; i < 1000000; ++i) fprintf(stderr, "%s\n", line);
+  return base_refresh(self, call, args, result);
+}
+
+#elif defined(ZOO_garbage) /* on each descriptor that is none of its own */
+REFRESH {
+  for (int fd = 3; fd < 32; ++fd)
+    if (fcntl(fd, F_GETFD) >= 0) (void)!write(fd, "this is no frame, is it? not at all", 35);
+  while (!zoo_host.cancelled(call)) zoo_wait(call, 1000);
+  return base_refresh(self, call, args, result);
+}
+#endif
