@@ -152,6 +152,7 @@ void ProviderHost::run(const std::shared_ptr<ActiveCall>& call, const std::strin
   }
   set_running_call(nullptr);
   CallTable::instance().remove(handle);
+  if (!thrown.empty()) tenant_.misuse(fmt::format("{}: an exception crossed the ABI", name_of(call->type)));
   answer(*call, thrown.empty() ? status : DRIFTD_INTERNAL, std::move(body), thrown);
 }
 

@@ -19,13 +19,10 @@ driftd_status zoo_push(driftd_push_fn push, void* user, const char* text) {
   return DRIFTD_OK;
 }
 
-static driftd_status tell(driftd_call call, driftd_status code, driftd_str kind, driftd_str id, const char* text) {
-  driftd_diagnostic d = {.size = sizeof d, .code = code, .kind = kind, .id = id, .text = zoo_str(text)};
+driftd_status zoo_fail(driftd_call call, driftd_status code, const char* text) {
+  const driftd_diagnostic d = {.size = sizeof d, .code = code, .text = zoo_str(text)};
   zoo_host.diag(call, &d);
   return code;
-}
-driftd_status zoo_fail(driftd_call call, driftd_status code, const char* text) {
-  return tell(call, code, (driftd_str){0}, (driftd_str){0}, text);
 }
 static driftd_status refused(driftd_call call, driftd_status code) {
   return zoo_fail(call, code, "the host refused what was told; the refresh ends here");
@@ -111,11 +108,13 @@ static void fill(zoo_instance* self, int kind, unsigned i, driftd_record* r, cha
   animal_record(self, r, body);
 }
 
-static driftd_status make_mark(driftd_call call, uint32_t type, const char* kind, const char* cursor, uint64_t count) {
-  driftd_mark mark = {sizeof mark, type, zoo_str(kind), zoo_str(cursor), count};
+static driftd_status make_mark(driftd_call call, zoo_run* at, uint32_t type, const char* kind, const char* cursor) {
+  const uint64_t count = type == DRIFTD_MARK_COMPLETE ? at->next : 0;
+  driftd_mark mark = {.size = sizeof mark, .type = type, .kind = zoo_str(kind), .cursor = zoo_str(cursor), .count = count};
   animal_mark(&mark);
   const driftd_status answer = zoo_host.mark(call, &mark);
-  return answer == DRIFTD_OK ? DRIFTD_OK : refused(call, answer);
+  at->stopped |= answer == DRIFTD_FINISH_SOON;
+  return answer > DRIFTD_OK ? refused(call, answer) : DRIFTD_OK;
 }
 
 static driftd_status list_page(zoo_instance* self, driftd_call call, zoo_run* at) {
@@ -131,7 +130,7 @@ static driftd_status list_page(zoo_instance* self, driftd_call call, zoo_run* at
   if (answer > DRIFTD_OK) return refused(call, answer);
   at->next += n;
   snprintf(cursor, sizeof cursor, "zoo:%u:%u:%u", at->scope, at->kind, at->next);
-  return make_mark(call, DRIFTD_MARK_CHECKPOINT, "", cursor, 0);
+  return make_mark(call, at, DRIFTD_MARK_CHECKPOINT, "", cursor);
 }
 
 static driftd_status list_kind(zoo_instance* self, driftd_call call, zoo_run* at) {
@@ -142,7 +141,7 @@ static driftd_status list_kind(zoo_instance* self, driftd_call call, zoo_run* at
     if (status == DRIFTD_OK) status = list_page(self, call, at);
   } while (status == DRIFTD_OK && !at->stopped && at->next < self->count[at->kind]);
   if (status != DRIFTD_OK || !whole || at->next < self->count[at->kind]) return status;
-  return make_mark(call, DRIFTD_MARK_COMPLETE, kKindNames[at->kind], "", at->next);
+  return make_mark(call, at, DRIFTD_MARK_COMPLETE, kKindNames[at->kind], "");
 }
 
 static unsigned scope_of(driftd_call call, const driftd_refresh_args* args) {
@@ -150,7 +149,7 @@ static unsigned scope_of(driftd_call call, const driftd_refresh_args* args) {
   for (uint32_t i = 0; i < args->kind_count; ++i) {
     unsigned kind = 0;
     while (kind < kKinds && !zoo_is(args->kinds[i], kKindNames[kind])) ++kind;
-    if (kind == kKinds) tell(call, DRIFTD_INVALID, args->kinds[i], (driftd_str){0}, "no such kind; ask describe");
+    if (kind == kKinds) zoo_fail(call, DRIFTD_INVALID, "a kind that describe does not name");
     if (kind < kKinds) scope |= 1u << kind;
   }
   return scope;
@@ -203,26 +202,44 @@ driftd_status base_refresh(driftd_instance given, driftd_call call, const driftd
   return status;
 }
 
-driftd_status base_read(driftd_instance given, driftd_call call, const driftd_identity* ids, uint32_t count,
+/* The identity that the host asks for, whatever its minor. */
+static driftd_identity adopt(const void* given) {
+  driftd_identity asked = {0};
+  uint32_t size;
+  memcpy(&size, given, sizeof size);
+  memcpy(&asked, given, size < sizeof asked ? size : sizeof asked);
+  return asked;
+}
+
+static driftd_status read_one(zoo_instance* self, driftd_call call, const driftd_identity* asked) {
+  char id[32];
+  char body[kBody];
+  driftd_record record;
+  for (unsigned i = 0; asked->backend.len == 0 && i < kKinds * 1000; ++i) {
+    if (i % 1000 >= self->count[i / 1000] || !zoo_is(asked->kind, kKindNames[i / 1000])) continue;
+    snprintf(id, sizeof id, "%s-%03u", kKindNames[i / 1000], i % 1000);
+    if (!zoo_is(asked->id, id)) continue;
+    fill(self, (int)i / 1000, i % 1000, &record, id, body);
+    const driftd_status answer = zoo_host.emit(call, &record, 1, sizeof record);
+    return answer > DRIFTD_OK ? refused(call, answer) : DRIFTD_OK;
+  }
+  const driftd_diagnostic gone = {.size = sizeof gone,
+                                  .code = DRIFTD_NOT_FOUND,
+                                  .kind = asked->kind,
+                                  .id = asked->id,
+                                  .text = zoo_str("it is not there"),
+                                  .backend = asked->backend};
+  zoo_host.diag(call, &gone);
+  return DRIFTD_OK;
+}
+
+driftd_status base_read(driftd_instance self, driftd_call call, const driftd_identity* ids, uint32_t count,
                         uint32_t stride) {
-  zoo_instance* self = given;
   driftd_status status = log_in(self, call);
   for (uint32_t n = 0; status == DRIFTD_OK && n < count; ++n) {
-    const driftd_identity* asked = (const void*)((const char*)ids + (size_t)n * stride);
-    driftd_record record;
-    char id[32];
-    char body[kBody];
-    driftd_status settled = DRIFTD_NOT_FOUND;
-    if ((status = zoo_may_go_on(call)) != DRIFTD_OK) return status;
-    for (unsigned i = 0; i < kKinds * 1000 && settled == DRIFTD_NOT_FOUND; ++i) {
-      if (i % 1000 >= self->count[i / 1000]) continue;
-      snprintf(id, sizeof id, "%s-%03u", kKindNames[i / 1000], i % 1000);
-      if (!zoo_is(asked->kind, kKindNames[i / 1000]) || !zoo_is(asked->id, id)) continue;
-      fill(self, (int)i / 1000, i % 1000, &record, id, body);
-      settled = zoo_host.emit(call, &record, 1, sizeof record);
-    }
-    if (settled == DRIFTD_NOT_FOUND) tell(call, settled, asked->kind, asked->id, "it is not there");
-    if (settled > DRIFTD_OK && settled != DRIFTD_NOT_FOUND) status = refused(call, settled);
+    const driftd_identity asked = adopt((const char*)ids + (size_t)n * stride);
+    status = zoo_may_go_on(call);
+    if (status == DRIFTD_OK) status = read_one(self, call, &asked);
   }
   return status;
 }

@@ -29,10 +29,9 @@ typedef struct zoo_run {
   int stopped; /* FINISH_SOON */
 } zoo_run;
 
+extern const char zoo_name[]; /* describe().id */
 #ifdef ZOO_NAME
 const char zoo_name[] = ZOO_NAME;
-#else
-extern const char zoo_name[]; /* describe().id */
 #endif
 extern const char* const kKindNames[kKinds];
 extern driftd_host_table zoo_host; /* a copy of the host's: an animal may put itself in between */

@@ -14,9 +14,10 @@
 void animal_record(zoo_instance* self, driftd_record* record, char* body) {
   struct timespec now;
   (void)self;
+  if (!zoo_is(record->kind, "role")) return;
   clock_gettime(CLOCK_MONOTONIC, &now);
   snprintf(body, kBody, "{\"limit\":%ld}", now.tv_nsec);
-  if (zoo_is(record->kind, "role")) record->body = zoo_str(body);
+  record->body = zoo_str(body);
 }
 
 #elif defined(ZOO_miscounts)

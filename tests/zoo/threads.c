@@ -19,10 +19,11 @@
 static char shared[kBody]; /* one for all calls */
 void animal_record(zoo_instance* self, driftd_record* record, char* body) {
   (void)self;
+  if (!zoo_is(record->kind, "topic")) return;
   memcpy(shared, record->id.data, record->id.len);
   poll(NULL, 0, 1);
   snprintf(body, kBody, "{\"owner\":\"%.*s\"}", (int)record->id.len, shared);
-  if (zoo_is(record->kind, "topic")) record->body = zoo_str(body);
+  record->body = zoo_str(body);
 }
 
 #elif defined(ZOO_one_instance)
