@@ -62,6 +62,7 @@ void log_line(driftd_call handle, std::int32_t level, driftd_str text, const dri
   contained([&] {
     const auto call = claim(handle, "log");
     if (call == nullptr) return DRIFTD_INVALID;
+    if (text.data == nullptr && text.len != 0) call->tenant.misuse("log: the text is NULL with a length");
     const auto dropped = call->tenant.may_log();
     if (!dropped) return DRIFTD_OK;
     std::string line = printable(view(text), 4096);

@@ -2,6 +2,7 @@
 // The calls themselves: from a frame's payload to the plugin's function and back.
 #include <cstddef>
 
+#include "host/framed.hpp"
 #include "host/intake.hpp"
 #include "host/provider_host.hpp"
 
@@ -55,10 +56,10 @@ driftd_status ProviderHost::do_refresh(ActiveCall&, const std::string& payload, 
                                  kinds.empty() ? nullptr : kinds.data(),
                                  static_cast<std::uint32_t>(kinds.size()),
                                  0};
-  driftd_refresh_result result{};
-  result.size = sizeof result;
-  const driftd_status status = tenant_.library->table.refresh(instance_, handle, &args, &result);
-  body = encode(RefreshAnswer{result.unchanged != 0, result.next_ms});
+  Framed<driftd_refresh_result> result;
+  const driftd_status status = tenant_.library->table.refresh(instance_, handle, &args, &result.value);
+  if (!result.intact()) tenant_.misuse("refresh: wrote behind the `size` of its result");
+  body = encode(RefreshAnswer{result.value.unchanged != 0, result.value.next_ms});
   return status;
 }
 

@@ -84,7 +84,10 @@ bool ProviderHost::handle(Frame frame) {
 void ProviderHost::load(const Frame& frame) {
   const auto asked = decode<Load>(frame.payload);
   if (!asked) return refuse(frame.call, asked.error().code, asked.error().message);
+  if (!asked->in_process) upkeep_ = std::make_unique<Upkeep>();
   const auto library = load_library(asked->file, asked->in_process);
+  if (upkeep_) upkeep_->accept_handlers();
+  look_after("load");
   if (!library) return refuse(frame.call, library.error().code, library.error().message);
   auto info = parse_info((*library)->loaded);
   if (!info) return refuse(frame.call, info.error().code, info.error().message);
@@ -152,8 +155,16 @@ void ProviderHost::run(const std::shared_ptr<ActiveCall>& call, const std::strin
   }
   set_running_call(nullptr);
   CallTable::instance().remove(handle);
+  look_after(name_of(call->type));
   if (!thrown.empty()) tenant_.misuse(fmt::format("{}: an exception crossed the ABI", name_of(call->type)));
   answer(*call, thrown.empty() ? status : DRIFTD_INTERNAL, std::move(body), thrown);
+}
+
+/// What the plugin did to the process is told with the next answer.
+void ProviderHost::look_after(std::string_view during) {
+  if (upkeep_ == nullptr) return;
+  for (const auto& change : upkeep_->changes())
+    tenant_.misuse(tenant_.scrubber.text(fmt::format("{}: {}", during, change)));
 }
 
 void ProviderHost::answer(ActiveCall& call, driftd_status status, std::string body, const std::string& thrown) {

@@ -7,6 +7,7 @@
 
 #include "host/active_call.hpp"
 #include "host/lane.hpp"
+#include "host/upkeep.hpp"
 
 namespace driftd::host {
 
@@ -30,6 +31,7 @@ class ProviderHost {
   void start(Frame frame);
   void post(Lane& lane, std::shared_ptr<ActiveCall> call, std::string payload, Job job);
   void run(const std::shared_ptr<ActiveCall>& call, const std::string& payload, Job job);
+  void look_after(std::string_view during);
   void answer(ActiveCall& call, driftd_status status, std::string body, const std::string& thrown);
   void refuse(std::uint64_t call, Code code, std::string message);
   void cancel(std::uint64_t id);
@@ -45,6 +47,7 @@ class ProviderHost {
 
   Link link_;
   Tenant tenant_;
+  std::unique_ptr<Upkeep> upkeep_;  ///< of a worker; in-process it is the agent's own state
   std::atomic<driftd_instance> instance_{nullptr};
   std::atomic<bool> opened_{false};
   std::mutex mutex_;  // calls_

@@ -251,6 +251,22 @@ TEST_P(NamedInTheZoo, TheMisbehaviourIsNamedAndTheNeighbourMissesNothing) {
   EXPECT_EQ(good.status().restarts, 0u);
 }
 
+TEST_F(Zoo, AWorkerThatClosedItsDescriptorsIsMendedAndStillHeard) {
+  auto& session = animal("closes_std");
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(refresh(session));
+  EXPECT_EQ(std::count_if(events_.begin(), events_.end(),
+                          [](const auto& event) { return event.find("closed standard input") != std::string::npos; }),
+            3) << "closed again, so it was open again";
+}
+
+TEST_F(Zoo, DescriptorsThatStayOpenAreToldBeforeTheyRunOut) {
+  auto& session = animal("leaks_calls_descriptors");
+  std::string last;
+  for (int i = 0; i < 12; ++i) last = why(session);
+  EXPECT_THAT(events_, ::testing::Contains(::testing::ContainsRegex("refresh: holds 6[0-9]+ of 1024 descriptors open")));
+  EXPECT_THAT(last, HasSubstr("no descriptor is left"));
+}
+
 constexpr const char* kFine = "it did not fail";
 constexpr const char* kRefused = "invalid: refresh: the host refused what was told";
 INSTANTIATE_TEST_SUITE_P(
@@ -261,6 +277,15 @@ INSTANTIATE_TEST_SUITE_P(
         Misbehaviour{"deadlock", "no answer within 2 s: killed in refresh", "crashed: no answer"},
         Misbehaviour{"frees_host_memory", "unavailable: ", "crashed: killed by signal"},
         Misbehaviour{"throws", "an exception crossed the ABI: nobody caught this", "refresh: an exception crossed the ABI"},
+        Misbehaviour{"changes_mask", kFine, "refresh: changed the signal mask (signal 10)"},
+        Misbehaviour{"changes_handlers", kFine, "refresh: changed the handler of signal 12"},
+        Misbehaviour{"changes_locale", kFine, "refresh: changed the locale from C to C.UTF-8"},
+        Misbehaviour{"changes_folder", kFine, "refresh: changed the working folder from / to /usr"},
+        Misbehaviour{"constructor_chdir", kFine, "load: changed the working folder from / to /usr"},
+        Misbehaviour{"closes_std", kFine, "refresh: closed standard input"},
+        Misbehaviour{"prints_stdout", kFine, "refresh: printed 11 bytes on standard output, which is the host's"},
+        Misbehaviour{"writes_past", kFine, "refresh: wrote behind the `size` of its result"},
+        Misbehaviour{"null_log", kFine, "log: the text is NULL with a length"},
         Misbehaviour{"foreign_thread", kFine, "log: called on another thread than the call's own"},
         Misbehaviour{"emits_after_return", kFine, "emit: stale or forged call handle"},
         Misbehaviour{"asks_for_others", kFine, "secret: a token that was not minted for this instance"},
