@@ -80,7 +80,7 @@ TEST_F(InstalledSdk, EachHeaderCompilesByItself) {
     shell(DRIFTD_CXX " -std=c++20 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -I" + prefix() + "/include -include " +
           entry.path().string() + " -x c++ /dev/null");
   }
-  EXPECT_EQ(headers, 7);
+  EXPECT_EQ(headers, 12);
 }
 
 TEST_F(InstalledSdk, VersionIsThatOfTheAbiAndAnotherMajorIsRefused) {
@@ -108,7 +108,7 @@ TEST(ProviderLibraries, ExportExactlyOneSymbol) {
   for (std::string file; std::getline(files, file, ':'); ++count) {
     EXPECT_THAT(exports(file), ElementsAre("driftd_provider_v1")) << file;
   }
-  EXPECT_GE(count, 2);
+  EXPECT_GE(count, 4);
 }
 
 TEST(ProviderHeader, EveryFunctionCarriesAThreadTag) {
