@@ -1,28 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // An example provider: a folder of files, one kind `file`. Its attribute `digest` tells that a content changed without
 // showing it: HMAC-SHA256 under a secret setting, since the plain hash of a short file can be guessed.
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <openssl/hmac.h>
+#include <optional>
 #include <poll.h>
 #include <set>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "driftd/provider.hpp"
-
 namespace {
 namespace sdk = driftd::sdk;
 constexpr off_t kMost = 16 << 20;  // bytes; a larger file gets no digest
 constexpr auto kEvents = IN_CLOSE_WRITE | IN_ATTRIB | IN_MOVE | IN_DELETE | IN_MOVE_SELF | IN_ONLYDIR;
 constexpr const char* kDescribe = R"({"id": "files", "version": "0.1.0", "types": ["files"], "kinds": ["file"],
   "extensions": [{"id": "driftd.watch", "revision": 1}], "concurrency": 2, "metrics": []})";
-constexpr const char* kSettings = R"({"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object",
+constexpr const char* kSettings = R"({"type": "object", "required": ["path", "key"], "additionalProperties": false,
   "properties": {"path": {"type": "string", "format": "path", "description": "the folder"},
-                 "key": {"type": "string", "writeOnly": true, "description": "key of the digests, by reference"}},
-  "required": ["path", "key"], "additionalProperties": false})";
+  "key": {"type": "string", "writeOnly": true, "description": "key of the digests, by reference"}}})";
 constexpr const char* kFile = R"({"schema": "driftd-schema/1", "kind": "file", "revision": 1, "class": "config",
   "title": "a file", "attributes": {"executable": {"type": "bool"}, "size": {"type": "int"},
   "digest": {"type": "string"}}})";
@@ -43,22 +41,27 @@ std::string digest(const Key& key, const std::string& text) {
   for (const unsigned char c : raw) out += {"0123456789abcdef"[c >> 4], "0123456789abcdef"[c & 15]};
   return out;
 }
-
-class Files final : public sdk::Instance {  // const after open: its calls may run at once
+class Folder final : public sdk::Instance {  // const after open: its calls may run at once
  public:
-  explicit Files(const nlohmann::json& settings) : folder_(settings.at("path")), token_(settings.at("key")) {}
-  sdk::RefreshResult refresh(sdk::Call& call, const sdk::Refresh&) override {
+  explicit Folder(const nlohmann::json& settings) : folder_(settings.at("path")), token_(settings.at("key")) {}
+  sdk::RefreshResult refresh(sdk::Call& call, const sdk::Refresh& request) override {
+    if (!request.wants("file")) return {};
     const Key key{call.secret(token_)};
     std::uint64_t count = 0;
-    for (const auto& name : list()) count += emit(call, key, name);
-    call.complete("file", count);  // reached only when nothing failed: what was not seen may be gone
+    for (const auto& name : list()) {
+      const auto record = look(call, key, name);
+      if (record && !call.emit(*record)) return {};  // the host wants no more now: not complete
+      count += record.has_value();
+    }
+    call.complete("file", count);  // reached only when nothing failed: what was not seen is gone
     return {};
   }
   void read(sdk::Call& call, std::span<const sdk::Identity> ids) override {
     const Key key{call.secret(token_)};
-    const auto names = list();  // throws when the folder is away: that says nothing about its files
+    const auto names = list();  // throws when the folder is away: that says nothing about its content
     for (const auto& id : ids) {
-      if (id.kind != "file" || !names.contains(id.id) || !emit(call, key, id.id)) not_found(call, id);
+      const auto record = id.kind == "file" && names.contains(id.id) ? look(call, key, id.id) : std::nullopt;
+      record ? void(call.emit(*record)) : not_found(call, id);
     }
   }
   sdk::Health health(sdk::Call&) override { return list(), sdk::Health{}; }  // a Failure says that it is down, and why
@@ -72,10 +75,9 @@ class Files final : public sdk::Instance {  // const after open: its calls may r
       for (char drain[4096]; ::read(events.fd, drain, sizeof drain) > 0;) continue;
     }
   }
-
  private:
   [[noreturn]] void fail(int error) const {  // the code tells the host what to do next; a missing right is named
-    const auto text = folder_ + ": " + std::strerror(error);
+    const auto text = folder_ + ": " + std::generic_category().message(error);
     if (error == EACCES) throw sdk::Failure(DRIFTD_DENIED, text, "file", "r-x on " + folder_);
     throw sdk::Failure(DRIFTD_UNAVAILABLE, text, "file");
   }
@@ -87,12 +89,12 @@ class Files final : public sdk::Instance {  // const after open: its calls may r
     if (error) fail(error.value());
     return names;
   }
-  bool emit(sdk::Call& call, const Key& key, const std::string& name) const {  // false: no regular file, or gone
+  std::optional<sdk::Record> look(sdk::Call& call, const Key& key, const std::string& name) const {  // none: gone
     if (call.cancelled()) throw sdk::Failure(DRIFTD_CANCELLED, "stopped before " + name, "file");
     const std::string path = folder_ + '/' + name;
     struct stat at {};
     if (::lstat(path.c_str(), &at) != 0 && list().contains(name)) fail(EACCES);  // list(): not if the folder is away
-    if (!S_ISREG(at.st_mode)) return false;
+    if (!S_ISREG(at.st_mode)) return {};
     sdk::Record record{.kind = "file", .id = name, .observed_ns = call.now_ns()};
     nlohmann::json body{{"executable", (at.st_mode & 0111) != 0}, {"size", at.st_size}};
     std::ifstream in(path, std::ios::binary);
@@ -102,19 +104,16 @@ class Files final : public sdk::Instance {  // const after open: its calls may r
       record.unread = {{"digest", in ? DRIFTD_UNSUPPORTED : DRIFTD_DENIED, in ? "above 16 MiB" : "grant r on " + path}};
     }
     record.body = body.dump();
-    call.emit(record);
-    return true;
+    return record;
   }
   const std::string folder_, token_;
 };
-
 std::unique_ptr<sdk::Instance> open(sdk::Call&, std::string_view, std::string_view settings) {
-  return std::make_unique<Files>(nlohmann::json::parse(settings));
+  return std::make_unique<Folder>(nlohmann::json::parse(settings));
 }
 const sdk::Plugin& plugin() {
   static const sdk::Plugin kPlugin{kDescribe, {{"settings", kSettings}, {"file", kFile}}, true, &open};
   return kPlugin;
 }
 }  // namespace
-
 DRIFTD_PROVIDER(plugin)

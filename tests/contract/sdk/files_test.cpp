@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The example provider, driven as a host would.
+// The example provider in each of its languages, driven as a host would.
 #include <gmock/gmock.h>
 #include <sys/fsuid.h>
 #include <unistd.h>
@@ -22,13 +22,14 @@ class AsNobody {
   ~AsNobody() { ::setfsuid(::geteuid()); }
 };
 
-class Files : public testing::Test {
+class Files : public testing::TestWithParam<std::string> {
  protected:
   Files() { fs::create_directory(folder()); }
+  static std::string library() { return "providers-examples/" + GetParam() + "/files.so"; }
   std::string folder() const { return dir_.file("watched"); }
   std::string put(const std::string& name, const std::string& text) const { return dir_.write("watched/" + name, text); }
   ProviderProbe probe(const std::string& key = "key-canary") const {
-    return ProviderProbe("providers-examples/files.so", {{"path", folder()}, {"key", "token-1"}}, {{"token-1", key}});
+    return ProviderProbe(library(), {{"path", folder()}, {"key", "token-1"}}, {{"token-1", key}});
   }
   /// Lets everybody reach the folder, so that only the mode under test stops them.
   void reachable() const {
@@ -38,7 +39,7 @@ class Files : public testing::Test {
   TempDir dir_;
 };
 
-TEST_F(Files, EveryRegularFileIsARecordAndTheKindIsComplete) {
+TEST_P(Files, EveryRegularFileIsARecordAndTheKindIsComplete) {
   put("a.conf", "one");
   put("b.conf", "");
   fs::create_directory(folder() + "/sub");
@@ -52,13 +53,13 @@ TEST_F(Files, EveryRegularFileIsARecordAndTheKindIsComplete) {
   EXPECT_EQ(seen.body("file", "a.conf")["executable"], false);
 }
 
-TEST_F(Files, DigestIsTheHmacOfTheContentUnderTheSecretKey) {
+TEST_P(Files, DigestIsTheHmacOfTheContentUnderTheSecretKey) {
   put("fox", "The quick brown fox jumps over the lazy dog");
   auto p = probe("key");
   EXPECT_EQ(p.refresh().body("file", "fox")["digest"], "f7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd8");
 }
 
-TEST_F(Files, NeitherKeyNorContentIsInAnyOutput) {
+TEST_P(Files, NeitherKeyNorContentIsInAnyOutput) {
   put("a.conf", "content-canary");
   auto p = probe();
   const auto seen = p.refresh();
@@ -67,16 +68,16 @@ TEST_F(Files, NeitherKeyNorContentIsInAnyOutput) {
   EXPECT_THAT(seen.records[0].status, Not(HasSubstr("canary")));
 }
 
-TEST_F(Files, UnknownTokenIsDeniedBeforeAnythingIsListed) {
+TEST_P(Files, UnknownTokenIsDeniedBeforeAnythingIsListed) {
   put("a.conf", "one");
-  ProviderProbe p("providers-examples/files.so", {{"path", folder()}, {"key", "forged"}}, {{"token-1", "key"}});
+  ProviderProbe p(library(), {{"path", folder()}, {"key", "forged"}}, {{"token-1", "key"}});
   const auto seen = p.refresh();
   EXPECT_EQ(seen.status, DRIFTD_DENIED);
   EXPECT_THAT(seen.records, IsEmpty());
   EXPECT_THAT(seen.complete, IsEmpty());
 }
 
-TEST_F(Files, RemovedFileIsNotFoundAndTheOthersAreRead) {
+TEST_P(Files, RemovedFileIsNotFoundAndTheOthersAreRead) {
   put("a.conf", "one");
   fs::remove(put("b.conf", "two"));
   auto p = probe();
@@ -87,7 +88,7 @@ TEST_F(Files, RemovedFileIsNotFoundAndTheOthersAreRead) {
   EXPECT_EQ(seen.diagnostic(DRIFTD_NOT_FOUND)->id, "b.conf");
 }
 
-TEST_F(Files, FolderThatIsAwayIsUnavailableAndDeletesNothing) {
+TEST_P(Files, FolderThatIsAwayIsUnavailableAndDeletesNothing) {
   put("a.conf", "one");
   auto p = probe();
   EXPECT_EQ(p.health().health.state, static_cast<std::uint32_t>(DRIFTD_HEALTH_UP));
@@ -101,7 +102,7 @@ TEST_F(Files, FolderThatIsAwayIsUnavailableAndDeletesNothing) {
   EXPECT_EQ(p.health().status, DRIFTD_UNAVAILABLE);
 }
 
-TEST_F(Files, UnreadableFileKeepsItsRecordAndNamesTheRight) {
+TEST_P(Files, UnreadableFileKeepsItsRecordAndNamesTheRight) {
   reachable();
   const std::string path = put("secret.conf", "one");
   fs::permissions(path, fs::perms::none);
@@ -116,7 +117,7 @@ TEST_F(Files, UnreadableFileKeepsItsRecordAndNamesTheRight) {
   EXPECT_THAT(seen.records[0].unread[0].reason, HasSubstr(path));
 }
 
-TEST_F(Files, RightOnTheFolderRevokedIsNamedAndNothingIsComplete) {
+TEST_P(Files, RightOnTheFolderRevokedIsNamedAndNothingIsComplete) {
   reachable();
   put("a.conf", "one");
   auto p = probe();
@@ -132,7 +133,7 @@ TEST_F(Files, RightOnTheFolderRevokedIsNamedAndNothingIsComplete) {
   }
 }
 
-TEST_F(Files, HugeFileIsShownWithoutADigest) {
+TEST_P(Files, HugeFileIsShownWithoutADigest) {
   fs::resize_file(put("huge", ""), (16u << 20) + 1);
   auto p = probe();
   const auto seen = p.refresh();
@@ -141,7 +142,7 @@ TEST_F(Files, HugeFileIsShownWithoutADigest) {
   EXPECT_FALSE(seen.body("file", "huge").contains("digest"));
 }
 
-TEST_F(Files, WatchHintsAtOnceAndThenOnEachKindOfChange) {
+TEST_P(Files, WatchHintsAtOnceAndThenOnEachKindOfChange) {
   const std::string path = put("a.conf", "one");
   const std::vector<std::function<void()>> changes = {
       [&] { put("a.conf", "two"); }, [&] { fs::permissions(path, fs::perms(0700)); },
@@ -159,7 +160,7 @@ TEST_F(Files, WatchHintsAtOnceAndThenOnEachKindOfChange) {
   }
 }
 
-TEST_F(Files, WatchEndsWhenTheFolderIsMovedAway) {
+TEST_P(Files, WatchEndsWhenTheFolderIsMovedAway) {
   auto p = probe();
   const auto move_at_first_hint = [&](const Collected&) {
     fs::rename(folder(), dir_.file("elsewhere"));
@@ -168,7 +169,7 @@ TEST_F(Files, WatchEndsWhenTheFolderIsMovedAway) {
   EXPECT_EQ(p.watch({}, move_at_first_hint, std::chrono::seconds(20)).status, DRIFTD_UNAVAILABLE);
 }
 
-TEST_F(Files, CancelEndsABlockedWatchSoonerThanItsOwnLookAtTheClock) {
+TEST_P(Files, CancelEndsABlockedWatchSoonerThanItsOwnLookAtTheClock) {
   using namespace std::chrono_literals;
   auto p = probe();
   auto fastest = std::chrono::steady_clock::duration::max();
@@ -180,13 +181,16 @@ TEST_F(Files, CancelEndsABlockedWatchSoonerThanItsOwnLookAtTheClock) {
   EXPECT_LT(fastest, 900ms);
 }
 
-TEST_F(Files, SettingsAndKindAreDescribedAsJson) {
+TEST_P(Files, SettingsAndKindAreDescribedAsJson) {
   auto p = probe();
   EXPECT_EQ(p.describe()["kinds"], nlohmann::json({"file"}));
   EXPECT_EQ(nlohmann::json::parse(p.schema("settings"))["properties"]["key"]["writeOnly"], true);
   EXPECT_EQ(nlohmann::json::parse(p.schema("file"))["schema"], "driftd-schema/1");
   EXPECT_TRUE(p.schema("folder").empty());
 }
+
+INSTANTIATE_TEST_SUITE_P(Toy, Files, testing::Values("c", "cpp", "rust", "go"),
+                         [](const auto& language) { return language.param; });
 
 }  // namespace
 }  // namespace driftd::test

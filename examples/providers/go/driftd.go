@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+// driftd's provider ABI 1.0 (driftd/provider.h), for Go. Copy driftd.go, driftd.c and driftd.h beside your provider: they
+// know nothing of it but the variable `plugin`. A panic of the provider ends here as DRIFTD_INTERNAL with its text.
+package main
+
+/*
+#cgo CFLAGS: -std=gnu11 -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter
+// driftd's headers: a copy in this project, else driftd's own source tree, else its package in /usr/include
+#cgo CFLAGS: -I${SRCDIR}/include -I${SRCDIR}/../../../plugin-api/include
+#include "driftd.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"runtime/cgo"
+	"unsafe"
+)
+
+// Status says what the host does next.
+type Status int32
+
+const (
+	OK              Status = C.DRIFTD_OK
+	Invalid         Status = C.DRIFTD_INVALID
+	Denied          Status = C.DRIFTD_DENIED
+	Unauthenticated Status = C.DRIFTD_UNAUTHENTICATED
+	NotFound        Status = C.DRIFTD_NOT_FOUND
+	Throttled       Status = C.DRIFTD_THROTTLED
+	Unavailable     Status = C.DRIFTD_UNAVAILABLE
+	Deadline        Status = C.DRIFTD_DEADLINE
+	Cancelled       Status = C.DRIFTD_CANCELLED
+	CursorExpired   Status = C.DRIFTD_CURSOR_EXPIRED
+	Unsupported     Status = C.DRIFTD_UNSUPPORTED
+	Corrupt         Status = C.DRIFTD_CORRUPT
+	Internal        Status = C.DRIFTD_INTERNAL
+)
+
+// Failure is why a call fails; Right is what has to be granted when Code is Denied.
+type Failure struct {
+	Code        Status
+	Text, Right string
+}
+
+func (f *Failure) Error() string { return f.Text }
+
+// Or gives an error that is not nil and has no code this one.
+func Or(code Status, err error) error {
+	var failure *Failure
+	if err == nil || err == ErrFinishSoon || errors.As(err, &failure) {
+		return err
+	}
+	return &Failure{Code: code, Text: err.Error()}
+}
+
+// Identity names a resource.
+type Identity struct{ Kind, ID string }
+
+// Unread is an attribute that exists but could not be read: never drift.
+type Unread struct {
+	Path   string
+	Code   Status
+	Reason string
+}
+
+// Record is one resource as read now. Body is a JSON object; ObservedNs is Call.Now() when the request was sent.
+type Record struct {
+	Kind, ID   string
+	Body       []byte
+	Unread     *Unread
+	ObservedNs int64
+}
+
+// Refresh is what the host asks for.
+type Refresh struct {
+	Full   bool
+	Cursor string
+	Kinds  []string // empty: all
+}
+
+// Wants says whether a kind is asked for.
+func (r Refresh) Wants(kind string) bool {
+	for _, k := range r.Kinds {
+		if k == kind {
+			return true
+		}
+	}
+	return len(r.Kinds) == 0
+}
+
+// Instance is one opened backend; its calls may run at once.
+type Instance interface {
+	Refresh(call Call, request Refresh) error
+	Read(call Call, ids []Identity) error // call.Settle for each
+	Health(call Call) error               // nil: the system can be reached
+	Watch(call Call) error                // blocks until call.Cancelled()
+}
+
+// Plugin is what this library offers.
+type Plugin struct {
+	Describe  string
+	Documents map[string]string // "settings" and each kind
+	Open      func(settings []byte) (Instance, error)
+}
+
+// Call is a call in progress: use it in that call and on its goroutine only.
+type Call struct{ handle C.driftd_call }
+
+// Now is the host's wall clock, ns since the epoch.
+func (c Call) Now() int64 { return int64(C.go_now()) }
+
+// Cancelled says that the host wants the call to end.
+func (c Call) Cancelled() bool { return C.go_cancelled(c.handle) != 0 }
+
+// Wait blocks until fd is readable (true) or the host wants the call to end (false).
+func (c Call) Wait(fd int) bool { return C.go_wait(c.handle, C.int(fd)) != 0 }
+
+// ErrFinishSoon is what Emit answers when the record was taken and the host wants no more now: hand it on. A call that
+// ends with it ends well; the kind is not complete.
+var ErrFinishSoon = errors.New("the host wants no more now")
+
+// Emit pushes a record; once the host wants the call to end, it fails with Cancelled.
+func (c Call) Emit(r Record) error {
+	if c.Cancelled() {
+		return &Failure{Code: Cancelled, Text: "stopped by the host before " + r.ID}
+	}
+	var t texts
+	defer t.free()
+	var path, reason *C.char
+	code := OK
+	if r.Unread != nil {
+		path, code, reason = t.lend(r.Unread.Path), r.Unread.Code, t.lend(r.Unread.Reason)
+	}
+	status := Status(C.go_emit(c.handle, t.lend(r.Kind), t.lend(r.ID), t.lend(string(r.Body)), C.int64_t(r.ObservedNs), path,
+		C.driftd_status(code), reason))
+	if status == C.DRIFTD_FINISH_SOON {
+		return ErrFinishSoon
+	}
+	return refused(status, "a record")
+}
+
+// Settle answers for one identity of a Read: its record, or that there is none. An err is handed on.
+func (c Call) Settle(id Identity, r *Record, err error) error {
+	if err == nil && r == nil {
+		c.diag(NotFound, id, "gone", "")
+	} else if err == nil {
+		if err = c.Emit(*r); err == ErrFinishSoon { // that is for lists: in a Read all are answered
+			return nil
+		}
+	}
+	return err
+}
+
+// Checkpoint ends a page; the cursor resumes behind it.
+func (c Call) Checkpoint(cursor string) error { return c.mark(C.DRIFTD_MARK_CHECKPOINT, "", cursor, 0) }
+
+// Complete says that every resource of the kind was emitted in this run, count of them.
+func (c Call) Complete(kind string, count int) error {
+	return c.mark(C.DRIFTD_MARK_COMPLETE, kind, "", count)
+}
+
+// Hint tells the host, from a watch, to refresh now.
+func (c Call) Hint() error { return c.mark(C.DRIFTD_MARK_BOOKMARK, "", "", 0) }
+
+func (c Call) mark(which int, kind, cursor string, count int) error {
+	var t texts
+	defer t.free()
+	return refused(Status(C.go_mark(c.handle, C.uint32_t(which), t.lend(kind), t.lend(cursor), C.uint64_t(count))), "a mark")
+}
+
+// WithSecret runs f with the bytes behind a token and overwrites them.
+func (c Call) WithSecret(token string, f func(secret []byte) error) error {
+	var t texts
+	defer t.free()
+	var secret C.driftd_secret
+	defer C.driftd_forget(&secret)
+	if status := Status(C.go_secret(c.handle, t.lend(token), &secret)); status != OK {
+		return refused(status, "the secret")
+	}
+	return f(unsafe.Slice((*byte)(unsafe.Pointer(secret.data)), int(secret.len)))
+}
+
+func (c Call) diag(code Status, id Identity, text, right string) {
+	var t texts
+	defer t.free()
+	C.go_diag(c.handle, C.driftd_status(code), t.lend(id.Kind), t.lend(id.ID), t.lend(text), t.lend(right))
+}
+
+func refused(status Status, what string) error {
+	if status == OK {
+		return nil
+	}
+	return &Failure{Code: status, Text: "the host refused " + what}
+}
+
+// texts are copies in C memory for the length of one host call.
+type texts []unsafe.Pointer
+
+func (t *texts) lend(text string) *C.char {
+	out := C.CString(text)
+	*t = append(*t, unsafe.Pointer(out))
+	return out
+}
+func (t *texts) free() {
+	for _, text := range *t {
+		C.free(text)
+	}
+}
+
+// guarded runs f; what fails or panics in it becomes the status and one diagnostic.
+func guarded(call C.driftd_call, f func(Call) error) (status C.driftd_status) {
+	c := Call{call}
+	defer func() {
+		if text := recover(); text != nil {
+			c.diag(Internal, Identity{}, fmt.Sprint(text), "")
+			status = C.DRIFTD_INTERNAL
+		}
+	}()
+	var failure *Failure
+	if err := Or(Internal, f(c)); err != nil && errors.As(err, &failure) {
+		c.diag(failure.Code, Identity{}, failure.Text, failure.Right)
+		return C.driftd_status(failure.Code)
+	}
+	return C.DRIFTD_OK // or ErrFinishSoon
+}
+
+func text(s C.driftd_str) string {
+	if s.len == 0 {
+		return ""
+	}
+	return string(unsafe.Slice((*byte)(unsafe.Pointer(s.data)), int(s.len)))
+}
+func instance(self C.uintptr_t) Instance { return cgo.Handle(self).Value().(Instance) }
+func push(to, user unsafe.Pointer, document string) C.driftd_status {
+	var t texts
+	defer t.free()
+	C.go_push(to, user, t.lend(document), C.uint64_t(len(document)))
+	return C.DRIFTD_OK
+}
+
+//export goDescribe
+func goDescribe(to, user unsafe.Pointer) C.driftd_status { return push(to, user, plugin.Describe) }
+
+//export goSchema
+func goSchema(what *C.char, size C.uint64_t, to, user unsafe.Pointer) C.driftd_status {
+	document, known := plugin.Documents[text(C.driftd_str{data: what, len: size})]
+	if !known {
+		return C.DRIFTD_NOT_FOUND
+	}
+	return push(to, user, document)
+}
+
+//export goOpen
+func goOpen(call C.driftd_call, settings *C.char, size C.uint64_t, out *C.uintptr_t) C.driftd_status {
+	return guarded(call, func(Call) error {
+		made, err := plugin.Open([]byte(text(C.driftd_str{data: settings, len: size})))
+		if err == nil {
+			*out = C.uintptr_t(cgo.NewHandle(made))
+		}
+		return Or(Invalid, err)
+	})
+}
+
+//export goRead
+func goRead(self C.uintptr_t, call C.driftd_call, ids unsafe.Pointer, count, stride C.uint32_t) C.driftd_status {
+	return guarded(call, func(c Call) error {
+		wanted := make([]Identity, count)
+		for i := range wanted {
+			at := C.driftd_identity_at((*C.driftd_identity)(ids), stride, C.uint32_t(i))
+			wanted[i] = Identity{text(at.kind), text(at.id)}
+		}
+		return instance(self).Read(c, wanted)
+	})
+}
+
+//export goRefresh
+func goRefresh(self C.uintptr_t, call C.driftd_call, given unsafe.Pointer) C.driftd_status {
+	return guarded(call, func(c Call) error {
+		args := (*C.driftd_refresh_args)(given)
+		request := Refresh{Full: args.flags&C.DRIFTD_REFRESH_FULL != 0, Cursor: text(args.cursor)}
+		if args.kind_count != 0 {
+			for _, kind := range unsafe.Slice(args.kinds, int(args.kind_count)) {
+				request.Kinds = append(request.Kinds, text(kind))
+			}
+		}
+		return instance(self).Refresh(c, request)
+	})
+}
+
+//export goHealth
+func goHealth(self C.uintptr_t, call C.driftd_call) C.driftd_status {
+	return guarded(call, func(c Call) error { return instance(self).Health(c) })
+}
+
+//export goWatch
+func goWatch(self C.uintptr_t, call C.driftd_call) C.driftd_status {
+	return guarded(call, func(c Call) error { return instance(self).Watch(c) })
+}
+
+//export goClose
+func goClose(self C.uintptr_t) { cgo.Handle(self).Delete() }
+
+func main() {}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+package main
+
+import "testing"
+
+func TestDigestIsHmacSha256OfTheContentUnderTheKey(t *testing.T) {
+	const fox = "f7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd8"
+	if got := digest([]byte("key"), []byte("The quick brown fox jumps over the lazy dog")); got != fox {
+		t.Errorf("expected %s, found %s", fox, got)
+	}
+}
+
+func TestSettingsThatAreNoObjectAreRefused(t *testing.T) {
+	if _, err := plugin.Open([]byte(`["/etc"]`)); err == nil {
+		t.Error("expected a refusal")
+	}
+}
