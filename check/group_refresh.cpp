@@ -1,8 +1,245 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "check/check.hpp"
+// Group refresh, first room: what a listing says. The second is group_refresh_read.cpp.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "check/group_refresh.hpp"
+#include "check/listing.hpp"
 
 namespace driftd::check {
+namespace {
 
-std::span<const Check> refresh_checks() { return {}; }
+void works(const Subject& subject) {
+  const Instance instance(subject);
+  const Said said = instance.refresh();
+  if (said.status == DRIFTD_OK) return;
+  if (said.diagnostics.empty()) {
+    throw Broken(fmt::format("refresh answered {}; push a diagnostic that says what, expected, found and the next step",
+                             said.why()));
+  }
+}
+
+void same_twice(const Subject& subject) {
+  const Instance instance(subject);
+  Listing before = listing_of(list(instance));
+  std::string found;
+  for (int i = 0; i < 5; ++i) {  // the system may change once; it does not change each time
+    Listing after = listing_of(list(instance, {{}, {}, {}, true}));
+    found = difference(instance.provider(), before, after);
+    if (found.empty()) return;
+    before = std::move(after);
+  }
+  throw Broken(fmt::format("two refreshes never agree: {}; what changes by itself belongs into `status`, or is declared "
+                           "volatile in the schema", found));
+}
+
+/// The kind, or everything, was called incomplete before the mark.
+bool failed_before(const Said& said, const Mark& mark) {
+  const auto end = said.diagnostics.begin() + static_cast<std::ptrdiff_t>(mark.diagnostics_before);
+  return std::any_of(said.diagnostics.begin(), end, [&](const Diagnostic& d) {
+    const bool whole_kind = d.id.empty() && d.path.empty() && d.code != Code::ok;
+    return whole_kind && d.kind == mark.kind && d.backend == mark.backend;
+  });
+}
+
+void complete_count(const Subject& subject) {
+  const Instance instance(subject);
+  const Said said = list(instance);
+  std::set<std::pair<std::string, std::string>> told;
+  for (const auto& mark : said.marks) {
+    if (mark.type != DRIFTD_MARK_COMPLETE) continue;
+    const auto of = std::pair(mark.kind, mark.backend);
+    if (!told.insert(of).second) throw Broken(fmt::format("COMPLETE of kind `{}` came twice in one run", mark.kind));
+    if (failed_before(said, mark)) {
+      throw Broken(fmt::format("COMPLETE of kind `{}` after a diagnostic that calls the kind incomplete", mark.kind));
+    }
+    const auto later = std::any_of(said.records.begin() + static_cast<std::ptrdiff_t>(mark.records_before),
+                                   said.records.end(), [&](const Record& r) { return std::pair(r.id.kind, r.backend) == of; });
+    if (later) throw Broken(fmt::format("a record of kind `{}` came after its COMPLETE", mark.kind));
+    const auto counts = said.counts();
+    const std::uint64_t emitted = counts.contains(of) ? counts.at(of) : 0;
+    if (mark.count != emitted) {
+      throw Broken(fmt::format("COMPLETE of kind `{}` says {}, but {} were emitted", mark.kind, mark.count, emitted));
+    }
+  }
+  Treatment denied;
+  denied.deny_secrets = true;
+  expect_true_completes(instance, listing_of(said), instance.refresh({}, denied), "without its secrets");
+  Host::get().expect_kept("refresh.complete_count");
+}
+
+void unique_ids(const Subject& subject) {
+  const Instance instance(subject);
+  std::set<Identity> seen;
+  for (const auto& record : list(instance).records) {
+    if (!seen.insert(identity_of(record)).second) {
+      throw Broken(fmt::format("{} was emitted twice in one run; which of the two is true?", render(identity_of(record))));
+    }
+  }
+}
+
+void finish_soon(const Subject& subject) {
+  const Instance instance(subject);
+  const Said whole = list(instance);
+  const auto n = whole.records.size();
+  if (n == 0) throw NotMade("nothing is listed; give settings with at least one resource");
+  for (const std::size_t at : {std::size_t{1}, (n + 1) / 2, n}) {
+    Treatment treatment;
+    treatment.finish_soon_at = at;
+    const Said said = instance.refresh({}, treatment);
+    expect_true_completes(instance, listing_of(whole), said, fmt::format("FINISH_SOON at record {}", at));
+  }
+  (void)list(instance);
+}
+
+void resume_from(const Instance& instance, const Said& whole, const Mark& mark) {
+  const Said rest = instance.refresh({mark.cursor, {}, {}});
+  if (rest.status == DRIFTD_CURSOR_EXPIRED) return;
+  if (rest.status != DRIFTD_OK) throw NotMade(fmt::format("refresh from a checkpoint answered {}", rest.why()));
+  Listing before;
+  add(before, whole.records, 0, mark.records_before);
+  Listing all = before;
+  add(all, rest.records);
+  const std::string when = fmt::format("resumed behind record {} of {}", mark.records_before, whole.records.size());
+  if (auto found = difference(instance.provider(), listing_of(whole), all); !found.empty()) {
+    const Listing now = listing_of(list(instance));  // perhaps it is the system that changed
+    found = difference(instance.provider(), now, all);
+    if (!found.empty()) throw Broken(fmt::format("{}, it is not the whole: {}", when, found));
+  }
+  // a list that begins anew counts by itself
+  const bool anew = difference(instance.provider(), listing_of(whole), listing_of(rest)).empty();
+  expect_true_completes(instance, listing_of(whole), rest, when, anew ? Listing{} : before);
+}
+
+void resume(const Subject& subject) {
+  auto random = random_of(subject, "refresh.resume");
+  const Instance instance(subject);
+  const Said whole = list(instance, {{}, {}, {}, true});
+  std::vector<Mark> marks;
+  for (const auto& mark : whole.marks) {
+    if (mark.type == DRIFTD_MARK_CHECKPOINT && !mark.cursor.empty()) marks.push_back(mark);
+  }
+  if (marks.empty()) throw NotApplicable("sets no checkpoint with a cursor: a refresh always begins anew");
+  for (const auto at : spread(random, marks.size(), 40)) resume_from(instance, whole, marks[at - 1]);
+  const Instance restarted(subject);
+  for (const auto at : spread(random, marks.size(), 5)) resume_from(restarted, whole, marks[at - 1]);
+}
+
+std::vector<std::string> garbage_cursors(const Subject& subject, const Said& whole) {
+  auto random = random_of(subject, "refresh.garbage_cursor");
+  std::vector<std::string> out{random_word(random, 12), random_bytes(random, 16), random_bytes(random, 64u << 10),
+                               R"({"v":1,"after":"thing/1"})", std::string("\0\0\0\0", 4), "-1", "18446744073709551616"};
+  for (const auto& mark : whole.marks) {
+    if (mark.type != DRIFTD_MARK_CHECKPOINT || mark.cursor.size() < 2) continue;
+    out.push_back(mark.cursor.substr(0, mark.cursor.size() / 2));
+    out.push_back(mark.cursor + random_word(random, 3));
+    std::string flipped = mark.cursor;
+    flipped[below(random, flipped.size())] ^= 0x55;
+    out.push_back(flipped);
+    break;
+  }
+  return out;
+}
+
+void garbage_cursor(const Subject& subject) {
+  const Instance instance(subject);
+  const Said whole = list(instance);
+  for (const auto& cursor : garbage_cursors(subject, whole)) {
+    const Said said = instance.refresh({cursor, {}, {}});
+    const std::string name = fmt::format("a cursor of {} bytes that is not one of its own ({})", cursor.size(),
+                                         to_hex(cursor.substr(0, 12)));
+    if (said.status != DRIFTD_OK) {
+      if (said.diagnostics.empty()) throw Broken(fmt::format("{}: {}", name, said.why()));
+      continue;
+    }
+    if (said.unchanged) throw Broken(name + " was answered with `unchanged`; answer CURSOR_EXPIRED or list everything");
+    const auto found = difference(instance.provider(), listing_of(whole), listing_of(said));
+    const Listing now = found.empty() ? Listing{} : listing_of(list(instance));
+    if (!found.empty() && !difference(instance.provider(), now, listing_of(said)).empty()) {
+      throw Broken(fmt::format("{} was taken, and the list is not the whole one: {}; answer CURSOR_EXPIRED (a check sum "
+                               "in the cursor tells) or list everything", name, found));
+    }
+  }
+}
+
+void cursor_size(const Subject& subject) {
+  const Instance instance(subject);
+  (void)list(instance);
+  Host::get().expect_kept("refresh.cursor_size");
+}
+
+void kinds(const Subject& subject) {
+  const Instance instance(subject);
+  auto wanted = instance.provider().info().kinds;
+  (void)list(instance);
+  wanted.push_back("no-such-kind");
+  for (const auto& kind : wanted) {
+    const Said said = instance.refresh({{}, {kind}, {}, true});
+    for (const auto& record : said.records) {
+      if (record.id.kind != kind) {
+        throw Broken(fmt::format("asked for kind `{}` only, it emitted {}", kind, render(identity_of(record))));
+      }
+    }
+    for (const auto& [of, count] : said.complete()) {
+      if (of.first != kind) throw Broken(fmt::format("asked for kind `{}` only, it marked `{}` COMPLETE", kind, of.first));
+    }
+  }
+}
+
+void unchanged(const Subject& subject) {
+  const Instance instance(subject);
+  const auto judge = [](const Said& said, bool allowed, const char* when) {
+    if (!said.unchanged) return;
+    if (!allowed) throw Broken(fmt::format("`unchanged` was answered {}", when));
+    if (!said.records.empty() || !said.complete().empty()) {
+      throw Broken(fmt::format("`unchanged` was answered {} although {} records and {} COMPLETE were pushed", when,
+                               said.records.size(), said.complete().size()));
+    }
+  };
+  const Said first = instance.refresh();
+  judge(first, false, "without a cursor");
+  judge(instance.refresh(), false, "without a cursor, the second time");
+  for (const auto& mark : first.marks) {
+    if (mark.type != DRIFTD_MARK_CHECKPOINT || mark.cursor.empty()) continue;
+    judge(instance.refresh({mark.cursor, {}, {}}), true, "for its own cursor");
+    judge(instance.refresh({mark.cursor, {}, {}, true}), false, "in spite of DRIFTD_REFRESH_FULL");
+  }
+}
+
+using std::chrono::seconds;
+constexpr Check kChecks[] = {
+    {"refresh.works", Level::must, "a refresh returns, and is OK or says why not", seconds(60), &works},
+    {"refresh.same_twice", Level::must, "twice on a quiet system: the same identities and bodies", seconds(120), &same_twice},
+    {"refresh.complete_count", Level::must,
+     "one COMPLETE for each kind that was listed whole, with the true count, none after an error", seconds(120), &complete_count},
+    {"refresh.unique_ids", Level::must, "no identity twice in one run", seconds(60), &unique_ids},
+    {"refresh.finish_soon", Level::must,
+     "FINISH_SOON at the first, a middle and the last record: returns soon, COMPLETE only for what is whole",
+     seconds(120), &finish_soon},
+    {"refresh.resume", Level::must, "from each checkpoint on: together with what came before it, the whole",
+     seconds(180), &resume},
+    {"refresh.garbage_cursor", Level::must,
+     "a foreign, cut or random cursor: CURSOR_EXPIRED, INVALID or the whole list, never silence", seconds(180), &garbage_cursor},
+    {"refresh.cursor_size", Level::must, "cursors of at most 64 KiB", seconds(60), &cursor_size},
+    {"refresh.kinds", Level::must, "only the kinds asked for", seconds(180), &kinds},
+    {"refresh.unchanged", Level::must, "`unchanged` only for a cursor that was given, and with nothing emitted",
+     seconds(120), &unchanged},
+    {"refresh.read_equals", Level::must, "a read of a listed identity gives the listed body", seconds(180), &read_equals},
+    {"refresh.unknown_identity", Level::must,
+     "a read of an identity that is not there: a NOT_FOUND with its kind and id, and the others settled", seconds(60),
+     &unknown_identity},
+    {"refresh.observed", Level::should, "records carry the host's time of the request", seconds(60), &observed},
+    {"refresh.diff", Level::must, "verdicts name a change that was asked about, and a reason", seconds(60), &diff},
+    {"refresh.watch_quiet", Level::must, "a watch on a quiet system does not spin", seconds(60), &watch_quiet},
+    {"refresh.discover", Level::must, "driftd.discover/1 pushes whole, unique backends", seconds(120), &discover},
+    {"refresh.apply", Level::must,
+     "driftd.apply/1: a dry run changes nothing; one idempotency key, one change; a wrong version is CONFLICT",
+     seconds(120), &apply},
+};
+
+}  // namespace
+
+std::span<const Check> refresh_checks() { return kChecks; }
 
 }  // namespace driftd::check

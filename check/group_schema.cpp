@@ -1,8 +1,208 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "check/check.hpp"
+// Group schema, first room: what a provider says of itself. The second is group_schema_said.cpp.
+#include "check/group_schema.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "check/listing.hpp"
+#include "core/schema.hpp"
+#include "host/settings_schema.hpp"
+#include "host/text.hpp"
 
 namespace driftd::check {
+namespace {
 
-std::span<const Check> schema_checks() { return {}; }
+using Json = nlohmann::json;
+
+constexpr std::size_t kMostDocument = 1u << 20;  // bytes
+
+/// The one document that was pushed; asked twice, on different threads.
+std::string document(const std::string& name, const Said& first, const Said& second) {
+  for (const Said* said : {&first, &second}) {
+    if (said->threw) throw Broken(name + ": an exception crossed the border");
+    if (said->status != DRIFTD_OK || said->pushed.size() != 1) {
+      throw Broken(fmt::format("{} answered {} and pushed {} documents; expected OK and one", name, said->status,
+                               said->pushed.size()));
+    }
+  }
+  const std::string& text = first.pushed.front();
+  if (text.size() > kMostDocument) throw Broken(fmt::format("{} pushed {} bytes, at most 1 MiB", name, text.size()));
+  if (!host::is_utf8(text)) throw Broken(name + " pushed what is not UTF-8");
+  if (text != second.pushed.front()) throw Broken(name + " pushed something else the second time; it is [pure]");
+  return text;
+}
+
+Json object(const std::string& name, const std::string& text) {
+  Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object()) throw Broken(name + " pushed no JSON object: " + host::printable(text.substr(0, 120), 120));
+  return json;
+}
+
+void text_member(const Json& describe, const char* member) {
+  const auto found = describe.find(member);
+  if (found == describe.end() || !found->is_string() || found->get_ref<const std::string&>().empty()) {
+    throw Broken(fmt::format("describe: `{}` must be a text that is not empty", member));
+  }
+}
+
+std::vector<std::string> names(const Json& describe, const char* member) {
+  const auto found = describe.find(member);
+  if (found == describe.end() || !found->is_array() || found->empty()) {
+    throw Broken(fmt::format("describe: `{}` must be a list of at least one name", member));
+  }
+  std::vector<std::string> out;
+  for (const auto& item : *found) {
+    if (!item.is_string() || item.get_ref<const std::string&>().empty()) {
+      throw Broken(fmt::format("describe: `{}` has an element that is no name: {}", member, item.dump()));
+    }
+    if (std::find(out.begin(), out.end(), item) != out.end()) {
+      throw Broken(fmt::format("describe: `{}` names {} twice", member, item.dump()));
+    }
+    out.push_back(item.get<std::string>());
+  }
+  return out;
+}
+
+/// An optional list of objects with these members, texts but for `revision`.
+void objects(const Json& describe, const char* list, std::initializer_list<const char*> members) {
+  const auto found = describe.find(list);
+  if (found == describe.end()) return;
+  if (!found->is_array()) throw Broken(fmt::format("describe: `{}` must be a list", list));
+  for (const auto& item : *found) {
+    for (const char* member : members) {
+      const bool number = std::strcmp(member, "revision") == 0;
+      const bool right = item.is_object() && item.contains(member) &&
+                         (number ? item[member].is_number_unsigned() : item[member].is_string());
+      if (!right) throw Broken(fmt::format("describe: an element of `{}` has no {} `{}`: {}", list, number ? "number" : "text", member, item.dump()));
+    }
+  }
+}
+
+void describe(const Subject& subject) {
+  const auto& provider = Provider::load(subject);
+  const Json json = object("describe", document("describe", provider.describe(), provider.describe()));
+  text_member(json, "id");
+  text_member(json, "version");
+  (void)names(json, "types");
+  for (const auto& kind : names(json, "kinds")) {
+    if (kind == "settings") throw Broken("describe: a kind cannot be called `settings`: schema(\"settings\") is taken");
+  }
+  objects(json, "metrics", {"name", "unit"});
+  objects(json, "extensions", {"id", "revision"});
+  if (const auto found = json.find("concurrency"); found != json.end()) {
+    if (!found->is_number_integer() || *found < 1 || *found > 64) {
+      throw Broken(fmt::format("describe: `concurrency` must be 1 to 64, found {}", found->dump()));
+    }
+  }
+  if (json.contains("diff") && !json["diff"].is_boolean()) throw Broken("describe: `diff` must be true or false");
+}
+
+/// Keywords that the host does not follow: settings behind them would neither be checked nor, if secret, become tokens.
+void understood(const Json& schema, const std::string& path) {
+  static constexpr std::array<const char*, 13> kUnknown = {
+      "$ref", "$dynamicRef", "allOf", "not", "if", "then", "else", "patternProperties", "dependentSchemas",
+      "propertyNames", "prefixItems", "contains", "unevaluatedProperties"};
+  if (schema.is_boolean()) return;
+  if (!schema.is_object()) throw Broken(fmt::format("schema(\"settings\"): `{}` is no schema", path));
+  for (const char* keyword : kUnknown) {
+    if (schema.contains(keyword)) {
+      throw Broken(fmt::format("schema(\"settings\"): `{}` uses `{}`, which the host does not follow; write it out with "
+                               "properties, items, anyOf or oneOf", path, keyword));
+    }
+  }
+  static constexpr std::array<const char*, 7> kTypes = {"string", "integer", "number", "boolean", "object", "array", "null"};
+  const Json type = schema.value("type", Json("string"));
+  for (const auto& one : type.is_array() ? type : Json::array({type})) {
+    if (std::find(kTypes.begin(), kTypes.end(), one) == kTypes.end()) {
+      throw Broken(fmt::format("schema(\"settings\"): `{}` has the type {}, which JSON does not have", path, one.dump()));
+    }
+  }
+  if (schema.value("writeOnly", false) && type != "string") {
+    throw Broken(fmt::format("schema(\"settings\"): `{}` is writeOnly and no string; a token is a string", path));
+  }
+  const Json properties = schema.value("properties", Json::object());
+  if (!properties.is_object()) throw Broken(fmt::format("schema(\"settings\"): `{}.properties` is no object", path));
+  for (const auto& item : properties.items()) understood(item.value(), path + "." + item.key());
+  for (const char* one : {"items", "additionalProperties"}) {
+    if (schema.contains(one)) understood(schema[one], path + "." + one);
+  }
+  for (const char* many : {"anyOf", "oneOf"}) {
+    const Json alternatives = schema.value(many, Json::array());
+    if (!alternatives.is_array()) throw Broken(fmt::format("schema(\"settings\"): `{}.{}` is no list", path, many));
+    for (const auto& one : alternatives) understood(one, path + "." + many);
+  }
+}
+
+void settings(const Subject& subject) {
+  const auto& provider = Provider::load(subject);
+  const std::string name = "schema(\"settings\")";
+  const std::string text = document(name, provider.schema("settings"), provider.schema("settings"));
+  const Json schema = object(name, text);
+  if (schema.value("type", Json("object")) != "object") {
+    throw Broken(fmt::format("{}: expected the type object, found {}", name, schema["type"].dump()));
+  }
+  understood(schema, "settings");
+  for (const std::string& given : {std::string("{}"), subject.settings_json, std::string(R"({"no-such-setting":[1]})")}) {
+    if (given.empty()) continue;
+    const auto errors = host::validate_settings(text, given);
+    if (!errors) throw Broken(errors.error().message);
+  }
+}
+
+void kinds(const Subject& subject) {
+  const auto& provider = Provider::load(subject);
+  const Json json = object("describe", document("describe", provider.describe(), provider.describe()));
+  for (const auto& kind : names(json, "kinds")) {
+    const std::string name = "schema(\"" + kind + "\")";
+    const std::string text = document(name, provider.schema(kind), provider.schema(kind));
+    const auto schema = core::KindSchema::parse(text);
+    if (!schema) throw Broken(name + ": " + schema.error().message);
+    if ((*schema)->kind() != kind) throw Broken(fmt::format("{} says that it is of kind `{}`", name, (*schema)->kind()));
+  }
+}
+
+void unknown(const Subject& subject) {
+  const auto& provider = Provider::load(subject);
+  const std::string kind = provider.info().kinds.front();
+  auto random = random_of(subject, "schema.unknown");
+  for (const auto& what : {std::string(), std::string("no-such-kind"), "settings" + std::string(1, '\0'),
+                           std::string("setting"), kind + ".", kind.substr(0, kind.size() - 1) + '\x01',
+                           random_word(random, 100'000), random_bytes(random, 64)}) {
+    const Said said = provider.schema(what);
+    if (said.status == DRIFTD_NOT_FOUND && said.pushed.empty() && !said.threw) continue;
+    throw Broken(fmt::format("schema(\"{}\") answered {} and pushed {} documents; expected NOT_FOUND and none",
+                             host::printable(what.substr(0, 40), 40), said.status, said.pushed.size()));
+  }
+}
+
+using std::chrono::seconds;
+constexpr Check kChecks[] = {
+    {"schema.describe", Level::must, "describe is one JSON object with what the host needs, the same each time", seconds(20),
+     &describe},
+    {"schema.settings", Level::must, "the settings have a JSON Schema that the host understands", seconds(20), &settings},
+    {"schema.kinds", Level::must, "each declared kind has a driftd-schema/1 document of its name", seconds(20), &kinds},
+    {"schema.unknown", Level::must, "another name is NOT_FOUND and pushes nothing", seconds(20), &unknown},
+    {"schema.bodies", Level::must,
+     "bodies and status are JSON objects that can be compared, under 4 MiB, of a declared kind", seconds(60), &bodies},
+    {"schema.text", Level::must, "every text is UTF-8 and within its limit", seconds(60), &text},
+    {"schema.declared_attributes", Level::should, "each attribute of a body is declared", seconds(60), &declared_attributes},
+    {"schema.unread", Level::must, "unread and sensitive paths are paths, with a reason", seconds(60), &unread},
+    {"schema.settings_fuzz", Level::must, "settings made from the schema open or are refused with a reason; no crash",
+     seconds(90), &settings_fuzz},
+    {"schema.statuses", Level::must, "every status is a known code, and a failure comes with a diagnostic", seconds(90),
+     &statuses},
+    {"schema.metrics", Level::must, "gauges are declared and finite", seconds(60), &metrics},
+    {"schema.upgrade", Level::must,
+     "driftd.upgrade/1 gives a JSON object for a body of an older revision, the same each time", seconds(60), &upgrade},
+};
+
+}  // namespace
+
+std::span<const Check> schema_checks() { return kChecks; }
 
 }  // namespace driftd::check

@@ -70,9 +70,10 @@ std::int32_t cancel_fd(driftd_call handle) {
   return call == nullptr ? -1 : call->cancel_fd();
 }
 
-bool finishing(const HostCall& call) {
+driftd_status taken(HostCall& call) {
   const auto& at = call.treatment.finish_soon_at;
-  return call.over() || (at && call.said.records.size() >= *at);
+  if (at && call.said.records.size() >= *at) call.finish_soon();
+  return call.over() || call.finishing() ? DRIFTD_FINISH_SOON : DRIFTD_OK;
 }
 
 driftd_status emit(driftd_call handle, const driftd_record* records, std::uint32_t count, std::uint32_t stride) {
@@ -83,7 +84,7 @@ driftd_status emit(driftd_call handle, const driftd_record* records, std::uint32
     return DRIFTD_INVALID;
   }
   take_records(*call, records, count, stride);
-  return finishing(*call) ? DRIFTD_FINISH_SOON : DRIFTD_OK;
+  return taken(*call);
 }
 
 driftd_status mark(driftd_call handle, const driftd_mark* given) {
@@ -93,7 +94,7 @@ driftd_status mark(driftd_call handle, const driftd_mark* given) {
     return DRIFTD_INVALID;
   }
   take_mark(*call, given);
-  return finishing(*call) ? DRIFTD_FINISH_SOON : DRIFTD_OK;
+  return taken(*call);
 }
 
 void diag(driftd_call handle, const driftd_diagnostic* given) {

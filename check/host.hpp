@@ -57,6 +57,8 @@ class HostCall {
   bool cancelled() const { return cancelled_; }
   bool over() const;  ///< cancelled, or the deadline passed
   std::int64_t deadline_ns() const { return deadline_ns_; }
+  bool finishing() const { return finishing_; }  ///< FINISH_SOON was answered
+  void finish_soon() { finishing_ = true; }
   int cancel_fd();
   bool takes_records() const { return function == Function::read || function == Function::refresh || function == Function::watch; }
 
@@ -70,7 +72,7 @@ class HostCall {
   driftd_call handle_ = 0;
   std::thread::id owner_;
   const std::int64_t deadline_ns_;
-  std::atomic<bool> cancelled_{false};
+  std::atomic<bool> cancelled_{false}, finishing_{false};
   std::mutex mutex_;
   int cancel_fd_ = -1;
 };

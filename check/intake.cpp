@@ -167,7 +167,7 @@ void take_records(HostCall& call, const driftd_record* records, std::uint32_t co
 void take_mark(HostCall& call, const driftd_mark* given) {
   const auto mark = adopt<driftd_mark>(given);
   Mark out{mark.type, take_text(mark.kind, "mark.kind"), {}, take_text(mark.backend, "mark.backend"), mark.count,
-           call.said.records.size()};
+           call.said.records.size(), call.said.diagnostics.size()};
   if (mark.type < DRIFTD_MARK_CHECKPOINT || mark.type > DRIFTD_MARK_BOOKMARK) {
     violate("refresh.complete_count", fmt::format("mark: type {} is unknown", mark.type));
   }

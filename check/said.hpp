@@ -25,12 +25,12 @@ struct Record {
   bool tombstone = false;
 };
 
-/// A mark and how many records of the call came before it.
+/// A mark, and how many records and diagnostics of the call came before it.
 struct Mark {
   std::uint32_t type = 0;
   std::string kind, cursor, backend;
   std::uint64_t count = 0;
-  std::size_t records_before = 0;
+  std::size_t records_before = 0, diagnostics_before = 0;
 };
 
 /// A resource to read; `backend` as in Record.

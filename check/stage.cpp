@@ -16,6 +16,11 @@ std::mutex& mutex() {
   return *it;
 }
 
+std::string& note() {
+  static auto* it = new std::string;
+  return *it;
+}
+
 }  // namespace
 
 void share_stage(char* shared, std::size_t size) {
@@ -25,9 +30,15 @@ void share_stage(char* shared, std::size_t size) {
 
 void stage(std::string_view what) {
   const std::lock_guard lock(mutex());
-  const std::size_t n = std::min(what.size(), page_size - 1);
-  std::memcpy(page, what.data(), n);
+  const std::string text = std::string(what) + note();
+  const std::size_t n = std::min(text.size(), page_size - 1);
+  std::memcpy(page, text.data(), n);
   page[n] = '\0';
+}
+
+void stage_note(std::string_view text) {
+  const std::lock_guard lock(mutex());
+  note() = text.empty() ? std::string() : "; " + std::string(text);
 }
 
 std::string current_stage() {

@@ -164,17 +164,22 @@ Said Running::wait() {
   std::chrono::milliseconds over{0};
   bool woken = false;
   while (!job_->wait(kSlice)) {
-    if (!call_->over()) continue;
-    if (!std::exchange(woken, true)) cancel();
+    if (!call_->over() && !call_->finishing()) continue;
+    if (call_->over() && !std::exchange(woken, true)) cancel();
     over += kSlice;
     if (over < kGrace) continue;
-    const auto& at = call_->treatment.cancel_at;
-    const std::string when = at ? fmt::format("it was cancelled at host function {}", *at) : "its deadline or a cancel";
     throw Broken(fmt::format("{} did not return within {} ms after {}; look at cancelled() between steps, wait on "
                              "cancel_fd() and never without a time limit",
-                             name_, kGrace.count(), when));
+                             name_, kGrace.count(), reason()));
   }
   return call_->said;
+}
+
+std::string Running::reason() const {
+  const auto& at = call_->treatment.cancel_at;
+  if (!call_->over()) return "emit answered FINISH_SOON";
+  if (at) return *at == 0 ? "it was called, cancelled already" : fmt::format("it was cancelled at host function {}", *at);
+  return mono_ns() >= call_->deadline_ns() ? "its deadline" : "it was cancelled";
 }
 
 Said Instance::diff(const driftd_diff_args& args) const {

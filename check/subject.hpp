@@ -56,12 +56,14 @@ class Running {
   using Body = std::function<driftd_status(driftd_call, Said&)>;
   HostCall& call() const { return *call_; }
   bool returned() const { return job_->done(); }
+  bool returned_within(std::chrono::milliseconds most) const { return job_->wait(most); }
   void cancel() const;  ///< and wakes the instance, as the agent does
-  /// Until it returned. Broken when it did not kGrace after it was cancelled or its deadline passed: the text names it.
+  /// Until it returned. Broken, with its name, when it did not within kGrace of a cancel, its deadline or FINISH_SOON.
   Said wait();
 
  private:
   friend class Instance;
+  std::string reason() const;
   std::shared_ptr<HostCall> call_;
   std::shared_ptr<Job> job_;
   std::function<void()> wake_;

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "check/address.hpp"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "check/subject.hpp"
+#include "host/settings_schema.hpp"
+
+namespace driftd::check {
+namespace {
+
+using Json = nlohmann::json;
+
+const std::regex& host_port() {
+  static const std::regex kPattern(R"((\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?):[0-9]{1,5})");
+  return kPattern;
+}
+const std::regex& url() {
+  static const std::regex kPattern(R"(([A-Za-z][A-Za-z0-9+.-]*://)([^/@\s]*@)?(\[[0-9A-Fa-f:.]+\]|[^/:?#\s]+)(:[0-9]+)?([/?#].*)?)");
+  return kPattern;
+}
+
+bool sounds_like_address(const std::string& name, const Json& schema) {
+  static constexpr std::array<const char*, 9> kWords = {"address", "endpoint", "host",   "url",   "uri",
+                                                        "server",  "broker",   "bootstrap", "node"};
+  if (schema.value("writeOnly", false) || schema.contains("format")) return false;
+  return std::any_of(kWords.begin(), kWords.end(), [&](const char* word) { return name.find(word) != std::string::npos; });
+}
+
+class Pointer {
+ public:
+  Pointer(const Subject& subject, const std::string& host, int port) : subject_(subject), host_(host), port_(port) {}
+
+  /// Replaces in place; true: at least one was found.
+  bool replace(Json& json) const {
+    if (json.is_string()) return replace_text(json);
+    bool found = false;
+    if (json.is_array()) {
+      for (auto& item : json) found |= replace(item);
+    } else if (json.is_object()) {
+      found |= replace_pair(json);
+      for (auto& item : json.items()) found |= replace(item.value());
+    }
+    return found;
+  }
+
+  /// Values that a setting which sounds like an address might take.
+  std::vector<Json> candidates(const Json& schema) const {
+    const std::string plain = fmt::format("{}:{}", host_, port_), web = "http://" + plain + "/";
+    if (schema.value("type", "") == "array") return {Json::array({plain}), Json::array({web})};
+    return {plain, web, host_};
+  }
+
+ private:
+  bool replace_text(Json& json) const {
+    const auto& text = json.get_ref<const std::string&>();
+    if (subject_.secrets.contains(text)) return false;
+    std::string other = replace_peer(text, host_, port_);
+    if (other.empty()) return false;
+    json = std::move(other);
+    return true;
+  }
+  bool replace_pair(Json& object) const {
+    const auto host = object.find("host"), port = object.find("port");
+    if (host == object.end() || !host->is_string() || port == object.end() || !port->is_number_integer()) return false;
+    *host = host_;
+    *port = port_;
+    return true;
+  }
+  const Subject& subject_;
+  const std::string host_;
+  const int port_;
+};
+
+int listener_of(BlackHole::Kind kind, int& port) {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof at;
+  auto* address = reinterpret_cast<sockaddr*>(&at);
+  const int backlog = kind == BlackHole::Kind::full ? 0 : 1024;
+  if (fd < 0 || ::bind(fd, address, size) != 0 || ::listen(fd, backlog) != 0 || ::getsockname(fd, address, &size) != 0) {
+    throw NotMade(fmt::format("no listening socket on loopback: {}", std::strerror(errno)));
+  }
+  port = ::ntohs(at.sin_port);
+  return fd;
+}
+
+}  // namespace
+
+BlackHole::BlackHole(Kind kind) : listener_(listener_of(kind, port_)) {
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
+  at.sin_port = ::htons(static_cast<std::uint16_t>(port_));
+  for (int i = 0; kind == Kind::full && i < 4; ++i) {  // until the queue of the listener is full
+    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    fillers_.push_back(fd);
+    (void)::connect(fd, reinterpret_cast<const sockaddr*>(&at), sizeof at);
+    pollfd up{fd, POLLOUT, 0};
+    if (::poll(&up, 1, 200) == 0) break;
+  }
+}
+
+BlackHole::~BlackHole() {
+  for (const int fd : fillers_) ::close(fd);
+  ::close(listener_);
+}
+
+std::string replace_peer(const std::string& text, const std::string& host, int port) {
+  std::smatch found;
+  if (std::regex_match(text, found, url())) {
+    return found[1].str() + found[2].str() + fmt::format("{}:{}", host, port) + found[5].str();
+  }
+  const auto commas = std::count(text.begin(), text.end(), ',');
+  const std::string first = text.substr(0, text.find(','));
+  if (!std::regex_match(first, host_port())) return {};
+  std::string out = fmt::format("{}:{}", host, port);
+  for (std::ptrdiff_t i = 0; i < commas; ++i) out += fmt::format(",{}:{}", host, port);
+  return out;
+}
+
+std::string point_at(const Subject& subject, const Provider& provider, const std::string& host, int port) {
+  const Pointer pointer(subject, host, port);
+  const Json given = Json::parse(subject.settings_json.empty() ? "{}" : subject.settings_json, nullptr, false);
+  Json settings = given;
+  if (pointer.replace(settings)) return settings.dump();
+  const std::string& schema_text = provider.loaded().settings_schema;
+  const Json schema = Json::parse(schema_text, nullptr, false);
+  bool any = false;
+  const Json properties = schema.value("properties", Json::object());
+  for (const auto& [name, property] : properties.items()) {
+    if (!property.is_object() || !sounds_like_address(name, property)) continue;
+    any = true;
+    for (const auto& value : pointer.candidates(property)) {
+      for (const Json& base : {given, Json::object()}) {  // an alternative may exclude what was given
+        settings = base;
+        settings[name] = value;
+        const auto errors = host::validate_settings(schema_text, settings.dump());
+        if (errors && errors->empty()) return settings.dump();
+      }
+    }
+  }
+  if (!any) throw NotApplicable("has no setting that names a network peer");
+  throw NotMade("the settings name no network peer (host:port or a URL); give some that do");
+}
+
+}  // namespace driftd::check

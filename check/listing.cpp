@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "check/listing.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/diff.hpp"
+
+namespace driftd::check {
+namespace {
+
+std::shared_ptr<const core::KindSchema> schema_of(const Provider& provider, const std::string& kind) {
+  const auto& schemas = provider.info().schemas;
+  const auto found = schemas.find(kind);
+  return found == schemas.end() ? core::KindSchema::unknown(kind) : found->second;
+}
+
+using Counts = std::map<std::pair<std::string, std::string>, std::uint64_t>;
+
+Counts counts_of(const Listing& listing) {
+  Counts out;
+  for (const auto& [identity, record] : listing) ++out[{identity.id.kind, identity.backend}];
+  return out;
+}
+
+std::uint64_t count_in(const Counts& counts, const std::pair<std::string, std::string>& of) {
+  const auto found = counts.find(of);
+  return found == counts.end() ? 0 : found->second;
+}
+
+}  // namespace
+
+Identity identity_of(const Record& record) { return {record.id, record.backend}; }
+
+void add(Listing& to, const std::vector<Record>& records, std::size_t first, std::size_t end) {
+  for (std::size_t i = first; i < std::min(end, records.size()); ++i) to[identity_of(records[i])] = records[i];
+}
+
+Listing listing_of(const Said& said) {
+  Listing out;
+  add(out, said.records);
+  return out;
+}
+
+Said list(const Instance& instance, const Ask& ask, const Treatment& treatment) {
+  Said said = instance.refresh(ask, treatment);
+  if (said.status != DRIFTD_OK) throw NotMade(fmt::format("refresh answered {}; see refresh.works", said.why()));
+  if (said.unchanged) throw NotMade("refresh answered `unchanged` without a cursor; see refresh.unchanged");
+  return said;
+}
+
+std::string difference(const Provider& provider, const Record& a, const Record& b) {
+  const std::string name = render(identity_of(a));
+  if (a.external_name != b.external_name) return name + ": another external_name";
+  const auto old_body = core::parse(a.body), new_body = core::parse(b.body);
+  if (!old_body || !new_body) throw NotMade(name + ": a body is no JSON; see schema.bodies");
+  core::DiffOptions options;
+  options.old_revision = b.revision;
+  options.unread = b.unread;
+  for (const auto& unread : a.unread) options.was_unread.push_back(unread.path);
+  const auto found = core::diff(*old_body, *new_body, *schema_of(provider, a.id.kind), options);
+  if (found.changes.empty()) return {};
+  return fmt::format("{}: attribute `{}` differs", name, found.changes.front().path);
+}
+
+std::string difference(const Provider& provider, const Listing& a, const Listing& b) {
+  for (const auto& [identity, record] : a) {
+    const auto other = b.find(identity);
+    if (other == b.end()) return render(identity) + " is missing the second time";
+    if (const auto found = difference(provider, record, other->second); !found.empty()) return found;
+  }
+  for (const auto& [identity, record] : b) {
+    if (!a.contains(identity)) return render(identity) + " came only the second time";
+  }
+  return {};
+}
+
+void expect_true_completes(const Instance& instance, const Listing& whole, const Said& said, const std::string& when,
+                           const Listing& before) {
+  Listing seen = before;
+  add(seen, said.records);
+  Counts found = counts_of(seen), real = counts_of(whole);
+  bool fresh = false;
+  for (const auto& [of, count] : said.complete()) {
+    if (count != count_in(real, of) && !std::exchange(fresh, true)) real = counts_of(listing_of(list(instance)));
+    const std::uint64_t emitted = count_in(found, of), exist = count_in(real, of);
+    if (count == emitted && count == exist) continue;
+    throw Broken(fmt::format("{}: COMPLETE of kind `{}` says {}, {} were emitted and there are {}; what is missing after "
+                             "a COMPLETE becomes a deletion, so mark only what was listed whole",
+                             when, of.first, count, emitted, exist));
+  }
+}
+
+std::mt19937_64 random_of(const Subject& subject, const char* id) {
+  std::seed_seq seed{static_cast<std::uint32_t>(subject.seed), static_cast<std::uint32_t>(subject.seed >> 32),
+                     static_cast<std::uint32_t>(digest(0, {id}).low)};
+  return std::mt19937_64(seed);
+}
+
+std::size_t below(std::mt19937_64& random, std::size_t end) { return end == 0 ? 0 : random() % end; }
+
+std::vector<std::uint64_t> spread(std::mt19937_64& random, std::uint64_t last, std::size_t count) {
+  std::set<std::uint64_t> out;
+  for (std::uint64_t i = 1; i <= std::min<std::uint64_t>(last, last <= count ? last : count / 3); ++i) {
+    out.insert(i);
+    out.insert(last + 1 - i);
+  }
+  while (out.size() < std::min<std::uint64_t>(count, last)) out.insert(1 + random() % last);
+  return {out.begin(), out.end()};
+}
+
+std::string random_bytes(std::mt19937_64& random, std::size_t size) {
+  std::string out(size, '\0');
+  for (char& c : out) c = static_cast<char>(random());
+  return out;
+}
+
+std::string random_word(std::mt19937_64& random, std::size_t size) {
+  std::string out(size, '\0');
+  for (char& c : out) c = "abcdefghijklmnopqrstuvwxyz0123456789"[random() % 36];
+  return out;
+}
+
+void Gate::pass() {
+  std::unique_lock lock(mutex_);
+  reached_ = true;
+  changed_.notify_all();
+  changed_.wait(lock, [this] { return open_; });
+}
+
+bool Gate::reached(std::chrono::milliseconds most) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, most, [this] { return reached_; });
+}
+
+void Gate::open() {
+  const std::lock_guard lock(mutex_);
+  open_ = true;
+  changed_.notify_all();
+}
+
+}  // namespace driftd::check
