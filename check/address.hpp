@@ -22,7 +22,8 @@ class BlackHole {
   int port() const { return port_; }
 
  private:
-  int listener_ = -1, port_ = 0;
+  int port_ = 0;
+  int listener_;
   std::vector<int> fillers_;
 };
 

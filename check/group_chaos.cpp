@@ -1,8 +1,223 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "check/check.hpp"
+// Group chaos: what happens in production and in no test of an author.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "check/group_chaos.hpp"
+#include "check/listing.hpp"
+#include "check/stage.hpp"
 
 namespace driftd::check {
+namespace {
 
-std::span<const Check> chaos_checks() { return {}; }
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+/// A random walk through the calls that the agent may make, replayed by its seed.
+class Walk {
+ public:
+  explicit Walk(const Subject& subject)
+      : subject_(subject), random_(random_of(subject, "chaos.sequence")), instances_(3) {}
+
+  void run(int steps, seconds most) {
+    const auto until = std::chrono::steady_clock::now() + most;
+    instances_[0] = std::make_unique<Instance>(subject_);
+    whole_ = listing_of(list(*instances_[0]));
+    for (step_ = 1; step_ <= steps && std::chrono::steady_clock::now() < until; ++step_) {
+      auto& instance = instances_[below(random_, instances_.size())];
+      if (instance == nullptr) {
+        note("open");
+        instance = open();
+      } else {
+        act(instance);
+      }
+    }
+  }
+
+ private:
+  void note(const std::string& what) {
+    trail_ += (trail_.empty() ? "" : ", ") + what;
+    if (trail_.size() > 200) trail_.erase(0, trail_.size() - 200);
+    stage_note(fmt::format("step {} of the seed {}: ...{}", step_, subject_.seed, trail_));
+  }
+
+  [[noreturn]] void broken(const std::string& text) const {
+    throw Broken(fmt::format("{} in step {} of a sequence of legal calls (--seed {} replays it): ...{}", text, step_,
+                             subject_.seed, trail_));
+  }
+
+  std::unique_ptr<Instance> open() {
+    auto [said, instance] = Instance::open(subject_, subject_.settings_json, subject_.secrets);
+    if (instance == nullptr) broken("open answered " + said.why());
+    return std::move(instance);
+  }
+
+  Treatment unkind() {
+    Treatment out;
+    switch (below(random_, 4)) {
+      case 0: out.cancel_at = below(random_, 40); break;
+      case 1: out.finish_soon_at = 1 + below(random_, 20); break;
+      case 2: out.time = milliseconds(below(random_, 30)); break;
+      default: out.deny_secrets = true;
+    }
+    return out;
+  }
+
+  void refresh(Instance& instance) {
+    note("refresh");
+    const Said said = instance.refresh();
+    if (said.status != DRIFTD_OK) broken("refresh answered " + said.why());
+    const Listing found = listing_of(said);
+    if (difference(instance.provider(), whole_, found).empty()) return;
+    Listing again = listing_of(list(instance));  // the system may have changed
+    const auto differs = difference(instance.provider(), found, again);
+    if (!differs.empty()) broken("refresh gives another listing each time: " + differs);
+    whole_ = std::move(again);
+  }
+
+  void two_at_once(Instance& instance) {
+    note("refresh and health at once");
+    Running running = instance.start(Function::refresh, Ask{}, Treatment{});
+    (void)instance.health();
+    if (below(random_, 2) == 0) running.cancel();
+    (void)running.wait();
+  }
+
+  void read(Instance& instance) {
+    note("read");
+    std::vector<Identity> asked{{{instance.provider().info().kinds.front(), "no-such-resource"}, {}}};
+    for (const auto& [identity, record] : whole_) {
+      if (below(random_, 3) == 0 && asked.size() < 20) asked.push_back(identity);
+    }
+    const Said said = instance.read(asked);
+    if (said.status != DRIFTD_OK) broken("read answered " + said.why());
+  }
+
+  void ask(Instance& instance) {
+    note("describe, schema, query");
+    (void)instance.provider().describe();
+    (void)instance.provider().schema("settings");
+    (void)instance.provider().query("driftd.watch", 1);
+  }
+
+  void watch(Instance& instance) {
+    if (!instance.provider().info().has_watch) return;
+    note("watch");
+    Running running = instance.start(Function::watch, Ask{}, Treatment{});
+    (void)running.returned_within(milliseconds(below(random_, 40)));
+    running.cancel();
+    (void)running.wait();
+  }
+
+  void act(std::unique_ptr<Instance>& instance) {
+    switch (below(random_, 10)) {
+      case 0:
+      case 1: return refresh(*instance);
+      case 2: return read(*instance);
+      case 3: return note("wake"), instance->wake();
+      case 4: return note("health"), static_cast<void>(instance->health());
+      case 5: return note("unkind refresh"), static_cast<void>(instance->refresh({}, unkind()));
+      case 6: return two_at_once(*instance);
+      case 7: return ask(*instance);
+      case 8: return watch(*instance);
+      default: note("close"), instance->close(), instance.reset();
+    }
+  }
+
+  const Subject& subject_;
+  std::mt19937_64 random_;
+  std::vector<std::unique_ptr<Instance>> instances_;
+  Listing whole_;
+  std::string trail_;
+  int step_ = 0;
+};
+
+void sequence(const Subject& subject) {
+  Walk(subject).run(400, seconds(40));
+  stage_note("");
+}
+
+void clock(const Subject& subject) {
+  constexpr std::int64_t kYear = 365 * std::int64_t{86'400'000'000'000};
+  const Instance instance(subject);
+  const Listing whole = listing_of(list(instance));
+  stage_note("the host's clock jumps in both directions");
+  static std::atomic<std::uint64_t> calls{0};
+  Host::get().set_clock([](std::int64_t real) {
+    const std::int64_t jumps[] = {0, kYear, -kYear, -real, -real + 1, 20 * kYear, -20 * kYear, -real - kYear};
+    return real + jumps[calls++ % 8];
+  });
+  for (int i = 0; i < 8; ++i) {
+    const Said said = instance.refresh();
+    if (said.status != DRIFTD_OK) {
+      throw Broken(fmt::format("while the host's clock jumps refresh answered {}; measure time with CLOCK_MONOTONIC, the "
+                               "wall clock is for records only", said.why()));
+    }
+    expect_true_completes(instance, whole, said, "while the host's clock jumps");
+    (void)instance.health();
+  }
+  Host::get().set_clock(nullptr);
+  (void)list(instance);
+}
+
+/// Leaves so many descriptors to open, for as long as it lives.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(rlim_t left) {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const int next = ::fcntl(0, F_DUPFD_CLOEXEC, 3);
+    if (next >= 0) ::close(next);
+    const rlimit few{static_cast<rlim_t>(std::max(next, 3)) + left, before_.rlim_max};
+    if (::setrlimit(RLIMIT_NOFILE, &few) != 0) throw NotMade(fmt::format("RLIMIT_NOFILE: {}", std::strerror(errno)));
+  }
+  ~FewDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  FewDescriptors(const FewDescriptors&) = delete;
+  FewDescriptors& operator=(const FewDescriptors&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+void few_descriptors(const Subject& subject) {
+  const Instance instance(subject);
+  const Said whole = list(instance);
+  const auto expect_told = [](const Said& said, const char* what, rlim_t left) {
+    if (said.status != DRIFTD_OK && said.diagnostics.empty()) {
+      throw Broken(fmt::format("{} with {} descriptors left answered {}", what, left, said.why()));
+    }
+  };
+  for (rlim_t left = 0; left <= 3; ++left) {
+    stage_note(fmt::format("with {} descriptors left", left));
+    const FewDescriptors few(left);
+    const Said said = instance.refresh();
+    expect_told(said, "refresh", left);
+    expect_true_completes(instance, listing_of(whole), said, "without descriptors");
+    expect_told(instance.read({{{instance.provider().info().kinds.front(), "no-such-resource"}, {}}}), "read", left);
+    (void)instance.health();
+    auto [opened, other] = Instance::open(subject, subject.settings_json, subject.secrets);
+    expect_told(opened, "open", left);
+    if (other != nullptr) expect_told(other->refresh(), "refresh of a new instance", left);
+  }
+  const Said after = instance.refresh();
+  if (after.status != DRIFTD_OK) {
+    throw Broken(fmt::format("with descriptors again, refresh still answers {}", after.why()));
+  }
+}
+
+constexpr Check kChecks[] = {
+    {"chaos.kill", Level::must, "killed at random points, a new process lists the same", seconds(300), &kill_and_list},
+    {"chaos.jail", Level::must, "everything works inside the worker's jail", seconds(120), &inside_jail},
+    {"chaos.sequence", Level::must, "random sequences of legal calls", seconds(120), &sequence},
+    {"chaos.clock", Level::must, "a host clock that jumps in both directions", seconds(120), &clock},
+    {"chaos.few_descriptors", Level::should, "no descriptor left: an error, not a crash", seconds(120), &few_descriptors},
+};
+
+}  // namespace
+
+std::span<const Check> chaos_checks() { return kChecks; }
 
 }  // namespace driftd::check

@@ -14,6 +14,11 @@ void works(const Subject& subject) {
   const Instance instance(subject);
   const Said said = instance.refresh();
   if (said.status == DRIFTD_OK) return;
+  const bool cut = said.status == DRIFTD_CANCELLED || said.status == DRIFTD_DEADLINE;
+  if (cut && said.marks.empty() && !said.records.empty()) {
+    throw Broken(fmt::format("a refresh emitted {} records until its deadline and neither finished nor set a CHECKPOINT to "
+                             "go on from: it would begin anew for ever", said.records.size()));
+  }
   if (said.diagnostics.empty()) {
     throw Broken(fmt::format("refresh answered {}; push a diagnostic that says what, expected, found and the next step",
                              said.why()));

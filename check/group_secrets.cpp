@@ -1,8 +1,171 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "check/check.hpp"
+// Group secrets: what is trusted to a provider stays with it.
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "check/finder.hpp"
+#include "check/fuzz.hpp"
+#include "check/listing.hpp"
+#include "check/stage.hpp"
+#include "core/redact.hpp"
+#include "host/settings_schema.hpp"
 
 namespace driftd::check {
+namespace {
 
-std::span<const Check> secrets_checks() { return {}; }
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+/// Settings and the secrets behind their tokens.
+struct Trusted {
+  std::string settings;
+  std::map<std::string, std::string> secrets;
+};
+
+/// The given secrets, the same settings with others that no system knows, and, where none were given, tokens planted
+/// into the sensitive settings of the schema. NotApplicable when there is nothing sensitive.
+std::vector<Trusted> trusted(const Subject& subject, const char* id) {
+  auto random = random_of(subject, id);
+  std::vector<Trusted> out;
+  Trusted planted{subject.settings_json, {}};
+  if (!subject.secrets.empty()) {
+    out.push_back({subject.settings_json, subject.secrets});
+    for (const auto& [token, bytes] : subject.secrets) planted.secrets[token] = "wrong-" + random_word(random, 20);
+  } else {
+    const auto& schema = Provider::load(subject).loaded().settings_schema;
+    planted.settings = plant_tokens(schema, subject.settings_json, random, planted.secrets);
+    if (planted.secrets.empty()) throw NotApplicable("has no sensitive setting");
+    const auto errors = host::validate_settings(schema, planted.settings);
+    if (!errors || !errors->empty()) {
+      throw NotMade("secrets could not be planted into its sensitive settings; give settings with one");
+    }
+  }
+  out.push_back(std::move(planted));
+  return out;
+}
+
+/// Everything of one call that leaves a worker in clear text, with its place.
+std::vector<std::pair<std::string, std::string>> told(const Provider& provider, const Said& said) {
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const auto& line : said.logs) out.emplace_back("a log line", line);
+  for (const auto& d : said.diagnostics) {
+    out.emplace_back("a diagnostic", d.text + '\n' + d.right + '\n' + d.path + '\n' + d.kind + '\n' + d.id);
+  }
+  for (const auto& mark : said.marks) out.emplace_back("a cursor", mark.cursor);
+  for (const auto& h : said.health) {
+    out.emplace_back("a health report", h.reason + '\n' + h.role + '\n' + h.system_identity + '\n' + h.server_version);
+  }
+  for (const auto& bucket : said.permits) out.emplace_back("a permit's bucket", bucket);
+  for (const auto& r : said.records) {
+    const auto found = provider.info().schemas.find(r.id.kind);
+    const auto schema = found == provider.info().schemas.end() ? core::KindSchema::unknown(r.id.kind) : found->second;
+    const auto body = core::redact(r.body, r.id, *schema, r.sensitive, {"00000000", {}});
+    const std::string of = " of " + render(identity_of(r));
+    out.emplace_back("an attribute that is not sensitive" + of, body ? *body : r.body);
+    out.emplace_back("the status" + of, r.status);
+    std::string rest = r.id.id + '\n' + r.version + '\n' + r.external_name + '\n' + r.origin + '\n' + r.backend;
+    for (const auto& [key, value] : r.metadata) rest += '\n' + key + '\n' + value;
+    for (const auto& unread : r.unread) rest += '\n' + unread.reason;
+    out.emplace_back("the names or metadata" + of, rest);
+  }
+  return out;
+}
+
+class Script {
+ public:
+  Script(const Subject& subject, Trusted trusted, Treatment treatment = {})
+      : subject_(subject), trusted_(std::move(trusted)), treatment_(std::move(treatment)) {}
+
+  /// Everything that was said in open, refreshes, a read, health and a brief watch. An open that fails ends it.
+  std::vector<Said> run() const {
+    std::vector<Said> out;
+    auto [opened, instance] = Instance::open(subject_, trusted_.settings, trusted_.secrets, treatment_);
+    out.push_back(std::move(opened));
+    if (instance == nullptr) return out;
+    std::vector<Identity> asked{{{instance->provider().info().kinds.front(), "no-such-resource"}, {}}};
+    for (int i = 0; i < 3; ++i) out.push_back(instance->refresh({i == 1 ? "not-a-cursor" : "", {}, {}, i == 2}, treatment_));
+    for (const auto& record : out.back().records) {
+      if (asked.size() < 50) asked.push_back(identity_of(record));
+    }
+    out.push_back(instance->read(asked, treatment_));
+    out.push_back(instance->health(treatment_));
+    if (instance->provider().info().has_watch) {
+      Running watch = instance->start(Function::watch, Ask{}, treatment_);
+      (void)watch.returned_within(milliseconds(300));
+      watch.cancel();
+      out.push_back(watch.wait());
+    }
+    instance->close();
+    return out;
+  }
+
+ private:
+  const Subject& subject_;
+  const Trusted trusted_;
+  const Treatment treatment_;
+};
+
+void own_tokens(const Subject& subject) {
+  (void)Script(subject, {subject.settings_json, subject.secrets}).run();
+  Host::get().expect_kept("secrets.own_tokens");
+}
+
+void not_told(const Subject& subject) {
+  bool any = false;
+  for (const auto& given : trusted(subject, "secrets.not_told")) {
+    const Finder finder(given.secrets, given.settings);
+    any |= !finder.empty();
+    for (const auto& said : Script(subject, given).run()) {
+      for (const auto& [where, text] : told(Provider::load(subject), said)) {
+        const std::string form = finder.find(text);
+        if (!form.empty()) {
+          throw Broken(fmt::format("a secret of the settings stands {} in {}; name the setting, never its value", form, where));
+        }
+      }
+    }
+  }
+  if (!any) throw NotMade("no secret of the settings has at least 8 bytes that are not also public");
+}
+
+/// Hands the bytes out on pages of their own, which nobody can read once `use` returned.
+void hand_over_once(const std::string& bytes, driftd_use_fn use, void* user) {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t size = (bytes.size() / page + 1) * page;
+  void* at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (at == MAP_FAILED) throw NotMade(fmt::format("no memory for the bytes of a secret: {}", std::strerror(errno)));
+  std::memcpy(at, bytes.data(), bytes.size());
+  (void)::mprotect(at, size, PROT_READ);
+  use(user, static_cast<const std::uint8_t*>(at), bytes.size());
+  (void)::mprotect(at, size, PROT_NONE);  // never given back: nothing else may come to lie here
+}
+
+void not_kept(const Subject& subject) {
+  stage_note("the bytes of a secret cannot be read any more once `use` returned: copy what is needed inside it");
+  Treatment treatment;
+  treatment.hand_over = &hand_over_once;
+  for (const auto& given : trusted(subject, "secrets.not_kept")) (void)Script(subject, given, treatment).run();
+}
+
+void quiet_use(const Subject& subject) {
+  for (const auto& given : trusted(subject, "secrets.quiet_use")) (void)Script(subject, given).run();
+  Host::get().expect_kept("secrets.quiet_use");
+}
+
+constexpr Check kChecks[] = {
+    {"secrets.own_tokens", Level::must, "secret() is asked for own tokens only", seconds(90), &own_tokens},
+    {"secrets.not_told", Level::must,
+     "planted secrets are in no log line, diagnostic, status, metadata, cursor, health report, nor a body attribute that "
+     "is not sensitive", seconds(120), &not_told},
+    {"secrets.not_kept", Level::must, "the bytes are not read after `use` returned", seconds(120), &not_kept},
+    {"secrets.quiet_use", Level::must, "`use` calls no host function", seconds(120), &quiet_use},
+};
+
+}  // namespace
+
+std::span<const Check> secrets_checks() { return kChecks; }
 
 }  // namespace driftd::check
