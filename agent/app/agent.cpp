@@ -10,6 +10,7 @@
 #include "app/sinks.hpp"
 #include "base/log.hpp"
 #include "host/host.hpp"
+#include "host/jail.hpp"
 
 namespace driftd::app {
 namespace {
@@ -21,6 +22,14 @@ constexpr int kPruneEvery = 120;  // of those: ten minutes
 
 Nanos before(Nanos now, std::chrono::seconds age) {
   return now - std::chrono::duration_cast<std::chrono::nanoseconds>(age).count();
+}
+
+/// What this kernel can do about a plugin's files and system calls; one line each start.
+void tell_jail() {
+  const std::string jail = host::kernel_jail();
+  const bool whole = jail.find("no ") == std::string::npos;
+  log::room("host").log(whole ? spdlog::level::info : spdlog::level::warn, "workers run in a jail: {}{}", jail,
+                        whole ? "" : "; a plugin can do what this agent's user can, where the kernel does not hold it");
 }
 
 }  // namespace
@@ -64,6 +73,7 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
   host.worker = worker_path(c);
   for (const auto& dir : c.agent.plugin_dirs) host.plugin_dirs.emplace_back(dir);
   out->sessions_ = host::make_session_factory(std::move(host));
+  tell_jail();
   out->sessions_->on_event([agent = out.get()](core::SessionEvent event) { agent->tell(std::move(event)); });
   const auto& key = out->store_->key();
   out->context_ = std::make_shared<engine::Context>(engine::Context{

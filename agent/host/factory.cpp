@@ -85,6 +85,8 @@ class Factory final : public core::SessionFactory, public std::enable_shared_fro
     SupervisorSpec supervised;
     DRIFTD_TRY(supervised.file, find_file(spec.provider));
     supervised.session = std::move(spec);
+    const auto known = described_.find(supervised.file);
+    if (known != described_.end() && known->second.info) supervised.schema = (*known->second.info)->settings_schema;
     const auto tell = [handler = handler_](core::SessionEvent event) {
       if (*handler) (*handler)(std::move(event));
     };

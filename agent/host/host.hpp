@@ -18,6 +18,7 @@ struct HostOptions {
   std::chrono::milliseconds parked{600'000};                           ///< a parked worker gets another try after this
   int crashes_to_park = 5;                                             ///< within ten minutes
   std::chrono::milliseconds grace{2'000};                              ///< between a deadline and the kill
+  bool jail_kills = false;                                             ///< a denied call ends the worker; for tests
 };
 
 /// Finds plugins in the folders and opens sessions on them. `SessionSpec::provider` is a plugin's id or one of its

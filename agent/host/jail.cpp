@@ -3,20 +3,28 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/capability.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 namespace driftd::host {
 namespace {
 
 constexpr rlim_t kMaxFiles = 1024;
+#if defined(__SANITIZE_THREAD__)
+constexpr int kThreads = 2;  // the sanitizer's own: landlock does not hold it, seccomp does
+#else
+constexpr int kThreads = 1;
+#endif
 
 Status held(bool done, const char* what) {
   if (done) return {};
@@ -37,10 +45,29 @@ bool close_others(int keep) {
   return below && ::close_range(from + 1, ~0u, 0) == 0;
 }
 
+/// Also of root: what is left is what the files' modes give to its user. The bounding set may only be emptied by who
+/// has CAP_SETPCAP; without it no_new_privs keeps what exec could bring.
+bool drop_capabilities() {
+  ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);  // fails only on kernels that have none (before 4.3)
+  for (int each = 0; ::prctl(PR_CAPBSET_READ, each, 0, 0, 0) >= 0; ++each) {
+    if (::prctl(PR_CAPBSET_DROP, each, 0, 0, 0) != 0 && errno != EPERM) return false;
+  }
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct none[2]{};
+  return ::syscall(SYS_capset, &header, none) == 0;
+}
+
+int thread_count() {
+  std::error_code failed;
+  const std::filesystem::directory_iterator tasks("/proc/self/task", failed);
+  return failed ? -1 : static_cast<int>(std::distance(tasks, std::filesystem::directory_iterator{}));
+}
+
 }  // namespace
 
-Status enter_jail(int keep, pid_t parent) {
+Status strip_process(int keep, pid_t parent) {
   DRIFTD_CHECK(held(keep > 2 && ::fcntl(keep, F_SETFD, FD_CLOEXEC) == 0, "protocol descriptor"));
+  DRIFTD_CHECK(held(drop_capabilities(), "capset"));
   DRIFTD_CHECK(held(::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0, "PR_SET_PDEATHSIG"));
   if (::getppid() != parent) return fail(Code::cancelled, "worker: the agent is gone already");
   DRIFTD_CHECK(held(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "PR_SET_NO_NEW_PRIVS"));
@@ -52,6 +79,28 @@ Status enter_jail(int keep, pid_t parent) {
   DRIFTD_CHECK(held(::chdir("/") == 0, "chdir /"));
   ::umask(077);
   return {};
+}
+
+Result<std::string> lock_process(const JailSpec& spec) {
+  const int threads = thread_count();
+  if (threads > kThreads || threads < 1) {
+    return fail(Code::denied, fmt::format("worker: expected one thread before the jail, found {} in /proc/self/task; "
+                                          "report this as a bug of driftd",
+                                          threads));
+  }
+  const int landlock = jail::landlock_version();
+  const bool seccomp = jail::has_seccomp();
+  DRIFTD_CHECK(held(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "PR_SET_NO_NEW_PRIVS"));
+  if (landlock > 0) DRIFTD_CHECK(jail::enter_landlock(landlock, spec));
+  if (seccomp) DRIFTD_CHECK(jail::enter_seccomp(spec));
+  return jail::render(landlock, seccomp);
+}
+
+std::string kernel_jail() { return jail::render(jail::landlock_version(), jail::has_seccomp()); }
+
+std::string jail::render(int landlock, bool seccomp) {
+  return (landlock > 0 ? fmt::format("landlock {}", landlock) : "no landlock (kernel)") +
+         (seccomp ? ", seccomp" : ", no seccomp (kernel)");
 }
 
 }  // namespace driftd::host

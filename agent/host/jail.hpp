@@ -2,14 +2,42 @@
 #pragma once
 
 #include <sys/types.h>
+#include <string>
+#include <vector>
 
 #include "base/result.hpp"
 
 namespace driftd::host {
 
-/// What a worker gives up before it opens a .so, whose constructors run in dlopen: core dumps and tracing, new
-/// privileges, every descriptor but 0–2 and `keep` (which becomes CLOEXEC), the environment, the working folder. The
-/// worker dies with `parent`. `denied` when the system refuses one of them. Main thread, before any other.
-Status enter_jail(int keep, pid_t parent);
+/// First half, before anything is known of the plugin. Given up: capabilities, core dumps and tracing, new privileges,
+/// every descriptor but 0–2 and `keep` (which becomes CLOEXEC), the environment, the working folder. The process dies
+/// with `parent`. `denied` when the system refuses one of them. Main thread, before any other.
+Status strip_process(int keep, pid_t parent);
 
+/// What a plugin may reach beside what every library needs.
+struct JailSpec {
+  int library = -1;                     ///< descriptor of the .so; -1: none, or a memfd
+  std::vector<std::string> read_paths;  ///< files and folders, readable with all below; missing ones are passed over
+  bool unix_sockets = false;            ///< AF_UNIX sockets may be made
+  bool kills = false;                   ///< a denied system call ends the process (SIGSYS) instead of failing (EPERM)
+};
+
+/// Second half, before the .so is opened (its constructors run in dlopen): landlock, then seccomp, for ever. Answers
+/// what holds, `landlock 7, seccomp` or `no landlock (kernel), seccomp`; `denied` when what the kernel has cannot be
+/// entered, or when a second thread is there: landlock would not hold it. The only thread. Allocates.
+Result<std::string> lock_process(const JailSpec& spec);
+
+/// What lock_process would answer on this kernel. [any thread]
+std::string kernel_jail();
+
+namespace jail {
+
+/// 0: the kernel has none, or it is switched off.
+int landlock_version();
+bool has_seccomp();
+Status enter_landlock(int version, const JailSpec& spec);
+Status enter_seccomp(const JailSpec& spec);
+std::string render(int landlock, bool seccomp);
+
+}  // namespace jail
 }  // namespace driftd::host

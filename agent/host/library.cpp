@@ -2,7 +2,7 @@
 #include "host/library.hpp"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
+#include <algorithm>
 #include <boost/dll/shared_library.hpp>
 #include <cstddef>
 #include <cstring>
@@ -124,75 +124,90 @@ Status negotiate(Library& library, decltype(&driftd_provider_v1) entry, bool in_
   return adopt_table(library, accept.table);
 }
 
-/// Kept for as long as the process: Go, Rust thread-locals and pthread keys cannot be unloaded. What is opened again, as
-/// after a refusal, is kept once. Under the mutex of load_library.
-const boost::dll::shared_library& keep(boost::dll::shared_library opened) {
-  static auto* kept = new std::map<void*, boost::dll::shared_library>;
-  return kept->try_emplace(opened.native(), std::move(opened)).first->second;
+using Entry = driftd_status(const driftd_host_table*, const driftd_offer*, driftd_accept*);
+
+/// A file that dlopen took, kept for as long as the process: Go, Rust thread-locals and pthread keys cannot be unloaded.
+/// Its descriptor stays open with it: the loader knows a library by its name, and the name is the descriptor's.
+struct Kept {
+  LibraryFile file;
+  boost::dll::shared_library code;
+};
+
+/// By what was opened, not by its path: an upgraded file is another library. Under the mutex of load_library.
+std::map<LibraryFile::Key, Kept>& kept_libraries() {
+  static auto* all = new std::map<LibraryFile::Key, Kept>;
+  return *all;
 }
 
-Result<decltype(&driftd_provider_v1)> find_entry(const std::string& file) {
+std::string loader_reason(const std::string& fallback, const std::string& name, const std::string& file) {
+  const char* why = ::dlerror();
+  std::string out = why != nullptr ? why : fallback;
+  for (auto at = out.find(name); at != std::string::npos; at = out.find(name, at + file.size()))
+    out.replace(at, name.size(), file);
+  return out;
+}
+
+/// Opens by descriptor: what was checked is what is loaded.
+Result<const Kept*> open_code(LibraryFile file) {
+  auto& all = kept_libraries();
+  if (const auto known = all.find(file.key()); known != all.end()) return &known->second;
+  const bool inode_in_use = std::any_of(all.begin(), all.end(), [&](const auto& other) {
+    return other.first.device == file.key().device && other.first.inode == file.key().inode;
+  });
+  if (inode_in_use) DRIFTD_CHECK(file.copy());  // written over in place: the loader would answer the old one
+  const std::string name = file.load_name();
   boost::dll::fs::error_code failed;
   boost::dll::shared_library opened;
-  opened.load(file, failed, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
+  opened.load(name, failed, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
   if (failed) {
-    const char* why = ::dlerror();
-    return fail(Code::invalid, fmt::format("{}: cannot be loaded: {}", file, why != nullptr ? why : failed.message()));
+    return fail(Code::invalid, fmt::format("{}: cannot be loaded: {}", file.path(),
+                                           loader_reason(failed.message(), name, file.path())));
   }
-  const auto& shared = keep(std::move(opened));
-  if (!shared.has(kEntry)) {
-    return fail(Code::invalid, fmt::format("{}: does not export {}; it is no driftd provider, or one of another major "
-                                           "version",
-                                           file, kEntry));
-  }
-  return &shared.get<driftd_status(const driftd_host_table*, const driftd_offer*, driftd_accept*)>(kEntry);
+  const auto key = file.key();
+  return &all.emplace(key, Kept{std::move(file), std::move(opened)}).first->second;
 }
 
-Result<std::unique_ptr<const Library>> load_fresh(const std::string& file, bool in_process) {
-  DRIFTD_CHECK(check_file_rights(file));
-  DRIFTD_TRY(const auto entry, find_entry(file));
+Result<Entry*> find_entry(const Kept& kept) {
+  if (!kept.code.has(kEntry)) {
+    return fail(Code::invalid, fmt::format("{}: does not export {}; it is no driftd provider, or one of another major "
+                                           "version",
+                                           kept.file.path(), kEntry));
+  }
+  return &kept.code.get<Entry>(kEntry);
+}
+
+Result<std::unique_ptr<const Library>> load_fresh(const Kept& kept, bool in_process) {
+  DRIFTD_TRY(Entry* const entry, find_entry(kept));
   auto library = std::make_unique<Library>();
-  library->file = file;
+  library->file = kept.file.path();
   try {
     DRIFTD_CHECK(negotiate(*library, entry, in_process));
     DRIFTD_TRY(library->loaded, ask_plugin(*library));
     DRIFTD_CHECK(adopt_watch(*library));
   } catch (const std::exception& e) {
-    return fail(Code::internal, fmt::format("{}: an exception crossed the ABI: {}", file, e.what()));
+    return fail(Code::internal, fmt::format("{}: an exception crossed the ABI: {}", library->file, e.what()));
   } catch (...) {
-    return fail(Code::internal, file + ": an exception crossed the ABI");
+    return fail(Code::internal, library->file + ": an exception crossed the ABI");
   }
   return library;
 }
 
 }  // namespace
 
-Status check_file_rights(const std::filesystem::path& file) {
-  std::error_code failed;
-  std::filesystem::path at = std::filesystem::canonical(file, failed);
-  if (failed) return fail(Code::invalid, fmt::format("{}: {}", file.string(), failed.message()));
-  for (bool folder = false;; folder = true, at = at.parent_path()) {
-    struct stat st {};
-    if (::stat(at.c_str(), &st) != 0)
-      return fail(Code::invalid, fmt::format("{}: {}", at.string(), std::strerror(errno)));
-    const bool tolerated = folder && (st.st_mode & S_ISVTX) != 0 && st.st_uid == 0;
-    if ((st.st_mode & S_IWOTH) != 0 && !tolerated) {
-      return fail(Code::denied,
-                  fmt::format("{}: refused, because {} is writable by others (mode {:04o}); `chmod o-w {}`",
-                              file.string(), at.string(), st.st_mode & 07777, at.string()));
-    }
-    if (at == at.root_path()) return {};
-  }
+Result<const Library*> load_library(LibraryFile file, bool in_process) {
+  static std::mutex mutex;
+  static auto* known = new std::map<const Kept*, const Library*>;
+  const std::lock_guard lock(mutex);
+  DRIFTD_TRY(const Kept* const kept, open_code(std::move(file)));
+  const auto found = known->find(kept);
+  if (found != known->end()) return found->second;
+  DRIFTD_TRY(auto library, load_fresh(*kept, in_process));
+  return known->emplace(kept, library.release()).first->second;  // for ever, like the code it points into
 }
 
 Result<const Library*> load_library(const std::filesystem::path& file, bool in_process) {
-  static std::mutex mutex;
-  static auto* known = new std::map<std::string, const Library*>;
-  const std::lock_guard lock(mutex);
-  const auto found = known->find(file.string());
-  if (found != known->end()) return found->second;
-  DRIFTD_TRY(auto library, load_fresh(file.string(), in_process));
-  return known->emplace(file.string(), library.release()).first->second;  // for ever, like the code it points into
+  DRIFTD_TRY(LibraryFile opened, LibraryFile::open(file, {}));
+  return load_library(std::move(opened), in_process);
 }
 
 }  // namespace driftd::host

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/result.hpp"
+#include "host/library_file.hpp"
 #include "host/messages.hpp"
 
 namespace driftd::host {
@@ -19,13 +20,11 @@ struct Library {
   Loaded loaded;                  ///< what it said of itself
 };
 
-/// Loads `file` and agrees on a minor. `denied` when the file or a folder above it may be written by others, `invalid`
-/// when it is no provider, `unsupported` when the versions do not meet; the sentence names the fix. The same file gives
-/// the same library. [any thread]
+/// Loads `file` and agrees on a minor. `invalid` when it is no provider, `unsupported` when the versions do not meet; the
+/// sentence names the fix. The same file (device, inode, time, size) gives the same library, a changed one another.
+/// [any thread]
+Result<const Library*> load_library(LibraryFile file, bool in_process);
+/// The same with LibraryFile::open before it.
 Result<const Library*> load_library(const std::filesystem::path& file, bool in_process);
-
-/// `denied` when somebody else could replace what is loaded: the file or a folder above it is writable by others,
-/// unless that folder is sticky and owned by root.
-Status check_file_rights(const std::filesystem::path& file);
 
 }  // namespace driftd::host

@@ -34,15 +34,21 @@ namespace driftd::host {
 struct Load {
   std::string file;
   bool in_process = false;
+  std::string sha256;                   ///< pin, hex; empty: none
+  std::vector<std::string> read_paths;  ///< of the settings: what the jail leaves readable
+  bool unix_sockets = false, jail_kills = false;
 };
-template <class A> void fields(A& a, Load& v) { a(v.file, v.in_process); }
+template <class A> void fields(A& a, Load& v) {
+  a(v.file, v.in_process, v.sha256, v.read_paths, v.unix_sockets, v.jail_kills);
+}
 
 /// What a plugin said of itself, as text; both sides read it with describe.hpp.
 struct Loaded {
   std::string file, describe, settings_schema;
   std::map<std::string, std::string> kinds;  ///< kind → driftd-schema/1 document
+  std::string jail;                          ///< what holds the worker: `landlock 7, seccomp`; empty: in-process
 };
-template <class A> void fields(A& a, Loaded& v) { a(v.file, v.describe, v.settings_schema, v.kinds); }
+template <class A> void fields(A& a, Loaded& v) { a(v.file, v.describe, v.settings_schema, v.kinds, v.jail); }
 
 /// open: one instance. Secrets stay in the worker's memory.
 struct Open {

@@ -84,8 +84,13 @@ bool ProviderHost::handle(Frame frame) {
 void ProviderHost::load(const Frame& frame) {
   const auto asked = decode<Load>(frame.payload);
   if (!asked) return refuse(frame.call, asked.error().code, asked.error().message);
+  auto file = LibraryFile::open(asked->file, asked->sha256);
+  if (!file) return refuse(frame.call, file.error().code, file.error().message);
+  Result<std::string> jail = std::string();
+  if (before_load_) jail = before_load_(*asked, *file);
+  if (!jail) return refuse(frame.call, jail.error().code, jail.error().message);
   if (!asked->in_process) upkeep_ = std::make_unique<Upkeep>();
-  const auto library = load_library(asked->file, asked->in_process);
+  const auto library = load_library(std::move(*file), asked->in_process);
   if (upkeep_) upkeep_->accept_handlers();
   look_after("load");
   if (!library) return refuse(frame.call, library.error().code, library.error().message);
@@ -95,7 +100,9 @@ void ProviderHost::load(const Frame& frame) {
   tenant_.info = *info;
   tenant_.metrics = declared_metrics((*library)->loaded.describe);
   calls_lane_ = std::make_unique<Lane>(static_cast<std::size_t>((*info)->concurrency));
-  link_.send(FrameType::result, frame.call, encode(CallResult{Code::ok, {}, encode((*library)->loaded)}));
+  Loaded loaded = (*library)->loaded;
+  loaded.jail = *jail;
+  link_.send(FrameType::result, frame.call, encode(CallResult{Code::ok, {}, encode(loaded)}));
 }
 
 void ProviderHost::open(Frame frame) {

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 
 #include "host/active_call.hpp"
 #include "host/lane.hpp"
+#include "host/library_file.hpp"
+#include "host/messages.hpp"
 #include "host/upkeep.hpp"
 
 namespace driftd::host {
@@ -15,8 +18,11 @@ namespace driftd::host {
 /// in-process session. Calls run on own threads: as many as the plugin declares, one for watch, health and diff each.
 class ProviderHost {
  public:
+  /// Called with the opened file before any of its code runs and before this object makes a thread; says what holds the
+  /// process from then on. An error refuses the load.
+  using BeforeLoad = std::function<Result<std::string>(const Load&, const LibraryFile&)>;
   /// Takes over the descriptor.
-  explicit ProviderHost(int fd) : link_(fd) {}
+  explicit ProviderHost(int fd, BeforeLoad before = {}) : link_(fd), before_load_(std::move(before)) {}
   ~ProviderHost();
   /// Serves until the agent says stop or goes away; then cancels and awaits all calls and closes the instance.
   /// `corrupt` when what arrives makes no sense. [its own thread]
@@ -46,6 +52,7 @@ class ProviderHost {
   driftd_status do_demote(ActiveCall&, const std::string&, driftd_call, std::string&);
 
   Link link_;
+  const BeforeLoad before_load_;
   Tenant tenant_;
   std::unique_ptr<Upkeep> upkeep_;  ///< of a worker; in-process it is the agent's own state
   std::atomic<driftd_instance> instance_{nullptr};

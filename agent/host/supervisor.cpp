@@ -93,6 +93,7 @@ Task<Result<std::shared_ptr<const core::ProviderInfo>>> Supervisor::info(std::sh
 Task<void> Supervisor::run(std::shared_ptr<Supervisor> self) {
   while (!self->stopping_) {
     co_await serve(self);
+    if (self->other_jail_ && !self->stopping_) continue;
     if (self->stopping_ || self->spec_.describe_only) break;
     const bool parked = self->status_.state == "parked";
     const auto wait = parked ? self->options_.parked : self->backoff_.next();
@@ -110,6 +111,7 @@ Task<void> Supervisor::serve(std::shared_ptr<Supervisor> self) {
   const bool threads = self->spec_.session.isolation == core::SessionSpec::Isolation::in_process;
   self->set_state("starting");
   self->kill_reason_.clear();
+  self->jail_retried_ = std::exchange(self->other_jail_, false);
   auto started =
       threads ? start_threads(self->options_.core) : start_process(self->options_.core, self->options_.worker);
   if (!started) {
@@ -136,6 +138,10 @@ Task<void> Supervisor::serve(std::shared_ptr<Supervisor> self) {
 
 Task<void> Supervisor::open(std::shared_ptr<Supervisor> self) {
   const Status opened = co_await open_steps(self);
+  if (opened && self->other_jail_) {
+    if (self->worker_) self->worker_->kill();
+    co_return;
+  }
   if (opened) {
     self->running_since_ = Steady::now();
     self->set_state(self->worker_ && self->worker_->pid() == 0 ? "in-process" : "running");
@@ -150,17 +156,37 @@ Task<void> Supervisor::open(std::shared_ptr<Supervisor> self) {
 }
 
 Task<Status> Supervisor::open_steps(std::shared_ptr<Supervisor> self) {
-  const bool threads = self->spec_.session.isolation == core::SessionSpec::Isolation::in_process;
-  const Load load{self->spec_.file, threads};  // no aggregate inside a co_await expression: g++ 12 destroys it twice
-  const std::string asked = encode(load);
+  const std::string asked = encode(self->load_request());
   DRIFTD_CO_TRY(const CallResult answer, co_await plain(self, FrameType::load, asked));
   DRIFTD_CO_TRY(const Loaded loaded, decode<Loaded>(answer.body));
   DRIFTD_CO_TRY(self->info_, parse_info(loaded));
-  if (self->spec_.describe_only) co_return Status{};
+  DRIFTD_CO_CHECK(self->settle_jail(loaded));
+  if (self->spec_.describe_only || self->other_jail_) co_return Status{};
   const std::string instance = self->open_payload();
   DRIFTD_CO_TRY(const CallResult opened, co_await plain(self, FrameType::open, instance));
   (void)opened;  // open answers nothing but its status
   co_return Status{};
+}
+
+Load Supervisor::load_request() {
+  const bool threads = spec_.session.isolation == core::SessionSpec::Isolation::in_process;
+  jail_paths_ = jail_paths(spec_.schema, spec_.session.settings_json);
+  return {spec_.file, threads, spec_.sha256, jail_paths_.read, jail_paths_.unix_sockets, options_.jail_kills};
+}
+
+/// Only the plugin's schema says which settings are paths. When it says another thing than what this worker was started
+/// with, the next worker gets those paths; a plugin that changes its mind each time is not opened.
+Status Supervisor::settle_jail(const Loaded& loaded) {
+  status_.jail = loaded.jail;
+  const bool same = loaded.jail.empty() || spec_.describe_only || loaded.settings_schema == spec_.schema;
+  spec_.schema = loaded.settings_schema;
+  if (same || jail_paths(spec_.schema, spec_.session.settings_json) == jail_paths_) return {};
+  if (jail_retried_) {
+    return fail(Code::invalid, spec_.file + ": its settings schema names other paths at each load; it must be the same "
+                                            "text each time");
+  }
+  other_jail_ = true;
+  return {};
 }
 
 std::string Supervisor::open_payload() const {
@@ -218,6 +244,7 @@ void Supervisor::bury(const std::string& how) {
   worker_.reset();
   connection_->close();
   connection_.reset();
+  if (other_jail_ && !stopping_) return fail_calls(Error{Code::unavailable, "the worker gets another jail"});
   if (stopping_) return fail_calls(Error{Code::cancelled, "the session is stopped"});
   if (failure_) {
     fail_calls(*failure_);

@@ -10,6 +10,7 @@
 #include "base/backoff.hpp"
 #include "host/connection.hpp"
 #include "host/host.hpp"
+#include "host/jail_paths.hpp"
 #include "host/line_log.hpp"
 #include "host/messages.hpp"
 #include "host/rate.hpp"
@@ -39,6 +40,8 @@ struct Call {
 struct SupervisorSpec {
   core::SessionSpec session;
   std::string file;            ///< of the plugin
+  std::string sha256;          ///< its pin, hex; empty: none
+  std::string schema;          ///< of its settings, as last seen: which paths the jail opens; empty: not known yet
   bool describe_only = false;  ///< scan: load, do not open; the first failure is final
 };
 
@@ -90,6 +93,8 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   void fail_calls(const Error& error);
   void set_state(std::string state);
   void tell(std::string what, std::string message);
+  Load load_request();
+  Status settle_jail(const Loaded& loaded);
   std::string open_payload() const;
 
   const HostOptions options_;
@@ -106,6 +111,9 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   std::uint64_t next_call_ = 1;
   std::optional<Error> failure_;  ///< load or open said no; not a crash
   std::string kill_reason_;
+  JailPaths jail_paths_;  ///< of the worker that runs
+  bool other_jail_ = false;    ///< this worker ends, the next gets other paths
+  bool jail_retried_ = false;  ///< this worker is that next one
   bool stopping_ = false, finished_ = false;
   Backoff backoff_;
   std::deque<Steady::time_point> crashes_;

@@ -7,18 +7,33 @@
 #include "host/jail.hpp"
 #include "host/provider_host.hpp"
 
+namespace {
+
+using namespace driftd;
+
+Result<std::string> enter_jail(const host::Load& load, const host::LibraryFile& file) {
+  host::JailSpec jail;
+  jail.library = file.copied() ? -1 : file.descriptor();
+  jail.read_paths = load.read_paths;
+  jail.unix_sockets = load.unix_sockets;
+  jail.kills = load.jail_kills;
+  return host::lock_process(jail);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   if (argc != 3) {
     std::fputs("driftd-provider-host is started by driftd, not by hand\n", stderr);
     return 2;
   }
   const int fd = std::atoi(argv[1]);
-  const auto jailed = driftd::host::enter_jail(fd, static_cast<pid_t>(std::atol(argv[2])));
-  if (!jailed) {
-    std::fprintf(stderr, "%s\n", jailed.error().message.c_str());
+  const auto stripped = driftd::host::strip_process(fd, static_cast<pid_t>(std::atol(argv[2])));
+  if (!stripped) {
+    std::fprintf(stderr, "%s\n", stripped.error().message.c_str());
     return 3;
   }
-  auto* host = new driftd::host::ProviderHost(fd);  // its end is the end of the process: no destructor of a plugin runs
+  auto* host = new driftd::host::ProviderHost(fd, &enter_jail);  // its end is the end of the process: no destructor of a plugin runs
   const auto served = host->serve();
   if (!served) std::fprintf(stderr, "worker: %s\n", served.error().message.c_str());
   ::_exit(served ? 0 : 4);

@@ -59,6 +59,7 @@ struct WorkerStatus {
   int pid = 0;
   std::uint64_t restarts = 0;
   std::int64_t rss_bytes = 0;
+  std::string jail;                      ///< `landlock 7, seccomp`; empty: in-process, or not loaded yet
   std::map<std::string, double> gauges;  ///< of the plugin (host table `metric`), last value by declared name
 };
 

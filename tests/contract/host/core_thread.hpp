@@ -68,6 +68,7 @@ inline host::HostOptions host_options(Core& core) {
   options.core = core.executor();
   options.plugin_dirs = {DRIFTD_BINARY_DIR "/tests/providers"};
   options.worker = DRIFTD_BINARY_DIR "/bin/driftd-provider-host";
+  options.jail_kills = true;
   return options;
 }
 

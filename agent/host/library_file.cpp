@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/library_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/digest.hpp"
+
+namespace driftd::host {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr unsigned kNoExecSeal = 8;  // MFD_NOEXEC_SEAL, Linux 6.3: mapped, but never executed as a program
+
+Error system_error(const fs::path& file, const char* what) {
+  return {Code::invalid, fmt::format("{}: {}: {}", file.string(), what, std::strerror(errno))};
+}
+
+/// Owner and root are trusted; so are groups that hold nobody else.
+Status check_one(const fs::path& asked, const fs::path& at, const struct stat& st) {
+  const bool sticky = S_ISDIR(st.st_mode) && (st.st_mode & S_ISVTX) != 0 && st.st_uid == 0;
+  if (sticky) return {};
+  if ((st.st_mode & S_IWOTH) != 0) {
+    return fail(Code::denied, fmt::format("{}: refused, because {} is writable by others (mode {:04o}); `chmod o-w {}`",
+                                          asked.string(), at.string(), st.st_mode & 07777, at.string()));
+  }
+  const bool own_group = st.st_gid == 0 || st.st_gid == ::getegid() || st.st_gid == st.st_uid;
+  if ((st.st_mode & S_IWGRP) == 0 || own_group) return {};
+  return fail(Code::denied, fmt::format("{}: refused, because {} is writable by group {} (mode {:04o}); `chmod g-w {}`",
+                                        asked.string(), at.string(), st.st_gid, st.st_mode & 07777, at.string()));
+}
+
+Status check_parents(const fs::path& asked, fs::path at) {
+  while (at != at.root_path()) {
+    at = at.parent_path();
+    struct stat st {};
+    if (::stat(at.c_str(), &st) != 0) return fail(system_error(at, "cannot be examined"));
+    DRIFTD_CHECK(check_one(asked, at, st));
+  }
+  return {};
+}
+
+Status check_opened(const fs::path& asked, int fd) {
+  struct stat st {};
+  if (::fstat(fd, &st) != 0) return fail(system_error(asked, "cannot be examined"));
+  if (!S_ISREG(st.st_mode)) return fail(Code::invalid, asked.string() + ": is no file; expected a plugin (.so)");
+  std::error_code failed;
+  const fs::path real = fs::read_symlink(fmt::format("/proc/self/fd/{}", fd), failed);
+  if (failed) return fail(Code::invalid, fmt::format("{}: cannot be found by its descriptor: {}; is /proc mounted?",
+                                                     asked.string(), failed.message()));
+  DRIFTD_CHECK(check_one(asked, real, st));
+  DRIFTD_CHECK(check_parents(asked, real));
+  return check_parents(asked, fs::absolute(asked).lexically_normal());
+}
+
+int open_file(const fs::path& file) { return ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); }
+
+int make_memory(const std::string& name) {
+  const int fd = ::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING | kNoExecSeal);
+  return fd >= 0 ? fd : ::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);
+}
+
+bool copy_all(int from, int to) {
+  off_t at = 0;
+  for (;;) {
+    const ssize_t sent = ::sendfile(to, from, &at, 1u << 20);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) return sent == 0;
+  }
+}
+
+/// The bytes of a sealed memfd, mapped.
+struct Mapped {
+  void* at = MAP_FAILED;
+  std::size_t size = 0;
+  explicit Mapped(int fd) {
+    struct stat st {};
+    if (::fstat(fd, &st) != 0 || st.st_size == 0) return;
+    size = static_cast<std::size_t>(st.st_size);
+    at = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+  }
+  ~Mapped() {
+    if (at != MAP_FAILED) ::munmap(at, size);
+  }
+  Mapped(const Mapped&) = delete;
+  Mapped& operator=(const Mapped&) = delete;
+};
+
+}  // namespace
+
+Result<LibraryFile> LibraryFile::open(const fs::path& file, const std::string& sha256) {
+  const int fd = open_file(file);
+  if (fd < 0) return fail(Code::invalid, fmt::format("{}: {}", file.string(), std::strerror(errno)));
+  LibraryFile out(file.string(), fd);
+  DRIFTD_CHECK(check_opened(file, fd));
+  struct stat st {};
+  if (::fstat(fd, &st) != 0) return fail(system_error(file, "cannot be examined"));
+  out.key_ = {st.st_dev, st.st_ino, st.st_mtim.tv_sec * 1'000'000'000 + st.st_mtim.tv_nsec, st.st_size, sha256};
+  std::transform(sha256.begin(), sha256.end(), out.key_.sha256.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (sha256.empty()) return out;
+  DRIFTD_CHECK(out.copy());
+  DRIFTD_CHECK(out.check_pin());
+  return out;
+}
+
+LibraryFile::LibraryFile(LibraryFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      fd_(std::exchange(other.fd_, -1)),
+      copied_(other.copied_),
+      key_(std::move(other.key_)) {}
+
+LibraryFile::~LibraryFile() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Status LibraryFile::copy() {
+  if (copied_) return {};
+  const int memory = make_memory(fs::path(path_).filename().string());
+  if (memory < 0) return fail(system_error(path_, "cannot be copied into memory"));
+  const bool done = copy_all(fd_, memory) &&
+                    ::fcntl(memory, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) == 0;
+  if (!done) {
+    const Error error = system_error(path_, "cannot be copied into memory");
+    ::close(memory);
+    return fail(error);
+  }
+  ::close(std::exchange(fd_, memory));
+  copied_ = true;
+  return {};
+}
+
+Status LibraryFile::check_pin() const {
+  const Mapped bytes(fd_);
+  if (bytes.at == MAP_FAILED) return fail(system_error(path_, "cannot be read"));
+  const std::string found = to_hex(sha256({static_cast<const char*>(bytes.at), bytes.size}));
+  if (found == key_.sha256) return {};
+  return fail(Code::denied, fmt::format("{}: refused, because its bytes are not those that were locked: expected sha256 "
+                                        "{}, found {}; if the change is yours, run `driftd plugin lock`",
+                                        path_, key_.sha256, found));
+}
+
+std::string LibraryFile::load_name() const { return fmt::format("/proc/self/fd/{}", fd_); }
+
+Status check_file_rights(const fs::path& file) {
+  const int fd = open_file(file);
+  if (fd < 0) return fail(Code::invalid, fmt::format("{}: {}", file.string(), std::strerror(errno)));
+  const Status checked = check_opened(file, fd);
+  ::close(fd);
+  return checked;
+}
+
+}  // namespace driftd::host
