@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Changing what is there: names, owners, modes, times, attributes.
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+#include <utime.h>
+#include <cstdio>
+
+#include "escapes.hpp"
+
+namespace driftd::escapes {
+namespace {
+
+std::string victim(const Targets& to) { return to.outside + "/victim"; }
+
+int change_mode(const Targets& to) { return outcome(::chmod(victim(to).c_str(), 0644)); }
+int change_mode_at(const Targets& to) { return outcome(::fchmodat(AT_FDCWD, victim(to).c_str(), 0640, 0)); }
+int change_mode_new(const Targets& to) {
+  return outcome(::syscall(452 /* fchmodat2 */, AT_FDCWD, victim(to).c_str(), 0600, 0));
+}
+int change_mode_open(const Targets& to) {
+  const int own = ::open(to.own_library.c_str(), O_RDONLY | O_CLOEXEC);
+  if (own < 0) return errno;
+  const int result = outcome(::fchmod(own, 0755));
+  ::close(own);
+  return result;
+}
+int change_owner(const Targets& to) { return outcome(::chown(victim(to).c_str(), ::getuid(), ::getgid())); }
+int change_times(const Targets& to) { return outcome(::utime(victim(to).c_str(), nullptr)); }
+int change_times_at(const Targets& to) { return outcome(::utimensat(AT_FDCWD, victim(to).c_str(), nullptr, 0)); }
+int set_attribute(const Targets& to) {
+  return reached(::setxattr(victim(to).c_str(), "user.driftd", "x", 1, 0), EOPNOTSUPP);
+}
+int remove_attribute(const Targets& to) {
+  const int error = outcome(::removexattr(victim(to).c_str(), "user.none"));
+  return error == ENODATA || error == EOPNOTSUPP ? 0 : error;
+}
+/// chattr needs no descriptor that may write.
+int change_flags(const Targets& to) {
+  const int own = ::open(to.own_library.c_str(), O_RDONLY | O_CLOEXEC);
+  if (own < 0) return errno;
+  int flags = 0;
+  int result = ::ioctl(own, FS_IOC_GETFLAGS, &flags) == 0 ? outcome(::ioctl(own, FS_IOC_SETFLAGS, &flags)) : errno;
+  if (result == ENOTTY || result == EOPNOTSUPP) result = reached(::ioctl(own, FS_IOC_SETFLAGS, &flags), result);
+  ::close(own);
+  return result;
+}
+
+int make_symlink(const Targets& to) {
+  const std::string link = to.outside + "/link";
+  const int result = outcome(::symlink("/etc/shadow", link.c_str()));
+  if (result == 0) ::unlink(link.c_str());
+  return result;
+}
+int make_link(const Targets& to) {
+  const std::string link = to.outside + "/hard";
+  const int result = outcome(::link(victim(to).c_str(), link.c_str()));
+  if (result == 0) ::unlink(link.c_str());
+  return result;
+}
+int rename_file(const Targets& to) {
+  const std::string other = to.outside + "/renamed";
+  const int result = outcome(::rename(victim(to).c_str(), other.c_str()));
+  if (result == 0) (void)!std::rename(other.c_str(), victim(to).c_str());
+  return result;
+}
+int replace_library(const Targets& to) {
+  const std::string aside = to.own_library + ".aside";
+  const int result = outcome(::rename(to.own_library.c_str(), aside.c_str()));
+  if (result == 0) (void)!std::rename(aside.c_str(), to.own_library.c_str());
+  return result;
+}
+int make_folder(const Targets& to) {
+  const std::string folder = to.outside + "/folder";
+  const int result = outcome(::mkdir(folder.c_str(), 0700));
+  if (result == 0) ::rmdir(folder.c_str());
+  return result;
+}
+int remove_folder(const Targets& to) {
+  const std::string folder = to.outside + "/inner";
+  const int result = outcome(::rmdir(folder.c_str()));
+  if (result == 0) ::mkdir(folder.c_str(), 0700);
+  return result;
+}
+int remove_file(const Targets& to) { return outcome(::unlink((to.outside + "/spare").c_str())); }
+int remove_store(const Targets& to) { return outcome(::unlink((to.data_dir + "/driftd.db-wal").c_str())); }
+int make_pipe(const Targets& to) {
+  const std::string pipe = to.outside + "/pipe";
+  const int result = outcome(::mkfifo(pipe.c_str(), 0600));
+  if (result == 0) ::unlink(pipe.c_str());
+  return result;
+}
+int make_node(const Targets& to) {
+  const std::string node = to.outside + "/node";
+  const int result = outcome(::mknod(node.c_str(), S_IFCHR | 0600, 0x103));
+  if (result == 0) ::unlink(node.c_str());
+  return result;
+}
+
+}  // namespace
+
+std::vector<Attempt> change_attempts() {
+  return {{"chmod", change_mode},
+          {"fchmodat", change_mode_at},
+          {"fchmodat2", change_mode_new, false, true},
+          {"fchmod of its own .so", change_mode_open},
+          {"chown", change_owner},
+          {"utime", change_times},
+          {"utimensat", change_times_at},
+          {"setxattr", set_attribute},
+          {"removexattr", remove_attribute},
+          {"flags of its own .so", change_flags, false, true},
+          {"symlink", make_symlink},
+          {"link", make_link},
+          {"rename", rename_file},
+          {"move its own .so away", replace_library},
+          {"mkdir", make_folder},
+          {"rmdir", remove_folder},
+          {"unlink", remove_file},
+          {"unlink in data_dir", remove_store},
+          {"mkfifo", make_pipe},
+          {"mknod", make_node, true}};
+}
+
+}  // namespace driftd::escapes

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ways out other than TCP and UDP.
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <cstddef>
+#include <cstring>
+
+#include "escapes.hpp"
+
+namespace driftd::escapes {
+namespace {
+
+int make(int family, int type, int protocol = 0) {
+  const int fd = ::socket(family, type | SOCK_CLOEXEC, protocol);
+  if (fd < 0) return errno;
+  ::close(fd);
+  return 0;
+}
+int raw(const Targets&) { return make(AF_INET, SOCK_RAW, IPPROTO_ICMP); }
+int raw_six(const Targets&) { return make(AF_INET6, SOCK_RAW, IPPROTO_ICMPV6); }
+int packet(const Targets&) { return make(AF_PACKET, SOCK_RAW); }
+int netlink(const Targets&) { return make(AF_NETLINK, SOCK_RAW, 0); }
+int audit(const Targets&) { return make(AF_NETLINK, SOCK_DGRAM, 9); }
+int vsock(const Targets&) { return make(AF_VSOCK, SOCK_STREAM); }
+int crypto(const Targets&) { return make(AF_ALG, SOCK_SEQPACKET); }
+int keys(const Targets&) { return make(AF_KEY, SOCK_RAW, 2); }
+
+sockaddr_un address_of(const std::string& name, bool abstract, socklen_t& size) {
+  sockaddr_un out{};
+  out.sun_family = AF_UNIX;
+  std::memcpy(out.sun_path + (abstract ? 1 : 0), name.data(), std::min(name.size(), sizeof out.sun_path - 2));
+  size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size() + 1);
+  return out;
+}
+int connect_to(const std::string& name, bool abstract) {
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return errno;
+  socklen_t size = 0;
+  const sockaddr_un address = address_of(name, abstract, size);
+  const int result = outcome(::connect(fd, reinterpret_cast<const sockaddr*>(&address), size));
+  ::close(fd);
+  return result;
+}
+int agent_socket(const Targets& to) { return connect_to(to.agent_socket, false); }
+int abstract_socket(const Targets& to) { return connect_to(to.abstract_name, true); }
+/// A pair of one's own can still be sent elsewhere; SOCK_RAW is a datagram pair by another name.
+int by_pair(const Targets& to, int type) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) != 0) return errno;
+  socklen_t size = 0;
+  const sockaddr_un address = address_of(to.datagram_socket, false, size);
+  const int result = outcome(::sendto(ends[0], "x", 1, MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&address), size));
+  ::close(ends[0]);
+  ::close(ends[1]);
+  return result;
+}
+int datagram_pair(const Targets& to) { return by_pair(to, SOCK_DGRAM); }
+int raw_pair(const Targets& to) { return by_pair(to, SOCK_RAW); }
+int bind_pair(const Targets& to) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return errno;
+  socklen_t size = 0;
+  const sockaddr_un address = address_of(to.outside + "/bound", false, size);
+  const int result = reached(::bind(ends[0], reinterpret_cast<const sockaddr*>(&address), size), EINVAL);
+  if (result == 0) ::unlink((to.outside + "/bound").c_str());
+  ::close(ends[0]);
+  ::close(ends[1]);
+  return result;
+}
+
+}  // namespace
+
+std::vector<Attempt> socket_attempts() {
+  return {{"raw socket", raw, true},
+          {"raw IPv6 socket", raw_six, true, true},
+          {"packet socket", packet, true, true},
+          {"netlink route socket", netlink},
+          {"netlink audit socket", audit, false, true},
+          {"vsock", vsock, false, true},
+          {"AF_ALG socket", crypto, false, true},
+          {"AF_KEY socket", keys, true, true},
+          {"agent's Unix socket", agent_socket},
+          {"abstract socket", abstract_socket},
+          {"datagram pair to a Unix socket", datagram_pair},
+          {"raw pair to a Unix socket", raw_pair},
+          {"bind a Unix socket in a folder", bind_pair}};
+}
+
+}  // namespace driftd::escapes
