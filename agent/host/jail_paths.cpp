@@ -33,9 +33,13 @@ void open_one(const fs::path& path, Found& out) {
 void open_value(std::string value, bool socket, Found& out) {
   if (value.starts_with("unix:")) value.erase(0, value.starts_with("unix:///") ? 7 : 5);
   if (!value.starts_with('/')) return;
-  const fs::path path = fs::path(value).lexically_normal();
+  fs::path path = fs::path(value).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();  // a slash at the end
   if (path == "/") return;
-  out.unix_sockets = out.unix_sockets || socket;
+  if (socket) {  // connecting is not reading: nothing becomes readable
+    out.unix_sockets = true;
+    return;
+  }
   open_one(path, out);
   std::error_code missing;
   const fs::path target = fs::canonical(path, missing);

@@ -15,9 +15,9 @@ struct JailPaths {
 };
 
 /// The settings that the schema calls `format: path` or `format: socket` and that hold an absolute path, with or without
-/// `unix:` before it. A folder is itself; anything else stands for its parent folder, for files are replaced by
-/// rename; where a link leads counts too. A parent that holds the system's own files (`/`, /etc, /run …) is not opened:
-/// then the file alone. Text that is no JSON opens nothing. Looks at the file system. [any thread]
+/// `unix:` before it. A socket allows Unix sockets. A path opens a folder as it is, and for anything else its parent
+/// folder, for files are replaced by rename; where a link leads counts too. A parent that is everybody's (`/`, /etc,
+/// /run …) is not opened: then the file alone. Text that is no JSON opens nothing. Looks at the file system. [any thread]
 JailPaths jail_paths(std::string_view settings_schema, std::string_view settings_json);
 
 }  // namespace driftd::host

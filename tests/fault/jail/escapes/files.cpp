@@ -36,9 +36,8 @@ int list_data(const Targets& to) {
 int open_shadow(const Targets&) { return try_open("/etc/shadow", O_RDONLY); }
 int open_fstab(const Targets&) { return try_open("/etc/fstab", O_RDONLY); }
 int by_own_root(const Targets& to) { return try_open("/proc/self/root" + to.data_dir + "/driftd.db", O_RDONLY); }
-int by_own_cwd(const Targets& to) { return try_open("/proc/self/cwd/.." + to.data_dir + "/installation.key", O_RDONLY); }
+int by_own_cwd(const Targets& to) { return try_open("/proc/self/cwd/../../../../../../../../../.." + to.data_dir + "/installation.key", O_RDONLY); }
 int kernel_log(const Targets&) { return try_open("/dev/kmsg", O_RDONLY); }
-int memory_device(const Targets&) { return try_open("/dev/mem", O_RDONLY); }
 
 int write_tmp(const Targets&) { return try_create("/tmp/driftd-escape"); }
 int write_cwd(const Targets&) { return try_create("driftd-escape"); }
@@ -98,7 +97,6 @@ std::vector<Attempt> file_attempts() {
           {"store by /proc/self/root", by_own_root},
           {"key by /proc/self/cwd", by_own_cwd},
           {"open /dev/kmsg", kernel_log, true, true},
-          {"open /dev/mem", memory_device, true, true},
           {"write in /tmp", write_tmp},
           {"write in the working folder", write_cwd},
           {"write in /", write_root, true},

@@ -200,7 +200,7 @@ std::vector<Attempt> process_attempts() {
           {"PR_SET_PTRACER", let_trace},
           {"PR_SET_KEEPCAPS", keep_capabilities},
           {"raise RLIMIT_CORE", dump_core, true},
-          {"raise RLIMIT_NOFILE", more_files, true}};
+          {"raise RLIMIT_NOFILE", more_files, true, true}};
 }
 
 }  // namespace driftd::escapes
