@@ -1,8 +1,238 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "check/check.hpp"
+// Whose memory is whose, and whether it comes back.
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "check/alloc.hpp"
+#include "check/bare.hpp"
+#include "check/process_state.hpp"
+#include "check/stage.hpp"
 
 namespace driftd::check {
+namespace {
 
-std::span<const Check> memory_checks() { return {}; }
+using namespace std::chrono_literals;
+
+std::vector<Identity> some_of(const Listing& listing) {
+  std::vector<Identity> out;
+  for (const auto& [identity, record] : listing) {
+    if (out.size() < 3) out.push_back(identity);
+  }
+  return out;
+}
+
+/// A session in this manner gives what a plain one gives, call after call.
+void expect_same_session(const Subject& subject, Manner manner, const std::string& when) {
+  Bare plain(subject, {});
+  plain.open();
+  const Listing expected = plain_listing(plain);
+  plain.close();
+  Bare odd(subject, manner);
+  odd.open();
+  Host::get().forget_violations();
+  for (int i = 0; i < 3; ++i) {
+    expect_same(odd.provider(), expected, odd.refresh(), when);
+    (void)odd.refresh(Ask{{}, odd.provider().info().kinds, {}, true});
+    (void)odd.refresh(Ask{"a cursor that nobody made", {}, {}, false});
+    (void)odd.read(some_of(expected));
+    (void)odd.diff(expected.empty() ? Identity{} : expected.begin()->first);
+    (void)odd.health();
+    for (const auto& kind : odd.provider().info().kinds) (void)odd.schema(kind);
+  }
+  expect_same(odd.provider(), expected, odd.refresh(), when);
+  Host::get().expect_kept("secrets.own_tokens");
+}
+
+void inputs_borrowed(const Subject& subject) {
+  stage_note("each input is overwritten with 0xDD when its call has returned: copy what is needed later");
+  expect_same_session(
+      subject, {.poison = true},
+      "after the inputs of earlier calls were overwritten (they are borrowed for the call: copy what you keep)");
+}
+
+void inputs_untouched(const Subject& subject) {
+  stage_note("inputs lie in read-only pages: never write to them or free them");
+  expect_same_session(subject, {.read_only = true}, "inputs in read-only pages");
+}
+
+void page_end(const Subject& subject) {
+  stage_note("each text ends at a page end, without NUL: use its length, never strlen or %s");
+  Bare plain(subject, {});
+  plain.open();
+  const Listing expected = plain_listing(plain);
+  Bare odd(subject, {.guard_texts = true});
+  odd.open();
+  Treatment treatment;
+  treatment.hand_over = [](const std::string& bytes, driftd_use_fn use, void* user) {
+    Inputs inputs({.guard_texts = true});
+    const driftd_str text = inputs.text(bytes);
+    use(user, reinterpret_cast<const std::uint8_t*>(text.data), text.len);
+  };
+  expect_same(odd.provider(), expected, odd.refresh({}, treatment), "texts that end at a page end");
+  for (const auto& mark : odd.refresh().marks) {
+    if (mark.type == DRIFTD_MARK_CHECKPOINT)
+      (void)odd.refresh(Ask{mark.cursor, odd.provider().info().kinds, {}, false}, treatment);
+  }
+  (void)odd.read(some_of(expected), treatment);
+  (void)odd.diff(expected.empty() ? Identity{} : expected.begin()->first);
+  for (const auto& kind : odd.provider().info().kinds) (void)odd.schema(kind);
+  (void)odd.schema("settings");
+  (void)odd.query("driftd.watch", 1);
+}
+
+/// As many descriptors as we may have: a leak shows as growth, not as a failing open.
+void raise_descriptors() {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+void open_close(const Subject& subject) {
+  raise_descriptors();
+  Bare bare(subject, {});
+  expect_flat("open and close", 100, 300, [&] {
+    bare.open();
+    bare.close();
+  });
+}
+
+void refresh_flat(const Subject& subject) {
+  raise_descriptors();
+  Bare bare(subject, {});
+  bare.open();
+  (void)plain_listing(bare);
+  expect_flat("refresh", 20, 60, [&] { (void)bare.refresh(); });
+}
+
+struct WrongOpen {
+  std::string what, settings;
+  Treatment treatment;
+};
+
+std::vector<WrongOpen> wrong_opens(const Subject& subject) {
+  Treatment denied, cancelled, late;
+  denied.deny_secrets = true;
+  cancelled.cancel_at = 0;
+  late.time = -1s;
+  std::vector<WrongOpen> out{{"settings {}", "{}", {}},
+                             {"settings []", "[]", {}},
+                             {"empty settings", "", {}},
+                             {"settings that are no JSON", "{\"", {}}};
+  if (subject.settings_json.empty()) return out;
+  out.push_back({"its secrets denied", subject.settings_json, denied});
+  out.push_back({"the call cancelled", subject.settings_json, cancelled});
+  out.push_back({"the deadline passed", subject.settings_json, late});
+  return out;
+}
+
+void failed_open(const Subject& subject) {
+  int failed = 0;
+  for (const auto& wrong : wrong_opens(subject)) {
+    Bare bare(subject, {});
+    const Said said = bare.open(wrong.settings, wrong.treatment);
+    stage("open with " + wrong.what);
+    if (said.threw)
+      throw Broken(fmt::format("open with {}: an exception crossed the border; expected a status", wrong.what));
+    if (said.status == DRIFTD_OK) continue;
+    ++failed;
+    if (said.status < DRIFTD_OK || said.status > DRIFTD_INTERNAL) {
+      throw Broken(fmt::format("open with {}: expected a status of provider.h, found {}", wrong.what, said.status));
+    }
+    if (bare.written_behind() > 0) {
+      throw Broken(
+          fmt::format("open with {}: expected `out` untouched, since it answered {}, found it written; assign it last",
+                      wrong.what, said.why()));
+    }
+  }
+  if (failed == 0) throw NotApplicable("open accepted everything that was tried");
+}
+
+/// The host's table; the functions work with an allocator that does not fail.
+template <auto Slot>
+struct Sheltered;
+template <class R, class... A, R (*driftd_host_table::*Slot)(A...)>
+struct Sheltered<Slot> {
+  static R call(A... arguments) {
+    const HostAllocates shelter;
+    return (Host::own_table()->*Slot)(arguments...);
+  }
+};
+
+const driftd_host_table* sheltered_table() {
+  using T = driftd_host_table;
+  static constexpr T kTable = {sizeof(T),
+                               DRIFTD_ABI_MINOR,
+                               &Sheltered<&T::now>::call,
+                               &Sheltered<&T::log>::call,
+                               &Sheltered<&T::metric>::call,
+                               &Sheltered<&T::cancelled>::call,
+                               &Sheltered<&T::deadline>::call,
+                               &Sheltered<&T::cancel_fd>::call,
+                               &Sheltered<&T::emit>::call,
+                               &Sheltered<&T::mark>::call,
+                               &Sheltered<&T::diag>::call,
+                               &Sheltered<&T::permit>::call,
+                               &Sheltered<&T::secret>::call,
+                               &Sheltered<&T::query>::call};
+  return &kTable;
+}
+
+/// Numbers from 1 to `last`: all small ones, then fewer and fewer.
+std::vector<std::uint64_t> sample(std::uint64_t last) {
+  std::vector<std::uint64_t> out;
+  for (std::uint64_t n = 1; n <= last; n += 1 + n / 24) out.push_back(n);
+  return out;
+}
+
+/// open, refresh and close, in which the `number`-th allocation fails; how many there were.
+std::uint64_t try_with(const Subject& subject, std::uint64_t number) {
+  stage_note(fmt::format("allocation {} failed: check what malloc answers", number));
+  Bare bare(subject, {.fail_allocation = number});
+  const Said opened = bare.open(subject.settings_json.empty() ? "{}" : subject.settings_json);
+  std::uint64_t count = FailingAllocation::counted();
+  if (opened.status != DRIFTD_OK) return count;
+  const Said said = bare.refresh();
+  count = std::max(count, FailingAllocation::counted());
+  if (opened.threw || said.threw)
+    throw Broken(fmt::format("allocation {} failed: an exception crossed the border; expected a status", number));
+  return count;
+}
+
+void failing_allocations(const Subject& subject) {
+  if (!can_fail_allocations()) throw NotMade("this build of driftd-check has a sanitizer's malloc");
+  Host::get().set_table(sheltered_table());
+  Bare plain(subject, {});
+  plain.open();
+  (void)plain_listing(plain);
+  plain.close();
+  const auto until = mono_ns() + 30'000'000'000;
+  for (const std::uint64_t number : sample(try_with(subject, ~0ULL))) {
+    if (mono_ns() < until) (void)try_with(subject, number);
+  }
+}
+
+constexpr Check kChecks[] = {
+    {"memory.inputs_borrowed", Level::must, "inputs that are overwritten after the call change nothing later", 90s,
+     &inputs_borrowed},
+    {"memory.inputs_untouched", Level::must, "inputs lie in read-only pages: not written, not freed", 90s,
+     &inputs_untouched},
+    {"memory.page_end", Level::must, "text is read by its length: it ends at a page end, without NUL", 90s, &page_end},
+    {"memory.open_close", Level::must, "1,000 open/close: memory, descriptors and threads stay flat", 240s,
+     &open_close},
+    {"memory.refresh_flat", Level::must, "200 refreshes: memory, descriptors and threads stay flat", 240s,
+     &refresh_flat},
+    {"memory.failed_open", Level::must, "an open that fails leaves `out` untouched and answers a status", 60s,
+     &failed_open},
+    {"memory.failing_allocations", Level::should, "a malloc that fails becomes an error, not a crash", 120s,
+     &failing_allocations},
+};
+
+}  // namespace
+
+std::span<const Check> memory_checks() { return kChecks; }
 
 }  // namespace driftd::check

@@ -1,8 +1,309 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "check/check.hpp"
+// How provider and host agree on what they have: versions, sizes, slots, extensions.
+#include <driftd/ext/apply.h>
+#include <driftd/ext/discover.h>
+#include <driftd/ext/upgrade.h>
+#include <driftd/ext/watch.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "check/bare.hpp"
+#include "check/stage.hpp"
 
 namespace driftd::check {
+namespace {
 
-std::span<const Check> negotiation_checks() { return {}; }
+using namespace std::chrono_literals;
+
+constexpr std::uint32_t kFirstAccept = 32;  // before `refusal`
+constexpr std::uint32_t kFirstTable = 88, kHead = 8;
+constexpr std::uint32_t kLonger = 40;
+constexpr std::array kSlots{"describe", "schema", "open", "read",  "refresh",
+                            "diff",     "health", "wake", "close", "query"};
+
+std::string versions(const Answer& answer) {
+  return fmt::format("it was built with {}.{} and needs {}.{}, this host speaks {}.{}", DRIFTD_ABI_MAJOR,
+                     answer.minor_built, DRIFTD_ABI_MAJOR, answer.minor_needed, DRIFTD_ABI_MAJOR, DRIFTD_ABI_MINOR);
+}
+
+/// The answer to a plain offer, if that is good for the other checks.
+Answer accepted(const Subject& subject) {
+  const Answer answer = negotiate(subject);
+  if (answer.status != DRIFTD_OK || answer.table == nullptr) {
+    throw NotMade(fmt::format("driftd_provider_v1 answered {}; see negotiation.minor", answer.status));
+  }
+  return answer;
+}
+
+void minor(const Subject& subject) {
+  const Answer answer = negotiate(subject);
+  if (answer.status == DRIFTD_UNSUPPORTED) {
+    throw Broken(fmt::format(
+        "expected OK for minor {}, found UNSUPPORTED: {}; build it against the header of this host, or need "
+        "less: minor_needed is the oldest minor that it can live with",
+        DRIFTD_ABI_MINOR, versions(answer)));
+  }
+  if (answer.status != DRIFTD_OK) {
+    throw Broken(fmt::format("expected OK, or UNSUPPORTED as a refusal, found status {}", answer.status));
+  }
+  if (answer.table == nullptr) throw Broken("expected driftd_accept.table, found NULL; point it at a static table");
+  if (answer.minor_needed > answer.minor_built) {
+    throw Broken(fmt::format("expected minor_needed up to minor_built, found {} above {}", answer.minor_needed,
+                             answer.minor_built));
+  }
+  const Answer inside = negotiate(subject, {.in_process = 1});
+  if (inside.status == DRIFTD_OK || inside.status == DRIFTD_UNSUPPORTED) return;
+  throw Broken(fmt::format("offered to run in-process: expected OK or UNSUPPORTED, found status {}", inside.status));
+}
+
+void honest_need(const Subject& subject) {
+  for (const std::uint32_t offered : {std::uint32_t{0}, std::uint32_t{DRIFTD_ABI_MINOR}}) {
+    const Answer answer = negotiate(subject, {.minor_max = offered});
+    if (answer.status != DRIFTD_OK || answer.minor_needed <= offered) continue;
+    throw Broken(fmt::format(
+        "offered minor {}: expected UNSUPPORTED, since it needs minor {}, found OK; compare offer.minor_max "
+        "with minor_needed and refuse",
+        offered, answer.minor_needed));
+  }
+}
+
+void expect_same_answer(const Answer& first, const Answer& again, const std::string& when) {
+  const auto differs = [&](const char* what) {
+    throw Broken(
+        fmt::format("{}: expected the same {} as the first time, found another; the entry is [pure]: answer constants",
+                    when, what));
+  };
+  if (again.status != first.status) differs("status");
+  if (again.minor_built != first.minor_built || again.minor_needed != first.minor_needed) differs("minor");
+  if (again.table != first.table) differs("table");
+}
+
+void repeat(const Subject& subject) {
+  const Answer first = accepted(subject);
+  std::uint32_t size = 0;
+  std::memcpy(&size, first.table, sizeof size);
+  const std::string before(reinterpret_cast<const char*>(first.table), size);
+  for (int i = 0; i < 10; ++i) expect_same_answer(first, negotiate(subject), fmt::format("call {}", i + 2));
+  std::vector<Answer> answers(8);
+  std::vector<std::thread> threads;
+  for (auto& answer : answers) threads.emplace_back([&] { answer = negotiate(subject); });
+  for (auto& thread : threads) thread.join();
+  for (const auto& answer : answers) expect_same_answer(first, answer, "on eight threads at once");
+  if (before == std::string(reinterpret_cast<const char*>(first.table), size)) return;
+  throw Broken("expected a table that does not change, found one that later calls wrote to; make it const");
+}
+
+/// Opens it, lists, reads, asks: twice the same, once in plain manner and once in this one.
+void expect_same_in(const Subject& subject, Manner manner, const std::string& when) {
+  Bare plain(subject, {});
+  plain.open();
+  const Listing expected = plain_listing(plain);
+  Bare odd(subject, manner);
+  odd.open();
+  expect_same(odd.provider(), expected, odd.refresh(), when + ", refresh");
+  std::vector<Identity> ids;
+  for (const auto& [identity, record] : expected) {
+    if (ids.size() < 5) ids.push_back(identity);
+  }
+  const Said read = odd.read(ids);
+  if (read.status == DRIFTD_OK && listing_of(read).size() != ids.size()) {
+    throw Broken(fmt::format("{}, read: expected the {} records asked for, found {}; walk the array by its stride",
+                             when, ids.size(), listing_of(read).size()));
+  }
+  if (read.status != DRIFTD_OK) throw Broken(fmt::format("{}, read: expected OK, found {}", when, read.why()));
+  (void)odd.diff(ids.empty() ? Identity{} : ids.front());
+  (void)odd.health();
+}
+
+/// A host table as a newer minor has it: more slots, which an older provider must not touch.
+struct NewerHost {
+  driftd_host_table table = *Host::own_table();
+  void* slots[5] = {};
+};
+
+void newer_host(const Subject& subject) {
+  static NewerHost host;
+  host.table.size = sizeof host;
+  host.table.minor = DRIFTD_ABI_MINOR + 5;
+  std::memset(host.slots, 0xA5, sizeof host.slots);
+  const Answer plain = accepted(subject);
+  const Answer newer =
+      negotiate(subject, {.minor_max = DRIFTD_ABI_MINOR + 5, .host = &host.table}, {.longer = kLonger});
+  if (newer.status != DRIFTD_OK) {
+    throw Broken(fmt::format(
+        "a host of minor {}, whose structs are {} bytes longer: expected OK, found status {}; never compare "
+        "`size` for equality: use min(your own, given)",
+        DRIFTD_ABI_MINOR + 5, kLonger, newer.status));
+  }
+  expect_same_answer(plain, newer, "to a newer host");
+  expect_same_in(subject, {.longer = kLonger}, fmt::format("structs that are {} bytes longer", kLonger));
+}
+
+void guard_page(const Subject& subject) {
+  stage_note("a page without access lies right behind each struct: read min(your own sizeof, given size), not more");
+  (void)negotiate(subject, {}, {.guard_structs = true});
+  (void)negotiate(subject, {.accept_size = kFirstAccept}, {.guard_structs = true});
+  expect_same_in(subject, {.guard_structs = true}, "a guard page behind each struct");
+}
+
+void no_overwrite(const Subject& subject) {
+  for (const std::uint32_t size : {std::uint32_t{sizeof(driftd_accept)}, kFirstAccept}) {
+    const Answer answer = negotiate(subject, {.accept_size = size});
+    if (answer.written_behind == 0) continue;
+    throw Broken(
+        fmt::format("driftd_accept of {} bytes: expected nothing written behind it, found {} changed bytes; write only "
+                    "fields that lie inside the `size` that the host gave",
+                    size, answer.written_behind));
+  }
+  Bare bare(subject, {});
+  bare.open();
+  (void)bare.refresh();
+  if (bare.written_behind() == 0) return;
+  throw Broken(
+      fmt::format("driftd_refresh_result of {} bytes: expected nothing written behind it, found {} changed bytes",
+                  sizeof(driftd_refresh_result), bare.written_behind()));
+}
+
+/// The first NULL slot of a table, by its number; -1: none.
+int null_slot(const void* table) {
+  std::uint32_t size = 0;
+  std::memcpy(&size, table, sizeof size);
+  for (std::uint32_t at = kHead; at + sizeof(void*) <= size && at < 4096; at += sizeof(void*)) {
+    void* slot = nullptr;
+    std::memcpy(&slot, static_cast<const char*>(table) + at, sizeof slot);
+    if (slot == nullptr) return static_cast<int>((at - kHead) / sizeof(void*));
+  }
+  return -1;
+}
+
+std::uint32_t size_of(const void* table) {
+  std::uint32_t size = 0;
+  std::memcpy(&size, table, sizeof size);
+  return size;
+}
+
+void slots(const Subject& subject) {
+  const Answer answer = accepted(subject);
+  if (size_of(answer.table) < kFirstTable) {
+    throw Broken(fmt::format(
+        "driftd_provider_table.size: expected at least {}, found {}; set it to sizeof(driftd_provider_table)",
+        kFirstTable, size_of(answer.table)));
+  }
+  const int slot = null_slot(answer.table);
+  if (slot < 0) return;
+  throw Broken(fmt::format(
+      "expected a function in each slot inside the table's size, found NULL in `{}`; what is not offered "
+      "answers UNSUPPORTED",
+      static_cast<std::size_t>(slot) < kSlots.size() ? kSlots[static_cast<std::size_t>(slot)] : "a newer slot"));
+}
+
+struct Extension {
+  const char* id;
+  std::uint32_t revision;
+  std::uint32_t size;  ///< of its first revision's table
+};
+constexpr std::array kExtensions{
+    Extension{DRIFTD_EXT_WATCH, DRIFTD_EXT_WATCH_REVISION, sizeof(driftd_watch_table)},
+    Extension{DRIFTD_EXT_DISCOVER, DRIFTD_EXT_DISCOVER_REVISION, sizeof(driftd_discover_table)},
+    Extension{DRIFTD_EXT_UPGRADE, DRIFTD_EXT_UPGRADE_REVISION, sizeof(driftd_upgrade_table)},
+    Extension{DRIFTD_EXT_APPLY, DRIFTD_EXT_APPLY_REVISION, sizeof(driftd_apply_table)}};
+
+using Named = std::map<std::pair<std::string, std::uint32_t>, std::uint32_t>;  ///< id, revision → least size
+
+/// What describe says, without asking more of it than this.
+Named described(const Answer& answer) {
+  std::string text;
+  const auto push = [](void* user, driftd_str pushed) {
+    static_cast<std::string*>(user)->assign(pushed.data, pushed.len);
+  };
+  stage("describe");
+  (void)answer.table->describe(push, &text);
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  if (!json.is_object()) throw NotMade("describe pushes no JSON object; see schema.describe");
+  Named out;
+  for (const auto& item : json.value("extensions", nlohmann::json::array())) {
+    if (!item.is_object()) throw NotMade("describe names an extension that is no object; see schema.describe");
+    out[{item.value("id", ""), item.value("revision", 0U)}] = kHead + sizeof(void*);
+  }
+  return out;
+}
+
+void unknown_extension(const Subject& subject) {
+  const Answer answer = accepted(subject);
+  const Named known = described(answer);
+  std::vector<std::pair<std::string, std::uint32_t>> asked{
+      {"driftd.nothing", 1}, {"", 1}, {"driftd", 1}, {std::string("driftd.watch\0", 13), 1}};
+  for (const auto& extension : kExtensions) {
+    const std::string id = extension.id;
+    for (const std::uint32_t revision : {0U, 2U, 1000U, ~0U}) asked.emplace_back(id, revision);
+    for (const auto& odd : {id + "x", id + "/1", id.substr(0, id.size() - 1), " " + id, "D" + id.substr(1)})
+      asked.emplace_back(odd, 1);
+  }
+  for (const auto& [id, revision] : asked) {
+    if (known.contains({id, revision})) continue;
+    Inputs inputs({.guard_texts = true});
+    const driftd_str name = inputs.text(id);
+    stage(fmt::format("query(\"{}\", {}), a text that ends at a page end", id, revision));
+    if (answer.table->query(name, revision) == nullptr) continue;
+    throw Broken(fmt::format(
+        "query(\"{}\", {}): expected NULL, found a table; compare the whole id, by its length, and the revision", id,
+        revision));
+  }
+}
+
+void expect_whole(const driftd_provider_table& table, const std::string& id, std::uint32_t revision,
+                  std::uint32_t least, bool named) {
+  const std::string name = fmt::format("{}/{}", id, revision);
+  stage("query of " + name);
+  const void* found = table.query({id.data(), id.size()}, revision);
+  if (named && found == nullptr) {
+    throw Broken(fmt::format(
+        "{}: expected a table, since describe names it, found NULL from query; offer both or neither", name));
+  }
+  if (!named && found != nullptr) {
+    throw Broken(fmt::format(
+        "{}: expected it in `extensions` of describe, since query answers a table, found it missing", name));
+  }
+  if (found == nullptr) return;
+  if (size_of(found) < least) {
+    throw Broken(fmt::format("{}: expected a table of at least {} bytes, found size {}", name, least, size_of(found)));
+  }
+  if (const int slot = null_slot(found); slot >= 0) {
+    throw Broken(fmt::format("{}: expected a function in each slot, found NULL in slot {}", name, slot + 1));
+  }
+}
+
+void whole_extensions(const Subject& subject) {
+  const Answer answer = accepted(subject);
+  const Named named = described(answer);
+  for (const auto& extension : kExtensions) {
+    expect_whole(*answer.table, extension.id, extension.revision, extension.size,
+                 named.contains({extension.id, extension.revision}));
+  }
+  for (const auto& [key, least] : named) expect_whole(*answer.table, key.first, key.second, least, true);
+}
+
+constexpr Check kChecks[] = {
+    {"negotiation.minor", Level::must, "it can live with this host's minor; a refusal is UNSUPPORTED", 20s, &minor},
+    {"negotiation.honest_need", Level::must, "an offer below minor_needed is refused, not accepted", 20s, &honest_need},
+    {"negotiation.repeat", Level::must, "the entry answers the same each time, from any thread", 20s, &repeat},
+    {"negotiation.newer_host", Level::must,
+     "larger offer, host table and argument structs of a newer minor change nothing", 60s, &newer_host},
+    {"negotiation.guard_page", Level::must, "nothing is read behind the `size` of a struct", 60s, &guard_page},
+    {"negotiation.no_overwrite", Level::must, "nothing is written behind the `size` of a struct", 60s, &no_overwrite},
+    {"negotiation.slots", Level::must, "no slot inside the table's size is NULL", 20s, &slots},
+    {"negotiation.unknown_extension", Level::must, "unknown ids, revision 0, a huge revision, an id with a tail: NULL",
+     20s, &unknown_extension},
+    {"negotiation.whole_extensions", Level::must, "describe and query name the same extensions, without a NULL slot",
+     20s, &whole_extensions},
+};
+
+}  // namespace
+
+std::span<const Check> negotiation_checks() { return kChecks; }
 
 }  // namespace driftd::check

@@ -1,8 +1,185 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "check/check.hpp"
+// Which thread does what, and what belongs to the whole process.
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+
+#include "check/bare.hpp"
+#include "check/process_state.hpp"
+#include "check/stage.hpp"
 
 namespace driftd::check {
+namespace {
 
-std::span<const Check> threads_checks() { return {}; }
+using namespace std::chrono_literals;
+
+/// Where calls wait for each other inside a host function, so that they overlap there; nobody waits long.
+class Rendezvous {
+ public:
+  explicit Rendezvous(std::size_t all) : all_(all) {}
+  void meet() {
+    std::unique_lock lock(mutex_);
+    const std::size_t round = round_;
+    if (++here_ == all_) return next();
+    if (!changed_.wait_for(lock, 20ms, [&] { return round_ != round; }) && round_ == round) next();
+  }
+
+ private:
+  void next() {
+    here_ = 0;
+    ++round_;
+    changed_.notify_all();
+  }
+  const std::size_t all_;
+  std::size_t here_ = 0, round_ = 0;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+};
+
+Listing plain(const Instance& instance) {
+  const Listing out = listing_of(list(instance));
+  const std::string differs = difference(instance.provider(), out, listing_of(list(instance)));
+  if (!differs.empty()) throw NotMade(fmt::format("two plain refreshes differ: {}; see refresh.same_twice", differs));
+  return out;
+}
+
+/// Refreshes on all of `instances` at once, which meet in their first host functions.
+void expect_same_at_once(const std::vector<const Instance*>& instances, const Listing& expected,
+                         const std::string& when) {
+  const auto meeting = std::make_shared<Rendezvous>(instances.size());
+  Treatment treatment;
+  treatment.hook = [meeting](HostCall& call) {
+    if (call.said.callbacks <= 40) meeting->meet();
+  };
+  std::vector<Running> running;
+  for (const auto* instance : instances) running.push_back(instance->start(Function::refresh, Ask{}, treatment));
+  for (auto& one : running) expect_same(instances.front()->provider(), expected, one.wait(), when);
+}
+
+void concurrent(const Subject& subject) {
+  const Instance instance(subject);
+  const int declared = instance.provider().info().concurrency;
+  const Listing expected = plain(instance);
+  const std::vector<const Instance*> all(static_cast<std::size_t>(std::clamp(declared, 1, 16)), &instance);
+  const std::string when =
+      fmt::format("{} refreshes at once, as describe declares (guard what calls share, or declare fewer)", all.size());
+  for (int round = 0; round < 5; ++round) {
+    const Running health = instance.start(Function::health, Ask{});
+    expect_same_at_once(all, expected, when);
+    (void)Running(health).wait();
+  }
+}
+
+void instances(const Subject& subject) {
+  const Instance first(subject);
+  const Listing expected = plain(first);
+  auto second = std::make_unique<Instance>(subject);
+  expect_same_at_once({&first, second.get()}, expected,
+                      "two instances at once (an instance keeps its state in what `out` points to)");
+  second->close();
+  expect_same(first.provider(), expected, first.refresh(),
+              "after another instance was closed (instances share nothing)");
+  const Instance third(subject);
+  expect_same(first.provider(), expected, first.refresh(), "after another instance was opened");
+  expect_same(first.provider(), expected, third.refresh(), "on an instance that was opened after another was closed");
+  const auto [said, broken] = Instance::open(subject, "[]", {});
+  expect_same(first.provider(), expected, first.refresh(), "after an open that answered " + said.why());
+}
+
+/// Everything once, on threads of its own, and a while for what was left behind.
+void drive(const Subject& subject) {
+  constexpr int kLeftBehindMs = 500;
+  Bare bare(subject, {});
+  whole_script(bare, [](const std::string&) {});
+  bare.open();
+  for (int i = 0; i < 3; ++i) {
+    (void)bare.refresh();
+    (void)bare.health();
+  }
+  (void)::poll(nullptr, 0, kLeftBehindMs);
+  bare.close();
+  (void)::poll(nullptr, 0, kLeftBehindMs);
+}
+
+/// Broken, with what to do about it, when a rule of the host's table was violated.
+void expect_kept(const char* rule, const char* mend) {
+  try {
+    Host::get().expect_kept(rule);
+  } catch (const Broken& e) {
+    throw Broken(fmt::format("{}; {}", e.what(), mend));
+  }
+}
+
+void own_thread(const Subject& subject) {
+  drive(subject);
+  expect_kept("threads.own_thread",
+              "expected host functions to be called on the call's own thread: let other threads queue what "
+              "they have to say (the SDK's log queue) for the thread that runs the call");
+}
+
+void live_handles(const Subject& subject) {
+  drive(subject);
+  expect_kept("threads.live_handles",
+              "expected the handle that the running call was given: never keep one behind its return");
+}
+
+void no_exception(const Subject& subject) {
+  drive(subject);
+  Host::get().expect_kept("threads.no_exception");
+}
+
+void process_state(const Subject& subject) {
+  Bare bare(subject, {});
+  (void)bare.provider().info();  // a language's runtime may finish its start in the first call
+  auto before = ProcessState::take();
+  whole_script(bare, [&](const std::string& call) {
+    const auto now = ProcessState::take();
+    const std::string differs = before.difference(now), signals = before.signal_difference(now);
+    if (differs.empty() && signals.empty()) return;
+    throw Broken(fmt::format(
+        "after {}: {}; these belong to the whole process and to the host: use what works without them (uselocale, "
+        "openat, a child's own environment)",
+        call, differs.empty() ? signals : differs));
+  });
+}
+
+void stdio(const Subject& subject) {
+  Bare bare(subject, {});
+  std::string moved, printed, at;
+  {
+    const Stdio watched(false);
+    whole_script(bare, [&](const std::string& call) {
+      if (!moved.empty() || !printed.empty()) return;
+      moved = watched.moved();
+      printed = watched.printed();
+      at = call;
+    });
+  }
+  if (!moved.empty())
+    throw Broken(fmt::format("after {}: expected descriptors 0 to 2 as they were, found: {}", at, moved));
+  if (printed.empty()) return;
+  throw Broken(fmt::format(
+      "{} printed: expected nothing on stdout, found \"{}\"; it may be a pipe that somebody parses: use the host's log",
+      at, printed));
+}
+
+constexpr Check kChecks[] = {
+    {"threads.concurrent", Level::must, "as many calls at once as declared give what one gives", 120s, &concurrent},
+    {"threads.instances", Level::must, "instances share nothing: closing one leaves the other", 90s, &instances},
+    {"threads.own_thread", Level::must, "host functions are called on the call's own thread only", 90s, &own_thread},
+    {"threads.live_handles", Level::must, "no handle is used after its call returned, none is made up", 90s,
+     &live_handles},
+    {"threads.process_state", Level::must,
+     "calls leave signal mask and handlers, locale, working folder, umask, environment alone", 90s, &process_state},
+    {"threads.stdio", Level::must, "descriptors 0 to 2 stay open and nothing is printed on stdout", 90s, &stdio},
+    {"threads.no_exception", Level::must, "no exception crosses the border", 90s, &no_exception},
+};
+
+}  // namespace
+
+std::span<const Check> threads_checks() { return kChecks; }
 
 }  // namespace driftd::check

@@ -200,7 +200,9 @@ Host& Host::get() {
   return *host;
 }
 
-const driftd_host_table* Host::table() const {
+const driftd_host_table* Host::table() const { return given_; }
+
+const driftd_host_table* Host::own_table() {
   static constexpr driftd_host_table kTable = {
       sizeof(driftd_host_table), DRIFTD_ABI_MINOR, &check::now, &check::log,    &metric, &cancelled, &deadline,
       &cancel_fd,                &emit,            &mark,       &diag,          &permit, &secret,    &query};

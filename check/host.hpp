@@ -83,6 +83,9 @@ class Host {
  public:
   static Host& get();
   const driftd_host_table* table() const;
+  /// Gives providers another table, whose functions call those of own_table(). Before the provider is loaded.
+  void set_table(const driftd_host_table* table) { given_ = table; }
+  static const driftd_host_table* own_table();
 
   /// Wall clock that providers get: `clock(system's ns)`; null: the system's.
   void set_clock(std::function<std::int64_t(std::int64_t)> clock);
@@ -100,6 +103,7 @@ class Host {
 
  private:
   friend class HostCall;
+  const driftd_host_table* given_ = own_table();
   mutable std::mutex mutex_;
   std::unordered_map<driftd_call, HostCall*> calls_;
   std::uint64_t generation_ = 0;

@@ -54,7 +54,8 @@ Result<std::string> read_text(const std::string& file) {
 Outcome ask_schema(const Subject& subject) {
   return run_apart(kSchemaLimit, [&] {
     const Said said = Provider::load(subject).schema("settings");
-    if (said.status != DRIFTD_OK || said.pushed.size() != 1) throw Broken("schema(\"settings\") answered " + said.why());
+    if (said.status != DRIFTD_OK || said.pushed.size() != 1)
+      throw Broken("schema(\"settings\") answered " + said.why());
     return said.pushed.front();
   });
 }
@@ -113,8 +114,9 @@ int run_with(const Arguments& args) {
 }  // namespace
 
 int run(int argc, char** argv) {
-  CLI::App app("driftd-check: an adversarial host for a driftd provider. It loads the provider and treats it worse than "
-               "the agent ever will. docs/driftd-check.md explains each check.");
+  CLI::App app(
+      "driftd-check: an adversarial host for a driftd provider. It loads the provider and treats it worse than "
+      "the agent ever will. docs/driftd-check.md explains each check.");
   Arguments args;
   args.seed = random_seed();
   app.set_version_flag("--version", "driftd-check " DRIFTD_VERSION);

@@ -17,8 +17,8 @@ constexpr std::size_t kMostBytes = 1u << 16;
 double seconds(const Outcome& outcome) { return static_cast<double>(outcome.took.count()) / 1000; }
 
 std::size_t count(const Run& run, Ending ending) {
-  return static_cast<std::size_t>(
-      std::count_if(run.checks.begin(), run.checks.end(), [&](const Finished& f) { return f.outcome.ending == ending; }));
+  return static_cast<std::size_t>(std::count_if(run.checks.begin(), run.checks.end(),
+                                                [&](const Finished& f) { return f.outcome.ending == ending; }));
 }
 
 std::size_t count(const Run& run, Ending ending, Level level) {
@@ -90,12 +90,23 @@ std::string xml(std::string_view text) {
   std::string out;
   for (const char c : safe(text)) {
     switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      case '\n': out += "&#10;"; break;  // kept in attributes too
-      default: out += c;
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\n':
+        out += "&#10;";
+        break;  // kept in attributes too
+      default:
+        out += c;
     }
   }
   return out;
@@ -170,8 +181,8 @@ std::string render_junit(const Run& run) {
   double time = 0;
   for (const auto& finished : run.checks) time += seconds(finished.outcome);
   const std::string numbers =
-      fmt::format("tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\" time=\"{:.3f}\"", run.checks.size(), failures,
-                  run.checks.size() - failures - count(run, Ending::passed), time);
+      fmt::format("tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\" time=\"{:.3f}\"", run.checks.size(),
+                  failures, run.checks.size() - failures - count(run, Ending::passed), time);
   std::string out = fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {0}>\n  <testsuite name=\"driftd-check {1}\" {0}>\n"
       "    <properties>\n      <property name=\"seed\" value=\"{2}\"/>\n",

@@ -17,9 +17,9 @@ struct Finished {
 
 /// All that one run of driftd-check found.
 struct Run {
-  std::string file;                 ///< the provider
+  std::string file;  ///< the provider
   std::uint64_t seed = 0;
-  std::vector<std::string> notes;   ///< what limits the run: settings that could not be validated
+  std::vector<std::string> notes;  ///< what limits the run: settings that could not be validated
   std::vector<Finished> checks;
 };
 

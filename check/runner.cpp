@@ -179,8 +179,9 @@ std::string cause_of_death(int status, const SharedPage& page) {
   if (WIFSIGNALED(status)) {
     return fmt::format("killed by signal {} ({}){}", WTERMSIG(status), ::strsignal(WTERMSIG(status)), page.text());
   }
-  return fmt::format("exited with {} in the middle of the check{}; a provider never ends the process, it answers a status",
-                     WEXITSTATUS(status), page.text());
+  return fmt::format(
+      "exited with {} in the middle of the check{}; a provider never ends the process, it answers a status",
+      WEXITSTATUS(status), page.text());
 }
 
 Outcome watch_child(pid_t pid, int report, int said, std::chrono::milliseconds limit, const SharedPage& page) {
@@ -193,7 +194,9 @@ Outcome watch_child(pid_t pid, int report, int said, std::chrono::milliseconds l
   Outcome out = heard.verdict().value_or(Outcome{Ending::broken, cause_of_death(status, page), {}, {}});
   if (!in_time) {
     out = {Ending::broken,
-           fmt::format("not finished within the limit of {} s{}", (limit * kPatience).count() / 1000.0, page.text()), {}, {}};
+           fmt::format("not finished within the limit of {} s{}", (limit * kPatience).count() / 1000.0, page.text()),
+           {},
+           {}};
   }
   out.said = std::move(heard.said);
   return out;

@@ -57,7 +57,8 @@ class Tokens {
     std::string bytes = value.is_string() ? value.get<std::string>() : value.dump();
     if (config::looks_like_reference(bytes)) {
       return fail(Code::invalid, fmt::format("{}: expected the value itself, found a reference; driftd-check resolves "
-                                             "none: write a value that only the test system knows", path));
+                                             "none: write a value that only the test system knows",
+                                             path));
     }
     const std::string token = "driftd-secret-" + to_hex(sha256(seed_ + '\0' + path)).substr(0, 24);
     out_.secrets[token] = std::move(bytes);
@@ -74,8 +75,9 @@ Result<Json> parse_object(std::string_view text, const std::string& file) {
   if (!root) return fail(Code::invalid, config::render(root.error()));
   if (root->kind == config::Node::Kind::null) return Json::object();
   if (root->kind != config::Node::Kind::map) {
-    return fail(Code::invalid, fmt::format("{}: expected a map of settings, as under `settings:` of a backend; found {}",
-                                           file, config::describe(*root, true)));
+    return fail(Code::invalid,
+                fmt::format("{}: expected a map of settings, as under `settings:` of a backend; found {}", file,
+                            config::describe(*root, true)));
   }
   return Json::parse(core::render(config::to_value(*root)));
 }
@@ -83,7 +85,8 @@ Result<Json> parse_object(std::string_view text, const std::string& file) {
 Status validate(const std::string& schema_json, const std::string& json, const std::string& file) {
   DRIFTD_TRY(const auto errors, host::validate_settings(schema_json, json));
   std::string text;
-  for (const auto& error : errors) text += fmt::format("{}{}: {}: {}", text.empty() ? "" : "\n", file, error.path, error.message);
+  for (const auto& error : errors)
+    text += fmt::format("{}{}: {}: {}", text.empty() ? "" : "\n", file, error.path, error.message);
   return text.empty() ? Status() : fail(Code::invalid, text);
 }
 

@@ -18,8 +18,8 @@ struct Settings {
 };
 
 /// Reads a settings file (YAML or JSON: what stands under `settings:` of a backend). Literal values of `writeOnly`
-/// settings become tokens, which `seed` makes. `invalid` names file, setting, expected and found, never a value. Without
-/// a schema (a provider that cannot tell it) they stay as they are.
+/// settings become tokens, which `seed` makes. `invalid` names file, setting, expected and found, never a value.
+/// Without a schema (a provider that cannot tell it) they stay as they are.
 Result<Settings> read_settings(std::string_view text, const std::string& file, std::string_view schema_json,
                                std::uint64_t seed);
 

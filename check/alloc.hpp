@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// malloc of this program, which can be told to fail. Without a sanitizer only: those have one of their own.
+#pragma once
+
+#include <cstdint>
+
+namespace driftd::check {
+
+bool can_fail_allocations();
+
+/// While it lives, the `number`-th allocation of this thread (from 1; 0: none) answers NULL.
+class FailingAllocation {
+ public:
+  explicit FailingAllocation(std::uint64_t number);
+  ~FailingAllocation();
+  FailingAllocation(const FailingAllocation&) = delete;
+  FailingAllocation& operator=(const FailingAllocation&) = delete;
+  static std::uint64_t counted();  ///< allocations of this thread while the last one lived
+};
+
+/// While it lives, allocations of this thread are neither counted nor failed: the host works.
+class HostAllocates {
+ public:
+  HostAllocates();
+  ~HostAllocates();
+  HostAllocates(const HostAllocates&) = delete;
+  HostAllocates& operator=(const HostAllocates&) = delete;
+
+ private:
+  bool was_;
+};
+
+}  // namespace driftd::check

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "check/process_state.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <clocale>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <system_error>
+
+#include "check/check.hpp"
+
+extern char** environ;  // NOLINT
+
+namespace driftd::check {
+namespace {
+
+mode_t current_umask() {
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  return mask;
+}
+
+std::string current_folder() {
+  const std::unique_ptr<char, decltype(&std::free)> folder(::getcwd(nullptr, 0), &std::free);
+  return folder ? folder.get() : "(gone)";
+}
+
+void* handler_of(int number) {
+  struct sigaction action {};
+  if (::sigaction(number, nullptr, &action) != 0) return nullptr;
+  void* out = nullptr;
+  if ((action.sa_flags & SA_SIGINFO) != 0) {
+    std::memcpy(&out, &action.sa_sigaction, sizeof out);
+  } else {
+    std::memcpy(&out, &action.sa_handler, sizeof out);
+  }
+  return out;
+}
+
+std::string name_of(const std::string& entry) { return entry.substr(0, entry.find('=')); }
+
+/// Name of the first variable that only one has, or has otherwise.
+std::string changed_variable(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+  std::vector<std::string> only;
+  std::set_symmetric_difference(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(only));
+  return only.empty() ? "" : name_of(only.front());
+}
+
+long entries(const char* folder) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(folder), &::closedir);
+  long out = 0;
+  while (dir && ::readdir(dir.get()) != nullptr) ++out;
+  return out - 3;  // `.`, `..` and the folder itself, or the entry that every process has
+}
+
+constexpr long kMiB = 1L << 20;
+
+/// What one round may leave behind.
+struct Allowed {
+  const char* what;
+  long Footprint::*member;
+  long bytes_each;  ///< per call
+  long bytes;       ///< in all
+};
+
+}  // namespace
+
+ProcessState ProcessState::take() {
+  ProcessState out;
+  out.folder = current_folder();
+  out.locale = std::setlocale(LC_ALL, nullptr);
+  out.umask = current_umask();
+  for (char** at = environ; at != nullptr && *at != nullptr; ++at) out.environment.emplace_back(*at);
+  std::sort(out.environment.begin(), out.environment.end());
+  for (int number = 1; number < NSIG; ++number) out.handlers.push_back(handler_of(number));
+  ::pthread_sigmask(SIG_SETMASK, nullptr, &out.mask);
+  return out;
+}
+
+std::string ProcessState::difference(const ProcessState& later) const {
+  if (folder != later.folder) return fmt::format("working folder: expected {}, found {}", folder, later.folder);
+  if (locale != later.locale) return fmt::format("locale: expected {}, found {}", locale, later.locale);
+  if (umask != later.umask) return fmt::format("umask: expected {:04o}, found {:04o}", umask, later.umask);
+  const std::string variable = changed_variable(environment, later.environment);
+  if (!variable.empty()) return fmt::format("environment: expected it as it was, found {} changed", variable);
+  return {};
+}
+
+std::string ProcessState::signal_difference(const ProcessState& later) const {
+  for (std::size_t i = 0; i < handlers.size(); ++i) {
+    if (handlers[i] == later.handlers[i]) continue;
+    return fmt::format("signal {} ({}): expected the handler as it was, found another one", i + 1,
+                       ::strsignal(static_cast<int>(i + 1)));
+  }
+  for (int number = 1; number < NSIG; ++number) {
+    const bool now = ::sigismember(&later.mask, number) == 1;
+    if ((::sigismember(&mask, number) == 1) == now) continue;
+    return fmt::format("signal mask: signal {} ({}) is {} now", number, ::strsignal(number),
+                       now ? "blocked" : "let through");
+  }
+  return {};
+}
+
+Footprint Footprint::take() {
+  const struct mallinfo2 heap = ::mallinfo2();
+  long pages = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> pages >> resident;
+  return {static_cast<long>(heap.uordblks + heap.hblkhd), resident * ::sysconf(_SC_PAGESIZE), entries("/proc/self/fd"),
+          entries("/proc/self/task")};
+}
+
+void expect_flat(const std::string& what, int warmup, int times, const std::function<void()>& work) {
+  constexpr int kRounds = 3;
+  static constexpr Allowed kAllowed[] = {{"bytes of memory", &Footprint::heap, 64, 4096},
+                                         {"bytes of resident memory", &Footprint::rss, 4096, 8 * kMiB},
+                                         {"descriptors", &Footprint::fds, 0, 0},
+                                         {"threads", &Footprint::threads, 0, 0}};
+  for (int i = 0; i < warmup; ++i) work();
+  Footprint before = Footprint::take();
+  int grew[std::size(kAllowed)] = {};
+  long grown[std::size(kAllowed)] = {};
+  for (int round = 0; round < kRounds; ++round) {
+    for (int i = 0; i < times; ++i) work();
+    const Footprint now = Footprint::take();
+    for (std::size_t i = 0; i < std::size(kAllowed); ++i) {
+      const long more = now.*kAllowed[i].member - before.*kAllowed[i].member;
+      grew[i] += more > kAllowed[i].bytes + kAllowed[i].bytes_each * times ? 1 : 0;
+      grown[i] += more;
+    }
+    before = now;
+  }
+  std::string more;
+  for (std::size_t i = 0; i < std::size(kAllowed); ++i) {
+    if (grew[i] == kRounds) more += fmt::format("{}{} more {}", more.empty() ? "" : ", ", grown[i], kAllowed[i].what);
+  }
+  if (more.empty()) return;
+  throw Broken(
+      fmt::format("{}: expected no growth after {} of them, found {} after {} further ones, in each third of them "
+                  "again; free what a call makes before it returns, what an instance has in close",
+                  what, warmup, more, kRounds * times));
+}
+
+Stdio::Stdio(bool also_stderr) : also_stderr_(also_stderr), memory_(::memfd_create("stdout", MFD_CLOEXEC)) {
+  if (memory_ < 0) throw std::system_error(errno, std::generic_category(), "memfd_create");
+  for (int fd = 0; fd <= 2; ++fd) saved_[fd] = ::fcntl(fd, F_DUPFD_CLOEXEC, 100);
+  ::dup2(memory_, 1);
+  if (also_stderr) ::dup2(memory_, 2);
+  for (int fd = 0; fd <= 2; ++fd) {
+    struct stat st {};
+    if (::fstat(fd, &st) == 0) places_[fd] = {st.st_dev, st.st_ino};
+  }
+}
+
+Stdio::~Stdio() {
+  for (int fd = 0; fd <= 2; ++fd) {
+    if (saved_[fd] >= 0) ::dup2(saved_[fd], fd);
+    if (saved_[fd] >= 0) ::close(saved_[fd]);
+  }
+  ::close(memory_);
+}
+
+std::string Stdio::printed() const {
+  std::string out(200, '\0');
+  const ssize_t n = ::pread(memory_, out.data(), out.size(), 0);
+  out.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
+  return out;
+}
+
+std::string Stdio::moved() const {
+  for (int fd = 0; fd <= 2; ++fd) {
+    struct stat st {};
+    if (::fstat(fd, &st) != 0) return fmt::format("descriptor {} is closed", fd);
+    if (st.st_dev != places_[fd].device || st.st_ino != places_[fd].inode)
+      return fmt::format("descriptor {} leads elsewhere", fd);
+  }
+  return {};
+}
+
+}  // namespace driftd::check
