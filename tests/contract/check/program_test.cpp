@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "support/process.hpp"
+
+namespace driftd::test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::string animal(const std::string& name) { return std::string(DRIFTD_BINARY_DIR "/tests/zoo/") + name + ".so"; }
+
+Output check(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), DRIFTD_BINARY_DIR "/bin/driftd-check");
+  return run(arguments, {}, std::chrono::minutes(4));
+}
+
+json report(std::vector<std::string> arguments) {
+  arguments.emplace_back("--json");
+  const Output done = check(std::move(arguments));
+  return json::parse(done.out, nullptr, false);
+}
+
+const char* const kQuickGroups[] = {"binary", "negotiation", "memory", "threads"};
+
+std::vector<std::string> quick(const std::string& file) {
+  std::vector<std::string> out{file};
+  for (const char* group : kQuickGroups) out.insert(out.end(), {"--only", group});
+  return out;
+}
+
+TEST(DriftdCheck, ASoundProviderPassesAndTheRunEndsWithItsSums) {
+  const Output done = check(quick(animal("sound")));
+  EXPECT_EQ(done.code, 0) << done.out << done.err;
+  EXPECT_THAT(done.out, StartsWith("check "));
+  EXPECT_THAT(done.out, HasSubstr(" 0 broken (0 must, 0 should), "));
+}
+
+TEST(DriftdCheck, ABrokenMustIsOne) {
+  const Output done = check({animal("segfault"), "--only", "refresh.works"});
+  EXPECT_EQ(done.code, 1) << done.out << done.err;
+  EXPECT_THAT(done.out, HasSubstr("killed by signal 11 (Segmentation fault)"));
+}
+
+TEST(DriftdCheck, ABrokenShouldIsZero) {
+  const Output done = check({animal("no_relro"), "--only", "binary.relro"});
+  EXPECT_EQ(done.code, 0) << done.out << done.err;
+  EXPECT_THAT(done.out, HasSubstr("binary.relro  should  broken"));
+}
+
+TEST(DriftdCheck, WithoutTheSettingsThatAreRequiredChecksAreNotMade) {
+  const Output done = check({DRIFTD_EXAMPLE, "--only", "memory.open_close"});
+  EXPECT_EQ(done.code, 3) << done.out << done.err;
+  EXPECT_THAT(done.out, HasSubstr("needs --settings FILE: `path`, `key` are required"));
+}
+
+TEST(DriftdCheck, SettingsFromAFileOpenIt) {
+  const TempDir folder;
+  (void)folder.write("one.conf", "text");
+  const std::string settings = folder.write("settings.yaml", "path: " + folder.path().string() + "\nkey: k-1234567890\n");
+  std::vector<std::string> arguments = quick(DRIFTD_EXAMPLE);
+  arguments.insert(arguments.end(), {"--settings", settings});
+  const Output done = check(arguments);
+  EXPECT_EQ(done.code, 0) << done.out << done.err;
+}
+
+TEST(DriftdCheck, WrongSettingsAreRefusedBeforeAnyCheck) {
+  const TempDir folder;
+  const Output done = check({DRIFTD_EXAMPLE, "--settings", folder.write("s.yaml", "path: 5\nkeyy: x\n")});
+  EXPECT_EQ(done.code, 2);
+  EXPECT_EQ(done.out, "");
+  EXPECT_THAT(done.err, HasSubstr("settings.keyy: unknown setting; did you mean `key`?"));
+}
+
+TEST(DriftdCheck, AProviderWhoseSchemaCannotBeAskedIsCheckedAllTheSame) {
+  const json done = report({animal("describe_crashes"), "--only", "binary"});
+  EXPECT_EQ(done["sums"]["broken_must"], 0) << done.dump(2);
+}
+
+TEST(DriftdCheck, AnUnknownCheckAndAMissingFileAreWrongCommandLines) {
+  EXPECT_EQ(check({animal("sound"), "--only", "memory.pageend"}).code, 2);
+  EXPECT_EQ(check({"no-such-file.so"}).code, 2);
+  EXPECT_EQ(check({}).code, 2);
+  EXPECT_EQ(check({animal("sound"), "--json", "--junit"}).code, 2);
+}
+
+TEST(DriftdCheck, TheSeedIsTheOneGivenAndElseAnotherEachTime) {
+  const std::vector<std::string> once{animal("sound"), "--only", "binary.entry"};
+  std::vector<std::string> seeded = once;
+  seeded.insert(seeded.end(), {"--seed", "77"});
+  EXPECT_EQ(report(seeded)["seed"], 77);
+  EXPECT_NE(report(once)["seed"], report(once)["seed"]);
+}
+
+TEST(DriftdCheck, ListShowsAllAndRunsNothing) {
+  const Output done = check({"--list"});
+  EXPECT_EQ(done.code, 0);
+  EXPECT_THAT(done.out, HasSubstr("memory.page_end"));
+  EXPECT_GE(json::parse(check({"--list", "--json"}).out).size(), 50u);
+}
+
+TEST(DriftdCheck, JUnitIsWellFormed) {
+  const TempDir folder;
+  const std::string xml = folder.write("report.xml", check({animal("segfault"), "--only", "refresh.works", "--only", "binary", "--junit"}).out);
+  const Output parsed = run({DRIFTD_PYTHON, "-c",
+                             "import sys, xml.etree.ElementTree as t; s = t.parse(sys.argv[1]).getroot().find('testsuite'); "
+                             "print(s.get('failures'), len(s.findall('testcase')), len(s.findall('testcase/failure')))",
+                             xml});
+  EXPECT_EQ(parsed.out, "1 12 1\n") << parsed.err;
+}
+
+}  // namespace
+}  // namespace driftd::test
