@@ -10,6 +10,9 @@
 #include "check/kept_listing.hpp"
 #include "check/runner.hpp"
 #include "check/stage.hpp"
+#include "host/jail.hpp"
+#include "host/jail_paths.hpp"
+#include "host/library_file.hpp"
 
 namespace driftd::check {
 namespace {
@@ -70,6 +73,26 @@ std::string changed_apart(const Subject& subject, KeptListing& kept) {
   return handed_on(outcome);
 }
 
+constexpr const char* kNoEscape =
+    "; a worker starts no program, forks nothing, writes no file and reads only what settings of format path or socket name";
+
+std::string settings_schema_apart(const Subject& subject) {
+  return handed_on(run_apart(seconds(20), [&] { return Provider::load(subject).loaded().settings_schema; }));
+}
+
+/// This process is held from now on as a worker is; nothing of the provider was loaded yet.
+void enter_jail(const Subject& subject) {
+  static const auto file = host::LibraryFile::open(subject.file, "");  // its descriptor stays open
+  if (!file) throw Broken(file.error().message);
+  const auto paths = host::jail_paths(settings_schema_apart(subject), subject.settings_json);
+  host::JailSpec spec;
+  spec.library = file->descriptor();
+  spec.read_paths = paths.read;
+  spec.unix_sockets = paths.unix_sockets;
+  const auto held = host::lock_process(spec);
+  if (!held) throw NotMade("the worker's jail cannot be entered here: " + held.error().message);
+}
+
 }  // namespace
 
 void kill_and_list(const Subject& subject) {
@@ -88,6 +111,22 @@ void kill_and_list(const Subject& subject) {
   }
 }
 
-void inside_jail(const Subject&) { throw NotMade("this build has no sandbox"); }
+void inside_jail(const Subject& subject) {
+  if (host::jail::landlock_version() == 0 && !host::jail::has_seccomp()) {
+    throw NotMade("this kernel has neither landlock nor seccomp filters: " + host::kernel_jail());
+  }
+  KeptListing kept;
+  (void)list_apart(subject, kept);
+  const std::string found = handed_on(run_apart(seconds(60), [&] {
+    enter_jail(subject);
+    auto [said, instance] = Instance::open(subject, subject.settings_json, subject.secrets);
+    if (instance == nullptr) throw Broken("open answered inside the worker's jail: " + said.why());
+    const Said listed = instance->refresh();
+    if (listed.status != DRIFTD_OK) throw Broken("refresh answered inside the worker's jail: " + listed.why() + kNoEscape);
+    (void)instance->health();
+    return difference(instance->provider(), kept.read(), listing_of(listed));
+  }));
+  if (!found.empty()) throw Broken("inside the worker's jail it lists something else: " + found + kNoEscape);
+}
 
 }  // namespace driftd::check

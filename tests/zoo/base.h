@@ -21,6 +21,7 @@ typedef struct zoo_instance {
   char token[128];  /* of the setting `password`; empty: not given */
   char owner[64];   /* the backend's name, fit for JSON */
   int nudge;        /* eventfd that wake() writes */
+  char note[64];    /* of the animal */
 } zoo_instance;
 
 /* A listing of the kinds of `scope` (a bit each) from a position on. */

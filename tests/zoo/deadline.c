@@ -35,7 +35,7 @@ REFRESH {
 #elif defined(ZOO_slow_drip) /* a record each second, for ever */
 REFRESH {
   (void)self, (void)args, (void)result;
-  for (unsigned n = 0; !zoo_host.cancelled(call); ++n) {
+  for (unsigned n = 0;; ++n) {
     char id[32];
     snprintf(id, sizeof id, "drop-%u", n);
     const driftd_record drop = {.size = sizeof drop,
@@ -45,9 +45,8 @@ REFRESH {
                                 .body = zoo_str("{\"login\":true}"),
                                 .observed_ns = zoo_host.now()};
     zoo_host.emit(call, &drop, 1, sizeof drop);
-    zoo_wait(call, 1000);
+    zoo_wait(kNobody, 1000);
   }
-  return zoo_fail(call, DRIFTD_CANCELLED, "cancelled in the middle of the drip");
 }
 
 #elif defined(ZOO_stuck_after_cancel)
@@ -72,36 +71,44 @@ void animal_wake(driftd_instance self) {
 }
 
 #elif defined(ZOO_black_hole) /* blocks in connect and read, without a limit of time */
-static struct sockaddr_in peer;
 driftd_status animal_schema(driftd_str what, driftd_push_fn push, void* user) {
   if (!zoo_is(what, "settings")) return base_schema(what, push, user);
   return zoo_push(push, user,
                   "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
                   "\"address\":{\"type\":\"string\",\"description\":\"host:port\"}}}");
 }
-driftd_status animal_open(driftd_call call, const driftd_open_args* args, driftd_instance* out) {
-  driftd_str given;
-  char text[64] = {0};
-  memset(&peer, 0, sizeof peer);
-  if (zoo_setting(args->settings, "address", &given) && given.len < sizeof text) {
-    memcpy(text, given.data, given.len);
-    char* port = strrchr(text, ':');
-    if (port == NULL) return zoo_fail(call, DRIFTD_INVALID, "settings.address: expected host:port");
-    *port = 0;
-    peer.sin_family = AF_INET;
-    peer.sin_port = htons((uint16_t)atoi(port + 1));
-    if (inet_pton(AF_INET, text, &peer.sin_addr) != 1)
-      return zoo_fail(call, DRIFTD_INVALID, "settings.address: expected an IPv4 address and a port");
-  }
-  return base_open(call, args, out);
+static int parse(const char* text, struct sockaddr_in* peer) {
+  char host[64];
+  unsigned short port;
+  memset(peer, 0, sizeof *peer);
+  if (sscanf(text, "%63[0-9.]:%hu", host, &port) != 2) return 0;
+  peer->sin_family = AF_INET;
+  peer->sin_port = htons(port);
+  return inet_pton(AF_INET, host, &peer->sin_addr) == 1;
 }
-REFRESH {
+driftd_status animal_open(driftd_call call, const driftd_open_args* args, driftd_instance* out) {
+  driftd_str given = {NULL, 0};
+  struct sockaddr_in peer;
+  char text[64] = {0};
+  if (zoo_setting(args->settings, "address", &given) && given.len < sizeof text) memcpy(text, given.data, given.len);
+  if (given.len > 0 && !parse(text, &peer))
+    return zoo_fail(call, DRIFTD_INVALID, "settings.address: expected an IPv4 address and a port");
+  const driftd_status status = base_open(call, args, out);
+  if (status == DRIFTD_OK) memcpy(((zoo_instance*)*out)->note, text, sizeof text);
+  return status;
+}
+static driftd_status greeted(const zoo_instance* self, driftd_call call) {
   char greeting;
-  if (peer.sin_family == 0) return base_refresh(self, call, args, result);
+  struct sockaddr_in peer;
+  if (!parse(self->note, &peer)) return DRIFTD_OK;
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const int up = fd >= 0 && connect(fd, (void*)&peer, sizeof peer) == 0 && read(fd, &greeting, 1) == 1;
   close(fd);
-  return up ? base_refresh(self, call, args, result) : zoo_fail(call, DRIFTD_UNAVAILABLE, "the peer hung up");
+  return up ? DRIFTD_OK : zoo_fail(call, DRIFTD_UNAVAILABLE, "the peer hung up");
+}
+REFRESH {
+  const driftd_status status = greeted(self, call);
+  return status == DRIFTD_OK ? base_refresh(self, call, args, result) : status;
 }
 
 #elif defined(ZOO_slow_health)

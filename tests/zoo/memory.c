@@ -69,7 +69,7 @@ driftd_status animal_open(driftd_call call, const driftd_open_args* args, driftd
 #elif defined(ZOO_leaks_calls_descriptors)
 driftd_status animal_refresh(driftd_instance self, driftd_call call, const driftd_refresh_args* args,
                              driftd_refresh_result* result) {
-  for (int i = 0; i < 100; ++i)
+  for (int i = 0; i < 20; ++i)
     if (dup(((zoo_instance*)self)->nudge) < 0) return zoo_fail(call, DRIFTD_UNAVAILABLE, "no descriptor is left");
   return base_refresh(self, call, args, result);
 }

@@ -247,7 +247,11 @@ TEST_P(NamedInTheZoo, TheMisbehaviourIsNamedAndTheNeighbourMissesNothing) {
     const auto outcome = refresh(good);
     EXPECT_TRUE(outcome) << outcome.error().message;
   }
-  EXPECT_THAT(events_, ::testing::Contains(HasSubstr(GetParam().event)));
+  const bool told = *GetParam().event == '\0' ||  // the outcome says it
+                    std::any_of(events_.begin(), events_.end(), [](const std::string& event) {
+                      return event.find(GetParam().event) != std::string::npos;
+                    });
+  EXPECT_TRUE(told) << ::testing::PrintToString(events_);
   EXPECT_EQ(good.status().restarts, 0u);
 }
 
@@ -262,8 +266,8 @@ TEST_F(Zoo, AWorkerThatClosedItsDescriptorsIsMendedAndStillHeard) {
 TEST_F(Zoo, DescriptorsThatStayOpenAreToldBeforeTheyRunOut) {
   auto& session = animal("leaks_calls_descriptors");
   std::string last;
-  for (int i = 0; i < 12; ++i) last = why(session);
-  EXPECT_THAT(events_, ::testing::Contains(::testing::ContainsRegex("refresh: holds 6[0-9]+ of 1024 descriptors open")));
+  for (int i = 0; i < 60; ++i) last = why(session);
+  EXPECT_THAT(events_, ::testing::Contains(::testing::ContainsRegex("refresh: holds 5[0-9]+ of 1024 descriptors open")));
   EXPECT_THAT(last, HasSubstr("no descriptor is left"));
 }
 
@@ -274,8 +278,12 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Misbehaviour{"stack_overflow", "killed by signal 11 (Segmentation fault) in refresh", "crashed: killed by"},
         Misbehaviour{"longjmp", "killed by signal 6 (Aborted) in refresh", "crashed: killed by signal 6"},
-        Misbehaviour{"deadlock", "no answer within 2 s: killed in refresh", "crashed: no answer"},
+        Misbehaviour{"deadlock", " s: killed in refresh", "crashed: no answer"},
         Misbehaviour{"frees_host_memory", "unavailable: ", "crashed: killed by signal"},
+        Misbehaviour{"forks", "killed by signal 31 (Bad system call) in refresh", "crashed: killed by signal 31"},
+        Misbehaviour{"runs_programs", "killed by signal 31 (Bad system call) in refresh", "crashed: killed by signal 31"},
+        Misbehaviour{"lock_file", "open: another process holds the lock", ""},
+        Misbehaviour{"fork_bomb", "killed by signal 31 (Bad system call) in refresh", "crashed: killed by signal 31"},
         Misbehaviour{"throws", "an exception crossed the ABI: nobody caught this", "refresh: an exception crossed the ABI"},
         Misbehaviour{"changes_mask", kFine, "refresh: changed the signal mask (signal 10)"},
         Misbehaviour{"changes_handlers", kFine, "refresh: changed the handler of signal 12"},

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every check of driftd-check is failed by at least one animal of the zoo, and the sound provider fails none.
+#include <gmock/gmock.h>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "support/patience.hpp"
+#include "support/process.hpp"
+#include "table.hpp"
+
+namespace driftd::test {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using ::testing::IsEmpty;
+
+const std::string kZoo = DRIFTD_BINARY_DIR "/tests/zoo/";
+constexpr std::chrono::minutes kLongest{4};
+
+struct Verdict {
+  int code = -1;
+  std::map<std::string, json> checks;  ///< by id
+  std::string text;
+};
+
+/// What the animal `lock_file` leaves behind when it is killed.
+void remove_locks() {
+  std::error_code gone;  // another run may have removed it
+  for (const auto& entry : fs::directory_iterator("/tmp")) {
+    if (entry.path().filename().string().rfind("driftd-zoo-lock-", 0) == 0) fs::remove(entry.path(), gone);
+  }
+}
+
+Verdict check(const std::string& animal, const std::vector<std::string>& only) {
+  std::vector<std::string> command = {DRIFTD_BINARY_DIR "/bin/driftd-check", kZoo + animal + ".so", "--json", "--seed", "1"};
+  for (const auto& id : only) command.insert(command.end(), {"--only", id});
+  const Output done = run(command, {}, kLongest * kPatience);
+  if (animal == "lock_file") remove_locks();
+  Verdict out{done.code, {}, done.out + done.err};
+  const json report = json::parse(done.out, nullptr, false);
+  if (!report.is_object()) return out;
+  for (const auto& one : report["checks"]) out.checks[one["id"]] = one;
+  return out;
+}
+
+TEST(CheckTable, NamesTheChecksOfTheProgramWithTheirLevels) {
+  const Output listed = run({DRIFTD_BINARY_DIR "/bin/driftd-check", "--list", "--json"});
+  std::map<std::string, std::string> program;
+  std::map<std::string, std::string> page;
+  for (const auto& one : json::parse(listed.out)) program[one["id"]] = one["level"];
+  for (const auto& row : documented_checks()) page[row.id] = row.level;
+  EXPECT_EQ(program, page);
+  EXPECT_GE(program.size(), 50u);
+}
+
+TEST(CheckTable, EveryCheckHasAnAnimalAndEveryAnimalACheck) {
+  for (const auto& row : documented_checks()) EXPECT_THAT(row.animals, ::testing::Not(IsEmpty())) << row.id;
+  std::set<std::string> named(not_for_the_checker().begin(), not_for_the_checker().end());
+  for (const auto& animal : animals()) named.insert(animal.name);
+  std::set<std::string> built;
+  for (const auto& entry : fs::directory_iterator(kZoo)) {
+    if (entry.path().extension() == ".so") built.insert(entry.path().stem());
+  }
+  EXPECT_EQ(named, built);
+}
+
+class Breaks : public ::testing::TestWithParam<Animal> {};
+
+TEST_P(Breaks, ItsCheckAndIsNamedWithTheReason) {
+  const Animal& animal = GetParam();
+  std::vector<std::string> ids;
+  bool must = false;
+  for (const auto& [id, level] : animal.breaks) {
+    ids.push_back(id);
+    must = must || level == "must";
+  }
+  const Verdict verdict = check(animal.name, ids);
+  for (const auto& id : ids) {
+    ASSERT_TRUE(verdict.checks.contains(id)) << id << ": " << verdict.text;
+    EXPECT_EQ(verdict.checks.at(id)["result"], "broken") << verdict.checks.at(id).dump(2);
+    EXPECT_GE(verdict.checks.at(id)["reason"].get<std::string>().size(), 20u) << verdict.checks.at(id).dump(2);
+  }
+  EXPECT_EQ(verdict.code, must ? 1 : 0) << verdict.text;
+}
+
+INSTANTIATE_TEST_SUITE_P(Animals, Breaks, ::testing::ValuesIn(animals()),
+                         [](const auto& info) { return info.param.name; });
+
+std::vector<std::string> groups() {
+  std::set<std::string> out;
+  for (const auto& row : documented_checks()) out.insert(row.id.substr(0, row.id.find('.')));
+  return {out.begin(), out.end()};
+}
+
+class Passes : public ::testing::TestWithParam<std::string> {
+ protected:
+  void expect_all(const std::string& provider, const std::set<std::string>& results,
+                  const std::set<std::string>& not_applicable = {}) {
+    const Verdict verdict = check(provider, {GetParam()});
+    ASSERT_THAT(verdict.checks, ::testing::Not(IsEmpty())) << verdict.text;
+    for (const auto& [id, one] : verdict.checks) {
+      const bool left_out = not_applicable.contains(id) && one["result"] == "not_applicable";
+      EXPECT_TRUE(left_out || results.contains(one["result"])) << one.dump(2);
+    }
+    EXPECT_EQ(verdict.code, 0) << verdict.text;
+  }
+};
+
+TEST_P(Passes, TheSoundProviderWithAllThatItOffers) { expect_all("sound", {"passed", "not_applicable"}); }
+/// It has no network peer, so one check more says nothing of it; `black_hole` and our own providers have one.
+TEST_P(Passes, TheSoundProviderWithAllExtensions) {
+  expect_all("sound_extended", {"passed"}, {"deadline.black_hole"});
+}
+
+INSTANTIATE_TEST_SUITE_P(Groups, Passes, ::testing::ValuesIn(groups()), [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace driftd::test

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "table.hpp"
+
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+namespace driftd::test {
+namespace {
+
+std::string trimmed(const std::string& text) {
+  const auto begin = text.find_first_not_of(" `");
+  return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(" `") - begin + 1);
+}
+
+std::vector<std::string> split(const std::string& text, char at) {
+  std::vector<std::string> out;
+  std::istringstream in(text);
+  for (std::string part; std::getline(in, part, at);) out.push_back(trimmed(part));
+  return out;
+}
+
+/// Animals that the table has no room for: the same check finds them.
+const std::map<std::string, std::string>& relatives() {
+  static const std::map<std::string, std::string> kRelatives = {
+      {"leaks_calls_descriptors", "memory.refresh_flat"},
+      {"changes_handlers", "threads.process_state"},
+      {"changes_folder", "threads.process_state"},
+      {"slow_drip", "deadline.cancel_before"},
+      {"describe_crashes", "schema.describe"},
+      {"null_text", "schema.text"},
+      {"null_log", "schema.text"},
+      {"huge_text", "schema.text"},
+      {"unknown_status", "schema.statuses"},
+      {"nan_metric", "schema.metrics"},
+  };
+  return kRelatives;
+}
+
+}  // namespace
+
+std::vector<Row> documented_checks() {
+  std::ifstream page(DRIFTD_SOURCE_DIR "/docs/driftd-check.md");
+  std::vector<Row> out;
+  for (std::string line; std::getline(page, line);) {
+    const auto cells = split(line, '|');
+    const bool row = cells.size() >= 5 && cells[1].find('.') != std::string::npos;
+    if (row && (cells[2] == "must" || cells[2] == "should")) out.push_back({cells[1], cells[2], split(cells[4], ',')});
+  }
+  if (out.empty()) throw std::runtime_error("docs/driftd-check.md has no table of checks");
+  return out;
+}
+
+std::vector<Animal> animals() {
+  std::map<std::string, std::string> levels;
+  std::map<std::string, Animal> out;
+  for (const auto& row : documented_checks()) {
+    levels[row.id] = row.level;
+    for (const auto& name : row.animals) {
+      out[name].name = name;
+      out[name].breaks[row.id] = row.level;
+    }
+  }
+  for (const auto& [name, id] : relatives()) out[name] = {name, {{id, levels.at(id)}}};
+  std::vector<Animal> list;
+  for (const auto& [name, animal] : out) list.push_back(animal);
+  return list;
+}
+
+const std::vector<std::string>& not_for_the_checker() {
+  static const std::vector<std::string> kOthers = {"sound",  "sound_extended", "twin", "leaks",
+                                                   "shouts", "garbage",        "fork_bomb"};
+  return kOthers;
+}
+
+}  // namespace driftd::test
