@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/digest.hpp"
 
-#include <boost/crc.hpp>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <openssl/sha.h>
 #define XXH_INLINE_ALL  // one pass over short records: the call would cost as much as the hash
 #include <xxhash.h>
+
+#include <array>
+#include <cstring>
 
 namespace driftd {
 namespace {
@@ -16,6 +18,38 @@ void append_part(std::string& out, std::string_view part) {
   for (int shift = 0; shift < 64; shift += 8) out.push_back(static_cast<char>(size >> shift & 0xff));
   out.append(part);
 }
+
+constexpr std::array<std::uint32_t, 256> make_crc_table() {
+  std::array<std::uint32_t, 256> out{};
+  for (std::uint32_t byte = 0; byte < 256; ++byte) {
+    std::uint32_t crc = byte;
+    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0x82F63B78 : 0);
+    out[byte] = crc;
+  }
+  return out;
+}
+
+constexpr auto kCrcTable = make_crc_table();
+
+constexpr std::uint32_t crc_by_table(std::string_view bytes, std::uint32_t crc) {
+  for (const char c : bytes) crc = crc >> 8 ^ kCrcTable[(crc ^ static_cast<unsigned char>(c)) & 0xff];
+  return crc;
+}
+static_assert(~crc_by_table("123456789", ~0u) == 0xE3069283, "RFC 3720's check value");
+
+#ifdef __x86_64__
+__attribute__((target("sse4.2"))) std::uint32_t crc_by_cpu(std::string_view bytes, std::uint32_t crc) {
+  std::uint64_t wide = crc;
+  for (; bytes.size() >= sizeof wide; bytes.remove_prefix(sizeof wide)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data(), sizeof word);
+    wide = __builtin_ia32_crc32di(wide, word);
+  }
+  crc = static_cast<std::uint32_t>(wide);
+  for (const char c : bytes) crc = __builtin_ia32_crc32qi(crc, static_cast<unsigned char>(c));
+  return crc;
+}
+#endif
 
 const unsigned char* bytes_of(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
 
@@ -53,10 +87,12 @@ std::string sha256(std::string_view bytes) {
   return {reinterpret_cast<const char*>(out), sizeof out};
 }
 
-std::uint32_t crc32c(std::string_view bytes) {
-  boost::crc_optimal<32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, true> crc;
-  crc.process_bytes(bytes.data(), bytes.size());
-  return crc.checksum();
+std::uint32_t crc32c(std::string_view bytes, std::uint32_t before) {
+#ifdef __x86_64__
+  static const bool hardware = __builtin_cpu_supports("sse4.2") != 0;
+  if (hardware) return ~crc_by_cpu(bytes, ~before);
+#endif
+  return ~crc_by_table(bytes, ~before);
 }
 
 std::string to_hex(std::string_view bytes) {

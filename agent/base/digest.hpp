@@ -26,8 +26,8 @@ std::string hmac_hex(const Key& key, std::initializer_list<std::string_view> par
 std::string hmac_raw(std::string_view key, std::string_view bytes);
 /// SHA-256; 32 raw bytes.
 std::string sha256(std::string_view bytes);
-/// CRC-32C (Castagnoli) as in RFC 3720.
-std::uint32_t crc32c(std::string_view bytes);
+/// CRC-32C (Castagnoli) as in RFC 3720; `before` is that of the bytes in front of these.
+std::uint32_t crc32c(std::string_view bytes, std::uint32_t before = 0);
 
 std::string to_hex(std::string_view bytes);
 std::string base64(std::string_view bytes);  ///< RFC 4648 with padding

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kReadAtOnce = 256;
 constexpr std::chrono::seconds kReadDeadline{30};
+constexpr std::size_t kMaxReasons = 100;  // of one kind
 
 std::string sentence(const core::Diagnostic& d) {
   std::string out = std::string(render(d.code)) + ": " + d.text;
@@ -21,6 +22,7 @@ std::string sentence(const core::Diagnostic& d) {
 }
 
 void add_once(std::vector<std::string>& reasons, const std::string& reason) {
+  if (reasons.size() >= kMaxReasons) return;  // a provider may say something else each time
   if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) reasons.push_back(reason);
 }
 

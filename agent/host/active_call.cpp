@@ -10,9 +10,14 @@ namespace driftd::host {
 namespace {
 
 constexpr std::size_t kBatchBytes = 64u << 10;
-constexpr std::size_t kBatchRecords = 64;
 
 thread_local ActiveCall* running = nullptr;
+
+std::chrono::steady_clock::time_point at(std::int64_t ns) {
+  return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(ns));
+}
+
+}  // namespace
 
 std::size_t weight(const core::Observation& o) {
   std::size_t n = 256 + o.id.kind.size() + o.id.id.size() + o.backend.size() + o.body.size() + o.status.size() +
@@ -21,12 +26,6 @@ std::size_t weight(const core::Observation& o) {
   for (const auto& [key, value] : o.metadata) n += key.size() + value.size() + 8;
   return n;
 }
-
-std::chrono::steady_clock::time_point at(std::int64_t ns) {
-  return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(ns));
-}
-
-}  // namespace
 
 std::int64_t mono_ns() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
 
@@ -119,7 +118,7 @@ driftd_status ActiveCall::emit(std::vector<core::Observation> incoming) {
     if (budget_hit_) return DRIFTD_BUDGET;
     ++records_;
     bytes_ += bytes;
-    if (batch_bytes_ + bytes > kBatchBytes || batch_.size() >= kBatchRecords) {
+    if (batch_bytes_ + bytes > kBatchBytes || batch_.size() >= kMaxBatch) {
       if (const auto status = flush(); status != DRIFTD_OK) return status;
     }
     batch_bytes_ += bytes;
@@ -145,6 +144,7 @@ driftd_status ActiveCall::diagnose(core::Diagnostic diagnostic) {
 }
 
 driftd_status ActiveCall::permit(const std::string& bucket, std::uint32_t tokens) {
+  if (ending()) return cancelled_ ? DRIFTD_CANCELLED : DRIFTD_DEADLINE;  // a second one while the first is pending
   PermitRequest request{0, bucket, tokens};
   {
     const std::lock_guard lock(mutex_);

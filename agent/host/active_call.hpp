@@ -91,6 +91,9 @@ class ActiveCall {
   core::Diagnostic last_;
 };
 
+/// What a record takes on the wire and in memory, about; bytes.
+std::size_t weight(const core::Observation& o);
+
 /// The call whose plugin function runs on this thread, or nullptr.
 ActiveCall* running_call();
 void set_running_call(ActiveCall* call);

@@ -39,6 +39,7 @@ Task<Status> Connection::receive(std::shared_ptr<Connection> self, std::function
       DRIFTD_CO_TRY(auto frame, reader.next());
       if (!frame) break;
       on_frame(std::move(*frame));
+      if (!self->socket_.is_open()) co_return Status{};
     }
   }
 }

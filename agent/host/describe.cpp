@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/value.hpp"
 #include "host/library.hpp"
 
 namespace driftd::host {
@@ -70,7 +71,14 @@ Result<int> concurrency(const Json& describe, const std::string& file) {
   return found->get<int>();
 }
 
+/// Ours bounds the nesting, which a recursive walk of nlohmann's would pay for with its stack.
+Status readable(const std::string& text, const std::string& where) {
+  if (const auto parsed = core::parse(text); !parsed) return fail(Code::invalid, where + ": " + parsed.error().message);
+  return {};
+}
+
 Result<Json> object(const std::string& text, const std::string& where) {
+  DRIFTD_CHECK(readable(text, where));
   Json json = Json::parse(text, nullptr, false);
   if (!json.is_object()) return fail(Code::invalid, where + ": expected a JSON object, found something else");
   return json;
@@ -128,7 +136,8 @@ std::set<std::string> declared_metrics(const std::string& describe) {
   const Json json = Json::parse(describe, nullptr, false);
   if (!json.is_object() || !json.contains("metrics") || !json["metrics"].is_array()) return out;
   for (const auto& metric : json["metrics"]) {
-    if (metric.is_object()) out.insert(metric.value("name", ""));
+    const auto name = metric.is_object() ? metric.find("name") : metric.end();
+    if (name != metric.end() && name->is_string()) out.insert(name->get<std::string>());
   }
   return out;
 }

@@ -1,52 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
 #include <boost/asio/redirect_error.hpp>
+#include <limits>
 
-#include "host/provider_host.hpp"
+#include "host/border.hpp"
+#include "host/limits.hpp"
 #include "host/session.hpp"
 
 namespace driftd::host {
 namespace {
 
-constexpr std::size_t kPageRecords = 512;
-constexpr std::size_t kPageBytes = 4u << 20;
-
-/// A page being filled from frames; records of one frame may end up in two pages.
-class PageBuilder {
- public:
-  /// Whole pages that the frame completes are appended to `ready`.
-  Status add(const Frame& frame, std::vector<core::RecordPage>& ready) {
-    if (frame.type == FrameType::records) return add_records(frame, ready);
-    if (frame.type == FrameType::mark) {
-      DRIFTD_TRY(core::Mark mark, decode<core::Mark>(frame.payload));
-      page_.marks.push_back(std::move(mark));
-      cut(ready);
-    } else if (frame.type == FrameType::diagnostic) {
-      DRIFTD_TRY(core::Diagnostic diagnostic, decode<core::Diagnostic>(frame.payload));
-      page_.diagnostics.push_back(std::move(diagnostic));
-    }
-    return {};
-  }
-  void cut(std::vector<core::RecordPage>& ready) {
-    if (page_.records.empty() && page_.marks.empty() && page_.diagnostics.empty()) return;
-    ready.push_back(std::exchange(page_, {}));
-    bytes_ = 0;
-  }
-
- private:
-  Status add_records(const Frame& frame, std::vector<core::RecordPage>& ready) {
-    DRIFTD_TRY(auto records, decode<std::vector<core::Observation>>(frame.payload));
-    for (auto& record : records) {
-      const std::size_t bytes = record.body.size() + record.status.size() + 512;
-      if (page_.records.size() >= kPageRecords || bytes_ + bytes > kPageBytes) cut(ready);
-      bytes_ += bytes;
-      page_.records.push_back(std::move(record));
-    }
-    return {};
-  }
-  core::RecordPage page_;
-  std::size_t bytes_ = 0;
-};
+/// What a plugin may give in this call; a watch has no end.
+PageBuilder::Bounds bounds_of(const Supervisor& supervisor, const Call& call) {
+  constexpr auto kEndless = std::numeric_limits<std::uint64_t>::max();
+  if (call.type == FrameType::watch) return {kEndless, kEndless, kEndless};
+  const auto& budgets = supervisor.spec().budgets;
+  return {budgets.records, budgets.bytes, kMaxDiagnostics + call.asked};
+}
 
 /// Whoever stops waiting (error, exception, cancelled coroutine) leaves no call behind.
 struct Guard {
@@ -86,15 +55,18 @@ CallResult settled(const Call& call, CallResult result) {
 Task<Result<CallResult>> drive(std::shared_ptr<Supervisor> supervisor, std::shared_ptr<Call> call,
                                core::PageHandler on_page) {
   const Guard guard(supervisor, call);
-  PageBuilder builder;
+  PageBuilder builder(supervisor->described(), supervisor->scrubber(), bounds_of(*supervisor, *call));
   for (bool last = false; !last;) {
     std::vector<core::RecordPage> ready;
     while (auto frame = supervisor->pop(*call)) {
-      DRIFTD_CO_CHECK(builder.add(*frame, ready));
+      const Status sound = builder.add(*frame, ready);
+      if (!sound) supervisor->condemn(sound.error().message);
+      if (!sound) co_return fail(Code::unavailable, "worker " + sound.error().message + ": killed");
       if (!ready.empty()) break;  // no further credit before the page is taken
     }
     last = call->done.has_value() && call->queue.empty() && ready.empty();
-    if (last || call->type == FrameType::watch) builder.cut(ready);
+    if (last) builder.finish(ready);
+    if (call->type == FrameType::watch) builder.cut(ready);
     const bool idle = ready.empty() && !last;
     const Status taken = co_await deliver(on_page, std::move(ready));
     DRIFTD_CO_CHECK(taken);

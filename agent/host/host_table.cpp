@@ -122,7 +122,7 @@ driftd_status mark(driftd_call handle, const driftd_mark* given) {
   return contained([&] {
     const auto call = claim(handle, "mark");
     if (call == nullptr || given == nullptr) return DRIFTD_INVALID;
-    auto taken = take_mark(adopt<driftd_mark>(given));
+    auto taken = take_mark(call->tenant, adopt<driftd_mark>(given));
     if (!taken || !call->takes_records()) {
       call->tenant.misuse(taken ? "mark: this call takes no marks" : taken.error().message);
       return DRIFTD_INVALID;

@@ -2,6 +2,7 @@
 #include "host/intake.hpp"
 
 #include <fmt/format.h>
+#include <algorithm>
 
 #include "base/digest.hpp"
 #include "core/redact.hpp"
@@ -10,10 +11,6 @@
 
 namespace driftd::host {
 namespace {
-
-constexpr std::size_t kMaxName = 4u << 10;  // kind, id, version, ... of one record, bytes
-constexpr std::size_t kMaxText = 8u << 10;  // texts of diagnostics and health, bytes
-constexpr std::size_t kMaxParts = 4096;     // unread paths, metadata, sensitive paths of one record
 
 Result<std::string> name(driftd_str given, const char* member, std::size_t most = kMaxName) {
   if (given.data == nullptr && given.len != 0)
@@ -117,6 +114,10 @@ Result<core::Observation> take_record(Tenant& tenant, const driftd_record& recor
   DRIFTD_TRY(out.status, take_status(tenant, record.status));
   DRIFTD_CHECK(take_lists(tenant, record, out));
   DRIFTD_CHECK(take_body(tenant, record, out));
+  if (weight(out) > kMaxRedacted) {
+    return fail(Code::invalid, fmt::format("the record has {} bytes, at most {}: its secrets stand in it as digests",
+                                           weight(out), kMaxRedacted));
+  }
   out.digest = digest_of(tenant.open.digest_seed, out);
   return out;
 }
@@ -142,7 +143,7 @@ Result<std::vector<core::Observation>> take_records(Tenant& tenant, const driftd
   return out;
 }
 
-Result<core::Mark> take_mark(const driftd_mark& mark) {
+Result<core::Mark> take_mark(const Tenant& tenant, const driftd_mark& mark) {
   core::Mark out;
   if (mark.type < DRIFTD_MARK_CHECKPOINT || mark.type > DRIFTD_MARK_BOOKMARK) {
     return fail(Code::invalid, fmt::format("mark: type {} is unknown", mark.type));
@@ -154,6 +155,9 @@ Result<core::Mark> take_mark(const driftd_mark& mark) {
   if (mark.cursor.len > kMaxCursor) return fail(Code::invalid, "mark: the cursor is longer than 64 KiB");
   if (out.type == core::Mark::Type::complete && out.kind.empty())
     return fail(Code::invalid, "mark: COMPLETE without a kind");
+  const auto& kinds = tenant.info->kinds;
+  if (!out.kind.empty() && std::find(kinds.begin(), kinds.end(), out.kind) == kinds.end())
+    return fail(Code::invalid, fmt::format("mark: kind `{}` is not declared in describe().kinds", out.kind));
   return out;
 }
 

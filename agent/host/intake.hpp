@@ -2,11 +2,9 @@
 #pragma once
 
 #include "host/active_call.hpp"
+#include "host/limits.hpp"
 
 namespace driftd::host {
-
-inline constexpr std::size_t kMaxBody = 4u << 20;     ///< bytes of one record's body
-inline constexpr std::size_t kMaxCursor = 64u << 10;  ///< bytes
 
 /// Text of the ABI; a null pointer is empty whatever its length.
 inline std::string_view view(driftd_str s) {
@@ -25,7 +23,7 @@ T adopt(const void* given) {
 /// Copies, checks and redacts records. `invalid` names record and fault; then none is taken.
 Result<std::vector<core::Observation>> take_records(Tenant& tenant, const driftd_record* records, std::uint32_t count,
                                                     std::uint32_t stride);
-Result<core::Mark> take_mark(const driftd_mark& mark);
+Result<core::Mark> take_mark(const Tenant& tenant, const driftd_mark& mark);
 core::Diagnostic take_diagnostic(const Tenant& tenant, const driftd_diagnostic& diagnostic);
 core::HealthReport take_health(const Tenant& tenant, const driftd_health& health);
 

@@ -9,7 +9,16 @@
 #include "core/ports/session.hpp"
 #include "host/wire.hpp"
 
+namespace driftd {
+
+constexpr Code last_of(Code) { return Code::internal; }  ///< of each enum on the wire: no higher number is decoded
+
+}  // namespace driftd
+
 namespace driftd::core {
+
+constexpr Mark::Type last_of(Mark::Type) { return Mark::Type::bookmark; }
+constexpr HealthReport::State last_of(HealthReport::State) { return HealthReport::State::down; }
 
 template <class A> void fields(A& a, ResourceId& v) { a(v.kind, v.id); }
 template <class A> void fields(A& a, Unread& v) { a(v.path, v.code, v.reason); }

@@ -3,23 +3,35 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 
 namespace driftd::host {
 
-/// The host-owned limiter behind `permit`: 50 tokens a second, 100 at once (GCRA). Core thread.
+/// A limiter (GCRA): one token `each`, `burst` at once. As it stands it is the host-owned one behind `permit`: 50 tokens
+/// a second, 100 at once. Core thread.
 class Rate {
  public:
   using Clock = std::chrono::steady_clock;
+  Rate() = default;
+  Rate(std::chrono::milliseconds each, std::int64_t burst) : each_(each), burst_(burst) {}
+
   /// When the next `tokens` may be used; they are taken. A request above the burst counts as the burst.
   Clock::time_point take(std::uint32_t tokens, Clock::time_point now) {
-    const auto cost = kEach * std::clamp<std::int64_t>(tokens, 1, kBurst);
+    const auto cost = each_ * std::clamp<std::int64_t>(tokens, 1, burst_);
     full_at_ = std::max(full_at_, now) + cost;
-    return std::max(now, full_at_ - kEach * kBurst);
+    return std::max(now, full_at_ - each_ * burst_);
   }
+  /// Takes one token if there is one now.
+  bool try_take(Clock::time_point now) {
+    if (full_at_ + each_ - each_ * burst_ > now) return false;
+    full_at_ = std::max(full_at_, now) + each_;
+    return true;
+  }
+  bool full(Clock::time_point now) const { return full_at_ <= now; }  ///< nothing was taken lately
 
  private:
-  static constexpr std::chrono::milliseconds kEach{20};
-  static constexpr std::int64_t kBurst = 100;
+  std::chrono::milliseconds each_{20};
+  std::int64_t burst_ = 100;
   Clock::time_point full_at_{};
 };
 

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <set>
 
+#include "host/border.hpp"
+#include "host/limits.hpp"
+
 namespace driftd::host {
 namespace {
 
@@ -16,32 +19,38 @@ std::int64_t nanos(Steady::time_point at) { return at.time_since_epoch() / std::
 
 Error error_of(const CallResult& result) { return Error{result.code, result.message, result.retry_after_ms}; }
 
-/// Collects the pages of a read. Outlives the call: the handler holds it.
+/// The answer of a call as what it must be; a worker that answers otherwise is not ours any more.
+template <class T>
+Result<T> answer_of(Supervisor& supervisor, const CallResult& result, const char* call) {
+  auto answer = decode<T>(result.body);
+  if (answer) return answer;
+  const std::string what = fmt::format("answered {} with something else", call);
+  supervisor.condemn(what);
+  return fail(Code::unavailable, fmt::format("worker {}: killed", what));
+}
+
+/// Collects the pages of a read: what was asked for, once. Outlives the call: the handler holds it.
 struct Collected {
+  std::set<core::ResourceId> missing;
   std::vector<core::Observation> records;
   std::vector<core::Diagnostic> diagnostics;
 };
 Task<Status> collect(std::shared_ptr<Collected> to, core::RecordPage page) {
-  std::move(page.records.begin(), page.records.end(), std::back_inserter(to->records));
+  for (auto& record : page.records) {
+    if (!record.tombstone && to->missing.erase(record.id) > 0) to->records.push_back(std::move(record));
+  }
   std::move(page.diagnostics.begin(), page.diagnostics.end(), std::back_inserter(to->diagnostics));
   co_return Status{};
 }
 
 /// Only what was asked for counts, and an identity said to be both there and gone is neither.
-core::ReadOutcome sort_out(const std::vector<core::ResourceId>& ids, Collected collected) {
-  const std::set<core::ResourceId> asked(ids.begin(), ids.end());
-  std::set<core::ResourceId> found;
+core::ReadOutcome sort_out(Collected collected) {
   core::ReadOutcome out;
-  for (auto& record : collected.records) {
-    if (!asked.contains(record.id) || record.tombstone) continue;
-    found.insert(record.id);
-    out.found.push_back(std::move(record));
-  }
+  out.found = std::move(collected.records);
   std::set<core::ResourceId> gone;
   for (auto& diagnostic : collected.diagnostics) {
     const core::ResourceId id{diagnostic.kind, diagnostic.id};
-    const bool not_found = diagnostic.code == Code::not_found && asked.contains(id) && !found.contains(id);
-    if (not_found) {
+    if (diagnostic.code == Code::not_found && collected.missing.contains(id)) {
       if (gone.insert(id).second) out.not_found.push_back(id);
     } else {
       out.diagnostics.push_back(std::move(diagnostic));
@@ -68,9 +77,8 @@ Task<Result<core::RefreshOutcome>> SupervisedSession::refresh(core::RefreshReque
   const auto call = supervisor->begin(FrameType::refresh, encode(asked), deadline);
   DRIFTD_CO_TRY(const CallResult result, co_await drive(supervisor, call, on_page));
   if (result.code != Code::ok) co_return fail(error_of(result));
-  DRIFTD_CO_TRY(const RefreshAnswer answer, decode<RefreshAnswer>(result.body));
-  co_return core::RefreshOutcome{answer.unchanged,
-                                 std::chrono::milliseconds(std::max<std::int64_t>(0, answer.next_ms))};
+  DRIFTD_CO_TRY(const RefreshAnswer answer, answer_of<RefreshAnswer>(*supervisor, result, "refresh"));
+  co_return core::RefreshOutcome{answer.unchanged, std::chrono::milliseconds(clean_wait(answer.next_ms))};
 }
 
 Task<Result<core::ReadOutcome>> SupervisedSession::read(std::vector<core::ResourceId> ids,
@@ -80,10 +88,12 @@ Task<Result<core::ReadOutcome>> SupervisedSession::read(std::vector<core::Resour
   const Status ready = co_await Supervisor::ready(supervisor, until);
   DRIFTD_CO_CHECK(ready);
   const auto call = supervisor->begin(FrameType::read, encode(ReadCall{nanos(until), ids}), until);
+  call->asked = ids.size();
   const auto collected = std::make_shared<Collected>();
+  collected->missing.insert(ids.begin(), ids.end());
   const core::PageHandler handler = [collected](core::RecordPage page) { return collect(collected, std::move(page)); };
   DRIFTD_CO_TRY(const CallResult result, co_await drive(supervisor, call, handler));
-  core::ReadOutcome out = sort_out(ids, std::move(*collected));
+  core::ReadOutcome out = sort_out(std::move(*collected));
   // what was settled before a failure stays settled; the rest is unknown, and an answer of nothing is the failure
   if (result.code != Code::ok && out.found.empty() && out.not_found.empty()) co_return fail(error_of(result));
   if (result.code != Code::ok)
@@ -99,7 +109,8 @@ Task<Result<core::HealthReport>> SupervisedSession::health() {
   const auto call = supervisor->begin(FrameType::health, encode(PlainCall{nanos(deadline), {}}), deadline);
   DRIFTD_CO_TRY(const CallResult result, co_await drive(supervisor, call, kNoPages));
   if (result.code != Code::ok) co_return fail(error_of(result));
-  DRIFTD_CO_TRY(core::HealthReport report, decode<core::HealthReport>(result.body));
+  DRIFTD_CO_TRY(core::HealthReport report, answer_of<core::HealthReport>(*supervisor, result, "health"));
+  clean(report, supervisor->scrubber());
   co_return report;
 }
 
@@ -135,10 +146,11 @@ Task<Result<std::vector<core::Demotion>>> SupervisedSession::demote(core::Resour
     co_return std::vector<core::Demotion>{};
   }
   if (result.code != Code::ok) co_return fail(error_of(result));
-  DRIFTD_CO_TRY(auto demotions, decode<std::vector<core::Demotion>>(result.body));
+  DRIFTD_CO_TRY(auto demotions, answer_of<std::vector<core::Demotion>>(*supervisor, result, "diff"));
   std::set<std::size_t> allowed;
   for (const auto& change : asked.changes) allowed.insert(change.index);
   std::erase_if(demotions, [&](const core::Demotion& d) { return !allowed.contains(d.index) || d.reason.empty(); });
+  for (auto& d : demotions) d.reason = supervisor->scrubber().text(printable(d.reason, kMaxText));
   co_return demotions;
 }
 

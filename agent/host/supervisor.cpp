@@ -158,9 +158,13 @@ Task<void> Supervisor::open(std::shared_ptr<Supervisor> self) {
 Task<Status> Supervisor::open_steps(std::shared_ptr<Supervisor> self) {
   const std::string asked = encode(self->load_request());
   DRIFTD_CO_TRY(const CallResult answer, co_await plain(self, FrameType::load, asked));
-  DRIFTD_CO_TRY(const Loaded loaded, decode<Loaded>(answer.body));
-  DRIFTD_CO_TRY(self->info_, parse_info(loaded));
-  DRIFTD_CO_CHECK(self->settle_jail(loaded));
+  auto loaded = decode<Loaded>(answer.body);
+  if (!loaded) self->condemn("answered load with something else");
+  DRIFTD_CO_CHECK(loaded);
+  loaded->file = self->spec_.file;
+  DRIFTD_CO_TRY(self->info_, parse_info(*loaded));
+  self->metrics_ = declared_metrics(loaded->describe);
+  DRIFTD_CO_CHECK(self->settle_jail(*loaded));
   if (self->spec_.describe_only || self->other_jail_) co_return Status{};
   const std::string instance = self->open_payload();
   DRIFTD_CO_TRY(const CallResult opened, co_await plain(self, FrameType::open, instance));
@@ -177,7 +181,7 @@ Load Supervisor::load_request() {
 /// Only the plugin's schema says which settings are paths. When it says another thing than what this worker was started
 /// with, the next worker gets those paths; a plugin that changes its mind each time is not opened.
 Status Supervisor::settle_jail(const Loaded& loaded) {
-  status_.jail = loaded.jail;
+  status_.jail = one_line(loaded.jail, 1024);
   const bool same = loaded.jail.empty() || spec_.describe_only || loaded.settings_schema == spec_.schema;
   spec_.schema = loaded.settings_schema;
   if (same || jail_paths(spec_.schema, spec_.session.settings_json) == jail_paths_) return {};

@@ -30,7 +30,10 @@ struct Call {
   Steady::time_point deadline;
   std::deque<Frame> queue;  ///< records, marks, diagnostics not yet in a page
   std::optional<Result<CallResult>> done;
-  std::uint64_t owed = 0;  ///< credit taken out of the queue and not yet given back, bytes
+  std::uint64_t owed = 0;      ///< credit taken out of the queue and not yet given back, bytes
+  std::uint64_t taken = 0;     ///< credit that the worker used and did not get back, bytes
+  std::size_t asked = 0;       ///< identities of a read
+  bool asks_permit = false;    ///< and has no answer yet
   bool cancelled = false, abandoned = false;
   bool stopped_early = false;  ///< cancelled before its deadline
   const Steady::time_point begun = Steady::now();
@@ -64,10 +67,14 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   void abandon(Call& call);  ///< nobody waits any more: cancel, drop what still comes
   static Task<void> stop(std::shared_ptr<Supervisor> self);
   void drop();  ///< the session's owner is gone: kill, end the loop
+  /// The worker did what none of ours does, so its plugin has it: told, and killed. `what` follows "the worker".
+  void condemn(const std::string& what);
 
   const core::WorkerStatus& status();
   const core::SessionSpec& spec() const { return spec_.session; }
   const HostOptions& options() const { return options_; }
+  const Scrubber& scrubber() const { return scrubber_; }
+  const std::shared_ptr<const core::ProviderInfo>& described() const { return info_; }  ///< set once it ran
   asio::any_io_executor executor() const { return options_.core; }
   bool has_diff = true;  ///< until the plugin says UNSUPPORTED
 
@@ -81,8 +88,11 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   Task<void> pause(std::chrono::milliseconds most);
   void on_frame(Frame frame);
   void on_result(Call& call, Frame frame);
+  void on_stream(Call& call, Frame frame);
+  bool on_credit(Call& call, const Frame& frame);
+  void on_metric(const Frame& frame);
   void on_log(const Frame& frame);
-  void on_permit(const Frame& frame);
+  void on_permit(const std::shared_ptr<Call>& call, const Frame& frame);
   void arm(Call& call);
   void expire(Call& call);
   void kill(std::string reason);
@@ -108,6 +118,9 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   std::unique_ptr<LineLog> errors_;
   std::map<std::uint64_t, std::shared_ptr<Call>> calls_;
   std::map<std::string, Rate> rates_;
+  std::set<std::string> metrics_;  ///< declared
+  Rate log_rate_, log_flood_{std::chrono::milliseconds(2), 10'000};
+  std::uint64_t lines_dropped_ = 0;  ///< since the last one printed
   std::uint64_t next_call_ = 1;
   std::optional<Error> failure_;  ///< load or open said no; not a crash
   std::string kill_reason_;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls and frames of a supervisor: deadlines, credit, permits, logs, memory.
 #include <fmt/format.h>
+#include <cmath>
 
 #include "base/log.hpp"
+#include "host/border.hpp"
+#include "host/limits.hpp"
 #include "host/provider_host.hpp"
 #include "host/supervisor.hpp"
 
@@ -85,72 +88,135 @@ std::optional<Frame> Supervisor::pop(Call& call) {
     call.queue.pop_front();
     call.owed += out->payload.size() + kHeaderSize;
   }
-  const bool give = call.owed >= kCreditStep || (call.queue.empty() && call.owed > 0);
-  if (give && connection_ && !call.done) {
+  // a worker waits for credit only when it has used all of it: the step is always reached then
+  if (call.owed >= kCreditStep && connection_ && !call.done) {
     connection_->send(FrameType::credit, call.id, encode(Credit{call.owed}));
+    call.taken -= call.owed;
     call.owed = 0;
   }
   return out;
 }
 
 void Supervisor::on_frame(Frame frame) {
-  if (frame.type == FrameType::log) return on_log(frame);
-  if (frame.type == FrameType::permit) return on_permit(frame);
   const auto found = calls_.find(frame.call);
-  if (found == calls_.end()) return;
+  if (found == calls_.end()) return condemn("spoke of a call that is not running");
   const auto call = found->second;
-  if (frame.type == FrameType::result) return on_result(*call, std::move(frame));
-  if (frame.type == FrameType::metric) {
-    if (auto gauge = decode<Gauge>(frame.payload))
-      status_.gauges[gauge->name] = std::strtod(gauge->value.c_str(), nullptr);
+  switch (frame.type) {
+    case FrameType::result:
+      return on_result(*call, std::move(frame));
+    case FrameType::log:
+      return on_log(frame);
+    case FrameType::permit:
+      return on_permit(call, frame);
+    case FrameType::metric:
+      if (on_credit(*call, frame)) on_metric(frame);
+      return;
+    case FrameType::records:
+    case FrameType::mark:
+    case FrameType::diagnostic:
+      if (on_credit(*call, frame)) on_stream(*call, std::move(frame));
+      return;
+    default:
+      return condemn("sent a frame that only the agent sends");
   }
-  call->queue.push_back(std::move(frame));
-  if (call->abandoned) {
-    while (pop(*call)) {
+}
+
+/// The rule of ActiveCall::send from the other side: nothing more once the credit is used up.
+bool Supervisor::on_credit(Call& call, const Frame& frame) {
+  if (call.taken >= kCallCredit) {
+    condemn("sent more than its credit");
+    return false;
+  }
+  call.taken += frame.payload.size() + kHeaderSize;
+  if (frame.type == FrameType::metric) call.owed += frame.payload.size() + kHeaderSize;
+  return true;
+}
+
+void Supervisor::on_stream(Call& call, Frame frame) {
+  const bool streams =
+      call.type == FrameType::refresh || call.type == FrameType::read || call.type == FrameType::watch;
+  if (!streams && frame.type != FrameType::diagnostic)
+    return condemn(fmt::format("sent records in {}", name_of(call.type)));
+  const bool unheard = call.abandoned || call.type == FrameType::load || call.type == FrameType::open;
+  call.queue.push_back(std::move(frame));
+  if (unheard) {
+    while (pop(call)) {
     }
   }
-  call->wake.cancel();
+  call.wake.cancel();
 }
 
 void Supervisor::on_result(Call& call, Frame frame) {
   auto result = decode<CallResult>(frame.payload);
-  if (result && result->misuses > 0) {
+  if (!result) return condemn(fmt::format("answered {} with what cannot be decoded", name_of(call.type)));
+  clean(*result, scrubber_);
+  if (result->misuses > 0) {
     tell("misbehaved", fmt::format("broke a rule of the ABI {} times in {}; first: {}", result->misuses,
                                    name_of(call.type), result->misuse));
   }
-  if (result && result->budget_hit) tell("budget", result->message);
+  if (result->budget_hit) tell("budget", result->message);
   call.done = std::move(result);
   call.limit.cancel();
   call.wake.cancel();
   calls_.erase(call.id);
 }
 
+void Supervisor::on_metric(const Frame& frame) {
+  const auto gauge = decode<Gauge>(frame.payload);
+  if (!gauge || !metrics_.contains(gauge->name)) return condemn("sent a metric that describe does not declare");
+  char* end = nullptr;
+  const double value = std::strtod(gauge->value.c_str(), &end);
+  if (gauge->value.empty() || *end != '\0') return condemn("sent a metric whose value is no number");
+  if (std::isfinite(value)) status_.gauges[gauge->name] = value;
+}
+
+/// A worker of ours prints 20 lines a second. What is more is dropped here too, and a flood is no accident.
 void Supervisor::on_log(const Frame& frame) {
+  const auto now = Steady::now();
+  if (!log_flood_.try_take(now)) return condemn("flooded the log");
+  if (!log_rate_.try_take(now)) {
+    ++lines_dropped_;
+    return;
+  }
   const auto line = decode<LogLine>(frame.payload);
-  if (!line) return;
+  if (!line) return condemn("sent a log line that cannot be decoded");
   constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
                                                    spdlog::level::err};
   const auto level = kLevels[std::clamp(line->level, 0, 3)];
-  log::room("host").log(level, "[{}] {}", spec_.session.backend, line->text);
+  const auto dropped = std::exchange(lines_dropped_, 0);
+  log::room("host").log(level, "[{}] {}{}", spec_.session.backend, scrubber_.text(one_line(line->text, kMaxText)),
+                        dropped > 0 ? fmt::format(" ({} lines before this one dropped)", dropped) : "");
 }
 
-void Supervisor::on_permit(const Frame& frame) {
+void Supervisor::on_permit(const std::shared_ptr<Call>& call, const Frame& frame) {
   const auto request = decode<PermitRequest>(frame.payload);
-  if (!request) return;
-  const auto at = rates_[request->bucket].take(request->tokens, Steady::now());
-  auto timer = std::make_shared<asio::steady_timer>(options_.core, at);
+  if (!request || call->asks_permit || request->bucket.size() > kMaxName)
+    return condemn("asked for a permit out of turn");
+  const auto now = Steady::now();
+  if (rates_.size() >= kMaxBuckets) std::erase_if(rates_, [now](const auto& rate) { return rate.second.full(now); });
+  if (rates_.size() >= kMaxBuckets) return condemn(fmt::format("used more than {} buckets of permits", kMaxBuckets));
+  auto timer = std::make_shared<asio::steady_timer>(options_.core, rates_[request->bucket].take(request->tokens, now));
   auto* raw = timer.get();
-  raw->async_wait([timer = std::move(timer), weak = std::weak_ptr(connection_), call = frame.call,
+  call->asks_permit = true;
+  raw->async_wait([timer = std::move(timer), weak = std::weak_ptr(connection_), call,
                    ticket = request->ticket](const boost::system::error_code&) {
+    call->asks_permit = false;
     if (const auto connection = weak.lock())
-      connection->send(FrameType::permitted, call, encode(Permitted{ticket, Code::ok}));
+      connection->send(FrameType::permitted, call->id, encode(Permitted{ticket, Code::ok}));
   });
 }
 
+void Supervisor::condemn(const std::string& what) {
+  if (!kill_reason_.empty()) return;
+  tell("misbehaved", what);
+  kill(what + ": killed");
+}
+
+/// Its socket is closed too: what it had still to say is not heard, and a child that it left behind holds nobody up.
 void Supervisor::kill(std::string reason) {
   if (kill_reason_.empty()) kill_reason_ = std::move(reason);
   if (worker_) worker_->kill();
-  if (connection_ && worker_ && worker_->pid() == 0) connection_->close();
+  if (connection_) connection_->close();
 }
 
 void Supervisor::watch_memory() {

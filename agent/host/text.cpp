@@ -2,6 +2,8 @@
 #include "host/text.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 
 #include "core/value.hpp"
 
@@ -51,6 +53,12 @@ void longest_first(std::vector<std::string>& list) {
 
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
+    std::uint64_t eight = 0;
+    for (; text.size() >= sizeof eight; text.remove_prefix(sizeof eight)) {
+      std::memcpy(&eight, text.data(), sizeof eight);
+      if ((eight & 0x8080808080808080) != 0) break;
+    }
+    if (text.empty()) return true;
     const std::size_t n = sequence(text);
     if (n == 0) return false;
     text.remove_prefix(n);
@@ -69,6 +77,13 @@ std::string printable(std::string_view text, std::size_t most) {
     }
     text.remove_prefix(std::max<std::size_t>(n, 1));
   }
+  return out;
+}
+
+std::string one_line(std::string_view text, std::size_t most) {
+  std::string out = printable(text, most);
+  const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  std::replace_if(out.begin(), out.end(), control, '?');
   return out;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/wire.hpp"
 
+#include <cstring>
+
 #include "base/digest.hpp"
 
 namespace driftd::host {
@@ -8,19 +10,34 @@ namespace {
 
 constexpr std::uint32_t kMagic = 0x31465244;  // "DRF1"
 
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "agent and worker are of one machine: its order is the wire's");
+
 void put_le(std::string& out, std::uint64_t value, int bytes) {
-  for (int i = 0; i < bytes; ++i) out.push_back(static_cast<char>((value >> (8 * i)) & 0xff));
+  out.append(reinterpret_cast<const char*>(&value), static_cast<std::size_t>(bytes));
 }
 
 std::uint64_t get_le(std::string_view in, int bytes) {
   std::uint64_t value = 0;
-  for (int i = 0; i < bytes; ++i) value |= std::uint64_t(static_cast<unsigned char>(in[i])) << (8 * i);
+  std::memcpy(&value, in.data(), static_cast<std::size_t>(bytes));
   return value;
 }
 
 bool known(std::uint64_t type) {
   return (type >= std::uint64_t(FrameType::load) && type <= std::uint64_t(FrameType::stop)) ||
          (type >= std::uint64_t(FrameType::result) && type <= std::uint64_t(FrameType::permit));
+}
+
+std::size_t longest(FrameType type) {
+  switch (type) {
+    case FrameType::mark:
+    case FrameType::diagnostic:
+    case FrameType::log:
+    case FrameType::metric:
+    case FrameType::permit:
+      return kMaxSmall;
+    default:
+      return kMaxPayload;
+  }
 }
 
 }  // namespace
@@ -32,12 +49,16 @@ std::string render(const Frame& frame) {
   put_le(out, std::uint64_t(frame.type), 4);
   put_le(out, frame.payload.size(), 4);
   put_le(out, frame.call, 8);
+  put_le(out, crc32c(frame.payload, crc32c(out)), 4);
   out += frame.payload;
-  const std::uint32_t sum = crc32c(out);
-  std::string checked;
-  put_le(checked, sum, 4);
-  out.insert(kHeaderSize - 4, checked);
   return out;
+}
+
+void FrameReader::feed(std::string_view bytes) {
+  buffer_.erase(0, at_);  // what is left is less than a frame
+  at_ = 0;
+  if (buffer_.empty() && buffer_.capacity() > kCallCredit) buffer_.shrink_to_fit();
+  buffer_.append(bytes);
 }
 
 Result<std::optional<Frame>> FrameReader::next() {
@@ -46,17 +67,16 @@ Result<std::optional<Frame>> FrameReader::next() {
   if (in.size() < kHeaderSize) return std::optional<Frame>{};
   const std::uint64_t type = get_le(in.substr(4), 4);
   const std::uint64_t length = get_le(in.substr(8), 4);
-  if (!known(type) || length > kMaxPayload) return fail(Code::corrupt, "a frame's type or length is impossible");
-  if (in.size() < kHeaderSize + length) return std::optional<Frame>{};
-  Frame frame{static_cast<FrameType>(type), get_le(in.substr(12), 8), std::string(in.substr(kHeaderSize, length))};
-  std::string summed(in.substr(0, kHeaderSize - 4));
-  summed += frame.payload;
-  if (crc32c(summed) != get_le(in.substr(20), 4)) return fail(Code::corrupt, "a frame's checksum is wrong");
-  at_ += kHeaderSize + length;
-  if (at_ == buffer_.size() || at_ > kCallCredit) {
-    buffer_.erase(0, at_);
-    at_ = 0;
+  if (!known(type) || length > longest(static_cast<FrameType>(type)))
+    return fail(Code::corrupt, "a frame's type or length is impossible");
+  if (in.size() < kHeaderSize + length) {
+    buffer_.reserve(at_ + kHeaderSize + length);
+    return std::optional<Frame>{};
   }
+  Frame frame{static_cast<FrameType>(type), get_le(in.substr(12), 8), std::string(in.substr(kHeaderSize, length))};
+  const std::uint32_t sum = crc32c(frame.payload, crc32c(in.substr(0, kHeaderSize - 4)));
+  if (sum != get_le(in.substr(20), 4)) return fail(Code::corrupt, "a frame's checksum is wrong");
+  at_ += kHeaderSize + length;
   return std::optional<Frame>(std::move(frame));
 }
 
@@ -77,12 +97,14 @@ std::uint64_t Decoder::raw(int bytes) {
 
 std::size_t Decoder::count() {
   const std::size_t n = raw(4);
-  ok_ = ok_ && n <= in_.size();  // each element takes at least one byte
+  ok_ = ok_ && n <= in_.size() && n <= most_;  // each element takes at least one byte
   return ok_ ? n : 0;
 }
 
 std::string Decoder::text() {
-  const std::size_t n = count();
+  std::size_t n = raw(4);
+  ok_ = ok_ && n <= in_.size();
+  n = ok_ ? n : 0;
   std::string out(in_.substr(0, n));
   in_.remove_prefix(n);
   return out;

@@ -43,17 +43,21 @@ struct Frame {
   std::string payload;
 };
 
-inline constexpr std::size_t kHeaderSize = 24;        ///< magic, type, length, call, CRC-32C of header and payload
-inline constexpr std::size_t kMaxPayload = 8u << 20;  ///< bytes
-inline constexpr std::size_t kCallCredit = 1u << 20;  ///< bytes of records, marks, diagnostics in flight per call
+inline constexpr std::size_t kHeaderSize = 24;         ///< magic, type, length, call, CRC-32C of header and payload
+inline constexpr std::size_t kMaxPayload = 8u << 20;   ///< bytes
+inline constexpr std::size_t kMaxSmall = 256u << 10;   ///< bytes, where a frame carries neither records nor an answer
+inline constexpr std::size_t kCallCredit = 1u << 20;   ///< bytes of records, marks, diagnostics in flight per call
+inline constexpr std::size_t kMaxBatch = 64;           ///< records of one frame
+inline constexpr std::size_t kAnyCount = 0xffff'ffff;  ///< elements of a list: as many as there are bytes
 
 /// The bytes of a frame, ready to send.
 std::string render(const Frame& frame);
 
-/// Cuts a byte stream into frames. `corrupt` on a wrong magic, length or checksum; then the stream is of no more use.
+/// Cuts a byte stream into frames. `corrupt` on a wrong magic, type, length or checksum; then the stream is of no more
+/// use. Holds no more than one frame and what was fed with its last bytes.
 class FrameReader {
  public:
-  void feed(std::string_view bytes) { buffer_.append(bytes); }
+  void feed(std::string_view bytes);
   /// The next whole frame; nullopt: more bytes are needed.
   Result<std::optional<Frame>> next();
 
@@ -80,16 +84,19 @@ class Encoder {
   std::string out_;
 };
 
-/// Reads what Encoder wrote; never past the end. After a failure every value stays as it was.
+/// Reads what Encoder wrote; never past the end. After a failure every value stays as it was. A list of more than
+/// `most` elements and a number that is none of its enum are failures.
 class Decoder {
  public:
-  explicit Decoder(std::string_view in) : in_(in) {}
+  explicit Decoder(std::string_view in, std::size_t most = kAnyCount) : in_(in), most_(most) {}
   template <class... T>
   void operator()(T&... values) {
     (get(values), ...);
   }
   /// All was there and nothing is left over.
   bool whole() const { return ok_ && in_.empty(); }
+  bool ok() const { return ok_; }
+  std::size_t left() const { return in_.size(); }  ///< bytes
 
  private:
   template <class T>
@@ -98,6 +105,7 @@ class Decoder {
   std::string text();
   std::size_t count();
   std::string_view in_;
+  std::size_t most_;
   bool ok_ = true;
 };
 

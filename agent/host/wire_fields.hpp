@@ -49,7 +49,11 @@ void Decoder::get(T& value) {
     value = text();
   } else if constexpr (std::is_same_v<T, bool>) {
     value = raw(1) != 0;
-  } else if constexpr (std::is_integral_v<T> || std::is_enum_v<T>) {
+  } else if constexpr (std::is_enum_v<T>) {
+    const std::uint64_t number = raw(static_cast<int>(sizeof(T)));
+    ok_ = ok_ && number <= std::uint64_t(last_of(T{}));
+    if (ok_) value = static_cast<T>(number);
+  } else if constexpr (std::is_integral_v<T>) {
     value = static_cast<T>(raw(static_cast<int>(sizeof(T))));
   } else if constexpr (detail::IsVector<T>::value) {
     const std::size_t n = count();

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/border.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+
+#include "host/limits.hpp"
+
+namespace driftd::host {
+namespace {
+
+constexpr std::size_t kPageRecords = 512;
+constexpr std::size_t kPageBytes = 4u << 20;
+constexpr std::size_t kMaxReason = 1u << 10;  // of a broken rule, bytes
+
+tl::unexpected<Error> broken(std::string words) { return fail(Code::invalid, std::move(words)); }
+
+Status check_name(const std::string& text, const char* member, std::size_t most = kMaxName) {
+  if (text.size() > most) return broken(fmt::format("sent a record whose {} has {} bytes", member, text.size()));
+  if (!is_utf8(text)) return broken(fmt::format("sent a record whose {} is not UTF-8", member));
+  return {};
+}
+
+Status check_parts(const core::Observation& record) {
+  for (const auto& unread : record.unread) DRIFTD_CHECK(check_name(unread.path, "unread path"));
+  for (const auto& [key, value] : record.metadata) {
+    DRIFTD_CHECK(check_name(key, "metadata"));
+    DRIFTD_CHECK(check_name(value, "metadata", kMaxText));
+  }
+  return {};
+}
+
+bool declared(const core::ProviderInfo& info, const std::string& kind) {
+  return std::find(info.kinds.begin(), info.kinds.end(), kind) != info.kinds.end();
+}
+
+std::string shown(const std::string& name) { return one_line(name, 64); }
+
+}  // namespace
+
+/// The body is not looked into: an unchanged one is dropped unread, and what judges a changed one calls it unreadable
+/// where it is no JSON object.
+Status check(const core::Observation& record, const core::ProviderInfo& info) {
+  DRIFTD_CHECK(check_name(record.id.kind, "kind"));
+  DRIFTD_CHECK(check_name(record.id.id, "id"));
+  if (record.id.kind.empty() || record.id.id.empty()) return broken("sent a record without kind or id");
+  if (record.backend.empty() && !declared(info, record.id.kind))
+    return broken(fmt::format("sent a record of kind `{}`, which describe does not declare", shown(record.id.kind)));
+  DRIFTD_CHECK(check_name(record.backend, "backend"));
+  DRIFTD_CHECK(check_name(record.version, "version"));
+  DRIFTD_CHECK(check_name(record.external_name, "external_name"));
+  DRIFTD_CHECK(check_name(record.origin, "origin"));
+  return check_parts(record);
+}
+
+Status check(const core::Mark& mark, const core::ProviderInfo& info) {
+  const bool whole = mark.type == core::Mark::Type::complete;
+  if (whole ? !declared(info, mark.kind) : !mark.kind.empty() && !declared(info, mark.kind))
+    return broken(fmt::format("sent a mark for kind `{}`, which describe does not declare", shown(mark.kind)));
+  if (mark.cursor.size() > kMaxCursor) return broken(fmt::format("sent a cursor of {} bytes", mark.cursor.size()));
+  if (mark.type < core::Mark::Type::checkpoint) return broken("sent a mark of no type");
+  return {};
+}
+
+std::int64_t clean_wait(std::int64_t ms) { return std::clamp<std::int64_t>(ms, 0, kMaxWait.count()); }
+
+void clean(core::Observation& record, const Scrubber& scrubber) {
+  for (auto& unread : record.unread) unread.reason = scrubber.text(printable(unread.reason, kMaxText));
+}
+
+void clean(core::Diagnostic& d, const Scrubber& scrubber) {
+  d.kind = printable(d.kind, kMaxName);
+  d.id = printable(d.id, kMaxName);
+  for (auto* text : {&d.path, &d.text, &d.right}) *text = scrubber.text(printable(*text, kMaxText));
+  d.retry_after_ms = clean_wait(d.retry_after_ms);
+}
+
+void clean(core::HealthReport& report, const Scrubber& scrubber) {
+  for (auto* text : {&report.reason, &report.role, &report.system_identity, &report.server_version})
+    *text = scrubber.text(printable(*text, kMaxText));
+  report.latency_us = std::clamp<std::int64_t>(report.latency_us, 0, kMaxWait.count() * 1000);
+}
+
+void clean(CallResult& result, const Scrubber& scrubber) {
+  result.message = scrubber.text(printable(result.message, kMaxText));
+  result.misuse = scrubber.text(one_line(result.misuse, kMaxReason));
+  result.retry_after_ms = clean_wait(result.retry_after_ms);
+}
+
+Status PageBuilder::add(const Frame& frame, std::vector<core::RecordPage>& ready) {
+  if (frame.type == FrameType::records) return add_records(frame.payload, ready);
+  if (frame.type == FrameType::mark) return add_mark(frame.payload, ready);
+  return add_diagnostic(frame.payload, ready);
+}
+
+void PageBuilder::cut(std::vector<core::RecordPage>& ready) {
+  if (page_.records.empty() && page_.marks.empty() && page_.diagnostics.empty()) return;
+  ready.push_back(std::exchange(page_, {}));
+  page_bytes_ = 0;
+}
+
+void PageBuilder::finish(std::vector<core::RecordPage>& ready) {
+  if (dropped_ > 0) {
+    core::Diagnostic more;
+    more.text = fmt::format("{} more diagnostics were dropped", std::exchange(dropped_, 0));
+    page_.diagnostics.push_back(std::move(more));
+  }
+  cut(ready);
+}
+
+Status PageBuilder::add_records(std::string_view payload, std::vector<core::RecordPage>& ready) {
+  Decoder decoder(payload, kMaxParts);
+  std::uint32_t count = 0;
+  decoder(count);
+  if (count == 0 || count > kMaxBatch) return broken(fmt::format("sent {} records in one frame", count));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::size_t before = decoder.left();
+    core::Observation record;
+    decoder(record);
+    if (!decoder.ok()) break;
+    DRIFTD_CHECK(add_record(std::move(record), before - decoder.left(), ready));
+  }
+  if (!decoder.whole()) return broken("sent records that cannot be decoded");
+  return {};
+}
+
+Status PageBuilder::add_record(core::Observation record, std::size_t bytes, std::vector<core::RecordPage>& ready) {
+  DRIFTD_CHECK(check(record, *info_));
+  clean(record, scrubber_);
+  bytes_ += bytes;
+  if (++records_ > bounds_.records || bytes_ > bounds_.bytes)
+    return broken(fmt::format("sent more than its budget of {} records or {} bytes", bounds_.records, bounds_.bytes));
+  if (page_.records.size() >= kPageRecords || page_bytes_ + bytes > kPageBytes) cut(ready);
+  page_bytes_ += bytes;
+  page_.records.push_back(std::move(record));
+  return {};
+}
+
+Status PageBuilder::add_mark(std::string_view payload, std::vector<core::RecordPage>& ready) {
+  auto mark = decode<core::Mark>(payload);
+  if (!mark) return broken("sent a mark that cannot be decoded");
+  DRIFTD_CHECK(check(*mark, *info_));
+  page_.marks.push_back(std::move(*mark));
+  cut(ready);
+  return {};
+}
+
+Status PageBuilder::add_diagnostic(std::string_view payload, std::vector<core::RecordPage>& ready) {
+  auto diagnostic = decode<core::Diagnostic>(payload);
+  if (!diagnostic) return broken("sent a diagnostic that cannot be decoded");
+  if (++diagnostics_ > bounds_.diagnostics) {
+    ++dropped_;
+    return {};
+  }
+  clean(*diagnostic, scrubber_);
+  page_bytes_ += payload.size();
+  page_.diagnostics.push_back(std::move(*diagnostic));
+  if (page_bytes_ > kPageBytes) cut(ready);
+  return {};
+}
+
+}  // namespace driftd::host

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// A worker whose plugin has taken it over: it stands where driftd-provider-host does and breaks one rule, named by the
+// instance's settings: {"do":"over_credit"}. Load and open it answers like a good one.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <csignal>
+#include <cstdlib>
+#include <functional>
+#include <map>
+
+#include <nlohmann/json.hpp>
+
+#include "fuzz/said/said.hpp"
+#include "host/link.hpp"
+
+namespace driftd::fuzz {
+namespace {
+
+using host::encode;
+using host::Frame;
+using host::FrameType;
+
+/// The agent's next frame that is a call; the end of the agent ends this process.
+Frame next_call(host::Link& link) {
+  for (;;) {
+    auto frame = link.receive();
+    if (!frame || !*frame || (*frame)->type == FrameType::stop) std::_Exit(0);
+    const auto type = (*frame)->type;
+    if (type != FrameType::credit && type != FrameType::cancel && type != FrameType::permitted)
+      return std::move(**frame);
+  }
+}
+
+class Hostile {
+ public:
+  explicit Hostile(int fd) : fd_(fd), link_(fd) {}
+
+  [[noreturn]] void run() {
+    load();
+    open();
+    for (;;) {
+      const Frame call = next_call(link_);
+      const bool well = wish_ != "health" && (wish_ != "random" || random_() % 2 == 0);
+      if (call.type == FrameType::health && well) {
+        say(FrameType::result, call.call, answer(encode(core::HealthReport{core::HealthReport::State::up})));
+      } else {
+        misbehave(call.call);
+      }
+    }
+  }
+
+ private:
+  void say(FrameType type, std::uint64_t call, const std::string& payload) {
+    if (!link_.send(type, call, payload)) std::_Exit(0);
+  }
+
+  void load() {
+    const Frame call = next_call(link_);
+    const auto asked = host::decode<host::Load>(call.payload);
+    host::Loaded told = loaded();
+    const std::string nested = R"({"id":"x","version":"1","types":["x"],"kinds":["thing"],"concurrency":)";
+    if (asked->file.find("deep") != std::string::npos)
+      told.describe = nested + std::string(900'000, '[') + std::string(900'000, ']') + "}";
+    const int file = ::open(asked->file.c_str(), O_RDWR | O_CLOEXEC);
+    void* at = ::mmap(nullptr, sizeof *frames_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (at == MAP_FAILED) std::_Exit(5);
+    frames_ = static_cast<std::uint64_t*>(at);
+    say(FrameType::result, call.call, answer(encode(told)));
+  }
+
+  void open() {
+    const Frame call = next_call(link_);
+    const auto settings = nlohmann::json::parse(host::decode<host::Open>(call.payload)->settings_json);
+    wish_ = settings.value("do", "");
+    random_.seed(settings.value("seed", 1u) + static_cast<unsigned>(::getpid()));
+    say(FrameType::result, call.call, answer());
+  }
+
+  void endless(FrameType type, std::uint64_t call, const std::string& payload) {
+    for (;;) say(type, call, payload);
+  }
+
+  /// Keeps to its credit, so that only another bound can end it.
+  void within_credit(FrameType type, std::uint64_t call, const std::function<std::string(int)>& payload) {
+    std::uint64_t used = 0;
+    for (int i = 0;; ++i) {
+      while (used >= host::kCallCredit) {
+        auto frame = link_.receive();
+        if (!frame || !*frame) std::_Exit(0);
+        if ((*frame)->type == FrameType::credit) used -= host::decode<host::Credit>((*frame)->payload)->bytes;
+      }
+      const std::string bytes = payload(i);
+      used += bytes.size() + host::kHeaderSize;
+      say(type, call, bytes);
+    }
+  }
+
+  void record(std::uint64_t call, const std::function<void(core::Observation&)>& spoil) {
+    core::Observation o = observation("1");
+    spoil(o);
+    say(FrameType::records, call, encode(std::vector<core::Observation>{o}));
+    say(FrameType::result, call, answer(encode(host::RefreshAnswer{})));
+  }
+
+  void at_random(std::uint64_t call);
+  void result(std::uint64_t call, host::CallResult told) { say(FrameType::result, call, encode(told)); }
+
+  void misbehave(std::uint64_t call);
+  void misbehave_in_records(std::uint64_t call);
+  void misbehave_in_answer(std::uint64_t call);
+
+  const int fd_;
+  host::Link link_;
+  std::string wish_;
+  std::uint64_t* frames_ = nullptr;
+  std::uint64_t frames_of_call_ = 0;
+  Random random_{1};
+};
+
+void Hostile::misbehave(std::uint64_t call) {
+  const std::string batch = encode(std::vector<core::Observation>(60, observation("1")));
+  if (wish_ == "over_credit") endless(FrameType::records, call, batch);
+  if (wish_ == "metric_flood") endless(FrameType::metric, call, encode(host::Gauge{"things", "1"}));
+  if (wish_ == "unknown_call") say(FrameType::records, call + 1000, batch);
+  if (wish_ == "after_result") {
+    say(FrameType::result, call, answer(encode(host::RefreshAnswer{})));
+    say(FrameType::records, call, batch);
+  }
+  if (wish_ == "agents_frame") say(FrameType::refresh, call, encode(host::RefreshCall{}));
+  if (wish_ == "metric_name") say(FrameType::metric, call, encode(host::Gauge{"other", "1"}));
+  if (wish_ == "metric_value") say(FrameType::metric, call, encode(host::Gauge{"things", "1; DROP"}));
+  if (wish_ == "log_flood") endless(FrameType::log, call, encode(host::LogLine{1, std::string(1000, 'x')}));
+  if (wish_ == "log_forges") {
+    say(FrameType::log, call, encode(host::LogLine{1, "first\n2026-11-21T00:00:00.000Z info  admin: forged token-value"}));
+    say(FrameType::result, call, answer(encode(host::RefreshAnswer{})));
+  }
+  if (wish_ == "permit_flood") endless(FrameType::permit, call, encode(host::PermitRequest{1, "b", 1}));
+  if (wish_ == "permit_buckets") {
+    for (int i = 0;; ++i) {
+      say(FrameType::permit, call, encode(host::PermitRequest{1, "bucket-" + std::to_string(i), 100}));
+      const auto answered = link_.receive();
+      if (!answered || !*answered) std::_Exit(0);
+    }
+  }
+  if (wish_ == "diagnostics") {
+    core::Diagnostic many{Code::denied, "thing"};
+    within_credit(FrameType::diagnostic, call, [&](int i) {
+      many.text = std::to_string(i) + std::string(8000, 'x');
+      return encode(many);
+    });
+  }
+  if (wish_ == "large_log") say(FrameType::log, call, encode(host::LogLine{1, std::string(7u << 20, 'x')}));
+  if (wish_ == "garbage") say(FrameType::records, call, mutated(batch, random_) + "x");
+  if (wish_ == "random") at_random(call);
+  misbehave_in_records(call);
+  misbehave_in_answer(call);
+}
+
+/// Mostly what the protocol allows, with contents that no plugin of ours has; one frame in 700 breaks it. Each is counted
+/// in the "plugin" file, which outlives the workers.
+void Hostile::at_random(std::uint64_t call) {
+  std::uint64_t used = 0;
+  for (const auto frames = 1 + random_() % 2000; frames_of_call_ < frames; ++frames_of_call_) {
+    while (used >= host::kCallCredit) {
+      auto frame = link_.receive();
+      if (!frame || !*frame) std::_Exit(0);
+      if ((*frame)->type == FrameType::cancel) break;
+      if ((*frame)->type == FrameType::credit) used -= host::decode<host::Credit>((*frame)->payload)->bytes;
+    }
+    const bool breaks = random_() % 700 == 0;
+    const Frame frame = breaks ? any_frame(call, random_) : odd_frame(call, random_);
+    used += frame.payload.size() + host::kHeaderSize;
+    ++*frames_;
+    if (breaks && random_() % 4 == 0) {
+      const std::string bytes = mutated(render(frame), random_);
+      if (::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL) < 0) std::_Exit(0);
+    } else {
+      say(frame.type, frame.call, frame.payload);
+    }
+  }
+  frames_of_call_ = 0;
+  say(FrameType::result, call, all_frames(call)[8].payload);
+}
+
+void Hostile::misbehave_in_records(std::uint64_t call) {
+  const auto spoil = [&](const char* wish, const std::function<void(core::Observation&)>& change) {
+    if (wish_ == wish) record(call, change);
+  };
+  spoil("id_utf8", [](core::Observation& o) { o.id.id = "a\xff\xfe"; });
+  spoil("id_empty", [](core::Observation& o) { o.id.id.clear(); });
+  spoil("id_long", [](core::Observation& o) { o.id.id.assign(5000, 'x'); });
+  spoil("kind", [](core::Observation& o) { o.id.kind = "undeclared"; });
+  spoil("metadata_utf8", [](core::Observation& o) { o.metadata["\xc3("] = "v"; });
+  spoil("metadata_many", [](core::Observation& o) {
+    for (int i = 0; i < 5000; ++i) o.metadata[std::to_string(i)];
+  });
+  spoil("unread_utf8", [](core::Observation& o) { o.unread[0].path = "\xff"; });
+  spoil("unread_code", [](core::Observation& o) { o.unread[0].code = static_cast<Code>(77); });
+  if (wish_ == "no_records") endless(FrameType::records, call, encode(std::vector<core::Observation>{}));
+  if (wish_ == "many_records")
+    say(FrameType::records, call, encode(std::vector<core::Observation>(65, observation("1"))));
+  if (wish_ == "mark_kind")
+    say(FrameType::mark, call, encode(core::Mark{core::Mark::Type::complete, "undeclared", "", 0}));
+  if (wish_ == "mark_type") say(FrameType::mark, call, encode(core::Mark{static_cast<core::Mark::Type>(9), "thing"}));
+  if (wish_ == "cursor")
+    say(FrameType::mark, call, encode(core::Mark{core::Mark::Type::checkpoint, "", std::string(70'000, 'c'), 0}));
+  if (wish_ == "over_budget") {
+    within_credit(FrameType::records, call, [](int i) {
+      return encode(std::vector<core::Observation>(60, observation(std::to_string(i))));
+    });
+  }
+}
+
+void Hostile::misbehave_in_answer(std::uint64_t call) {
+  if (wish_ == "result_garbage") say(FrameType::result, call, "no result");
+  if (wish_ == "result_code") result(call, {static_cast<Code>(-5), "no code"});
+  if (wish_ == "answer_shape") result(call, {Code::ok, {}, "not a refresh answer"});
+  if (wish_ == "health") result(call, {Code::ok, {}, "not a report"});
+  if (wish_ == "negative_next") result(call, {Code::ok, {}, encode(host::RefreshAnswer{false, -7})});
+  if (wish_ == "endless_next") result(call, {Code::ok, {}, encode(host::RefreshAnswer{false, INT64_MAX})});
+  if (wish_ == "misuse") {
+    host::CallResult told{Code::throttled, std::string(100'000, 'm') + "\xff", {}, INT64_MAX};
+    told.misuses = UINT64_MAX;
+    told.misuse = "broke\nit with token-value";
+    result(call, told);
+  }
+}
+
+}  // namespace
+}  // namespace driftd::fuzz
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  ::signal(SIGPIPE, SIG_IGN);
+  driftd::fuzz::Hostile(std::atoi(argv[1])).run();
+}
