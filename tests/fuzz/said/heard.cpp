@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fuzz/said/heard.hpp"
+
+#include "fuzz/said/said.hpp"
+#include "host/border.hpp"
+#include "host/describe.hpp"
+
+namespace driftd::fuzz {
+namespace {
+
+using host::Frame;
+using host::FrameType;
+
+void hear_answer(const std::string& payload, const host::Scrubber& scrubber) {
+  auto result = host::decode<host::CallResult>(payload);
+  if (!result) return;
+  host::clean(*result, scrubber);
+  if (auto told = host::decode<host::Loaded>(result->body)) {
+    (void)host::declared_metrics(told->describe);
+    (void)host::parse_info(*told);
+  }
+  if (auto report = host::decode<core::HealthReport>(result->body)) host::clean(*report, scrubber);
+  (void)host::decode<host::RefreshAnswer>(result->body);
+  (void)host::decode<std::vector<core::Demotion>>(result->body);
+}
+
+void hear_frame(const Frame& frame, host::PageBuilder& builder, const host::Scrubber& scrubber) {
+  std::vector<core::RecordPage> ready;
+  switch (frame.type) {
+    case FrameType::records:
+    case FrameType::mark:
+    case FrameType::diagnostic:
+      (void)builder.add(frame, ready);
+      return;
+    case FrameType::result:
+      return hear_answer(frame.payload, scrubber);
+    default:
+      (void)host::decode<host::LogLine>(frame.payload);
+      (void)host::decode<host::Gauge>(frame.payload);
+      (void)host::decode<host::PermitRequest>(frame.payload);
+  }
+}
+
+}  // namespace
+
+void hear(std::string_view input) {
+  static const std::map<std::string, std::string> secrets{{"token", "token-value"}};
+  static const host::Scrubber scrubber(secrets);
+  static const auto info = host::parse_info(loaded()).value();
+  if (input.size() < 2) return;
+  host::PageBuilder builder(info, scrubber, {1000, 1u << 20, 100});
+  if (input[0] % 2 != 0) {
+    const auto type = static_cast<FrameType>(32 + static_cast<unsigned char>(input[1]) % 7);
+    return hear_frame({type, 1, std::string(input.substr(2))}, builder, scrubber);
+  }
+  host::FrameReader reader;
+  for (input.remove_prefix(1); !input.empty(); input.remove_prefix(std::min<std::size_t>(input.size(), 100))) {
+    reader.feed(input.substr(0, 100));
+    for (auto frame = reader.next(); frame && *frame; frame = reader.next()) hear_frame(**frame, builder, scrubber);
+  }
+}
+
+}  // namespace driftd::fuzz
