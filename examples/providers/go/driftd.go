@@ -166,7 +166,11 @@ func (c Call) Hint() error { return c.mark(C.DRIFTD_MARK_BOOKMARK, "", "", 0) }
 func (c Call) mark(which int, kind, cursor string, count int) error {
 	var t texts
 	defer t.free()
-	return refused(Status(C.go_mark(c.handle, C.uint32_t(which), t.lend(kind), t.lend(cursor), C.uint64_t(count))), "a mark")
+	status := Status(C.go_mark(c.handle, C.uint32_t(which), t.lend(kind), t.lend(cursor), C.uint64_t(count)))
+	if status == C.DRIFTD_FINISH_SOON { // taken
+		return nil
+	}
+	return refused(status, "a mark")
 }
 
 // WithSecret runs f with the bytes behind a token and overwrites them.

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// `driftd new-provider`: the example provider of a language under another name, with driftd's headers beside it.
+#include <CLI/CLI.hpp>
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "cli/command.hpp"
+#include "new_provider_templates.hpp"
+
+namespace driftd::cli {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::string_view kExample = "files";  ///< what the examples call themselves; in them the word means nothing else
+constexpr std::size_t kLongest = 40;
+
+struct Wanted {
+  std::string name, language, folder;
+};
+
+bool is_name(std::string_view text) {
+  const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
+  return !text.empty() && text.size() <= kLongest && text[0] >= 'a' && text[0] <= 'z' &&
+         std::all_of(text.begin(), text.end(), plain);
+}
+
+/// The nearest name that is allowed; empty when nothing is left of it.
+std::string nearest_name(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const char lower = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    const bool letter = lower >= 'a' && lower <= 'z';
+    if (out.empty() && !letter) continue;  // it begins with a letter
+    const bool plain = letter || (lower >= '0' && lower <= '9');
+    if (plain) out += lower;
+    if (!plain && out.back() != '-') out += '-';
+  }
+  out.resize(std::min(out.size(), kLongest));
+  while (!out.empty() && out.back() == '-') out.pop_back();
+  return out;
+}
+
+bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-'; }
+
+/// Puts `name` wherever the example's name stands as a word of its own.
+std::string renamed(std::string_view text, const std::string& name) {
+  std::string out;
+  std::size_t from = 0;
+  for (auto at = text.find(kExample); at != std::string_view::npos; at = text.find(kExample, at + 1)) {
+    const std::size_t end = at + kExample.size();
+    if ((at > 0 && in_word(text[at - 1])) || (end < text.size() && in_word(text[end]))) continue;
+    out.append(text.substr(from, at - from)).append(name);
+    from = end;
+  }
+  return out.append(text.substr(from));
+}
+
+/// `files.c` → `acme.c`, `files_test.go` → `acme_test.go`; other paths stay.
+std::string renamed_path(std::string_view path, const std::string& name) {
+  const bool own = path.starts_with(kExample) && path.size() > kExample.size() && !std::isalnum(path[kExample.size()]);
+  return own ? name + std::string(path.substr(kExample.size())) : std::string(path);
+}
+
+Outcome<void> write(const fs::path& file, const std::string& text) {
+  std::error_code error;
+  fs::create_directories(file.parent_path(), error);
+  std::ofstream out(file, std::ios::binary);
+  out << text << std::flush;
+  if (!error && out) return {};
+  return tl::unexpected(Failure{kFinding, "cannot write " + file.string() + ": " +
+                                              std::generic_category().message(error ? error.value() : errno)});
+}
+
+/// Writes the project; the paths of its files. A folder with something in it is left as it is.
+Outcome<std::vector<std::string>> write_project(const Wanted& wanted) {
+  std::error_code error;
+  if (fs::exists(wanted.folder, error) && !fs::is_empty(wanted.folder, error)) {
+    return tl::unexpected(Failure{kFinding, "'" + wanted.folder + "' exists and is not empty: nothing was written. " +
+                                                "Choose another folder with --dir, or remove it"});
+  }
+  std::vector<std::string> written;
+  for (const auto& one : kTemplates) {
+    if (one.language != wanted.language) continue;
+    const std::string path = renamed_path(one.path, wanted.name);
+    if (auto done = write(fs::path(wanted.folder) / path, renamed(one.text, wanted.name)); !done) {
+      return tl::unexpected(done.error());
+    }
+    written.push_back(path);
+  }
+  return written;
+}
+
+int create(const Context& context, Wanted wanted) {
+  if (!is_name(wanted.name)) {
+    const std::string meant = nearest_name(wanted.name);
+    return context.fail(kUsage, "'" + wanted.name + "' cannot be a provider's name: expected a-z, 0-9 and '-', at most " +
+                                    std::to_string(kLongest) + ", the first one a letter" +
+                                    (meant.empty() ? "" : "; try `" + meant + "`"));
+  }
+  if (wanted.folder.empty()) wanted.folder = wanted.name;
+  const auto written = write_project(wanted);
+  if (!written) return context.fail(written.error());
+  if (context.json()) {
+    core::Value::Array paths(written->begin(), written->end());
+    context.out() << core::render(core::Value::Object{{"folder", core::Value(wanted.folder)},
+                                                      {"files", core::Value(std::move(paths))}}) << "\n";
+    return kOk;
+  }
+  context.out() << "wrote " << written->size() << " files into " << wanted.folder << "; next:\n"
+                << "  cd " << wanted.folder << "\n"
+                << "  make                      # build/" << wanted.name << ".so\n"
+                << "  make test                 # its unit test, then driftd-check\n"
+                << "  make install DIR=FOLDER   # a folder of agent.plugin_dirs\n"
+                << "README.md has its settings, rights and limits.\n";
+  return kOk;
+}
+
+}  // namespace
+
+void add_new_provider(CLI::App& app, Context& context) {
+  auto* command = app.add_subcommand("new-provider", "writes a provider that builds, with a test, to start your own from");
+  auto wanted = std::make_shared<Wanted>();
+  command->add_option("NAME", wanted->name, "its id and type: a-z, 0-9 and '-'")->required();
+  command->add_option("--lang", wanted->language, "c, cpp, rust or go")
+      ->required()
+      ->check(CLI::IsMember({"c", "cpp", "rust", "go"}));
+  command->add_option("--dir", wanted->folder, "the folder to make; default ./NAME");
+  command->callback([&context, wanted] { context.exit = create(context, *wanted); });
+}
+
+}  // namespace driftd::cli

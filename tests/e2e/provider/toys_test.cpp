@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The example provider in each language, in a worker of a real agent, and under driftd-check.
+#include <gmock/gmock.h>
+
+#include "support/agent.hpp"
+
+namespace driftd::test {
+namespace {
+
+using std::chrono::seconds;
+namespace fs = std::filesystem;
+
+class Toys : public testing::TestWithParam<std::string> {
+ protected:
+  Toys() { put("The quick brown fox jumps over the lazy dog"); }
+  void put(const std::string& text) const {
+    fs::create_directories(dir_.file("watched"));
+    dir_.write("watched/fox", text);
+  }
+  static std::string folder() { return Agent::build("providers-examples/" + GetParam()); }
+  /// The digest that the agent knows of the file.
+  static std::string digest(const Agent& agent) {
+    for (const auto& row : agent.rows({"resources", "etc", "--bodies"})) {
+      if (row.dump().find("fox") == std::string::npos) continue;
+      const auto at = row.dump().find("\"digest\":\"");
+      if (at != std::string::npos) return row.dump().substr(at + 10, 64);
+    }
+    return {};
+  }
+  TempDir dir_;
+};
+
+TEST_P(Toys, UseTheSecretAndTheirWatchShowsADriftLongBeforeTheInterval) {
+  Agent agent(dir_,
+              "defaults: { interval: 1h }\nbackends:\n  - { name: etc, provider: files, settings: { path: " +
+                  dir_.file("watched") + ", key: \"${env:TOY_KEY}\" } }\nsinks:\n  desk: { type: notifications }\n",
+              {{"TOY_KEY", "key"}}, {folder()});
+  agent.start();
+  ASSERT_TRUE(eventually([&] { return agent.established({"etc"}); }, seconds(60))) << agent.log();
+  EXPECT_EQ(digest(agent), "f7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd8") << agent.log();
+  // The watch begins after the first cycle: the file changes until a hint comes.
+  int times = 0;
+  const auto changed_and_seen = [&] {
+    put("changed " + std::to_string(++times));
+    return eventually([&] { return !agent.rows({"drifts"}).empty(); }, seconds(3));
+  };
+  EXPECT_TRUE(eventually(changed_and_seen, seconds(60))) << agent.log();
+  EXPECT_EQ(agent.stop(), 0) << agent.log();
+}
+
+TEST_P(Toys, BreakNoRuleOfDriftdCheck) {
+  put("some text");
+  const std::string settings =
+      dir_.write("settings.json", R"({"path": ")" + dir_.file("watched") + R"(", "key": "a key for tests"})");
+  const Output checked = run({Agent::build("bin/driftd-check"), folder() + "/files.so", "--settings", settings}, {},
+                             std::chrono::minutes(4));
+  EXPECT_THAT(checked.code, testing::AnyOf(0, 3)) << checked.out << checked.err;  // 3: a check cannot be made here
+  EXPECT_THAT(checked.out, testing::HasSubstr("(0 must"));
+}
+
+INSTANTIATE_TEST_SUITE_P(In, Toys, testing::Values("c", "cpp", "rust", "go"),
+                         [](const auto& language) { return language.param; });
+
+}  // namespace
+}  // namespace driftd::test
