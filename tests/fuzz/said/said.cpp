@@ -120,6 +120,7 @@ Frame odd_frame(std::uint64_t call, Random& random) {
     case 2:
       return {FrameType::diagnostic, call, encode(diagnostic)};
     case 3:
+      if (random() % 64 != 0) return {FrameType::metric, call, encode(host::Gauge{"things", "2"})};
       return {FrameType::log, call, encode(host::LogLine{static_cast<std::int32_t>(random()), odd_text(random, 9000)})};
     case 4:
       return {FrameType::metric, call, encode(host::Gauge{"things", numbers[random() % std::size(numbers)]})};

@@ -42,9 +42,12 @@ class Hostile {
     open();
     for (;;) {
       const Frame call = next_call(link_);
-      const bool well = wish_ != "health" && (wish_ != "random" || random_() % 2 == 0);
+      const bool well = wish_ != "health" && (wish_ != "random" || random_() % 64 != 0);
       if (call.type == FrameType::health && well) {
         say(FrameType::result, call.call, answer(encode(core::HealthReport{core::HealthReport::State::up})));
+      } else if (wish_ == "random" && call.type == FrameType::demote) {
+        ++*frames_;
+        say(FrameType::result, call.call, mutated(answer(encode(std::vector<core::Demotion>(2))), random_));
       } else {
         misbehave(call.call);
       }
