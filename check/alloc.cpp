@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check/alloc.hpp"
 
+#include <malloc.h>
+
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <utility>
@@ -11,6 +14,7 @@ namespace {
 // plain data with constant initialisers: usable before and after everything else of a thread
 thread_local bool armed = false;
 thread_local std::uint64_t seen = 0, fails_at = 0;
+std::atomic<long> live{0};
 
 }  // namespace
 
@@ -19,26 +23,57 @@ bool can_fail_allocations() { return false; }
 #else
 bool can_fail_allocations() { return true; }
 
-namespace {
-bool fails() { return armed && ++seen == fails_at; }
-}  // namespace
-
 extern "C" {
 void* __libc_malloc(std::size_t size);
 void* __libc_calloc(std::size_t count, std::size_t size);
 void* __libc_realloc(void* at, std::size_t size);
+void* __libc_memalign(std::size_t alignment, std::size_t size);
+void __libc_free(void* at);
+}
 
-void* malloc(std::size_t size) {
+namespace {
+
+bool fails() { return armed && ++seen == fails_at; }
+long size_of(void* at) { return at == nullptr ? 0 : static_cast<long>(::malloc_usable_size(at)); }
+
+/// Books what was made; NULL when it is this allocation's turn to fail.
+template <class F>
+void* made(F make) {
   if (fails()) return errno = ENOMEM, nullptr;
-  return __libc_malloc(size);
+  void* at = make();
+  live.fetch_add(size_of(at), std::memory_order_relaxed);
+  return at;
+}
+
+}  // namespace
+
+extern "C" {
+void* malloc(std::size_t size) {
+  return made([=] { return __libc_malloc(size); });
 }
 void* calloc(std::size_t count, std::size_t size) {
-  if (fails()) return errno = ENOMEM, nullptr;
-  return __libc_calloc(count, size);
+  return made([=] { return __libc_calloc(count, size); });
+}
+void* memalign(std::size_t alignment, std::size_t size) {
+  return made([=] { return __libc_memalign(alignment, size); });
+}
+void* aligned_alloc(std::size_t alignment, std::size_t size) { return memalign(alignment, size); }
+int posix_memalign(void** out, std::size_t alignment, std::size_t size) {
+  void* at = memalign(alignment, size);
+  if (at == nullptr) return ENOMEM;
+  *out = at;
+  return 0;
 }
 void* realloc(void* at, std::size_t size) {
   if (fails()) return errno = ENOMEM, nullptr;
-  return __libc_realloc(at, size);
+  const long before = size_of(at);
+  void* now = __libc_realloc(at, size);
+  if (now != nullptr || size == 0) live.fetch_add(size_of(now) - before, std::memory_order_relaxed);
+  return now;
+}
+void free(void* at) {
+  live.fetch_sub(size_of(at), std::memory_order_relaxed);
+  __libc_free(at);
 }
 }
 #endif
@@ -50,6 +85,8 @@ FailingAllocation::FailingAllocation(std::uint64_t number) {
 }
 FailingAllocation::~FailingAllocation() { armed = false; }
 std::uint64_t FailingAllocation::counted() { return seen; }
+
+long live_bytes() { return live; }
 
 HostAllocates::HostAllocates() : was_(std::exchange(armed, false)) {}
 HostAllocates::~HostAllocates() { armed = was_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// malloc of this program, which can be told to fail. Without a sanitizer only: those have one of their own.
+// malloc of this program, which counts and can be told to fail. Without a sanitizer only: those have one of their own.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,8 @@
 namespace driftd::check {
 
 bool can_fail_allocations();
+/// Bytes that were handed out and not given back, of the whole process; 0 under a sanitizer.
+long live_bytes();
 
 /// While it lives, the `number`-th allocation of this thread (from 1; 0: none) answers NULL.
 class FailingAllocation {

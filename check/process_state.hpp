@@ -32,8 +32,9 @@ struct Footprint {
   static Footprint take();
 };
 
-/// Broken when each of three rounds of `times` calls of `work`, after `warmup` calls, left more behind than the one
-/// before: in bytes of the heap, resident memory, descriptors or threads. What reaches a plateau passes.
+/// Broken when each round of `times` calls of `work`, after `warmup` calls, left more behind: bytes of the heap,
+/// resident memory, descriptors or threads. Three rounds, more while the growth slows down; what reaches a plateau
+/// passes.
 void expect_flat(const std::string& what, int warmup, int times, const std::function<void()>& work);
 
 /// Where descriptors 0 to 2 lead, and what is printed on 1 (and 2) while this lives.
