@@ -185,7 +185,7 @@ constexpr Check kChecks[] = {
     {"schema.describe", Level::must, "describe is one JSON object with what the host needs, the same each time", seconds(20),
      &describe},
     {"schema.settings", Level::must, "the settings have a JSON Schema that the host understands", seconds(20), &settings},
-    {"schema.kinds", Level::must, "each declared kind has a driftd-schema/1 document of its name", seconds(20), &kinds},
+    {"schema.kinds", Level::must, "each declared kind has a driftd-schema/1 document of its name, the same each time", seconds(20), &kinds},
     {"schema.unknown", Level::must, "another name is NOT_FOUND and pushes nothing", seconds(20), &unknown},
     {"schema.bodies", Level::must,
      "bodies and status are JSON objects that can be compared, under 4 MiB, of a declared kind", seconds(60), &bodies},
