@@ -278,7 +278,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Misbehaviour{"stack_overflow", "killed by signal 11 (Segmentation fault) in refresh", "crashed: killed by"},
         Misbehaviour{"longjmp", "killed by signal 6 (Aborted) in refresh", "crashed: killed by signal 6"},
-        Misbehaviour{"deadlock", " s: killed in refresh", "crashed: no answer"},
+        Misbehaviour{"deadlock", "killed in refresh", "crashed: no answer"},
         Misbehaviour{"frees_host_memory", "unavailable: ", "crashed: killed by signal"},
         Misbehaviour{"forks", "killed by signal 31 (Bad system call) in refresh", "crashed: killed by signal 31"},
         Misbehaviour{"runs_programs", "killed by signal 31 (Bad system call) in refresh", "crashed: killed by signal 31"},
