@@ -32,7 +32,7 @@ Result<Peer> peer_of(int socket) {
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
     return fail(Code::denied, std::string("the kernel does not say who is calling: ") + std::strerror(errno));
   }
-  Peer peer{credentials.uid, credentials.gid, {}, user_name(credentials.uid)};
+  Peer peer{credentials.uid, credentials.gid, {}, user_name(credentials.uid), credentials.pid};
   std::vector<gid_t> groups(1024);
   size = static_cast<socklen_t>(groups.size() * sizeof(gid_t));
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &size) == 0) {  // more than 1024: none counts

@@ -14,6 +14,7 @@ struct Peer {
   std::uint32_t uid = 0, gid = 0;
   std::vector<std::uint32_t> groups;  ///< supplementary ones
   std::string name;                   ///< of the user; `uid:1234` when the system knows none
+  std::int32_t pid = 0;               ///< of who connected
 };
 
 Result<Peer> peer_of(int socket);

@@ -85,6 +85,10 @@ Task<Response> answer(StatePtr state, HttpRequest request, Caller caller) {
     co_return error_response({Code::denied, "user " + caller.peer->name +
                                                 " may not use this agent's API; ask for admin.socket_group or admin.uids"});
   }
+  if (caller.unix_socket && state->settings.is_worker && state->settings.is_worker(caller.peer->pid)) {
+    log::room("admin").warn("a plugin's worker (pid {}) tried to use the agent's API: refused", caller.peer->pid);
+    co_return error_response({Code::denied, "a plugin may not use the API of its agent"});
+  }
   auto parsed = parse_target(request.target());
   if (!parsed) co_return error_response(parsed.error());
   parsed->method = std::string(request.method_string());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -14,6 +15,7 @@ struct ServerSettings {
   std::string socket;        ///< path of the Unix socket: mode 0660, the whole API
   std::string socket_group;  ///< its group, whose members may use it; empty: the agent's own
   Permit permit;             ///< who may use it beside root and the agent's own user
+  std::function<bool(int pid)> is_worker;  ///< whose plugin may not command the agent, whoever its user is; empty: none
   std::string listen;        ///< loopback host:port of /metrics, /livez, /readyz; empty: off; port 0: a free one
   std::chrono::seconds read_timeout{10};  ///< for a request to arrive whole
   std::chrono::seconds idle_timeout{60};  ///< between requests of a connection

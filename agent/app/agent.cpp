@@ -114,6 +114,7 @@ Task<Status> Agent::start() {
   settings.permit.uids = config_.admin.uids;
   settings.permit.gids = config_.admin.gids;
   settings.listen = config_.admin.listen;
+  settings.is_worker = &host::is_worker;
   admin::Backstage backstage{*this, *store_, metrics_, [this] { return sessions_->scan(); },
                              [this] { return notifications(); }};
   auto server = admin::Server::open(executors_.core.get_executor(), std::move(settings), std::move(backstage));

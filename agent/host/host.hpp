@@ -21,6 +21,10 @@ struct HostOptions {
   bool jail_kills = false;                                             ///< a denied call ends the worker; for tests
 };
 
+/// A worker process of this agent that lives, or ended less than a minute ago: what it sent may arrive after its end.
+/// Core thread only.
+bool is_worker(int pid);
+
 /// Finds plugins in the folders and opens sessions on them. `SessionSpec::provider` is a plugin's id or one of its
 /// types as found by the last scan, or the path of a .so. Core thread only; sessions may outlive the factory.
 std::shared_ptr<core::SessionFactory> make_session_factory(HostOptions options);

@@ -26,18 +26,12 @@ Error system_error(const fs::path& file, const char* what) {
   return {Code::invalid, fmt::format("{}: {}: {}", file.string(), what, std::strerror(errno))};
 }
 
-/// Owner and root are trusted; so are groups that hold nobody else.
 Status check_one(const fs::path& asked, const fs::path& at, const struct stat& st) {
-  const bool sticky = S_ISDIR(st.st_mode) && (st.st_mode & S_ISVTX) != 0 && st.st_uid == 0;
-  if (sticky) return {};
-  if ((st.st_mode & S_IWOTH) != 0) {
-    return fail(Code::denied, fmt::format("{}: refused, because {} is writable by others (mode {:04o}); `chmod o-w {}`",
-                                          asked.string(), at.string(), st.st_mode & 07777, at.string()));
-  }
-  const bool own_group = st.st_gid == 0 || st.st_gid == ::getegid() || st.st_gid == st.st_uid;
-  if ((st.st_mode & S_IWGRP) == 0 || own_group) return {};
-  return fail(Code::denied, fmt::format("{}: refused, because {} is writable by group {} (mode {:04o}); `chmod g-w {}`",
-                                        asked.string(), at.string(), st.st_gid, st.st_mode & 07777, at.string()));
+  const std::string writers = other_writers(st.st_mode, st.st_uid, st.st_gid);
+  if (writers.empty()) return {};
+  return fail(Code::denied, fmt::format("{}: refused, because {} is writable by {} (mode {:04o}); `chmod {}-w {}`",
+                                        asked.string(), at.string(), writers, st.st_mode & 07777,
+                                        writers == "others" ? 'o' : 'g', at.string()));
 }
 
 Status check_parents(const fs::path& asked, fs::path at) {
@@ -150,6 +144,14 @@ Status LibraryFile::check_pin() const {
 }
 
 std::string LibraryFile::load_name() const { return fmt::format("/proc/self/fd/{}", fd_); }
+
+std::string other_writers(mode_t mode, uid_t owner, gid_t group) {
+  const bool sticky = S_ISDIR(mode) && (mode & S_ISVTX) != 0 && owner == 0;
+  if (sticky) return {};
+  if ((mode & S_IWOTH) != 0) return "others";
+  const bool trusted = group == 0 || group == ::getegid() || group == owner;
+  return (mode & S_IWGRP) == 0 || trusted ? std::string() : fmt::format("group {}", group);
+}
 
 Status check_file_rights(const fs::path& file) {
   const int fd = open_file(file);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
 #include <compare>
 #include <cstdint>
 #include <filesystem>
@@ -47,9 +48,12 @@ class LibraryFile {
   Key key_;
 };
 
+/// `others`, `group 1234`, or empty: who may write beside owner and root, who are trusted, as are root's group, this
+/// process's own, and the owner's private one (gid = uid). Nobody may in a sticky folder of root's: names stay.
+std::string other_writers(mode_t mode, uid_t owner, gid_t group);
+
 /// `denied` when somebody else could replace what is loaded: the file, or a folder above it, on the way it was named and
-/// where it really is, may be written by others: by everybody, or by a group that is neither root's, nor the agent's own,
-/// nor the owner's private one (gid = uid). A sticky folder owned by root passes.
+/// where it really is, has other writers.
 Status check_file_rights(const std::filesystem::path& file);
 
 }  // namespace driftd::host

@@ -11,7 +11,9 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <map>
 
+#include "host/host.hpp"
 #include "host/worker.hpp"
 
 namespace driftd::host {
@@ -26,16 +28,33 @@ std::string render_exit(int status) {
   return fmt::format("exited with {}", WEXITSTATUS(status));
 }
 
+constexpr auto kRemembered = std::chrono::minutes(1);
+using Ended = std::chrono::steady_clock::time_point;
+
+/// pid → its end; max(): it lives.
+std::map<pid_t, Ended>& workers() {
+  static auto* all = new std::map<pid_t, Ended>;
+  return *all;
+}
+
+void forget_old_workers() {
+  const auto now = std::chrono::steady_clock::now();
+  std::erase_if(workers(), [&](const auto& one) { return one.second != Ended::max() && one.second + kRemembered < now; });
+}
+
 class Process final : public Worker {
  public:
   Process(asio::any_io_executor core, pid_t pid, int errors)
       : pid_(pid), exit_(core), errors_(core, errors), limit_(core) {
     const int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
     if (fd >= 0) exit_.assign(fd);
+    workers()[pid] = Ended::max();
   }
   ~Process() override {
     kill();
     wait();
+    workers()[pid_] = std::chrono::steady_clock::now();
+    forget_old_workers();
   }
   int pid() const override { return pid_; }
   std::int64_t rss_bytes() const override;
@@ -133,6 +152,11 @@ Result<pid_t> spawn(const std::string& program, const Ends& ends) {
 }
 
 }  // namespace
+
+bool is_worker(int pid) {
+  forget_old_workers();
+  return workers().contains(pid);
+}
 
 Result<Started> start_process(asio::any_io_executor core, const std::string& program) {
   Ends ends;

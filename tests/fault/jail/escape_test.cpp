@@ -178,6 +178,16 @@ TEST_F(Escape, AFolderInTheSettingsIsReadableAndNothingElse) {
   }
 }
 
+TEST_F(Escape, AWorkerIsKnownByItsPidAlsoAMomentAfterItsEnd) {
+  auto& session = open(kEscaper, "{}");
+  ASSERT_TRUE(core_.run(session.info()));
+  const int pid = session.status().pid;
+  EXPECT_TRUE(host::is_worker(pid));
+  EXPECT_FALSE(host::is_worker(::getpid()));
+  core_.run(session.stop());
+  EXPECT_TRUE(host::is_worker(pid)) << "what it sent before may be read now";
+}
+
 TEST_F(Escape, AWorkerHasNoCapabilityEvenWhenRootStartedIt) {
   auto& session = open(kEscaper, "{}");
   ASSERT_TRUE(core_.run(session.info()));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <atomic>
 
 #include "unit/admin/fake_agent.hpp"
 
@@ -53,6 +54,21 @@ TEST(Socket, OtherUsersAreRefusedUnlessListed) {
     EXPECT_THAT(read_file(log), EndsWith(listed ? "200" : "403"));
     EXPECT_EQ(read_file(log).find("user nobody may not use this agent's API") == std::string::npos, listed);
   }
+}
+
+TEST(Socket, AWorkerIsRefusedByItsPidWhateverItsUser) {
+  std::atomic<int> asked = 0;
+  std::atomic<bool> worker = false;
+  admin::ServerSettings settings;
+  settings.is_worker = [&](int pid) { return asked = pid, worker.load(); };
+  FakeAgent agent(settings);
+  EXPECT_THAT(agent.curl({kHost + "/v1/status"}).out, EndsWith("200"));
+  EXPECT_GT(asked, 0);
+  EXPECT_NE(asked, ::getpid()) << "the pid of the one who connected";
+  worker = true;
+  const std::string said = agent.curl({kHost + "/v1/status"}).out;
+  EXPECT_THAT(said, HasSubstr("a plugin may not use the API of its agent"));
+  EXPECT_THAT(said, EndsWith("403"));
 }
 
 TEST(Api, DriftsShowRedactedValuesAndExactNumbers) {

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// The jail itself, entered by children of this test.
+#include "host/jail.hpp"
+
+#include <gmock/gmock.h>
+#include <netdb.h>
+#include <seccomp.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+namespace driftd::host {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+/// What `body` answers in a child.
+std::string in_child(std::string (*body)()) {
+  int ends[2];
+  if (::pipe(ends) != 0) return "no pipe";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const std::string said = body();
+    (void)!::write(ends[1], said.data(), said.size());
+    ::_exit(0);
+  }
+  ::close(ends[1]);
+  std::string out;
+  char buffer[512];
+  for (ssize_t got; (got = ::read(ends[0], buffer, sizeof buffer)) > 0;) out.append(buffer, static_cast<std::size_t>(got));
+  ::close(ends[0]);
+  ::waitpid(child, nullptr, 0);
+  return out;
+}
+
+std::string lock(const JailSpec& spec) {
+  const auto locked = lock_process(spec);
+  return locked ? *locked : std::string(render(locked.error().code)) + ": " + locked.error().message;
+}
+
+/// A kernel without: its system call is not there.
+void hide_landlock() {
+  scmp_filter_ctx filter = ::seccomp_init(SCMP_ACT_ALLOW);
+  ::seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(landlock_create_ruleset), 0);
+  ::seccomp_load(filter);
+  ::seccomp_release(filter);
+}
+
+TEST(Jail, AKernelWithoutLandlockIsSaidAndTheRestHolds) {
+  const std::string said = in_child([] {
+    hide_landlock();
+    std::string out = kernel_jail() + "; " + lock({});
+    return out + (::fork() < 0 ? "; no fork" : "; forked");
+  });
+  EXPECT_EQ(said, "no landlock (kernel), seccomp; no landlock (kernel), seccomp; no fork");
+}
+
+TEST(Jail, EachOfTheTwoIsNamedOrItsAbsence) {
+  EXPECT_EQ(jail::render(7, true), "landlock 7, seccomp");
+  EXPECT_EQ(jail::render(0, false), "no landlock (kernel), no seccomp (kernel)");
+}
+
+/// Landlock holds the thread that enters it and those it makes: not one that was there before.
+TEST(Jail, ASecondThreadRefusesTheJail) {
+  const std::string said = in_child([] {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool done = false;
+    std::thread other([&] {
+      std::unique_lock held(mutex);
+      changed.wait(held, [&] { return done; });
+    });
+    std::thread third([&] {
+      std::unique_lock held(mutex);
+      changed.wait(held, [&] { return done; });
+    });
+    const std::string out = lock({});
+    {
+      const std::lock_guard held(mutex);
+      done = true;
+    }
+    changed.notify_all();
+    other.join();
+    third.join();
+    return out;
+  });
+  EXPECT_THAT(said, StartsWith("denied: worker: expected one thread before the jail, found "));
+}
+
+TEST(Jail, NamesAreResolvedInsideAlsoWhereADeniedCallKills) {
+  const std::string said = in_child([] {
+    JailSpec spec;
+    spec.kills = true;
+    const std::string locked = lock(spec);
+    addrinfo* found = nullptr;
+    const int error = ::getaddrinfo("localhost", "postgresql", nullptr, &found);
+    return locked + (error == 0 ? "; resolved" : std::string("; ") + ::gai_strerror(error));
+  });
+  EXPECT_THAT(said, HasSubstr("; resolved"));
+}
+
+}  // namespace
+}  // namespace driftd::host
