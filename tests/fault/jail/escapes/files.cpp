@@ -44,7 +44,7 @@ int write_cwd(const Targets&) { return try_create("driftd-escape"); }
 int write_root(const Targets&) { return try_create("/driftd-escape"); }
 int write_shm(const Targets&) { return try_create("/dev/shm/driftd-escape"); }
 int write_var(const Targets&) { return try_create("/var/tmp/driftd-escape"); }
-int write_home(const Targets&) { return try_create("/root/driftd-escape"); }
+int write_srv(const Targets&) { return try_create("/srv/driftd-escape"); }
 int write_etc(const Targets&) { return try_create("/etc/driftd-escape"); }
 int write_data(const Targets& to) { return try_create(to.data_dir + "/escape"); }
 int write_plugins(const Targets& to) { return try_create(to.plugin_folder + "/other.so"); }
@@ -102,7 +102,7 @@ std::vector<Attempt> file_attempts() {
           {"write in /", write_root, true},
           {"write in /dev/shm", write_shm, false, true},
           {"write in /var/tmp", write_var},
-          {"write in /root", write_home, true},
+          {"write in /srv", write_srv, true},
           {"write in /etc", write_etc, true},
           {"write in data_dir", write_data},
           {"write in the plugin folder", write_plugins},
