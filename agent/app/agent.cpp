@@ -4,6 +4,7 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/detached.hpp>
 #include <filesystem>
+#include <set>
 
 #include "app/plain_references.hpp"
 #include "app/record.hpp"
@@ -144,7 +145,8 @@ std::vector<std::string> Agent::agent_routes(const core::AgentEvent& event) cons
 
 void Agent::tell(core::SessionEvent event) {
   log::room("host").warn("{}: {}: {}", event.backend, event.what, event.message);
-  if (event.what != "budget" && event.what != "parked") return;
+  static const std::set<std::string> kEvents = {"budget", "parked", "secret_denied", "upgrade_refused"};
+  if (!kEvents.contains(event.what)) return;
   core::AgentEvent out;
   out.agent = config_.agent.name;
   out.cluster = config_.agent.cluster;

@@ -121,4 +121,14 @@ Task<Result<std::int64_t>> Agent::dead_letter(std::string sink, std::string verb
   co_return count;
 }
 
+Task<Result<std::vector<std::string>>> Agent::resume(std::string name, std::string actor, std::string reason) {
+  const auto freed = engine_->resume(name);
+  if (!freed) co_return fail(freed.error());
+  for (const auto& backend : *freed) {
+    log::room("app").info("{}: freed by {}", backend, actor);
+    DRIFTD_CO_CHECK(co_await store_->audit(actor, "resume", backend, reason, clock_.wall()));
+  }
+  co_return *freed;
+}
+
 }  // namespace driftd::app

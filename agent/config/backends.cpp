@@ -112,6 +112,8 @@ core::SessionSpec::Isolation read_isolation(Section& section, core::SessionSpec:
 
 core::Budgets read_budgets(Section section, core::Budgets from) {
   from.rss_bytes = section.bytes("rss", from.rss_bytes, 16 << 20);
+  from.cpu = section.duration("cpu", from.cpu, milliseconds(100), milliseconds(3'600'000));
+  from.files = static_cast<int>(section.integer("files", from.files, 32, 1024));
   from.call = section.duration("call", from.call, milliseconds(100), milliseconds(3'600'000));
   from.records = static_cast<std::uint64_t>(
       section.integer("records", static_cast<std::int64_t>(from.records), 1, 1'000'000'000));

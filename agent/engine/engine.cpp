@@ -251,6 +251,28 @@ Task<Result<std::vector<core::Step>>> Engine::explain(std::string backend, core:
   co_return steps;
 }
 
+Result<std::vector<std::string>> Engine::resume(const std::string& name) {
+  std::vector<std::string> freed;
+  std::string running;
+  for (auto& [backend, runner] : runners_) {
+    const core::BackendView seen = runner->view();
+    const bool meant = name == backend || name == seen.type || name == seen.provider || name == seen.worker.file ||
+                       name == runner->ledger().spec().provider;
+    if (!meant) continue;
+    if (runner->session().resume()) {
+      freed.push_back(backend);
+      runner->hint();
+    } else {
+      running += (running.empty() ? "" : ", ") + backend + " is " + seen.worker.state;
+    }
+  }
+  if (!freed.empty()) return freed;
+  if (!running.empty()) return fail(Code::conflict, "nothing of '" + name + "' is parked: " + running);
+  Error unknown = unknown_backend(name);
+  unknown.message += ", and none of them uses a plugin of that name";
+  return fail(std::move(unknown));
+}
+
 std::vector<core::BackendView> Engine::view() {
   std::vector<core::BackendView> out;
   for (auto& [name, runner] : runners_) out.push_back(runner->view());

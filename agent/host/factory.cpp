@@ -74,7 +74,9 @@ class Factory final : public core::SessionFactory, public std::enable_shared_fro
         info = co_await describe_file(options_, file);
       }
       kept[file.string()] = {stamp, info};
-      out.push_back({file.string(), info});
+      Found found{file.string(), info};
+      found.used_by = uses_of(found.file);
+      out.push_back(std::move(found));
     }
     described_ = std::move(kept);
     index(out);
@@ -92,12 +94,24 @@ class Factory final : public core::SessionFactory, public std::enable_shared_fro
     };
     const auto supervisor = std::make_shared<Supervisor>(options_, std::move(supervised), tell);
     supervisor->start();
-    return std::make_shared<SupervisedSession>(supervisor);
+    auto session = std::make_shared<SupervisedSession>(supervisor);
+    std::erase_if(sessions_, [](const auto& other) { return other.expired(); });
+    sessions_.push_back(session);
+    return session;
   }
 
   void on_event(std::function<void(core::SessionEvent)> handler) override { *handler_ = std::move(handler); }
 
  private:
+  std::vector<Use> uses_of(const std::string& file) const {
+    std::vector<Use> out;
+    for (const auto& weak : sessions_) {
+      const auto session = weak.lock();
+      if (session && session->status().file == file) out.push_back({session->backend(), session->status()});
+    }
+    return out;
+  }
+
   struct Described {
     Stamp stamp;
     Result<Info> info;
@@ -138,6 +152,7 @@ class Factory final : public core::SessionFactory, public std::enable_shared_fro
   const HostOptions options_;
   std::map<std::string, Described> described_;
   std::map<std::string, std::string> by_name_;  // id or type → file
+  std::vector<std::weak_ptr<SupervisedSession>> sessions_;
   const std::shared_ptr<std::function<void(core::SessionEvent)>> handler_ =
       std::make_shared<std::function<void(core::SessionEvent)>>();
 };

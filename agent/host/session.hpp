@@ -20,7 +20,9 @@ class SupervisedSession final : public core::Session {
   Task<Status> watch(std::string cursor, core::PageHandler on_page) override;
   Task<Result<std::vector<core::Demotion>>> demote(core::ResourceId id, std::vector<core::Change> changes) override;
   core::WorkerStatus status() const override { return supervisor_->status(); }
+  Status resume() override { return supervisor_->resume(); }
   Task<void> stop() override;
+  const std::string& backend() const { return supervisor_->spec().backend; }
 
  private:
   std::shared_ptr<Supervisor> supervisor_;

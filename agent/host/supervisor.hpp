@@ -21,6 +21,9 @@ namespace driftd::host {
 
 using Steady = std::chrono::steady_clock;
 
+inline constexpr auto kCrashWindow = std::chrono::minutes(10);
+std::string render_seconds(std::chrono::milliseconds t);  ///< `1.5 s`, `250 ms`: for people
+
 /// A call on its way to a worker and back.
 struct Call {
   Call(asio::any_io_executor core, std::uint64_t id, FrameType type, Steady::time_point deadline)
@@ -37,6 +40,7 @@ struct Call {
   bool cancelled = false, abandoned = false;
   bool stopped_early = false;  ///< cancelled before its deadline
   const Steady::time_point begun = Steady::now();
+  std::chrono::milliseconds cpu_at_begin{0};  ///< of the worker
   asio::steady_timer wake, limit;
 };
 
@@ -66,7 +70,8 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   void cancel(Call& call);
   void abandon(Call& call);  ///< nobody waits any more: cancel, drop what still comes
   static Task<void> stop(std::shared_ptr<Supervisor> self);
-  void drop();  ///< the session's owner is gone: kill, end the loop
+  Status resume();  ///< a parked worker starts at once; `conflict`: it is not parked
+  void drop();      ///< the session's owner is gone: kill, end the loop
   /// The worker did what none of ours does, so its plugin has it: told, and killed. `what` follows "the worker".
   void condemn(const std::string& what);
 
@@ -96,7 +101,11 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   void arm(Call& call);
   void expire(Call& call);
   void kill(std::string reason);
-  void watch_memory();
+  void watch_usage();
+  bool within_budgets();
+  void account(const Call& call, const CallResult& result);
+  void hit_budget(const std::string& budget, std::string message);
+  void note_overdue(const Call& call);
   void bury(const std::string& how);
   void after_crash();
   std::string in_flight() const;
@@ -131,7 +140,8 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   Backoff backoff_;
   std::deque<Steady::time_point> crashes_;
   Steady::time_point running_since_{};
-  asio::steady_timer retry_, memory_, stop_limit_;
+  Steady::time_point secret_told_{};
+  asio::steady_timer retry_, usage_, stop_limit_;
   std::set<asio::steady_timer*> waiting_;  ///< cancelled at each change of state
 };
 

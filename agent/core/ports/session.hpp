@@ -9,6 +9,7 @@
 
 #include "base/task.hpp"
 #include "core/diff.hpp"
+#include "core/ports/worker.hpp"
 #include "core/redact.hpp"
 #include "core/resource.hpp"
 #include "core/schema.hpp"
@@ -48,19 +49,9 @@ struct ProviderInfo {
   bool has_diff = false;  ///< describe says `"diff": true`: demote() is worth a round trip
   int concurrency = 1;
   std::string settings_schema;
+  std::string describe;      ///< all that describe said, JSON
   std::map<std::string, std::shared_ptr<const KindSchema>> schemas;  ///< per kind
   std::map<std::string, std::string> schema_texts;
-};
-
-/// How a worker fares now.
-struct WorkerStatus {
-  std::string state;       ///< starting | running | backoff | parked | in-process | stopped
-  std::string last_exit;   ///< `killed by signal 11 (Segmentation fault) in refresh`; empty: never
-  int pid = 0;
-  std::uint64_t restarts = 0;
-  std::int64_t rss_bytes = 0;
-  std::string jail;                      ///< `landlock 7, seccomp`; empty: in-process, or not loaded yet
-  std::map<std::string, double> gauges;  ///< of the plugin (host table `metric`), last value by declared name
 };
 
 struct Demotion {
@@ -84,6 +75,10 @@ class Session {
   /// The provider's own verdicts on changes: empty when it has none.
   virtual Task<Result<std::vector<Demotion>>> demote(ResourceId id, std::vector<Change> changes) = 0;
   virtual WorkerStatus status() const = 0;
+  /// Frees a parked worker at once. `conflict`: it is not parked.
+  virtual Status resume() { return fail(Code::conflict, "nothing is parked"); }
+  /// Called when another plugin serves from now on: it arrived, or its file was upgraded. info() tells which.
+  virtual void on_change(std::function<void()>) {}
   /// Cancels all calls, ends the worker within the grace time. Idempotent.
   virtual Task<void> stop() = 0;
 };
@@ -93,6 +88,8 @@ struct Budgets {
   std::chrono::milliseconds call{60'000};  ///< wall time of a refresh unless the request says less
   std::uint64_t records = 1'000'000;       ///< per refresh
   std::uint64_t bytes = 1ull << 30;        ///< per refresh
+  std::chrono::milliseconds cpu{0};        ///< processor time of one call but watch; 0: as much as `call` lets it
+  int files = 1024;                        ///< descriptors of the worker
 };
 
 struct SessionSpec {
@@ -106,17 +103,27 @@ struct SessionSpec {
   std::uint64_t digest_seed = 0;
 };
 
-/// Something that the agent should know of: a budget hit, a crash, a parked worker.
+/// Something that the agent should know of.
 struct SessionEvent {
-  std::string backend, what, message;  ///< what: budget | crashed | parked | misbehaved
+  std::string backend;  ///< or, of a file that no backend uses, empty
+  std::string what;     ///< budget | crashed | parked | misbehaved | secret_denied | upgraded | upgrade_refused
+  std::string message;
 };
 
 /// Finds plugins and opens sessions.
 class SessionFactory {
  public:
   virtual ~SessionFactory() = default;
-  /// All plugins of the plugin folders, described by a short-lived worker each; bad ones carry their error.
-  struct Found { std::string file; Result<std::shared_ptr<const ProviderInfo>> info; };
+  struct Use { std::string backend; WorkerStatus worker; };
+  /// A plugin file, described by a short-lived worker; a bad one carries its error.
+  struct Found {
+    std::string file;
+    Result<std::shared_ptr<const ProviderInfo>> info;
+    std::string sha256, pin;  ///< hex; pin: pinned | unpinned | changed, empty: there is no driftd.lock
+    bool gone = false;        ///< the file is not there any more; what runs it stays
+    std::vector<Use> used_by;
+  };
+  /// All plugins of the plugin folders.
   virtual Task<std::vector<Found>> scan() = 0;
   virtual Result<std::shared_ptr<Session>> open(SessionSpec spec) = 0;
   virtual void on_event(std::function<void(SessionEvent)> handler) = 0;
