@@ -11,6 +11,7 @@
 #include "delivery/notify.hpp"
 #include "delivery/relay.hpp"
 #include "engine/engine.hpp"
+#include "engine/turn.hpp"
 #include "store/sqlite_store.hpp"
 
 namespace driftd::app {
@@ -44,6 +45,7 @@ class Agent final : public core::Control {
  private:
   Agent(config::Config config, Executors& executors);
   Status add_sinks();
+  Task<Status> reload_now();
   void tell(core::SessionEvent event);
   Task<void> append(core::AgentEvent event);
   Task<Result<core::Value>> notifications();
@@ -62,6 +64,7 @@ class Agent final : public core::Control {
   std::unique_ptr<engine::Engine> engine_;
   std::unique_ptr<admin::Server> server_;
   asio::steady_timer house_;
+  engine::Turn reloading_;  ///< one reload at a time
   core::Outbox::Backlog backlog_;
   Nanos started_ns_ = 0;
   bool stop_asked_ = false, stopping_ = false, house_closed_ = true, relay_started_ = false;

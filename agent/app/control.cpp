@@ -74,6 +74,12 @@ Task<Result<std::string>> Agent::schema(std::string provider, std::string what) 
 }
 
 Task<Status> Agent::reload() {
+  const engine::Turn::Held held = co_await reloading_.enter();
+  const auto status = co_await reload_now();
+  co_return status;
+}
+
+Task<Status> Agent::reload_now() {
   const std::string file = config_.file;
   auto work = [file] {
     Result<config::Config> out;
@@ -92,6 +98,9 @@ Task<Status> Agent::reload() {
   }
   const auto plugins = co_await sessions_->scan();
   for (auto& spec : loaded->backends) {  // as at the start, or endpoints and plain settings would look changed
+    DRIFTD_CO_CHECK(reveal_plain_references(spec, plugins));
+  }
+  for (auto& spec : config_.backends) {  // for those whose plugin came later
     DRIFTD_CO_CHECK(reveal_plain_references(spec, plugins));
   }
   const config::Comparison changes = config::compare(config_, *loaded);

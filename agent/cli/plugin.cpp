@@ -115,6 +115,7 @@ void add_plugin(CLI::App& app, Context& context) {
   add_ls(*command, context);
   add_plugin_describe(*command, context);
   add_resume(*command, context);
+  add_plugin_files(*command, context);
 }
 
 }  // namespace driftd::cli

@@ -62,6 +62,7 @@ core::BackendSpec read_backend(Section section, const Defaults& defaults, const 
   spec.name = section.required_text("name", "a name that is unique among the backends");
   spec.was = section.text("was");
   spec.provider = section.required_text("provider", "a provider, such as redis, postgres or terraform");
+  if (spec.provider.find('/') != std::string::npos) spec.provider = beside_config(section.report(), spec.provider);
   spec.endpoint = section.text("endpoint");
   spec.labels = section.text_map("labels");
   spec.patterns = section.texts("patterns");

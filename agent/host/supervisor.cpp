@@ -12,6 +12,7 @@
 namespace driftd::host {
 namespace {
 
+constexpr auto kIdlePoll = std::chrono::milliseconds(20);
 constexpr auto kOpenDeadline = std::chrono::seconds(10);
 constexpr auto kGoodRun = std::chrono::seconds(60);  // after this the backoff starts anew
 constexpr std::size_t kLastErrors = 64u << 10;  // read from stderr after the end, bytes
@@ -59,6 +60,7 @@ Task<Status> Supervisor::ready(std::shared_ptr<Supervisor> self, Steady::time_po
     if (self->stopping_) co_return fail(Code::cancelled, "the session is stopped");
     if (self->status_.state == "running" || self->status_.state == "in-process") co_return Status{};
     if (self->failure_) co_return fail(*self->failure_);
+    if (self->finished_) co_return fail(Code::unavailable, "the worker " + self->status_.last_exit);
     if (self->status_.state == "parked") {
       co_return fail(Code::unavailable,
                      fmt::format("the worker is parked after {} crashes in ten minutes; the last: {}; it is tried again at "
@@ -90,7 +92,7 @@ Task<void> Supervisor::run(std::shared_ptr<Supervisor> self) {
   while (!self->stopping_) {
     co_await serve(self);
     if (self->other_jail_ && !self->stopping_) continue;
-    if (self->stopping_ || self->spec_.describe_only) break;
+    if (self->stopping_ || self->spec_.describe_only || self->spec_.trial) break;
     const bool parked = self->status_.state == "parked";
     const auto wait = parked ? self->options_.parked : self->backoff_.next();
     self->retry_.expires_after(wait);
@@ -274,6 +276,18 @@ void Supervisor::after_crash() {
     tell("parked", fmt::format("{} crashes in ten minutes; the last: {}", options_.crashes_to_park, status_.last_exit));
   }
   set_state(park ? "parked" : "backoff");
+}
+
+void Supervisor::end_watch() {
+  for (const auto& [id, call] : calls_) {
+    if (call->type == FrameType::watch) cancel(*call);
+  }
+}
+
+Task<void> Supervisor::idle(std::shared_ptr<Supervisor> self, Steady::time_point deadline) {
+  while (!self->calls_.empty() && !self->finished_ && !self->stopping_ && Steady::now() < deadline) {
+    co_await self->pause(kIdlePoll);
+  }
 }
 
 Task<void> Supervisor::stop(std::shared_ptr<Supervisor> self) {

@@ -50,6 +50,8 @@ struct SupervisorSpec {
   std::string sha256;          ///< its pin, hex; empty: none
   std::string schema;          ///< of its settings, as last seen: which paths the jail opens; empty: not known yet
   bool describe_only = false;  ///< scan: load, do not open; the first failure is final
+  std::string pin;             ///< what the file's bytes must hash to; empty: anything
+  bool trial = false;          ///< a new version: the first failure is final and nobody's crash, until adopt()
 };
 
 /// Keeps one worker alive and routes its frames. Core thread. Lives until its loop ended, which stop() or abandon()
@@ -70,6 +72,11 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   void cancel(Call& call);
   void abandon(Call& call);  ///< nobody waits any more: cancel, drop what still comes
   static Task<void> stop(std::shared_ptr<Supervisor> self);
+  /// A trial that opened serves from now on.
+  void adopt() { spec_.trial = false; }
+  void end_watch();  ///< cancels the watch, if there is one
+  /// Waits until no call is under way, at most until `deadline`.
+  static Task<void> idle(std::shared_ptr<Supervisor> self, Steady::time_point deadline);
   Status resume();  ///< a parked worker starts at once; `conflict`: it is not parked
   void drop();      ///< the session's owner is gone: kill, end the loop
   /// The worker did what none of ours does, so its plugin has it: told, and killed. `what` follows "the worker".

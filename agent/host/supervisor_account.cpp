@@ -115,6 +115,7 @@ const core::WorkerStatus& Supervisor::status() {
 }
 
 void Supervisor::tell(std::string what, std::string message) {
+  if (spec_.trial) return log::room("host").info("[{}] trial of {}: {}: {}", spec_.session.backend, spec_.file, what, message);
   log::room("host").warn("[{}] {}: {}", spec_.session.backend, what, message);
   if (on_event_) on_event_({spec_.session.backend, std::move(what), std::move(message)});
 }

@@ -99,6 +99,7 @@ struct SessionSpec {
   std::map<std::string, std::string> secrets;  ///< token → bytes
   enum class Isolation { process, in_process } isolation = Isolation::process;
   Budgets budgets;
+  bool wait_for_plugin = false;  ///< open() succeeds without one; the session starts when its file arrives
   RedactionKey worker_key;
   std::uint64_t digest_seed = 0;
 };
@@ -127,6 +128,8 @@ class SessionFactory {
   virtual Task<std::vector<Found>> scan() = 0;
   virtual Result<std::shared_ptr<Session>> open(SessionSpec spec) = 0;
   virtual void on_event(std::function<void(SessionEvent)> handler) = 0;
+  /// From now on sessions follow what lies in the plugin folders: files that arrive, are upgraded, or are pinned anew.
+  virtual void watch(bool) {}
 };
 
 }  // namespace driftd::core
