@@ -22,7 +22,7 @@ Task<Result<Info>> describe_file(HostOptions options, std::string file, std::str
   SupervisorSpec spec;
   spec.session.backend = "scan";
   spec.file = file;
-  spec.pin = pin;
+  spec.sha256 = pin;
   spec.describe_only = true;
   const auto supervisor = std::make_shared<Supervisor>(options, spec, Supervisor::OnEvent{});
   supervisor->start();
@@ -53,12 +53,11 @@ Task<void> Factory::look(bool changed) {
   }
   looking_ = true;
   auto pins = read_pins(options_.plugin_lock, options_.lock_required);
+  const Status rights = pins && pins->locked ? check_file_rights(options_.plugin_lock) : Status{};
   lock_broken_.reset();
-  if (pins) {
-    pins_ = std::move(*pins);
-  } else {
-    lock_broken_ = pins.error();
-  }
+  if (!pins) lock_broken_ = pins.error();
+  if (!rights) lock_broken_ = rights.error();
+  if (pins) pins_ = std::move(*pins);
   std::map<std::string, Described> kept;
   const auto files = all_files();
   for (const auto& file : files) {

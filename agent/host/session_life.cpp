@@ -28,7 +28,7 @@ std::shared_ptr<Supervisor> SupervisedSession::make(const Plugin& plugin, bool t
   SupervisorSpec supervised;
   supervised.session = spec_;
   supervised.file = plugin.file;
-  supervised.pin = plugin.pin;
+  supervised.sha256 = plugin.pin;
   supervised.trial = trial;
   if (plugin.info) {  // a schema that cannot be read was refused when the file was described
     const Status revealed = reveal_plain(supervised.session.settings_json, supervised.session.secrets,
