@@ -107,8 +107,9 @@ Task<void> SupervisedSession::take_up(std::shared_ptr<SupervisedSession> self, P
   self->beside_.push_back(candidate);
   candidate->start();
   const Status opened = co_await Supervisor::ready(candidate, Steady::now() + kTrial);
-  if (!opened || self->stopping_ || !(self->judged_ == next)) {
-    if (!opened && !self->stopping_) self->refuse(next, opened.error().message);
+  const bool wanted = !self->stopping_ && self->judged(next);
+  if (!opened || !wanted) {
+    if (wanted) self->refuse(next, opened.error().message);
     co_await Supervisor::stop(candidate);
     std::erase(self->beside_, candidate);
     co_return;
@@ -138,7 +139,8 @@ Task<void> SupervisedSession::retire(std::shared_ptr<SupervisedSession> self, st
 
 void SupervisedSession::refuse(const Plugin& next, const std::string& why) {
   judged_ = next;
-  upgrade_refused_ = fmt::format("{} is not taken up: {}; version {} goes on", next.file, why, status().version);
+  upgrade_refused_ = fmt::format("{} is not taken up: {}; version {} goes on; `touch` the file to try it again", next.file,
+                                 why, status().version);
   log::room("host").warn("[{}] upgrade refused: {}", spec_.backend, upgrade_refused_);
   if (on_event_) on_event_({spec_.backend, "upgrade_refused", upgrade_refused_});
 }

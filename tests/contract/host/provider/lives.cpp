@@ -59,8 +59,7 @@ class Lives final : public Instance {
 
  private:
   [[noreturn]] static void spin() {
-    for (volatile unsigned long i = 0;; i = i + 1) {
-    }
+    for (volatile int busy = 0;;) (void)busy;
   }
   static bool wait_for_cancel(Call& call, int milliseconds) {
     pollfd cancel{call.cancel_fd(), POLLIN, 0};
