@@ -30,6 +30,7 @@ std::shared_ptr<Supervisor> SupervisedSession::make(const Plugin& plugin, bool t
   supervised.file = plugin.file;
   supervised.sha256 = plugin.pin;
   supervised.trial = trial;
+  if (plugin.info) supervised.schema = plugin.info->settings_schema;
   if (plugin.info) {  // a schema that cannot be read was refused when the file was described
     const Status revealed = reveal_plain(supervised.session.settings_json, supervised.session.secrets,
                                          plugin.info->settings_schema);

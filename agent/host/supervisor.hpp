@@ -50,7 +50,6 @@ struct SupervisorSpec {
   std::string sha256;          ///< its pin, hex; empty: none
   std::string schema;          ///< of its settings, as last seen: which paths the jail opens; empty: not known yet
   bool describe_only = false;  ///< scan: load, do not open; the first failure is final
-  std::string sha256;          ///< what the file's bytes must hash to, hex; empty: anything
   bool trial = false;          ///< a new version: the first failure is final and nobody's crash, until adopt()
 };
 

@@ -128,5 +128,19 @@ TEST_F(PluginLine, ALockPinsWhatIsInstalledAndIsTakenUp) {
   EXPECT_TRUE(eventually([&] { return worker().at("version") == "2.0"; }, seconds(40))) << ls();
 }
 
+TEST_F(PluginLine, CheckRunsTheCheckerOnAnInstalledPluginByItsName) {
+  install("v1");
+  configure("  - { name: mine, provider: lives }\n");
+  const Output by_name = offline({"plugin", "check", "lives", "--list"});
+  const Output direct = run({Agent::build("bin/driftd-check"), folder_ + "/lives.so", "--list"});
+  EXPECT_EQ(by_name.code, direct.code) << by_name.err;
+  EXPECT_EQ(by_name.out, direct.out);
+  EXPECT_THAT(direct.out, HasSubstr("binary."));
+  const Output wrong = offline({"plugin", "check", "lives", "--no-such-option"});
+  EXPECT_EQ(wrong.code, run({Agent::build("bin/driftd-check"), folder_ + "/lives.so", "--no-such-option"}).code);
+  EXPECT_NE(wrong.code, 0);
+  EXPECT_EQ(offline({"plugin", "check"}).code, 2);
+}
+
 }  // namespace
 }  // namespace driftd::test
