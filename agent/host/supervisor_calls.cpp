@@ -198,6 +198,8 @@ void Supervisor::on_permit(const std::shared_ptr<Call>& call, const Frame& frame
 
 void Supervisor::condemn(const std::string& what) {
   if (!kill_reason_.empty()) return;
+  ++status_.misuses["protocol"];
+  status_.last_misuse = what;
   tell("misbehaved", what);
   kill(what + ": killed");
 }
