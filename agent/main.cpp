@@ -7,5 +7,6 @@ int main(int argc, char** argv) {
   hooks.run = driftd::app::run;
   hooks.once = driftd::app::once;
   hooks.check_settings = driftd::app::check_settings;
+  hooks.lock_plugins = driftd::app::lock_plugins;
   return driftd::cli::run(argc, argv, hooks);
 }

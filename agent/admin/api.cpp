@@ -190,10 +190,8 @@ Task<Answer> Api::get(Request request) {
     if (!text) co_return fail(text.error());
     co_return core::parse(*text);
   }
-  if (path == "/v1/plugins") {
-    const auto found = co_await backstage_.plugins();
-    co_return Value::Object{{"plugins", list_of(found)}};
-  }
+  if (path == "/v1/plugins") co_return co_await plugins();
+  if (path == "/v1/plugins/describe") co_return co_await describe_plugin(std::move(request));
   const auto parts = segments(path);
   if (parts.size() == 4 && parts[0] == "v1" && parts[1] == "backends" && parts[3] == "discovered") {
     const auto outcome = co_await backstage_.control.discover(parts[2]);
@@ -210,6 +208,7 @@ Task<Answer> Api::post(Request request) {
     co_return co_await decide(parts[2], parts[3], std::move(request));
   }
   if (path == "/v1/refresh") co_return co_await refresh(std::move(request));
+  if (path == "/v1/plugins/resume") co_return co_await resume(std::move(request));
   if (path == "/v1/explain") co_return co_await explain(std::move(request));
   if (path == "/v1/replay") co_return co_await replay(std::move(request));
   if (path == "/v1/deadletters/replay") co_return co_await settle_dead("replay", std::move(request));

@@ -63,6 +63,9 @@ class Api {
   Task<Answer> decide(std::string drift_id, std::string verb, Request request);
   Task<Answer> refresh(Request request);
   Task<Answer> explain(Request request);
+  Task<Answer> plugins();
+  Task<Answer> describe_plugin(Request request);
+  Task<Answer> resume(Request request);
   Task<Answer> replay(Request request);
   Task<Answer> settle_dead(std::string verb, Request request);
 

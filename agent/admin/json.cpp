@@ -29,12 +29,34 @@ Value change(const core::Change& change) {
   return out;
 }
 
+Value counts(const std::map<std::string, std::uint64_t>& all) {
+  Value::Object out;
+  for (const auto& [name, count] : all) out.emplace(name, number(static_cast<std::int64_t>(count)));
+  return out;
+}
+
 Value worker(const core::WorkerStatus& status) {
   return Value::Object{{"state", status.state},
                        {"last_exit", status.last_exit},
                        {"pid", number(status.pid)},
                        {"restarts", number(static_cast<std::int64_t>(status.restarts))},
-                       {"rss_bytes", number(status.rss_bytes)}};
+                       {"rss_bytes", number(status.rss_bytes)},
+                       {"file", status.file},
+                       {"version", status.version},
+                       {"crashes", number(static_cast<std::int64_t>(status.crashes))},
+                       {"parked_until", time(status.parked_until_ns)},
+                       {"misuses", counts(status.misuses)},
+                       {"last_misuse", status.last_misuse},
+                       {"denied_secrets", number(static_cast<std::int64_t>(status.denied_secrets))},
+                       {"budget_hits", counts(status.budget_hits)},
+                       {"last_budget_hit", status.last_budget_hit},
+                       {"jail", status.jail},
+                       {"upgrade_refused", status.upgrade_refused}};
+}
+
+Value parsed(const std::string& json) {
+  auto value = core::parse(json);
+  return value ? std::move(*value) : Value();
 }
 
 Value health(const core::HealthReport& report, const std::string& reason) {
@@ -234,7 +256,13 @@ Value to_json(const core::Control::Refreshed& refreshed) {
 }
 
 Value to_json(const core::SessionFactory::Found& found) {
-  Value::Object out{{"file", found.file}, {"ok", flag(found.info.has_value())}};
+  Value::Array uses;
+  for (const auto& use : found.used_by) {
+    uses.push_back(Value::Object{{"backend", use.backend}, {"worker", worker(use.worker)}});
+  }
+  Value::Object out{{"file", found.file},     {"ok", flag(found.info.has_value())},
+                    {"sha256", found.sha256}, {"pin", found.pin},
+                    {"gone", flag(found.gone)}, {"used_by", std::move(uses)}};
   if (!found.info) {
     out.emplace("error", found.info.error().message);
     return out;
@@ -246,6 +274,25 @@ Value to_json(const core::SessionFactory::Found& found) {
   out.emplace("kinds", list_of(info.kinds));
   out.emplace("watch", flag(info.has_watch));
   return out;
+}
+
+Value described(const core::SessionFactory::Found& found) {
+  Value out = to_json(found);
+  if (!found.info) return out;
+  const core::ProviderInfo& info = **found.info;
+  Value::Object whole = *out.object();
+  const Value describe = parsed(info.describe);
+  for (const char* member : {"extensions", "metrics"}) {
+    const Value* value = describe.find(member);
+    whole[member] = value != nullptr ? *value : Value(Value::Array());
+  }
+  whole["concurrency"] = number(info.concurrency);
+  whole["diff"] = flag(info.has_diff);
+  whole["settings"] = parsed(info.settings_schema);
+  Value::Object kinds;
+  for (const auto& [kind, text] : info.schema_texts) kinds.emplace(kind, parsed(text));
+  whole["kinds"] = Value(std::move(kinds));
+  return Value(std::move(whole));
 }
 
 }  // namespace driftd::admin

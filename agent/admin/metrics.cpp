@@ -62,6 +62,7 @@ struct PrometheusMetrics::Series {
     return prometheus::BuildHistogram().Name(prefix + name).Help(help).Register(registry);
   }
   void set_backends(const core::AgentView& view);
+  void set_worker(const core::BackendView& backend);
   void set_sinks(const core::AgentView& view, const std::vector<core::SinkBook>& books);
 
   std::mutex mutex;
@@ -92,6 +93,11 @@ struct PrometheusMetrics::Series {
   Gauges complete{gauge("backend_last_complete_timestamp_seconds", "When all kinds were last listed whole.")};
   Gauges restarts{gauge("backend_worker_restarts", "Restarts of the backend's worker.")};
   Gauges rss{gauge("backend_worker_resident_bytes", "Resident memory of the backend's worker.")};
+  Gauges crashes{gauge("backend_worker_crashes", "Crashes of the backend's worker in the last ten minutes.")};
+  Gauges parked{gauge("backend_worker_parked", "1: the worker crashed too often and is not started for now.")};
+  Gauges misuses{gauge("backend_plugin_misuses", "Rules of the ABI that the plugin broke, by function.")};
+  Gauges denied{gauge("backend_plugin_secrets_denied", "Secrets that the plugin asked for and that are not its own.")};
+  Gauges budget_hits{gauge("backend_plugin_budget_hits", "Budgets that the plugin met, by budget.")};
   Gauges books{gauge("sink_events", "Events of a sink by state: emitted = acked + pending + dead + dropped.")};
   Gauges in_flight{gauge("sink_in_flight", "Deliveries under way.")};
   Gauges backlog{gauge("backlog_events", "Events not yet settled by every sink.")};
@@ -101,7 +107,10 @@ struct PrometheusMetrics::Series {
 };
 
 void PrometheusMetrics::Series::set_backends(const core::AgentView& view) {
-  for (auto* set : {&up, &open, &resources, &unknown, &complete, &restarts, &rss}) set->clear();
+  for (auto* set : {&up, &open, &resources, &unknown, &complete, &restarts, &rss, &crashes, &parked, &misuses, &denied,
+                    &budget_hits}) {
+    set->clear();
+  }
   for (const auto& backend : view.backends) {
     const Labels labels = {{"backend", backend.name}};
     up.at(labels).Set(backend.health.state == core::HealthReport::State::up ? 1 : 0);
@@ -110,10 +119,26 @@ void PrometheusMetrics::Series::set_backends(const core::AgentView& view) {
     complete.at(labels).Set(static_cast<double>(backend.last_complete_ns) / 1e9);
     restarts.at(labels).Set(static_cast<double>(backend.worker.restarts));
     rss.at(labels).Set(static_cast<double>(backend.worker.rss_bytes));
+    set_worker(backend);
     for (const auto& kind : backend.coverage) {
       unknown.at({{"backend", backend.name}, {"kind", kind.kind}}).Set(static_cast<double>(kind.unknown));
     }
   }
+}
+
+void PrometheusMetrics::Series::set_worker(const core::BackendView& backend) {
+  const core::WorkerStatus& worker = backend.worker;
+  const Labels labels = {{"backend", backend.name}, {"plugin", backend.provider}};
+  const auto with = [&](const char* name, const std::string& value) {
+    Labels out = labels;
+    out.emplace(name, value);
+    return out;
+  };
+  crashes.at(labels).Set(static_cast<double>(worker.crashes));
+  parked.at(labels).Set(worker.state == "parked" ? 1 : 0);
+  denied.at(labels).Set(static_cast<double>(worker.denied_secrets));
+  for (const auto& [rule, count] : worker.misuses) misuses.at(with("rule", rule)).Set(static_cast<double>(count));
+  for (const auto& [name, count] : worker.budget_hits) budget_hits.at(with("budget", name)).Set(static_cast<double>(count));
 }
 
 void PrometheusMetrics::Series::set_sinks(const core::AgentView& view, const std::vector<core::SinkBook>& all) {

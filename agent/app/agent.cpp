@@ -4,8 +4,10 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/detached.hpp>
 #include <filesystem>
+#include <set>
 
 #include "app/plain_references.hpp"
+#include "app/plugins.hpp"
 #include "app/record.hpp"
 #include "app/sinks.hpp"
 #include "base/log.hpp"
@@ -45,7 +47,8 @@ Agent::Agent(config::Config config, Executors& executors)
     : config_(std::move(config)),
       executors_(executors),
       metrics_(config_.metrics.prefix),
-      house_(executors.core.get_executor()) {}
+      house_(executors.core.get_executor()),
+      reloading_(executors.core.get_executor()) {}
 
 Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& executors) {
   std::unique_ptr<Agent> out(new Agent(std::move(config), executors));
@@ -68,12 +71,7 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
   relay.metrics = &out->metrics_;
   out->relay_ = std::make_unique<delivery::Relay>(core, *out->store_, out->clock_, std::move(relay));
   DRIFTD_CHECK(out->add_sinks());
-  host::HostOptions host;
-  host.core = core;
-  host.worker = worker_path(c);
-  for (const auto& dir : c.agent.plugin_dirs) host.plugin_dirs.emplace_back(dir);
-  host.experimental = c.agent.experimental;
-  out->sessions_ = host::make_session_factory(std::move(host));
+  out->sessions_ = host::make_session_factory(host_options(c, core));
   tell_jail();
   out->sessions_->on_event([agent = out.get()](core::SessionEvent event) { agent->tell(std::move(event)); });
   const auto& key = out->store_->key();
@@ -122,6 +120,7 @@ Task<Status> Agent::start() {
   if (!server) co_return fail(server.error());
   server_ = std::move(*server);
   server_->start();
+  sessions_->watch(true);
   house_closed_ = false;
   asio::co_spawn(executors_.core, keep_house(), asio::detached);
   co_return Status{};
@@ -130,6 +129,7 @@ Task<Status> Agent::start() {
 Task<void> Agent::stop() {
   if (stopping_) co_return;
   stopping_ = true;
+  sessions_->watch(false);
   co_await engine_->stop();  // ends the cycles that requests wait for
   if (server_) co_await server_->stop();
   if (relay_started_) co_await relay_->stop();
@@ -146,7 +146,8 @@ std::vector<std::string> Agent::agent_routes(const core::AgentEvent& event) cons
 
 void Agent::tell(core::SessionEvent event) {
   log::room("host").warn("{}: {}: {}", event.backend, event.what, event.message);
-  if (event.what != "budget" && event.what != "parked") return;
+  static const std::set<std::string> kEvents = {"budget", "parked", "secret_denied", "upgrade_refused"};
+  if (!kEvents.contains(event.what)) return;
   core::AgentEvent out;
   out.agent = config_.agent.name;
   out.cluster = config_.agent.cluster;

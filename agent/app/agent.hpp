@@ -11,6 +11,7 @@
 #include "delivery/notify.hpp"
 #include "delivery/relay.hpp"
 #include "engine/engine.hpp"
+#include "engine/turn.hpp"
 #include "store/sqlite_store.hpp"
 
 namespace driftd::app {
@@ -37,6 +38,7 @@ class Agent final : public core::Control {
   Task<Status> reload() override;
   Task<Result<std::int64_t>> replay(Replay request) override;
   Task<Result<std::int64_t>> dead_letter(std::string sink, std::string verb, std::vector<std::int64_t> seqs) override;
+  Task<Result<std::vector<std::string>>> resume(std::string name, std::string actor, std::string reason) override;
 
   core::Reader& reader() { return *store_; }
   engine::Engine& engine() { return *engine_; }
@@ -44,6 +46,7 @@ class Agent final : public core::Control {
  private:
   Agent(config::Config config, Executors& executors);
   Status add_sinks();
+  Task<Status> reload_now();
   void tell(core::SessionEvent event);
   Task<void> append(core::AgentEvent event);
   Task<Result<core::Value>> notifications();
@@ -62,6 +65,7 @@ class Agent final : public core::Control {
   std::unique_ptr<engine::Engine> engine_;
   std::unique_ptr<admin::Server> server_;
   asio::steady_timer house_;
+  engine::Turn reloading_;  ///< one reload at a time
   core::Outbox::Backlog backlog_;
   Nanos started_ns_ = 0;
   bool stop_asked_ = false, stopping_ = false, house_closed_ = true, relay_started_ = false;

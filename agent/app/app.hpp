@@ -30,4 +30,13 @@ OnceResult once(const std::string& config_file, const OnceOptions& options);
 /// plugins are found. Blocks.
 std::vector<config::ConfigError> check_settings(const config::Config& config);
 
+/// `driftd plugin lock`: pins the plugins that are installed now. Atomic: the old lock or the new one. Blocks.
+struct LockReport {
+  struct Line { std::string verb, plugin, sha256; };  ///< verb: added | changed | unchanged | removed
+  std::string file;
+  std::vector<Line> lines;
+};
+/// `lock_file` empty: agent.plugin_lock.
+Result<LockReport> lock_plugins(const config::Config& config, const std::string& lock_file);
+
 }  // namespace driftd::app

@@ -5,6 +5,7 @@
 #include "app/app.hpp"
 #include "app/executors.hpp"
 #include "app/plain_references.hpp"
+#include "app/plugins.hpp"
 #include "app/record.hpp"
 #include "app/sinks.hpp"
 #include "host/host.hpp"
@@ -59,12 +60,7 @@ std::vector<config::ConfigError> check_settings(const config::Config& config) {
     const auto made = make_sink(sink, executors.core.get_executor(), executors.io.get_executor(), clock);
     if (!made) out.push_back({config.file, sink.at, made.error().message, {}, {}, {}});
   }
-  host::HostOptions host;
-  host.core = executors.core.get_executor();
-  host.worker = worker_path(config);
-  for (const auto& dir : config.agent.plugin_dirs) host.plugin_dirs.emplace_back(dir);
-  host.experimental = config.agent.experimental;
-  const auto sessions = host::make_session_factory(std::move(host));
+  const auto sessions = host::make_session_factory(host_options(config, executors.core.get_executor()));
   Found found;
   asio::co_spawn(executors.core, scan(*sessions, found), asio::detached);
   executors.core.run();

@@ -79,6 +79,12 @@ Task<Result<std::string>> Agent::schema(std::string provider, std::string what) 
 }
 
 Task<Status> Agent::reload() {
+  const engine::Turn::Held held = co_await reloading_.enter();
+  const auto status = co_await reload_now();
+  co_return status;
+}
+
+Task<Status> Agent::reload_now() {
   const std::string file = config_.file;
   auto work = [file] {
     Result<config::Config> out;
@@ -97,6 +103,9 @@ Task<Status> Agent::reload() {
   }
   const auto plugins = co_await sessions_->scan();
   for (auto& spec : loaded->backends) {  // as at the start, or endpoints and plain settings would look changed
+    DRIFTD_CO_CHECK(reveal_plain_references(spec, plugins));
+  }
+  for (auto& spec : config_.backends) {  // for those whose plugin came later
     DRIFTD_CO_CHECK(reveal_plain_references(spec, plugins));
   }
   const config::Comparison changes = config::compare(config_, *loaded);
@@ -124,6 +133,16 @@ Task<Result<std::int64_t>> Agent::replay(Replay request) {
 Task<Result<std::int64_t>> Agent::dead_letter(std::string sink, std::string verb, std::vector<std::int64_t> seqs) {
   auto count = co_await relay_->dead_letter(std::move(sink), std::move(verb), std::move(seqs));
   co_return count;
+}
+
+Task<Result<std::vector<std::string>>> Agent::resume(std::string name, std::string actor, std::string reason) {
+  const auto freed = engine_->resume(name);
+  if (!freed) co_return fail(freed.error());
+  for (const auto& backend : *freed) {
+    log::room("app").info("{}: freed by {}", backend, actor);
+    DRIFTD_CO_CHECK(co_await store_->audit(actor, "resume", backend, reason, clock_.wall()));
+  }
+  co_return *freed;
 }
 
 }  // namespace driftd::app

@@ -9,6 +9,7 @@
 #include "app/app.hpp"
 #include "app/executors.hpp"
 #include "app/plain_references.hpp"
+#include "app/plugins.hpp"
 #include "app/record.hpp"
 #include "base/log.hpp"
 #include "engine/engine.hpp"
@@ -142,12 +143,7 @@ OnceResult once(const std::string& config_file, const OnceOptions& options) {
     return failed;
   }
   core::NoMetrics metrics;
-  host::HostOptions host;
-  host.core = executors.core.get_executor();
-  host.worker = worker_path(*config);
-  for (const auto& dir : config->agent.plugin_dirs) host.plugin_dirs.emplace_back(dir);
-  host.experimental = config->agent.experimental;
-  const auto sessions = host::make_session_factory(std::move(host));
+  const auto sessions = host::make_session_factory(host_options(*config, executors.core.get_executor()));
   const auto& key = (*store)->key();
   auto context = std::make_shared<engine::Context>(engine::Context{
       executors.core.get_executor(), executors.diff.get_executor(), **store, clock, metrics, key.store, config->agent.name,

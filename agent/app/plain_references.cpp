@@ -9,28 +9,6 @@
 namespace driftd::app {
 namespace {
 
-struct Walk {
-  const std::vector<std::string>& sensitive;
-  std::map<std::string, std::string>& secrets;
-
-  core::Value operator()(const core::Value& value, const std::string& path) const {
-    if (const auto* members = value.object()) {
-      core::Value::Object out;
-      for (const auto& [name, member] : *members) out.emplace(name, (*this)(member, path + "." + name));
-      return core::Value(std::move(out));
-    }
-    if (const auto* elements = value.array()) {
-      core::Value::Array out;
-      for (const auto& element : *elements) out.push_back((*this)(element, path + "[]"));
-      return core::Value(std::move(out));
-    }
-    const std::string* text = value.string();
-    if (text == nullptr || std::find(sensitive.begin(), sensitive.end(), path) != sensitive.end()) return value;
-    const auto secret = secrets.find(*text);
-    return secret == secrets.end() ? value : core::Value(secret->second);
-  }
-};
-
 /// The endpoint that the settings name, for people and events: `address`, `endpoints` or `path`.
 std::string endpoint_of(const core::Value& settings) {
   for (const char* name : {"address", "endpoints", "path"}) {
@@ -53,6 +31,7 @@ const core::ProviderInfo* find_plugin(const std::vector<core::SessionFactory::Fo
   for (const auto& plugin : plugins) {
     if (!plugin.info) continue;
     const core::ProviderInfo& info = **plugin.info;
+    if (plugin.file == provider) return &info;
     const bool alias = std::find(info.types.begin(), info.types.end(), provider) != info.types.end();
     if (info.id == provider || alias) return &info;
   }
@@ -62,12 +41,10 @@ const core::ProviderInfo* find_plugin(const std::vector<core::SessionFactory::Fo
 Status reveal_plain_references(core::BackendSpec& spec, const std::vector<core::SessionFactory::Found>& plugins) {
   const core::ProviderInfo* info = find_plugin(plugins, spec.provider);
   if (info == nullptr) return {};
-  DRIFTD_TRY(const auto sensitive, host::sensitive_settings(info->settings_schema));
-  DRIFTD_TRY(const core::Value settings, core::parse(spec.settings_json));
-  const core::Value plain = Walk{sensitive, spec.secrets}(settings, "settings");
-  spec.settings_json = core::render(plain);
+  DRIFTD_CHECK(host::reveal_plain(spec.settings_json, spec.secrets, info->settings_schema));
+  if (spec.provider.find('/') != std::string::npos) spec.type = info->id;
+  DRIFTD_TRY(const core::Value plain, core::parse(spec.settings_json));
   if (spec.endpoint.empty()) spec.endpoint = endpoint_of(plain);
-  std::erase_if(spec.secrets, [&](const auto& secret) { return spec.settings_json.find(secret.first) == std::string::npos; });
   return {};
 }
 

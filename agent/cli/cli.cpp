@@ -24,7 +24,7 @@ void add_all(CLI::App& app, Context& context) {
   }
   for (auto* command : app.get_subcommands({})) {
     command->fallthrough();
-    for (auto* below : command->get_subcommands({})) below->fallthrough();
+    for (auto* below : command->get_subcommands({})) below->fallthrough(!below->get_prefix_command());
   }
 }
 

@@ -68,6 +68,8 @@ void add_reload(CLI::App& app, Context& context);
 void add_schema(CLI::App& app, Context& context);
 void add_plugin(CLI::App& app, Context& context);
 void add_new_provider(CLI::App& app, Context& context);
+void add_plugin_describe(CLI::App& plugin, Context& context);  ///< a subcommand of plugin
+void add_plugin_files(CLI::App& plugin, Context& context);     ///< lock and check, below plugin
 void add_audit(CLI::App& app, Context& context);
 void add_version(CLI::App& app, Context& context);
 

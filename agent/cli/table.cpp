@@ -58,7 +58,7 @@ Colour colour_of(std::string_view state) {
   if (one_of(state, {"pending", "degraded", "late", "backoff", "starting", "unknown", "held", "ignored"})) {
     return Colour::yellow;
   }
-  if (one_of(state, {"down", "failed", "denied", "parked", "rejected", "drift", "no", "dead"})) return Colour::red;
+  if (one_of(state, {"down", "failed", "denied", "parked", "rejected", "drift", "no", "dead", "no plugin", "refused"})) return Colour::red;
   return Colour::none;
 }
 

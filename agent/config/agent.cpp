@@ -2,6 +2,7 @@
 // agent, admin, log, metrics, retention, delivery.
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 #include <unistd.h>
 
 #include "config/parts.hpp"
@@ -50,7 +51,27 @@ seconds read_days(Section& section, std::string_view key, seconds fallback) {
   return std::chrono::duration_cast<seconds>(read);
 }
 
+/// Relative ones start at the config's folder; one that is not there is no mistake, for it may come later.
+std::vector<std::string> read_plugin_dirs(Section& section) {
+  if (section.find("plugin_dirs") == nullptr) return {"/usr/lib/driftd/providers"};
+  std::vector<std::string> out;
+  for (const auto& text : section.texts("plugin_dirs")) {
+    out.push_back(beside_config(section.report(), text));
+    std::error_code unreadable;  // then it is as good as not there
+    if (std::filesystem::is_directory(out.back(), unreadable)) continue;
+    section.report().warn(section.at("plugin_dirs"), "folder " + out.back() + " of 'plugin_dirs' is not there",
+                          "create it; plugins that arrive in it are picked up without a restart");
+  }
+  return out;
+}
+
 }  // namespace
+
+std::string beside_config(const Report& report, const std::string& path) {
+  std::error_code unknown;  // where the current folder is gone nothing relative can be found
+  const auto folder = std::filesystem::absolute(report.file, unknown).parent_path();
+  return (folder / path).lexically_normal().string();
+}
 
 Agent read_agent(Section section) {
   Agent out;
@@ -62,8 +83,9 @@ Agent read_agent(Section section) {
     section.report().error(section.at(key), "'" + std::string(key) + "' of the agent cannot be '" + value + "': " + fault);
   }
   out.data_dir = section.text("data_dir", out.data_dir.string());
-  out.plugin_dirs = section.texts("plugin_dirs");
-  if (section.find("plugin_dirs") == nullptr) out.plugin_dirs = {"/usr/lib/driftd/providers"};
+  out.plugin_dirs = read_plugin_dirs(section);
+  out.plugin_lock_named = section.find("plugin_lock") != nullptr;
+  out.plugin_lock = beside_config(section.report(), section.text("plugin_lock", "driftd.lock"));
   out.worker = section.text("worker");
   out.experimental = section.texts("experimental");
   for (const auto& id : out.experimental) {

@@ -62,6 +62,7 @@ core::BackendSpec read_backend(Section section, const Defaults& defaults, const 
   spec.name = section.required_text("name", "a name that is unique among the backends");
   spec.was = section.text("was");
   spec.provider = section.required_text("provider", "a provider, such as redis, postgres or terraform");
+  if (spec.provider.find('/') != std::string::npos) spec.provider = beside_config(section.report(), spec.provider);
   spec.endpoint = section.text("endpoint");
   spec.labels = section.text_map("labels");
   spec.patterns = section.texts("patterns");
@@ -112,6 +113,8 @@ core::SessionSpec::Isolation read_isolation(Section& section, core::SessionSpec:
 
 core::Budgets read_budgets(Section section, core::Budgets from) {
   from.rss_bytes = section.bytes("rss", from.rss_bytes, 16 << 20);
+  from.cpu = section.duration("cpu", from.cpu, milliseconds(100), milliseconds(3'600'000));
+  from.files = static_cast<int>(section.integer("files", from.files, 32, 1024));
   from.call = section.duration("call", from.call, milliseconds(100), milliseconds(3'600'000));
   from.records = static_cast<std::uint64_t>(
       section.integer("records", static_cast<std::int64_t>(from.records), 1, 1'000'000'000));

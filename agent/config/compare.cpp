@@ -16,7 +16,8 @@ const SinkSpec* find_sink(const std::vector<SinkSpec>& all, const std::string& n
 }
 
 bool same(const core::Budgets& a, const core::Budgets& b) {
-  return a.rss_bytes == b.rss_bytes && a.call == b.call && a.records == b.records && a.bytes == b.bytes;
+  return a.rss_bytes == b.rss_bytes && a.call == b.call && a.records == b.records && a.bytes == b.bytes &&
+         a.cpu == b.cpu && a.files == b.files;
 }
 bool same(const core::Route& a, const core::Route& b) {
   return a.change == b.change && a.backend == b.backend && a.kind == b.kind && a.labels == b.labels && a.to == b.to;
@@ -66,8 +67,9 @@ void compare_sinks(const Config& running, const Config& next, Comparison& out) {
 }
 
 bool same(const Agent& a, const Agent& b) {
-  return a.name == b.name && a.cluster == b.cluster && a.data_dir == b.data_dir && a.plugin_dirs == b.plugin_dirs && a.experimental == b.experimental &&
-         a.worker == b.worker && a.drain == b.drain;
+  return a.name == b.name && a.cluster == b.cluster && a.data_dir == b.data_dir && a.plugin_dirs == b.plugin_dirs &&
+         a.experimental == b.experimental && a.plugin_lock == b.plugin_lock &&
+         a.plugin_lock_named == b.plugin_lock_named && a.worker == b.worker && a.drain == b.drain;
 }
 bool same(const Admin& a, const Admin& b) {
   return a.listen == b.listen && a.socket == b.socket && a.socket_group == b.socket_group && a.uids == b.uids &&

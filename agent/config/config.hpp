@@ -26,7 +26,9 @@ struct Agent {
   std::string name;  ///< default: the host's name
   std::string cluster = "default";
   std::filesystem::path data_dir = "/var/lib/driftd";
-  std::vector<std::string> plugin_dirs;  ///< default: /usr/lib/driftd/providers
+  std::vector<std::string> plugin_dirs;  ///< absolute; default: /usr/lib/driftd/providers
+  std::filesystem::path plugin_lock;     ///< absolute; default: driftd.lock beside the config, where there is one
+  bool plugin_lock_named = false;        ///< the config names it: without the file no plugin runs
   std::string worker;                    ///< path of driftd-provider-host; empty: beside the agent's own binary
   std::vector<std::string> experimental; ///< extensions of the plugin ABI that are not settled: driftd.apply
   std::chrono::milliseconds drain{10'000};  ///< how long a stop waits for what is in flight

@@ -40,6 +40,8 @@ void read_rules(Section& section, core::Rules& rules, bool with_expectations);
 /// Rules::generation from everything else in it but places.
 std::uint64_t generation_of(const core::Rules& rules);
 
+/// Absolute; a relative path starts at the folder of the config file.
+std::string beside_config(const Report& report, const std::string& path);
 core::Budgets read_budgets(Section section, core::Budgets from);
 core::SessionSpec::Isolation read_isolation(Section& section, core::SessionSpec::Isolation fallback);
 

@@ -17,7 +17,8 @@ namespace driftd::core {
 struct BackendSpec {
   std::string name;
   std::string was;       ///< its former name: the row is renamed, uid and state stay
-  std::string provider;  ///< plugin id or backend type (aliases allowed: `postgresql`)
+  std::string provider;  ///< plugin id or backend type (aliases allowed: `postgresql`), or the absolute path of a .so
+  std::string type;      ///< canonical; empty: as `provider` says
   std::string endpoint;  ///< canonical, for people and events; may be empty
   std::string settings_json;                    ///< sensitive values are tokens
   std::map<std::string, std::string> secrets;   ///< token → bytes; never logged

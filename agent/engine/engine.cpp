@@ -56,11 +56,20 @@ Task<void> refresh_into(std::shared_ptr<Runner> runner, bool full, Engine::Refre
   if (--left == 0) done.cancel();
 }
 
+Task<void> stop_one(std::shared_ptr<Runner> runner, int& left, asio::steady_timer& done) {
+  co_await runner->stop();
+  if (--left == 0) done.cancel();
+}
+
 }  // namespace
 
 std::string canonical_type(const std::string& provider) {
   static const std::map<std::string, std::string> kAliases = {
       {"postgresql", "postgres"}, {"pg", "postgres"}, {"kubernetes", "k8s"}, {"tfstate", "terraform"}};
+  if (provider.find('/') != std::string::npos) {  // a file: until it was described its name must do
+    const std::string name = provider.substr(provider.rfind('/') + 1);
+    return name.substr(0, name.rfind(".so"));
+  }
   const auto found = kAliases.find(provider);
   return found == kAliases.end() ? provider : found->second;
 }
@@ -79,6 +88,7 @@ core::SessionSpec Engine::session_spec(const core::BackendSpec& spec) const {
   out.budgets = spec.budgets;
   out.worker_key = worker_key_;
   out.digest_seed = digest_seed_;
+  out.wait_for_plugin = true;
   return out;
 }
 
@@ -112,7 +122,7 @@ Task<Status> Engine::bring_up(core::BackendSpec spec, std::vector<core::BackendR
   before.type = row.type;
   before.config_json = row.registration;
   row.name = spec.name;
-  row.type = canonical_type(spec.provider);
+  row.type = spec.type.empty() ? canonical_type(spec.provider) : spec.type;
   row.provider = spec.provider;
   row.registration = spec.registration_json;
   auto session = factory_.open(session_spec(spec));
@@ -193,7 +203,10 @@ Task<Status> Engine::bring_down(core::BackendRow row) {
 }
 
 Task<void> Engine::stop() {
-  for (auto& [name, runner] : runners_) co_await runner->stop();
+  int left = static_cast<int>(runners_.size());
+  asio::steady_timer done(context_->core, asio::steady_timer::time_point::max());
+  for (auto& [name, runner] : runners_) asio::co_spawn(context_->core, stop_one(runner, left, done), asio::detached);
+  while (left > 0) co_await done.async_wait(asio::as_tuple(asio::use_awaitable));
 }
 
 Task<void> Engine::reload(std::vector<core::BackendSpec> specs) {
@@ -261,6 +274,28 @@ Task<Result<core::DiscoverOutcome>> Engine::discover(std::string backend) {
   }
   auto outcome = co_await runner->session().discover();
   co_return outcome;
+}
+
+Result<std::vector<std::string>> Engine::resume(const std::string& name) {
+  std::vector<std::string> freed;
+  std::string running;
+  for (auto& [backend, runner] : runners_) {
+    const core::BackendView seen = runner->view();
+    const bool meant = name == backend || name == seen.type || name == seen.provider || name == seen.worker.file ||
+                       name == runner->ledger().spec().provider;
+    if (!meant) continue;
+    if (runner->session().resume()) {
+      freed.push_back(backend);
+      runner->hint();
+    } else {
+      running += (running.empty() ? "" : ", ") + backend + " is " + seen.worker.state;
+    }
+  }
+  if (!freed.empty()) return freed;
+  if (!running.empty()) return fail(Code::conflict, "nothing of '" + name + "' is parked: " + running);
+  Error unknown = unknown_backend(name);
+  unknown.message += ", and none of them uses a plugin of that name";
+  return fail(std::move(unknown));
 }
 
 std::vector<core::BackendView> Engine::view() {

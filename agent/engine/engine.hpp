@@ -41,6 +41,8 @@ class Engine {
   std::vector<core::BackendView> view();
   /// Every backend had a cycle; else why not.
   bool ready(std::string& why);
+  /// Frees parked workers (core::Control::resume).
+  Result<std::vector<std::string>> resume(const std::string& name);
   void pressure(int stretch, bool hold);
   Runner* find(const std::string& name);
 

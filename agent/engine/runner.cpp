@@ -44,9 +44,21 @@ Runner::Runner(std::shared_ptr<Context> context, core::BackendSpec spec, core::B
 
 void Runner::start() {
   loops_ = 3;
+  session_->on_change([weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->take_plugin_change();
+  });
   asio::co_spawn(context_->core, cycle_loop(), asio::detached);
   asio::co_spawn(context_->core, health_loop(), asio::detached);
   asio::co_spawn(context_->core, watch_loop(), asio::detached);
+}
+
+/// Another plugin serves: its kinds and schemas come with the next cycle, which reads everything; the watch follows it.
+void Runner::take_plugin_change() {
+  ++plugin_changes_;
+  full_next_ = true;
+  last_full_ = {};
+  hint();
+  probe_due_.cancel();
 }
 
 Task<void> Runner::stop() {
@@ -137,6 +149,11 @@ Task<Status> Runner::prepare() {
   ledger_.set_info(info);
   Extras extras;
   extras.row = ledger_.row_with_schemas();
+  const bool by_path = ledger_.spec().provider.find('/') != std::string::npos;
+  if (by_path && ledger_.row().type != info->id) {
+    if (!extras.row) extras.row = ledger_.row();
+    extras.row->type = info->id;
+  }
   const auto status = co_await ledger_.commit_extras(std::move(extras));
   co_return status;
 }
@@ -147,6 +164,7 @@ Task<CycleReport> Runner::cycle(bool full) {
   if (report.status) report.status = co_await check_identity();
   if (!report.status) co_return report;
   const auto now = context_->clock.mono();
+  const std::uint64_t plugin = plugin_changes_;
   full = full || full_next_ || now - last_full_ > kFullEvery;
   const std::string cursor = full ? std::string() : ledger_.row().cursor;
   const auto deadline = std::max(kCycleMost, std::chrono::milliseconds(ledger_.spec().budgets.call));
@@ -157,6 +175,7 @@ Task<CycleReport> Runner::cycle(bool full) {
     report = co_await again.run(std::string(), deadline);
     full = true;
   }
+  if (plugin != plugin_changes_) co_return report;  // upgraded meanwhile: the next cycle reads everything
   if (full && report.status) {
     if (last_full_ == Schedule::Clock::time_point{}) watch_due_.cancel();
     last_full_ = now;
@@ -218,11 +237,15 @@ Task<void> Runner::watch_loop() {
       co_await wait_until(watch_due_, Schedule::Clock::time_point::max());
       continue;
     }
-    if (!ledger_.info()->has_watch) break;
+    if (!ledger_.info()->has_watch) {
+      co_await wait_until(watch_due_, Schedule::Clock::time_point::max());  // until an upgraded plugin has one
+      continue;
+    }
     auto handler = [this](core::RecordPage page) { return take_watch_page(std::move(page)); };
     const auto started = context_->clock.mono();
     const Status ended_with = co_await session_->watch(ledger_.row().watch_cursor, handler);
     if (stopping_) break;
+    if (last_full_ == Schedule::Clock::time_point{}) continue;  // another plugin serves
     hint();  // whatever happened while nobody watched
     if (!ended_with && ended_with.error().code == Code::cursor_expired) {
       full_next_ = true;

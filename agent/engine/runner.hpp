@@ -56,6 +56,7 @@ class Runner : public std::enable_shared_from_this<Runner> {
   std::optional<core::BackendRow> accepting(const core::Drift& drift, const core::Decision& decision) const;
   Task<void> ended();
   std::string state() const;
+  void take_plugin_change();
 
   std::shared_ptr<Context> context_;
   std::shared_ptr<core::Session> session_;
@@ -77,6 +78,7 @@ class Runner : public std::enable_shared_from_this<Runner> {
   bool identity_held_ = false;   ///< another system answered and nobody has decided
   bool identity_known_ = false;  ///< this process has seen the accepted one
   std::uint64_t restarts_seen_ = 0;
+  std::uint64_t plugin_changes_ = 0;
   int loops_ = 0;
 };
 

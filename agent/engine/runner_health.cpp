@@ -36,7 +36,7 @@ Task<void> Runner::probe() {
     report = *probed;
   } else {
     // A provider that died or hangs costs freshness, it says nothing of the system behind it.
-    const bool provider_fault = worker.state == "backoff" || worker.state == "parked" || worker.restarts != restarts_seen_;
+    const bool provider_fault = worker.state == "backoff" || worker.state == "parked" || worker.state == "no plugin" || worker.restarts != restarts_seen_;
     report.state = provider_fault ? State::degraded : State::down;
     report.reason = probed.error().message;
   }
@@ -110,6 +110,7 @@ std::optional<core::BackendRow> Runner::accepting(const core::Drift& drift, cons
 }
 
 std::string Runner::state() const {
+  if (session_->status().state == "no plugin") return "no plugin";
   if (identity_held_) return "held";
   if (cycles_ == 0) return "starting";
   if (last_code_ == Code::denied || last_code_ == Code::unauthenticated) return "denied";

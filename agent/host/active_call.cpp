@@ -31,12 +31,19 @@ std::int64_t mono_ns() { return std::chrono::steady_clock::now().time_since_epoc
 
 void Tenant::misuse(const std::string& what) {
   const std::lock_guard lock(mutex_);
-  if (misuses_++ == 0) first_misuse_ = what;
+  if (misuses_.count++ == 0) misuses_.first = what;
+  ++misuses_.by_function[what.substr(0, what.find(':'))];
 }
 
-std::pair<std::uint64_t, std::string> Tenant::take_misuses() {
+void Tenant::deny_secret() {
+  misuse("secret: a token that was not minted for this instance");
   const std::lock_guard lock(mutex_);
-  return {std::exchange(misuses_, 0), std::exchange(first_misuse_, {})};
+  ++misuses_.denied_secrets;
+}
+
+Tenant::Misuses Tenant::take_misuses() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(misuses_, {});
 }
 
 std::optional<std::uint64_t> Tenant::may_log() {
@@ -113,8 +120,11 @@ driftd_status ActiveCall::emit(std::vector<core::Observation> incoming) {
   const bool bounded = type == FrameType::refresh;
   for (auto& o : incoming) {
     const std::size_t bytes = weight(o);
-    budget_hit_ =
-        budget_hit_ || (bounded && (records_ + 1 > tenant.open.max_records || bytes_ + bytes > tenant.open.max_bytes));
+    const bool too_much = bytes_ + bytes > tenant.open.max_bytes;
+    if (!budget_hit_ && bounded && (too_much || records_ + 1 > tenant.open.max_records)) {
+      budget_hit_ = true;
+      by_bytes_ = too_much;
+    }
     if (budget_hit_) return DRIFTD_BUDGET;
     ++records_;
     bytes_ += bytes;
@@ -124,8 +134,11 @@ driftd_status ActiveCall::emit(std::vector<core::Observation> incoming) {
     batch_bytes_ += bytes;
     batch_.push_back(std::move(o));
   }
-  const bool nearly = records_ * 10 > tenant.open.max_records * 9 || bytes_ / 9 > tenant.open.max_bytes / 10;
-  budget_neared_ = budget_neared_ || (bounded && nearly);
+  const bool much = bytes_ / 9 > tenant.open.max_bytes / 10;
+  if (!budget_neared_ && bounded && (much || records_ * 10 > tenant.open.max_records * 9)) {
+    budget_neared_ = true;
+    by_bytes_ = much;
+  }
   return ending() || budget_neared_ ? DRIFTD_FINISH_SOON : DRIFTD_OK;
 }
 

@@ -24,16 +24,21 @@ struct Tenant {
   core::RedactionKey key;
   Scrubber scrubber;
 
-  /// A rule of the ABI was broken: counted and told with the next result. [any thread]
+  /// A rule of the ABI was broken: counted and told with the next result; `what` is `function: what it did`. [any thread]
   void misuse(const std::string& what);
-  std::pair<std::uint64_t, std::string> take_misuses();
+  void deny_secret();  ///< a misuse with a count of its own
+  struct Misuses {
+    std::uint64_t count = 0, denied_secrets = 0;
+    std::string first;
+    std::map<std::string, std::uint64_t> by_function;
+  };
+  Misuses take_misuses();
   /// Log lines of this instance: 20 a second, 100 at once. Nullopt: drop it; else how many were dropped before. [any]
   std::optional<std::uint64_t> may_log();
 
  private:
   std::mutex mutex_;
-  std::uint64_t misuses_ = 0;
-  std::string first_misuse_;
+  Misuses misuses_;
   double log_tokens_ = 100;
   std::int64_t log_filled_ns_ = 0;
   std::uint64_t log_dropped_ = 0;
@@ -76,6 +81,7 @@ class ActiveCall {
   bool takes_records() const;
   bool budget_hit() const { return budget_hit_; }        ///< a record was refused
   bool budget_neared() const { return budget_neared_; }  ///< the plugin was asked to finish
+  const char* budget_name() const { return by_bytes_ ? "bytes" : "records"; }  ///< of the one that was hit or neared
   const core::Diagnostic& last_diagnostic() const { return last_; }
 
  private:
@@ -89,7 +95,7 @@ class ActiveCall {
   std::vector<core::Observation> batch_;
   std::size_t batch_bytes_ = 0;
   std::uint64_t records_ = 0, bytes_ = 0;
-  bool budget_hit_ = false, budget_neared_ = false, refused_ = false;
+  bool budget_hit_ = false, budget_neared_ = false, by_bytes_ = false, refused_ = false;
   core::Diagnostic last_;
 };
 

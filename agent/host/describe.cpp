@@ -158,6 +158,7 @@ Result<std::shared_ptr<const core::ProviderInfo>> parse_info(const Loaded& loade
     info->has_watch = info->offers("driftd.watch");
     info->has_diff = describe.value("diff", false);
     info->settings_schema = loaded.settings_schema;
+    info->describe = loaded.describe;
     DRIFTD_CHECK(parse_schemas(loaded, *info));
     return info;
   } catch (const Json::exception& e) {  // a member of another type than `value` expects

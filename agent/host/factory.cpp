@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-#include <sys/stat.h>
-#include <algorithm>
+#include "host/factory.hpp"
 
-#include "host/describe.hpp"
-#include "host/host.hpp"
+#include <fmt/format.h>
+#include <algorithm>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/detached.hpp>
+#include <set>
+
 #include "host/library.hpp"
-#include "host/session.hpp"
 #include "host/settings_schema.hpp"
 
 namespace driftd::host {
@@ -15,39 +16,13 @@ namespace {
 namespace fs = std::filesystem;
 using Info = std::shared_ptr<const core::ProviderInfo>;
 
-/// A file as it was when it was described: a changed one is described again.
-struct Stamp {
-  std::int64_t mtime_ns = 0, size = 0;
-  std::uint64_t inode = 0;
-  friend bool operator==(const Stamp&, const Stamp&) = default;
-};
-
-Stamp stamp_of(const fs::path& file) {
-  struct stat st {};
-  if (::stat(file.c_str(), &st) != 0) return {};
-  return {st.st_mtim.tv_sec * 1'000'000'000 + st.st_mtim.tv_nsec, st.st_size, st.st_ino};
-}
-
-std::vector<fs::path> plugins_in(const std::vector<fs::path>& folders) {
-  std::vector<fs::path> out;
-  for (const auto& folder : folders) {
-    std::vector<fs::path> files;
-    std::error_code failed;  // a folder that is not there holds no plugins
-    for (const auto& entry : fs::directory_iterator(folder, failed)) {
-      if (entry.path().extension() == ".so") files.push_back(entry.path());
-    }
-    std::sort(files.begin(), files.end());
-    out.insert(out.end(), files.begin(), files.end());
-  }
-  return out;
-}
-
 /// A worker for one file that loads it, tells what it says and ends.
-Task<Result<Info>> describe_file(HostOptions options, fs::path file) {
+Task<Result<Info>> describe_file(HostOptions options, std::string file, std::string pin) {
   if (const Status rights = check_file_rights(file); !rights) co_return fail(rights.error());
   SupervisorSpec spec;
   spec.session.backend = "scan";
-  spec.file = file.string();
+  spec.file = file;
+  spec.sha256 = pin;
   spec.describe_only = true;
   const auto supervisor = std::make_shared<Supervisor>(options, spec, Supervisor::OnEvent{});
   supervisor->start();
@@ -56,93 +31,252 @@ Task<Result<Info>> describe_file(HostOptions options, fs::path file) {
   co_return info;
 }
 
-class Factory final : public core::SessionFactory, public std::enable_shared_from_this<Factory> {
- public:
-  explicit Factory(HostOptions options) : options_(std::move(options)) {}
+}  // namespace
 
-  Task<std::vector<Found>> scan() override {
-    const auto self = shared_from_this();
-    std::vector<Found> out;
-    std::map<std::string, Described> kept;
-    for (const auto& file : plugins_in(options_.plugin_dirs)) {
-      const Stamp stamp = stamp_of(file);
-      const auto before = described_.find(file.string());
-      Result<Info> info = fail(Code::internal, "not described");
-      if (before != described_.end() && before->second.stamp == stamp) {
-        info = before->second.info;
-      } else {
-        info = co_await describe_file(options_, file);
-      }
-      kept[file.string()] = {stamp, info};
-      out.push_back({file.string(), info});
+Factory::Factory(HostOptions options) : options_(std::move(options)) {}
+Factory::~Factory() {
+  if (watch_) watch_->stop();
+}
+
+Task<std::vector<Factory::Found>> Factory::scan() {
+  const auto self = shared_from_this();
+  co_await look(false);
+  co_return found();
+}
+
+/// One at a time: two scans of the same new file would start two workers for it.
+Task<void> Factory::look(bool changed) {
+  while (looking_) {
+    const auto bell = std::make_shared<asio::steady_timer>(options_.core, asio::steady_timer::time_point::max());
+    waiting_.push_back(bell);
+    co_await bell->async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+  looking_ = true;
+  auto pins = read_pins(options_.plugin_lock, options_.lock_required);
+  const Status rights = pins && pins->locked ? check_file_rights(options_.plugin_lock) : Status{};
+  lock_broken_.reset();
+  if (!pins) lock_broken_ = pins.error();
+  if (!rights) lock_broken_ = rights.error();
+  if (pins) pins_ = std::move(*pins);
+  std::map<std::string, Described> kept;
+  const auto files = all_files();
+  for (const auto& file : files) {
+    auto seen = co_await look_at(file, changed);
+    kept.insert_or_assign(file, std::move(seen));
+  }
+  described_ = std::move(kept);
+  index();
+  looking_ = false;
+  for (const auto& bell : std::exchange(waiting_, {})) bell->cancel();
+  if (watch_) settle();
+}
+
+/// What was described and has not changed is not loaded again; what was refused is, when something around it changed.
+Task<Factory::Described> Factory::look_at(std::string file, bool changed) {
+  const auto before = described_.find(file);
+  Described out{stamp_of(file), {}, {}, fail(Code::internal, "not described")};
+  const bool same = before != described_.end() && before->second.stamp == out.stamp;
+  if (same) out.sha256 = before->second.sha256;
+  if (!same) {
+    auto hash = sha256_of(file);
+    if (!hash) {
+      out.info = fail(hash.error());
+      co_return out;
     }
-    described_ = std::move(kept);
-    index(out);
+    out.sha256 = std::move(*hash);
+  }
+  if (const Status admitted = admit(file, out); !admitted) {
+    out.info = fail(admitted.error());
     co_return out;
   }
-
-  Result<std::shared_ptr<core::Session>> open(core::SessionSpec spec) override {
-    SupervisorSpec supervised;
-    DRIFTD_TRY(supervised.file, find_file(spec.provider));
-    supervised.session = std::move(spec);
-    const auto known = described_.find(supervised.file);
-    if (known != described_.end() && known->second.info) supervised.schema = (*known->second.info)->settings_schema;
-    const auto tell = [handler = handler_](core::SessionEvent event) {
-      if (*handler) (*handler)(std::move(event));
-    };
-    const auto supervisor = std::make_shared<Supervisor>(options_, std::move(supervised), tell);
-    supervisor->start();
-    return std::make_shared<SupervisedSession>(supervisor);
+  if (same && before->second.pin == out.pin && (before->second.info || !changed)) {
+    out.info = before->second.info;
+    co_return out;
   }
+  const std::string pin = out.pin.empty() ? std::string() : out.sha256;
+  out.info = co_await describe_file(options_, file, pin);
+  co_return out;
+}
 
-  void on_event(std::function<void(core::SessionEvent)> handler) override { *handler_ = std::move(handler); }
+/// The lock's word on a file, before any of its code runs.
+Status Factory::admit(const std::string& file, Described& seen) const {
+  if (lock_broken_) return fail(*lock_broken_);
+  if (!pins_.locked) return {};
+  seen.pin = "unpinned";
+  DRIFTD_TRY(const std::string pinned, pins_.of(file));
+  seen.pin = pinned == seen.sha256 ? "pinned" : "changed";
+  if (pinned == seen.sha256) return {};
+  return fail(Code::denied, fmt::format("{}: refused, because its bytes are not the pinned ones (sha256 {}…, {} says {}…); "
+                                        "look at the file, then run `driftd plugin lock`",
+                                        file, seen.sha256.substr(0, 12), pins_.file.string(), pinned.substr(0, 12)));
+}
 
- private:
-  struct Described {
-    Stamp stamp;
-    Result<Info> info;
+/// Of the folders, named one by one, or served from: a file each, once.
+std::vector<std::string> Factory::all_files() const {
+  auto out = plugins_in(options_.plugin_dirs);
+  const auto add = [&](const std::string& file) {
+    if (stamp_of(file).there() && std::find(out.begin(), out.end(), file) == out.end()) out.push_back(file);
   };
+  for (const auto& file : options_.plugin_files) add(file.string());
+  for (const auto& session : sessions()) add(session->plugin().file);
+  return out;
+}
 
-  /// The first file that claims a name has it; a second plugin of the same id is an error of its own.
-  void index(std::vector<Found>& all) {
-    by_name_.clear();
-    for (auto& found : all) {
-      if (!found.info) continue;
-      const auto [at, fresh] = by_name_.emplace((*found.info)->id, found.file);
-      if (!fresh) {
-        found.info = fail(Code::conflict, fmt::format("{}: provider `{}` is already found in {}; remove one of them",
-                                                      found.file, (*found.info)->id, at->second));
-      }
-    }
-    for (const auto& found : all) {
-      if (!found.info) continue;
-      for (const auto& type : (*found.info)->types) by_name_.emplace(type, found.file);
+/// The first file that claims a name has it; a second plugin of the same id is an error of its own, unless the config
+/// names that file by its path.
+void Factory::index() {
+  by_name_.clear();
+  const auto in_folders = plugins_in(options_.plugin_dirs);
+  for (const auto& file : in_folders) {
+    const auto found = described_.find(file);
+    if (found == described_.end() || !found->second.info) continue;
+    const std::string id = (*found->second.info)->id;
+    const auto [at, fresh] = by_name_.emplace(id, file);
+    if (!fresh) {
+      found->second.info = fail(Code::conflict, fmt::format("{}: provider `{}` is already found in {}; remove one of them",
+                                                            file, id, at->second));
     }
   }
-
-  Result<std::string> find_file(const std::string& provider) const {
-    const auto found = by_name_.find(provider);
-    if (found != by_name_.end()) return found->second;
-    std::error_code ignored;  // a path that cannot be examined is no plugin
-    if (provider.find('/') != std::string::npos && fs::is_regular_file(provider, ignored)) return provider;
-    std::vector<std::string> known;
-    for (const auto& [name, file] : by_name_) known.push_back(name);
-    const std::string meant = nearest_name(provider, known);
-    std::string list;
-    for (const auto& name : known) list += (list.empty() ? "" : ", ") + name;
-    return fail(Code::not_found, fmt::format("no plugin for provider `{}`{}; found are: {}", provider,
-                                             meant.empty() ? "" : " (did you mean `" + meant + "`?)",
-                                             list.empty() ? "none (see agent.plugin_dirs)" : list));
+  for (const auto& file : in_folders) {
+    const auto found = described_.find(file);
+    if (found == described_.end() || !found->second.info) continue;
+    for (const auto& type : (*found->second.info)->types) by_name_.emplace(type, file);
   }
+}
 
-  const HostOptions options_;
-  std::map<std::string, Described> described_;
-  std::map<std::string, std::string> by_name_;  // id or type → file
-  const std::shared_ptr<std::function<void(core::SessionEvent)>> handler_ =
-      std::make_shared<std::function<void(core::SessionEvent)>>();
-};
+std::vector<Factory::Found> Factory::found() const {
+  std::vector<Found> out;
+  const auto all = sessions();
+  std::set<std::string> gone;
+  for (const auto& session : all) {
+    const std::string& file = session->plugin().file;
+    if (!session->waits_for_plugin() && !described_.contains(file)) gone.insert(file);
+  }
+  for (const auto& [file, seen] : described_) out.push_back({file, seen.info, seen.sha256, seen.pin});
+  for (const auto& file : gone) {
+    Found one{file, fail(Code::not_found, file + ": the file is gone")};
+    one.gone = true;
+    out.push_back(std::move(one));
+  }
+  for (auto& one : out) {
+    for (const auto& session : all) {
+      if (session->waits_for_plugin() || session->plugin().file != one.file) continue;
+      one.used_by.push_back({session->spec().backend, session->status()});
+      if (one.gone && session->plugin().info) one.info = session->plugin().info;
+    }
+  }
+  return out;
+}
 
-}  // namespace
+std::vector<std::shared_ptr<SupervisedSession>> Factory::sessions() const {
+  std::vector<std::shared_ptr<SupervisedSession>> out;
+  for (const auto& weak : sessions_) {
+    if (auto session = weak.lock()) out.push_back(std::move(session));
+  }
+  return out;
+}
+
+Plugin Factory::plugin_of(const std::string& file) const {
+  Plugin out{file, stamp_of(file), {}, nullptr};
+  const auto found = described_.find(file);
+  if (found == described_.end()) return out;
+  if (found->second.info) out.info = *found->second.info;
+  if (found->second.pin == "pinned") out.pin = found->second.sha256;
+  return out;
+}
+
+Result<Plugin> Factory::find(const std::string& provider) const {
+  const auto named = by_name_.find(provider);
+  if (named != by_name_.end()) return plugin_of(named->second);
+  const bool path = provider.find('/') != std::string::npos;
+  const auto described = described_.find(provider);
+  if (described != described_.end() && !described->second.info) return fail(described->second.info.error());
+  std::error_code ignored;  // a path that cannot be examined is no plugin
+  if (!path || !fs::is_regular_file(provider, ignored)) return fail(not_found(provider));
+  Plugin out = plugin_of(provider);
+  if (out.pin.empty()) {
+    DRIFTD_TRY(out.pin, pins_.of(provider));
+  }
+  return out;
+}
+
+Error Factory::not_found(const std::string& provider) const {
+  std::vector<std::string> known;
+  std::string list, refused, folders;
+  for (const auto& [name, file] : by_name_) {
+    known.push_back(name);
+    list += (list.empty() ? "" : ", ") + name;
+  }
+  for (const auto& [file, seen] : described_) {
+    if (!seen.info && fs::path(file).stem() == provider) refused += "; " + seen.info.error().message;
+  }
+  for (const auto& dir : options_.plugin_dirs) folders += (folders.empty() ? "" : " or ") + dir.string();
+  const std::string meant = nearest_name(provider, known);
+  return {Code::not_found,
+          fmt::format("no plugin for provider `{}`{}; found are: {}{}{}", provider,
+                      meant.empty() ? "" : " (did you mean `" + meant + "`?)",
+                      list.empty() ? "none (see agent.plugin_dirs)" : list, refused,
+                      folders.empty() || !refused.empty() ? "" : "; put its .so into " + folders)};
+}
+
+Result<std::shared_ptr<core::Session>> Factory::open(core::SessionSpec spec) {
+  auto plugin = find(spec.provider);
+  if (!plugin && !spec.wait_for_plugin) return fail(plugin.error());
+  const auto tell = [handler = handler_](core::SessionEvent event) {
+    if (*handler) (*handler)(std::move(event));
+  };
+  auto session = std::make_shared<SupervisedSession>(options_, std::move(spec), tell);
+  if (plugin) {
+    session->serve(std::move(*plugin));
+  } else {
+    session->wait_for_plugin(Error{Code::unavailable, plugin.error().message});
+  }
+  std::erase_if(sessions_, [](const auto& other) { return other.expired(); });
+  sessions_.push_back(session);
+  return session;
+}
+
+void Factory::watch(bool on) {
+  if (watch_) watch_->stop();
+  watch_.reset();
+  if (!on) return;
+  std::vector<fs::path> folders = options_.plugin_dirs;
+  for (const auto& file : options_.plugin_files) folders.push_back(file.parent_path());
+  if (!options_.plugin_lock.empty()) folders.push_back(options_.plugin_lock.parent_path());
+  const auto changed = [weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self) asio::co_spawn(self->options_.core, scan_again(self), asio::detached);
+  };
+  watch_ = std::make_shared<FolderWatch>(options_.core, std::move(folders), changed);
+  watch_->start();
+  changed();  // what came between the last scan and now
+}
+
+Task<void> Factory::scan_again(std::shared_ptr<Factory> self) { co_await self->look(true); }
+
+void Factory::settle() {
+  for (const auto& session : sessions()) settle(session);
+}
+
+/// Brings a session to what its provider's name leads to now. A file that is gone changes nothing.
+void Factory::settle(const std::shared_ptr<SupervisedSession>& session) {
+  auto target = find(session->spec().provider);
+  if (session->waits_for_plugin()) {
+    if (target) return session->serve(std::move(*target));
+    return session->wait_for_plugin(Error{Code::unavailable, target.error().message});
+  }
+  if (target && session->plugin().same_bytes(*target)) return session->settled();
+  if (target && session->judged(*target)) return;
+  if (target) {
+    asio::co_spawn(options_.core, SupervisedSession::take_up(session, std::move(*target)), asio::detached);
+    return;
+  }
+  const Plugin own = plugin_of(session->plugin().file);
+  if (!own.stamp.there() || session->judged(own) || session->plugin().same_bytes(own)) return;
+  const auto seen = described_.find(own.file);
+  session->refuse(own, seen != described_.end() && !seen->second.info ? seen->second.info.error().message
+                                                                     : target.error().message);
+}
 
 std::shared_ptr<core::SessionFactory> make_session_factory(HostOptions options) {
   return std::make_shared<Factory>(std::move(options));

@@ -13,6 +13,9 @@ namespace driftd::host {
 struct HostOptions {
   asio::any_io_executor core;                                          ///< one thread; all sessions live on it
   std::vector<std::filesystem::path> plugin_dirs;                      ///< searched in this order
+  std::vector<std::filesystem::path> plugin_files;                     ///< named one by one, absolute
+  std::filesystem::path plugin_lock;                                   ///< driftd.lock; empty: nothing is pinned
+  bool lock_required = false;                                          ///< without that file nothing runs
   std::filesystem::path worker;                                        ///< driftd-provider-host
   std::vector<std::string> experimental;                               ///< extensions allowed by the operator
   std::chrono::milliseconds restart_first{250}, restart_most{30'000};  ///< jittered backoff after a crash

@@ -165,7 +165,7 @@ driftd_status secret(driftd_call handle, driftd_str token, driftd_use_fn use, vo
   const auto& secrets = call->tenant.open.secrets;
   const auto found = secrets.find(std::string(view(token)));
   if (found == secrets.end()) {
-    call->tenant.misuse("secret: a token that was not minted for this instance");
+    call->tenant.deny_secret();
     return DRIFTD_DENIED;
   }
   const InUse guard;

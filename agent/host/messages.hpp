@@ -114,12 +114,14 @@ struct CallResult {
   Code code = Code::ok;
   std::string message, body;
   std::int64_t retry_after_ms = 0;
-  bool budget_hit = false;
+  std::string budget_hit;     ///< records | bytes | files: the budget that this call met
   std::uint64_t misuses = 0;  ///< rules of the ABI that the plugin broke since the last result
   std::string misuse;         ///< the first of them, in words
+  std::map<std::string, std::uint64_t> rules;  ///< all of them, by the function that was called wrongly
+  std::uint64_t denied_secrets = 0;            ///< of those: secret() for a token that is not this instance's
 };
 template <class A> void fields(A& a, CallResult& v) {
-  a(v.code, v.message, v.body, v.retry_after_ms, v.budget_hit, v.misuses, v.misuse);
+  a(v.code, v.message, v.body, v.retry_after_ms, v.budget_hit, v.misuses, v.misuse, v.rules, v.denied_secrets);
 }
 struct RefreshAnswer {
   bool unchanged = false;

@@ -2,6 +2,8 @@
 #include "host/provider_host.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
+#include <cerrno>
 
 #include "host/describe.hpp"
 #include "host/host_table.hpp"
@@ -18,6 +20,13 @@ std::int64_t deadline_of(const Frame& frame) {
   Decoder decoder(frame.payload);
   decoder(deadline);
   return deadline;
+}
+
+/// RLIMIT_NOFILE is met: what the plugin failed at may be that.
+bool no_descriptor_left() {
+  const int spare = ::dup(STDERR_FILENO);
+  if (spare >= 0) ::close(spare);
+  return spare < 0 && errno == EMFILE;
 }
 
 }  // namespace
@@ -197,18 +206,25 @@ void ProviderHost::answer(ActiveCall& call, driftd_status status, std::string bo
   result.code = call.budget_hit() ? Code::budget : code_of(status == DRIFTD_OK ? flushed : status);
   const auto& last = call.last_diagnostic();
   std::string reason = thrown.empty() ? last.text : thrown;
-  result.budget_hit = call.budget_hit() || call.budget_neared();
-  if (result.budget_hit) {
+  if (call.budget_hit() || call.budget_neared()) {
+    result.budget_hit = call.budget_name();
     reason = fmt::format("at the budget of {} records or {} bytes a refresh", tenant_.open.max_records,
                          tenant_.open.max_bytes);
+  } else if (result.code != Code::ok && no_descriptor_left()) {
+    result.budget_hit = "files";
+    reason += fmt::format("{}no descriptor is left (budget files)", reason.empty() ? "" : "; ");
   }
-  if (result.code != Code::ok || result.budget_hit) {
+  if (result.code != Code::ok || !result.budget_hit.empty()) {
     if (reason.empty()) reason = fmt::format("the plugin answered {} and gave no reason", render(result.code));
     result.message = tenant_.scrubber.text(fmt::format("{}: {}", name_of(call.type), printable(reason, 8192)));
     result.retry_after_ms = last.retry_after_ms;
   }
   result.body = std::move(body);
-  std::tie(result.misuses, result.misuse) = tenant_.take_misuses();
+  auto misuses = tenant_.take_misuses();
+  result.misuses = misuses.count;
+  result.misuse = std::move(misuses.first);
+  result.rules = std::move(misuses.by_function);
+  result.denied_secrets = misuses.denied_secrets;
   {
     const std::lock_guard lock(mutex_);
     calls_.erase(call.id);

@@ -64,17 +64,21 @@ core::ReadOutcome sort_out(Collected collected) {
 }  // namespace
 
 Task<Result<std::shared_ptr<const core::ProviderInfo>>> SupervisedSession::info() {
-  const auto supervisor = supervisor_;
-  co_return co_await Supervisor::info(supervisor);
+  const auto self = shared_from_this();
+  for (;;) {
+    const auto supervisor = supervisor_;
+    if (!supervisor && stopping_) co_return fail(Code::cancelled, "the session is stopped");
+    if (!supervisor) co_return fail(missing_ ? *missing_ : Error{Code::unavailable, "there is no plugin"});
+    auto info = co_await Supervisor::info(supervisor);
+    if (info || supervisor == supervisor_ || stopping_) co_return info;
+  }
 }
 
 Task<Result<core::RefreshOutcome>> SupervisedSession::refresh(core::RefreshRequest request, core::PageHandler on_page) {
-  const auto supervisor = supervisor_;  // the call outlives the session if need be
-  const auto most = supervisor->spec().budgets.call;
+  const auto most = spec_.budgets.call;
   const bool shorter = request.deadline.count() > 0 && request.deadline < most;
   const auto deadline = Steady::now() + (shorter ? request.deadline : most);
-  const Status ready = co_await Supervisor::ready(supervisor, deadline);
-  DRIFTD_CO_CHECK(ready);
+  DRIFTD_CO_TRY(const auto supervisor, co_await ready(deadline));  // the call outlives the session if need be
   const RefreshCall asked{nanos(deadline), request.full, request.cursor, request.kinds};
   const auto call = supervisor->begin(FrameType::refresh, encode(asked), deadline);
   DRIFTD_CO_TRY(const CallResult result, co_await drive(supervisor, call, on_page));
@@ -85,10 +89,8 @@ Task<Result<core::RefreshOutcome>> SupervisedSession::refresh(core::RefreshReque
 
 Task<Result<core::ReadOutcome>> SupervisedSession::read(std::vector<core::ResourceId> ids,
                                                         std::chrono::milliseconds deadline) {
-  const auto supervisor = supervisor_;
-  const auto until = Steady::now() + (deadline.count() > 0 ? deadline : supervisor->spec().budgets.call);
-  const Status ready = co_await Supervisor::ready(supervisor, until);
-  DRIFTD_CO_CHECK(ready);
+  const auto until = Steady::now() + (deadline.count() > 0 ? deadline : spec_.budgets.call);
+  DRIFTD_CO_TRY(const auto supervisor, co_await ready(until));
   const auto call = supervisor->begin(FrameType::read, encode(ReadCall{nanos(until), ids}), until);
   call->asked = ids.size();
   const auto collected = std::make_shared<Collected>();
@@ -105,10 +107,8 @@ Task<Result<core::ReadOutcome>> SupervisedSession::read(std::vector<core::Resour
 }
 
 Task<Result<core::HealthReport>> SupervisedSession::health() {
-  const auto supervisor = supervisor_;
   const auto deadline = Steady::now() + kHealthDeadline;
-  const Status ready = co_await Supervisor::ready(supervisor, deadline);
-  DRIFTD_CO_CHECK(ready);
+  DRIFTD_CO_TRY(const auto supervisor, co_await ready(deadline));
   const auto call = supervisor->begin(FrameType::health, encode(PlainCall{nanos(deadline), {}}), deadline);
   DRIFTD_CO_TRY(const CallResult result, co_await drive(supervisor, call, kNoPages));
   if (result.code != Code::ok) co_return fail(error_of(result));
@@ -118,19 +118,19 @@ Task<Result<core::HealthReport>> SupervisedSession::health() {
 }
 
 Task<Status> SupervisedSession::watch(std::string cursor, core::PageHandler on_page) {
-  const auto supervisor = supervisor_;
-  const Status ready = co_await Supervisor::ready(supervisor, Steady::now() + supervisor->spec().budgets.call);
-  DRIFTD_CO_CHECK(ready);
+  const auto self = shared_from_this();
+  DRIFTD_CO_TRY(const auto supervisor, co_await ready(Steady::now() + spec_.budgets.call));
   constexpr auto kNever = Steady::time_point::max();
   const auto call = supervisor->begin(FrameType::watch, encode(PlainCall{nanos(kNever), cursor}), kNever);
-  DRIFTD_CO_TRY(const CallResult result, co_await drive(supervisor, call, on_page));
-  if (result.code != Code::ok) co_return fail(error_of(result));
+  const auto outcome = co_await drive(supervisor, call, on_page);
+  if (supervisor != supervisor_ && !stopping_) co_return Status{};  // upgraded: the watch begins anew on the other one
+  if (!outcome) co_return fail(outcome.error());
+  if (outcome->code != Code::ok) co_return fail(error_of(*outcome));
   co_return Status{};
 }
 
 Task<Result<std::vector<core::Demotion>>> SupervisedSession::demote(core::ResourceId id,
                                                                     std::vector<core::Change> changes) {
-  const auto supervisor = supervisor_;
   DemoteCall asked{id, {}};
   for (std::size_t i = 0; i < changes.size(); ++i) {  // never a credential: its digests are nobody's business
     const auto& change = changes[i];
@@ -138,10 +138,10 @@ Task<Result<std::vector<core::Demotion>>> SupervisedSession::demote(core::Resour
     asked.changes.push_back(
         {static_cast<std::uint32_t>(i), change.path, change.old_value.value_or(""), change.new_value.value_or("")});
   }
-  if (asked.changes.empty() || !supervisor->has_diff) co_return std::vector<core::Demotion>{};
+  if (asked.changes.empty()) co_return std::vector<core::Demotion>{};
   const auto deadline = Steady::now() + kDemoteDeadline;
-  const Status ready = co_await Supervisor::ready(supervisor, deadline);
-  DRIFTD_CO_CHECK(ready);
+  DRIFTD_CO_TRY(const auto supervisor, co_await ready(deadline));
+  if (!supervisor->has_diff) co_return std::vector<core::Demotion>{};
   const auto call = supervisor->begin(FrameType::demote, encode(asked), deadline);
   DRIFTD_CO_TRY(const CallResult result, co_await drive(supervisor, call, kNoPages));
   if (result.code == Code::unsupported) {
@@ -155,11 +155,6 @@ Task<Result<std::vector<core::Demotion>>> SupervisedSession::demote(core::Resour
   std::erase_if(demotions, [&](const core::Demotion& d) { return !allowed.contains(d.index) || d.reason.empty(); });
   for (auto& d : demotions) d.reason = supervisor->scrubber().text(printable(d.reason, kMaxText));
   co_return demotions;
-}
-
-Task<void> SupervisedSession::stop() {
-  const auto supervisor = supervisor_;
-  co_await Supervisor::stop(supervisor);
 }
 
 }  // namespace driftd::host

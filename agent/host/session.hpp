@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+
+#include "host/plugin_files.hpp"
 #include "host/supervisor.hpp"
 
 namespace driftd::host {
 
-/// core::Session over a supervisor. Its end kills the worker, if stop() did not end it before.
-class SupervisedSession final : public core::Session {
+/// core::Session over a supervisor; over another one once its plugin was upgraded, and over none while there is no
+/// plugin. Its end kills the worker, if stop() did not end it before.
+class SupervisedSession final : public core::Session, public std::enable_shared_from_this<SupervisedSession> {
  public:
-  explicit SupervisedSession(std::shared_ptr<Supervisor> supervisor) : supervisor_(std::move(supervisor)) {}
-  ~SupervisedSession() override { supervisor_->drop(); }
+  SupervisedSession(HostOptions options, core::SessionSpec spec, Supervisor::OnEvent on_event);
+  ~SupervisedSession() override;
   SupervisedSession(const SupervisedSession&) = delete;
   SupervisedSession& operator=(const SupervisedSession&) = delete;
 
@@ -22,11 +26,43 @@ class SupervisedSession final : public core::Session {
   Task<Result<core::DiscoverOutcome>> discover() override;
   Task<Result<std::string>> upgrade(std::string kind, std::uint32_t from_revision, std::string body) override;
   Task<Result<core::ApplyOutcome>> apply(core::ApplyRequest request) override;
-  core::WorkerStatus status() const override { return supervisor_->status(); }
+  core::WorkerStatus status() const override;
+  Status resume() override;
+  void on_change(std::function<void()> changed) override { changed_ = std::move(changed); }
   Task<void> stop() override;
 
+  // The factory's side.
+  const core::SessionSpec& spec() const { return spec_; }
+  const Plugin& plugin() const { return plugin_; }  ///< that serves
+  /// The first plugin: its worker starts.
+  void serve(Plugin plugin);
+  /// There is no plugin yet: every call answers this.
+  void wait_for_plugin(Error why);
+  bool waits_for_plugin() const { return supervisor_ == nullptr; }
+  /// Another file, or other bytes in it. A worker for it is started and opened first; then it takes over and the old
+  /// one ends what it is at. When that fails the old one stays, and status() and an event say why.
+  static Task<void> take_up(std::shared_ptr<SupervisedSession> self, Plugin next);
+  void refuse(const Plugin& next, const std::string& why);
+  /// This was refused already, or is being tried, under the same circumstances.
+  bool judged(const Plugin& next) const { return next == judged_; }
+  void settled();  ///< the file that lies there is the one that serves
+
  private:
+  std::shared_ptr<Supervisor> make(const Plugin& plugin, bool trial) const;
+  Task<Result<std::shared_ptr<Supervisor>>> ready(Steady::time_point deadline);
+  Status fits(const Plugin& next) const;
+  static Task<void> retire(std::shared_ptr<SupervisedSession> self, std::shared_ptr<Supervisor> old);
+
+  const HostOptions options_;
+  const core::SessionSpec spec_;
+  const Supervisor::OnEvent on_event_;
+  Plugin plugin_, judged_;
   std::shared_ptr<Supervisor> supervisor_;
+  std::vector<std::shared_ptr<Supervisor>> beside_;  ///< on trial, or ending
+  std::optional<Error> missing_;
+  std::string upgrade_refused_;
+  std::function<void()> changed_;
+  bool stopping_ = false;
 };
 
 /// Runs a call to its end and hands its pages on in order; an error of `on_page` ends the call with that error. The

@@ -79,10 +79,8 @@ Result<ApplyCall> call_of(const core::ApplyRequest& request) {
 }  // namespace
 
 Task<Result<core::DiscoverOutcome>> SupervisedSession::discover() {
-  const auto supervisor = supervisor_;
-  const auto deadline = Steady::now() + supervisor->spec().budgets.call;
-  const Status ready = co_await Supervisor::ready(supervisor, deadline);
-  DRIFTD_CO_CHECK(ready);
+  const auto deadline = Steady::now() + spec_.budgets.call;
+  DRIFTD_CO_TRY(const auto supervisor, co_await ready(deadline));
   const DiscoverCall asked{nanos(deadline)};
   const auto call = supervisor->begin(FrameType::discover, encode(asked), deadline);
   const auto told = std::make_shared<std::vector<core::Diagnostic>>();
@@ -104,10 +102,8 @@ Task<Result<core::DiscoverOutcome>> SupervisedSession::discover() {
 }
 
 Task<Result<std::string>> SupervisedSession::upgrade(std::string kind, std::uint32_t from_revision, std::string body) {
-  const auto supervisor = supervisor_;
   const auto deadline = Steady::now() + kUpgradeDeadline;
-  const Status ready = co_await Supervisor::ready(supervisor, deadline);
-  DRIFTD_CO_CHECK(ready);
+  DRIFTD_CO_TRY(const auto supervisor, co_await ready(deadline));
   const UpgradeCall asked{nanos(deadline), kind, from_revision, body};
   const auto call = supervisor->begin(FrameType::upgrade, encode(asked), deadline);
   DRIFTD_CO_TRY(CallResult result, co_await drive(supervisor, call, kNoPages));
@@ -118,12 +114,10 @@ Task<Result<std::string>> SupervisedSession::upgrade(std::string kind, std::uint
 }
 
 Task<Result<core::ApplyOutcome>> SupervisedSession::apply(core::ApplyRequest request) {
-  const auto supervisor = supervisor_;
-  const auto deadline = Steady::now() + supervisor->spec().budgets.call;
+  const auto deadline = Steady::now() + spec_.budgets.call;
   DRIFTD_CO_TRY(ApplyCall asked, call_of(request));
   asked.deadline_ns = nanos(deadline);
-  const Status ready = co_await Supervisor::ready(supervisor, deadline);
-  DRIFTD_CO_CHECK(ready);
+  DRIFTD_CO_TRY(const auto supervisor, co_await ready(deadline));
   const auto call = supervisor->begin(FrameType::apply, encode(asked), deadline);
   DRIFTD_CO_TRY(const CallResult result, co_await drive(supervisor, call, kNoPages));
   if (result.code != Code::ok) co_return fail(error_of(result));

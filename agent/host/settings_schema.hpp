@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,11 @@ Result<std::vector<SettingsError>> validate_settings(std::string_view schema_jso
 
 /// Paths of the settings that the schema calls `writeOnly` (secrets): `settings.password`; `[]` for any list element.
 Result<std::vector<std::string>> sensitive_settings(std::string_view schema_json);
+
+/// Settings that the schema does not call sensitive get their value in place of the token that every reference became
+/// when the config was read; sensitive ones keep it. Tokens that are left over go out of `secrets`. Doing it again changes
+/// nothing.
+Status reveal_plain(std::string& settings_json, std::map<std::string, std::string>& secrets, std::string_view schema_json);
 
 /// The known name that was probably meant (a third of its letters differ at most), or empty.
 std::string nearest_name(std::string_view word, const std::vector<std::string>& known);

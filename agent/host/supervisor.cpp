@@ -12,9 +12,9 @@
 namespace driftd::host {
 namespace {
 
+constexpr auto kIdlePoll = std::chrono::milliseconds(20);
 constexpr auto kOpenDeadline = std::chrono::seconds(10);
 constexpr auto kGoodRun = std::chrono::seconds(60);  // after this the backoff starts anew
-constexpr auto kCrashWindow = std::chrono::minutes(10);
 constexpr std::size_t kLastErrors = 64u << 10;  // read from stderr after the end, bytes
 
 std::int64_t nanos(Steady::time_point at) { return at.time_since_epoch() / std::chrono::nanoseconds(1); }
@@ -36,7 +36,7 @@ Supervisor::Supervisor(HostOptions options, SupervisorSpec spec, OnEvent on_even
       scrubber_(spec_.session.secrets),
       backoff_(options_.restart_first, options_.restart_most),
       retry_(options_.core),
-      memory_(options_.core),
+      usage_(options_.core),
       stop_limit_(options_.core) {
   status_.state = "starting";
 }
@@ -55,20 +55,18 @@ void Supervisor::set_state(std::string state) {
   for (auto* timer : waiting_) timer->cancel();
 }
 
-const core::WorkerStatus& Supervisor::status() {
-  status_.pid = worker_ ? worker_->pid() : 0;
-  return status_;
-}
-
 Task<Status> Supervisor::ready(std::shared_ptr<Supervisor> self, Steady::time_point deadline) {
   for (;;) {
     if (self->stopping_) co_return fail(Code::cancelled, "the session is stopped");
     if (self->status_.state == "running" || self->status_.state == "in-process") co_return Status{};
     if (self->failure_) co_return fail(*self->failure_);
+    if (self->finished_) co_return fail(Code::unavailable, "the worker " + self->status_.last_exit);
     if (self->status_.state == "parked") {
       co_return fail(Code::unavailable,
-                     fmt::format("the worker is parked after {} crashes in ten minutes; the last: {}",
-                                 self->options_.crashes_to_park, self->status_.last_exit));
+                     fmt::format("the worker is parked after {} crashes in ten minutes; the last: {}; it is tried again at "
+                                 "{}, or at once by `driftd plugin resume {}`",
+                                 self->options_.crashes_to_park, self->status_.last_exit,
+                                 render_time(self->status_.parked_until_ns), self->spec_.session.backend));
     }
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Steady::now());
     if (left.count() <= 0) {
@@ -94,12 +92,14 @@ Task<void> Supervisor::run(std::shared_ptr<Supervisor> self) {
   while (!self->stopping_) {
     co_await serve(self);
     if (self->other_jail_ && !self->stopping_) continue;
-    if (self->stopping_ || self->spec_.describe_only) break;
+    if (self->stopping_ || self->spec_.describe_only || self->spec_.trial) break;
     const bool parked = self->status_.state == "parked";
     const auto wait = parked ? self->options_.parked : self->backoff_.next();
     self->retry_.expires_after(wait);
     boost::system::error_code stopped;  // stop() cancels the wait; the loop's condition sees it
     if (!self->stopping_) co_await self->retry_.async_wait(asio::redirect_error(asio::use_awaitable, stopped));
+    if (parked) self->crashes_.clear();
+    self->status_.parked_until_ns = 0;
     ++self->status_.restarts;
   }
   self->finished_ = true;
@@ -124,10 +124,12 @@ Task<void> Supervisor::serve(std::shared_ptr<Supervisor> self) {
   self->connection_ = std::make_shared<Connection>(self->options_.core, started->fd);
   if (self->worker_->errors() != nullptr) asio::co_spawn(self->options_.core, read_errors(self), asio::detached);
   asio::co_spawn(self->options_.core, open(self), asio::detached);
-  self->watch_memory();
+  self->watch_usage();
   const auto deliver = [raw = self.get()](Frame frame) { raw->on_frame(std::move(frame)); };
   const Status ended = co_await Connection::receive(self->connection_, deliver);
   if (!ended && self->kill_reason_.empty()) {
+    ++self->status_.misuses["protocol"];
+    self->status_.last_misuse = "wrote garbage to the protocol";
     self->tell("misbehaved", "wrote garbage to the protocol");
     self->kill_reason_ = fmt::format("wrote garbage to the protocol: killed ({})", ended.error().message);
   }
@@ -166,6 +168,7 @@ Task<Status> Supervisor::open_steps(std::shared_ptr<Supervisor> self) {
   self->metrics_ = declared_metrics(loaded->describe);
   DRIFTD_CO_CHECK(self->settle_jail(*loaded));
   if (self->spec_.describe_only || self->other_jail_) co_return Status{};
+  if (self->worker_) self->worker_->limit_files(self->spec_.session.budgets.files);  // its jail is closed by now
   const std::string instance = self->open_payload();
   DRIFTD_CO_TRY(const CallResult opened, co_await plain(self, FrameType::open, instance));
   (void)opened;  // open answers nothing but its status
@@ -245,7 +248,7 @@ void Supervisor::bury(const std::string& how) {
     errors_.reset();
     pipe->close(ended);
   }
-  memory_.cancel();
+  usage_.cancel();
   worker_.reset();
   connection_->close();
   connection_.reset();
@@ -270,10 +273,22 @@ void Supervisor::after_crash() {
   tell("crashed", status_.last_exit);
   const bool park = static_cast<int>(crashes_.size()) >= options_.crashes_to_park;
   if (park) {
-    crashes_.clear();
+    status_.parked_until_ns = SystemClock().wall() + std::chrono::nanoseconds(options_.parked).count();
     tell("parked", fmt::format("{} crashes in ten minutes; the last: {}", options_.crashes_to_park, status_.last_exit));
   }
   set_state(park ? "parked" : "backoff");
+}
+
+void Supervisor::end_watch() {
+  for (const auto& [id, call] : calls_) {
+    if (call->type == FrameType::watch) cancel(*call);
+  }
+}
+
+Task<void> Supervisor::idle(std::shared_ptr<Supervisor> self, Steady::time_point deadline) {
+  while (!self->calls_.empty() && !self->finished_ && !self->stopping_ && Steady::now() < deadline) {
+    co_await self->pause(kIdlePoll);
+  }
 }
 
 Task<void> Supervisor::stop(std::shared_ptr<Supervisor> self) {

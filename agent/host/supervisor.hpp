@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/backoff.hpp"
+#include "host/call.hpp"
 #include "host/connection.hpp"
 #include "host/host.hpp"
 #include "host/jail_paths.hpp"
@@ -19,33 +20,13 @@
 
 namespace driftd::host {
 
-using Steady = std::chrono::steady_clock;
-
-/// A call on its way to a worker and back.
-struct Call {
-  Call(asio::any_io_executor core, std::uint64_t id, FrameType type, Steady::time_point deadline)
-      : id(id), type(type), deadline(deadline), wake(core), limit(core) {}
-  const std::uint64_t id;
-  const FrameType type;
-  Steady::time_point deadline;
-  std::deque<Frame> queue;  ///< records, marks, diagnostics not yet in a page
-  std::optional<Result<CallResult>> done;
-  std::uint64_t owed = 0;      ///< credit taken out of the queue and not yet given back, bytes
-  std::uint64_t taken = 0;     ///< credit that the worker used and did not get back, bytes
-  std::size_t asked = 0;       ///< identities of a read
-  bool asks_permit = false;    ///< and has no answer yet
-  bool cancelled = false, abandoned = false;
-  bool stopped_early = false;  ///< cancelled before its deadline
-  const Steady::time_point begun = Steady::now();
-  asio::steady_timer wake, limit;
-};
-
 struct SupervisorSpec {
   core::SessionSpec session;
   std::string file;            ///< of the plugin
   std::string sha256;          ///< its pin, hex; empty: none
   std::string schema;          ///< of its settings, as last seen: which paths the jail opens; empty: not known yet
   bool describe_only = false;  ///< scan: load, do not open; the first failure is final
+  bool trial = false;          ///< a new version: the first failure is final and nobody's crash, until adopt()
 };
 
 /// Keeps one worker alive and routes its frames. Core thread. Lives until its loop ended, which stop() or abandon()
@@ -66,7 +47,13 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   void cancel(Call& call);
   void abandon(Call& call);  ///< nobody waits any more: cancel, drop what still comes
   static Task<void> stop(std::shared_ptr<Supervisor> self);
-  void drop();  ///< the session's owner is gone: kill, end the loop
+  /// A trial that opened serves from now on.
+  void adopt() { spec_.trial = false; }
+  void end_watch();  ///< cancels the watch, if there is one
+  /// Waits until no call is under way, at most until `deadline`.
+  static Task<void> idle(std::shared_ptr<Supervisor> self, Steady::time_point deadline);
+  Status resume();  ///< a parked worker starts at once; `conflict`: it is not parked
+  void drop();      ///< the session's owner is gone: kill, end the loop
   /// The worker did what none of ours does, so its plugin has it: told, and killed. `what` follows "the worker".
   void condemn(const std::string& what);
 
@@ -96,7 +83,11 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   void arm(Call& call);
   void expire(Call& call);
   void kill(std::string reason);
-  void watch_memory();
+  void watch_usage();
+  bool within_budgets();
+  void account(const Call& call, const CallResult& result);
+  void hit_budget(const std::string& budget, std::string message);
+  void note_overdue(const Call& call);
   void bury(const std::string& how);
   void after_crash();
   std::string in_flight() const;
@@ -131,7 +122,8 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   Backoff backoff_;
   std::deque<Steady::time_point> crashes_;
   Steady::time_point running_since_{};
-  asio::steady_timer retry_, memory_, stop_limit_;
+  Steady::time_point secret_told_{};
+  asio::steady_timer retry_, usage_, stop_limit_;
   std::set<asio::steady_timer*> waiting_;  ///< cancelled at each change of state
 };
 

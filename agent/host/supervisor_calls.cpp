@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls and frames of a supervisor: deadlines, credit, permits, logs, memory.
+// Calls and frames of a supervisor: deadlines, credit, permits, logs.
 #include <fmt/format.h>
 #include <cmath>
 
@@ -13,14 +13,6 @@ namespace driftd::host {
 namespace {
 
 constexpr std::uint64_t kCreditStep = 128u << 10;  // bytes given back at once
-constexpr auto kMemoryPoll = std::chrono::seconds(1);
-
-/// For people: from a second up in tenths.
-std::string render_seconds(std::chrono::milliseconds t) {
-  if (t.count() >= 1000) t = (t + std::chrono::milliseconds(50)) / 100 * 100;
-  if (t.count() % 1000 == 0) return fmt::format("{} s", t.count() / 1000);
-  return fmt::format("{} ms", t.count());
-}
 
 }  // namespace
 
@@ -36,6 +28,7 @@ std::shared_ptr<Call> Supervisor::begin(FrameType type, std::string payload, Ste
                                                  payload.size(), kMaxPayload));
     return call;
   }
+  if (worker_) call->cpu_at_begin = worker_->cpu_time();
   calls_[call->id] = call;
   connection_->send(type, call->id, std::move(payload));
   arm(*call);
@@ -55,6 +48,7 @@ void Supervisor::arm(Call& call) {
 /// First the deadline: cancel and wait the grace time; then the kill.
 void Supervisor::expire(Call& call) {
   if (!call.cancelled) {
+    note_overdue(call);
     cancel(call);
     return;
   }
@@ -150,11 +144,7 @@ void Supervisor::on_result(Call& call, Frame frame) {
   auto result = decode<CallResult>(frame.payload);
   if (!result) return condemn(fmt::format("answered {} with what cannot be decoded", name_of(call.type)));
   clean(*result, scrubber_);
-  if (result->misuses > 0) {
-    tell("misbehaved", fmt::format("broke a rule of the ABI {} times in {}; first: {}", result->misuses,
-                                   name_of(call.type), result->misuse));
-  }
-  if (result->budget_hit) tell("budget", result->message);
+  account(call, *result);
   call.done = std::move(result);
   call.limit.cancel();
   call.wake.cancel();
@@ -208,6 +198,8 @@ void Supervisor::on_permit(const std::shared_ptr<Call>& call, const Frame& frame
 
 void Supervisor::condemn(const std::string& what) {
   if (!kill_reason_.empty()) return;
+  ++status_.misuses["protocol"];
+  status_.last_misuse = what;
   tell("misbehaved", what);
   kill(what + ": killed");
 }
@@ -217,24 +209,6 @@ void Supervisor::kill(std::string reason) {
   if (kill_reason_.empty()) kill_reason_ = std::move(reason);
   if (worker_) worker_->kill();
   if (connection_) connection_->close();
-}
-
-void Supervisor::watch_memory() {
-  if (worker_->pid() == 0) return;
-  memory_.expires_after(kMemoryPoll);
-  memory_.async_wait([weak = weak_from_this()](const boost::system::error_code& stopped) {
-    const auto self = weak.lock();
-    if (stopped || !self || !self->worker_) return;
-    self->status_.rss_bytes = self->worker_->rss_bytes();
-    const std::int64_t budget = self->spec_.session.budgets.rss_bytes;
-    if (budget > 0 && self->status_.rss_bytes > budget) {
-      const std::string reason =
-          fmt::format("RSS {} MiB over the budget of {} MiB", self->status_.rss_bytes >> 20, budget >> 20);
-      self->tell("budget", reason);
-      return self->kill(reason);
-    }
-    self->watch_memory();
-  });
 }
 
 std::string Supervisor::in_flight() const {
@@ -254,11 +228,6 @@ void Supervisor::fail_calls(const Error& error) {
     call->limit.cancel();
     call->wake.cancel();
   }
-}
-
-void Supervisor::tell(std::string what, std::string message) {
-  log::room("host").warn("[{}] {}: {}", spec_.session.backend, what, message);
-  if (on_event_) on_event_({spec_.session.backend, std::move(what), std::move(message)});
 }
 
 }  // namespace driftd::host

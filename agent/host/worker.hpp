@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -15,6 +16,8 @@ class Worker {
   virtual ~Worker() = default;
   virtual int pid() const { return 0; }  ///< 0: in-process
   virtual std::int64_t rss_bytes() const { return 0; }
+  virtual std::chrono::milliseconds cpu_time() const { return {}; }  ///< used so far
+  virtual void limit_files(int) {}                                  ///< descriptors that it may hold
   virtual void kill() = 0;  ///< at once; reap() then returns soon
   /// Ends it if it still lives, and says how it ended: `killed by signal 11 (Segmentation fault)`, `exited with 0`.
   virtual Task<std::string> reap() = 0;

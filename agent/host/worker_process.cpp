@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -58,6 +59,11 @@ class Process final : public Worker {
   }
   int pid() const override { return pid_; }
   std::int64_t rss_bytes() const override;
+  std::chrono::milliseconds cpu_time() const override;
+  void limit_files(int most) override {
+    const rlimit64 files{static_cast<rlim64_t>(most), static_cast<rlim64_t>(most)};
+    if (!reaped_) ::prlimit64(pid_, RLIMIT_NOFILE, &files, nullptr);
+  }
   void kill() override {
     if (!reaped_) ::kill(pid_, SIGKILL);
   }
@@ -92,18 +98,36 @@ class Process final : public Worker {
   int status_ = 0;
 };
 
-std::int64_t Process::rss_bytes() const {
+/// `/proc/PID/NAME`, its first 1 KiB; empty when it is not there.
+std::string proc_text(pid_t pid, const char* name) {
   char path[64];
-  std::snprintf(path, sizeof path, "/proc/%d/statm", pid_);
+  std::snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
   const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return 0;
-  char text[128] = {};
+  if (fd < 0) return {};
+  char text[1024] = {};
   const ssize_t got = ::read(fd, text, sizeof text - 1);
   ::close(fd);
+  return got > 0 ? std::string(text, static_cast<std::size_t>(got)) : std::string();
+}
+
+std::int64_t Process::rss_bytes() const {
   long long total = 0;
   long long resident = 0;
-  if (got <= 0 || std::sscanf(text, "%lld %lld", &total, &resident) != 2) return 0;
+  if (std::sscanf(proc_text(pid_, "statm").c_str(), "%lld %lld", &total, &resident) != 2) return 0;
   return resident * ::sysconf(_SC_PAGESIZE);
+}
+
+/// utime + stime: the 14th and 15th field of stat; the second is the name in parentheses, which may hold anything.
+std::chrono::milliseconds Process::cpu_time() const {
+  const std::string text = proc_text(pid_, "stat");
+  const std::size_t name_end = text.rfind(')');
+  unsigned long long user = 0;
+  unsigned long long system = 0;
+  const bool read = name_end != std::string::npos &&
+                    std::sscanf(text.c_str() + name_end + 1,
+                                " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user, &system) == 2;
+  if (!read) return {};
+  return std::chrono::milliseconds((user + system) * 1000 / static_cast<unsigned long long>(::sysconf(_SC_CLK_TCK)));
 }
 
 /// Descriptors of a start that did not happen yet.

@@ -25,7 +25,7 @@ struct BackendView {
   std::string uid, name, type, provider, endpoint;
   std::map<std::string, std::string> labels;
   std::vector<std::string> patterns;
-  std::string state;         ///< starting | ok | late | backoff | denied | failed | held (system identity)
+  std::string state;         ///< starting | ok | late | backoff | denied | failed | held (system identity) | no plugin
   HealthReport health;       ///< after hysteresis
   std::string health_reason;
   WorkerStatus worker;
@@ -71,6 +71,9 @@ class Control {
   /// Sends stored events again to one sink; returns how many.
   struct Replay { std::string sink; std::int64_t from_seq = 0; std::string from_id; Nanos from_ns = 0; std::string key; int rate = 0; };
   virtual Task<Result<std::int64_t>> replay(Replay request) = 0;
+  /// Frees parked workers: of a backend, or all of a plugin (id, type or file). Returns the backends that were parked;
+  /// `not_found`: no such backend or plugin, `conflict`: nothing of it is parked.
+  virtual Task<Result<std::vector<std::string>>> resume(std::string name, std::string actor, std::string reason) = 0;
   virtual Task<Result<std::int64_t>> dead_letter(std::string sink, std::string verb, std::vector<std::int64_t> seqs) = 0;
 };
 

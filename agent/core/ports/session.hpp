@@ -11,6 +11,7 @@
 #include "base/task.hpp"
 #include "core/diff.hpp"
 #include "core/extension.hpp"
+#include "core/ports/worker.hpp"
 #include "core/redact.hpp"
 #include "core/resource.hpp"
 #include "core/schema.hpp"
@@ -51,23 +52,13 @@ struct ProviderInfo {
   int concurrency = 1;
   std::vector<Extension> extensions;  ///< that it offers and this agent uses
   std::string settings_schema;
+  std::string describe;      ///< all that describe said, JSON
   std::map<std::string, std::shared_ptr<const KindSchema>> schemas;  ///< per kind
   std::map<std::string, std::string> schema_texts;
 
   bool offers(std::string_view extension) const {
     return std::any_of(extensions.begin(), extensions.end(), [&](const Extension& e) { return e.id == extension; });
   }
-};
-
-/// How a worker fares now.
-struct WorkerStatus {
-  std::string state;       ///< starting | running | backoff | parked | in-process | stopped
-  std::string last_exit;   ///< `killed by signal 11 (Segmentation fault) in refresh`; empty: never
-  int pid = 0;
-  std::uint64_t restarts = 0;
-  std::int64_t rss_bytes = 0;
-  std::string jail;                      ///< `landlock 7, seccomp`; empty: in-process, or not loaded yet
-  std::map<std::string, double> gauges;  ///< of the plugin (host table `metric`), last value by declared name
 };
 
 struct Demotion {
@@ -99,6 +90,10 @@ class Session {
   /// is gone; `invalid`: a credential among the changes, or no key.
   virtual Task<Result<ApplyOutcome>> apply(ApplyRequest request) = 0;
   virtual WorkerStatus status() const = 0;
+  /// Frees a parked worker at once. `conflict`: it is not parked.
+  virtual Status resume() { return fail(Code::conflict, "nothing is parked"); }
+  /// Called when another plugin serves from now on: it arrived, or its file was upgraded. info() tells which.
+  virtual void on_change(std::function<void()>) {}
   /// Cancels all calls, ends the worker within the grace time. Idempotent.
   virtual Task<void> stop() = 0;
 };
@@ -108,6 +103,8 @@ struct Budgets {
   std::chrono::milliseconds call{60'000};  ///< wall time of a refresh unless the request says less
   std::uint64_t records = 1'000'000;       ///< per refresh
   std::uint64_t bytes = 1ull << 30;        ///< per refresh
+  std::chrono::milliseconds cpu{0};        ///< processor time of one call but watch; 0: as much as `call` lets it
+  int files = 1024;                        ///< descriptors of the worker
 };
 
 struct SessionSpec {
@@ -117,24 +114,37 @@ struct SessionSpec {
   std::map<std::string, std::string> secrets;  ///< token → bytes
   enum class Isolation { process, in_process } isolation = Isolation::process;
   Budgets budgets;
+  bool wait_for_plugin = false;  ///< open() succeeds without one; the session starts when its file arrives
   RedactionKey worker_key;
   std::uint64_t digest_seed = 0;
 };
 
-/// Something that the agent should know of: a budget hit, a crash, a parked worker.
+/// Something that the agent should know of.
 struct SessionEvent {
-  std::string backend, what, message;  ///< what: budget | crashed | parked | misbehaved
+  std::string backend;  ///< or, of a file that no backend uses, empty
+  std::string what;     ///< budget | crashed | parked | misbehaved | secret_denied | upgraded | upgrade_refused
+  std::string message;
 };
 
 /// Finds plugins and opens sessions.
 class SessionFactory {
  public:
   virtual ~SessionFactory() = default;
-  /// All plugins of the plugin folders, described by a short-lived worker each; bad ones carry their error.
-  struct Found { std::string file; Result<std::shared_ptr<const ProviderInfo>> info; };
+  struct Use { std::string backend; WorkerStatus worker; };
+  /// A plugin file, described by a short-lived worker; a bad one carries its error.
+  struct Found {
+    std::string file;
+    Result<std::shared_ptr<const ProviderInfo>> info;
+    std::string sha256, pin;  ///< hex; pin: pinned | unpinned | changed, empty: there is no driftd.lock
+    bool gone = false;        ///< the file is not there any more; what runs it stays
+    std::vector<Use> used_by;
+  };
+  /// All plugins of the plugin folders.
   virtual Task<std::vector<Found>> scan() = 0;
   virtual Result<std::shared_ptr<Session>> open(SessionSpec spec) = 0;
   virtual void on_event(std::function<void(SessionEvent)> handler) = 0;
+  /// From now on sessions follow what lies in the plugin folders: files that arrive, are upgraded, or are pinned anew.
+  virtual void watch(bool) {}
 };
 
 }  // namespace driftd::core

@@ -89,6 +89,11 @@ class FakeControl final : public core::Control {
     calls.push_back("replay " + request.sink + " " + std::to_string(request.from_seq) + " " + request.from_id);
     co_return 7;
   }
+  Task<Result<std::vector<std::string>>> resume(std::string name, std::string actor, std::string reason) override {
+    calls.push_back("resume " + name + " " + actor + " " + reason);
+    if (name != "cache") co_return fail(Code::conflict, "nothing of '" + name + "' is parked: cache is running");
+    co_return std::vector<std::string>{"cache"};
+  }
   Task<Result<std::int64_t>> dead_letter(std::string sink, std::string verb, std::vector<std::int64_t> seqs) override {
     calls.push_back(verb + " " + sink + " " + std::to_string(seqs.size()));
     co_return static_cast<std::int64_t>(seqs.size());
@@ -155,7 +160,28 @@ class FakePlugins {
     auto info = std::make_shared<core::ProviderInfo>();
     info->id = "redis";
     info->version = "1.0";
-    co_return std::vector<core::SessionFactory::Found>{{"redis.so", info}, {"bad.so", fail(Code::invalid, "half a plugin")}};
+    info->types = {"redis"};
+    info->kinds = {"server"};
+    info->describe = R"({"id":"redis","version":"1.0","extensions":[{"id":"driftd.watch","revision":1}],)"
+                     R"("metrics":[{"name":"keys","unit":"1"}]})";
+    info->settings_schema = R"({"required":["address"],"properties":{"address":{"type":"string","default":"a:1"},)"
+                            R"("password":{"type":"string","writeOnly":true,"description":"by reference"},)"
+                            R"("tls":{"type":"object","properties":{"ca":{"type":"string","format":"path"}}}}})";
+    info->schema_texts = {{"server", R"({"kind":"server","class":"config","title":"a server","attributes":)"
+                                     R"({"port":{"type":"int","class":"endpoint"},"pass":{"sensitive":true}}})"}};
+    core::SessionFactory::Use use{"cache", {}};
+    use.worker.state = "parked";
+    use.worker.file = "redis.so";
+    use.worker.crashes = 5;
+    use.worker.last_exit = "killed by signal 11 (Segmentation fault) in refresh";
+    use.worker.parked_until_ns = 1'000'000'000;
+    use.worker.misuses = {{"emit", 3}};
+    use.worker.last_misuse = "emit: record 0 (/) has no kind (in refresh)";
+    use.worker.denied_secrets = 2;
+    use.worker.budget_hits = {{"rss", 1}};
+    core::SessionFactory::Found redis{"redis.so", info};
+    redis.used_by = {use};
+    co_return std::vector<core::SessionFactory::Found>{redis, {"bad.so", fail(Code::invalid, "half a plugin")}};
   }
 };
 

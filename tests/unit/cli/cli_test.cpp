@@ -168,6 +168,43 @@ TEST(Cli, TheOtherReadersPrintTablesAndJson) {
   }
 }
 
+TEST(Cli, PluginLsNamesTheCulpritAndEveryReason) {
+  FakeAgent agent;
+  const Said said = ask(agent, {"plugin", "ls"});
+  EXPECT_EQ(said.code, kOk);
+  for (const char* part : {"redis.so", "cache", "parked until 1970-01-01", "signal 11 (Segmentation fault) in refresh",
+                           "asked 2 times for secrets that are not its own", "broke rules: emit 3",
+                           "emit: record 0 (/) has no kind", "met budgets: rss 1", "refused", "half a plugin"}) {
+    EXPECT_THAT(said.out, HasSubstr(part));
+  }
+}
+
+TEST(Cli, PluginDescribeShowsSettingsAndAttributesAsTables) {
+  FakeAgent agent;
+  const Said said = ask(agent, {"plugin", "describe", "redis"});
+  EXPECT_EQ(said.code, kOk);
+  for (const char* part : {"redis 1.0", "driftd.watch/1", "keys", "tls.ca", "string (path)", "a:1", "by reference",
+                           "kind server: a server (class config)", "endpoint", "sensitive", "cache (parked)"}) {
+    EXPECT_THAT(said.out, HasSubstr(part));
+  }
+  EXPECT_THAT(ask(agent, {"plugin", "describe", "cache", "-o", "json"}).out, HasSubstr("\"concurrency\":1"));
+  EXPECT_THAT(ask(agent, {"plugin", "describe", "bad"}).out, HasSubstr("half a plugin"));
+  const Said unknown = ask(agent, {"plugin", "describe", "mysql"});
+  EXPECT_EQ(unknown.code, kFinding);
+  EXPECT_THAT(unknown.err, HasSubstr("no plugin 'mysql'; found are: redis, bad.so"));
+}
+
+TEST(Cli, PluginResumeFreesWhatIsParkedAndSaysWhenNothingIs) {
+  FakeAgent agent;
+  const Said said = ask(agent, {"plugin", "resume", "cache", "--reason", "fixed"});
+  EXPECT_EQ(said.code, kOk);
+  EXPECT_EQ(said.out, "cache: freed, its worker starts\n");
+  EXPECT_THAT(agent.control()->calls.back(), testing::MatchesRegex("resume cache [^ ]+ fixed"));
+  const Said none = ask(agent, {"plugin", "resume", "redis"});
+  EXPECT_EQ(none.code, kFinding);
+  EXPECT_THAT(none.err, HasSubstr("nothing of 'redis' is parked"));
+}
+
 TEST(Cli, ReplayAndDeadLettersSayHowMany) {
   FakeAgent agent;
   EXPECT_THAT(ask(agent, {"replay", "--sink", "ops", "--from", "12"}).out, HasSubstr("7 events"));

@@ -50,6 +50,30 @@ TEST(Load, MessageNamesWhatWhereExpectedFoundAndNextStep) {
             "none; found '0.0.0.0:1'; let a proxy on this machine serve it to others");
 }
 
+TEST(Load, RelativePathsOfPluginsStartAtTheFolderOfTheConfig) {
+  const auto loaded = parse("agent: { plugin_dirs: [plugins, /opt/there] }\nbackends: [ { name: a, provider: ./a.so } ]\n",
+                            "/etc/nobody/driftd.yaml");
+  ASSERT_TRUE(loaded);
+  EXPECT_EQ(loaded->agent.plugin_dirs, (std::vector<std::string>{"/etc/nobody/plugins", "/opt/there"}));
+  EXPECT_EQ(loaded->agent.plugin_lock, "/etc/nobody/driftd.lock");
+  EXPECT_FALSE(loaded->agent.plugin_lock_named);
+  EXPECT_EQ(loaded->backends.at(0).provider, "/etc/nobody/a.so");
+}
+
+TEST(Load, APluginFolderThatIsNotThereIsAWarningWithItsPlace) {
+  const Config config = good("agent: { plugin_dirs: [/nowhere/plugins] }\nbackends: [ { name: a, provider: redis } ]\n");
+  const std::string warnings = render(config.warnings);
+  EXPECT_NE(warnings.find("driftd.yaml:1:"), std::string::npos) << warnings;
+  EXPECT_NE(warnings.find("folder /nowhere/plugins of 'plugin_dirs' is not there"), std::string::npos) << warnings;
+}
+
+TEST(Load, BudgetsOfProcessorTimeAndDescriptorsAreRead) {
+  const Config config = good("defaults: { budgets: { cpu: 5s } }\nbackends:\n- { name: a, provider: redis, budgets: { files: 64 } }\n");
+  EXPECT_EQ(config.backends.at(0).budgets.cpu, milliseconds(5000));
+  EXPECT_EQ(config.backends.at(0).budgets.files, 64);
+  EXPECT_EQ(bad("defaults: { budgets: { files: 8 } }\n").size(), 1u);
+}
+
 TEST(Load, BackendTakesTheDefaultsAndOverridesThem) {
   const Config config = good(
       "defaults: { interval: 10s, budgets: { rss: 64MiB, call: 5s }, isolation: in-process }\n"

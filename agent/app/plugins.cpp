@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/plugins.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "app/app.hpp"
+#include "app/record.hpp"
+#include "host/pins.hpp"
+#include "host/plugin_files.hpp"
+
+namespace driftd::app {
+
+host::HostOptions host_options(const config::Config& config, asio::any_io_executor core) {
+  host::HostOptions out;
+  out.core = core;
+  out.worker = worker_path(config);
+  out.experimental = config.agent.experimental;
+  out.plugin_lock = config.agent.plugin_lock;
+  out.lock_required = config.agent.plugin_lock_named;
+  for (const auto& dir : config.agent.plugin_dirs) out.plugin_dirs.emplace_back(dir);
+  for (const auto& backend : config.backends) {
+    if (backend.provider.find('/') != std::string::npos) out.plugin_files.emplace_back(backend.provider);
+  }
+  return out;
+}
+
+Result<LockReport> lock_plugins(const config::Config& config, const std::string& lock_file) {
+  const std::filesystem::path file = lock_file.empty() ? config.agent.plugin_lock : std::filesystem::absolute(lock_file);
+  LockReport out;
+  out.file = file.string();
+  const auto before = host::read_pins(file, false);
+  const std::map<std::string, std::string> old = before ? before->hexes : std::map<std::string, std::string>();
+  const host::HostOptions options = host_options(config, {});
+  auto files = host::plugins_in(options.plugin_dirs);
+  for (const auto& one : options.plugin_files) files.push_back(one.string());
+  std::map<std::string, std::string> now;
+  for (const auto& plugin : files) {
+    DRIFTD_TRY(now[plugin], host::sha256_of(plugin));
+  }
+  if (now.empty()) {
+    return fail(Code::not_found, "no plugin to pin in agent.plugin_dirs; a lock without plugins would refuse all");
+  }
+  for (const auto& [plugin, hex] : now) {
+    const auto known = old.find(plugin);
+    const char* verb = known == old.end() ? "added" : known->second == hex ? "unchanged" : "changed";
+    out.lines.push_back({verb, plugin, hex});
+  }
+  for (const auto& [plugin, hex] : old) {
+    if (!now.contains(plugin)) out.lines.push_back({"removed", plugin, hex});
+  }
+  const std::filesystem::path fresh = file.string() + ".new";
+  std::ofstream stream(fresh, std::ios::trunc);
+  stream << host::render_pins(now);
+  stream.close();
+  if (!stream) return fail(Code::denied, fresh.string() + ": cannot be written: " + std::strerror(errno));
+  std::error_code failed;
+  std::filesystem::permissions(fresh, std::filesystem::perms(0644), failed);
+  std::filesystem::rename(fresh, file, failed);
+  if (failed) return fail(Code::denied, file.string() + ": " + failed.message());
+  return out;
+}
+
+}  // namespace driftd::app

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <deque>
+#include <map>
+
+#include "host/folder_watch.hpp"
+#include "host/host.hpp"
+#include "host/pins.hpp"
+#include "host/session.hpp"
+
+namespace driftd::host {
+
+/// Knows the plugin files, opens sessions on them and, while it watches, keeps the sessions at what lies in the folders.
+class Factory final : public core::SessionFactory, public std::enable_shared_from_this<Factory> {
+ public:
+  explicit Factory(HostOptions options);
+  ~Factory() override;
+  Factory(const Factory&) = delete;
+  Factory& operator=(const Factory&) = delete;
+
+  Task<std::vector<Found>> scan() override;
+  Result<std::shared_ptr<core::Session>> open(core::SessionSpec spec) override;
+  void on_event(std::function<void(core::SessionEvent)> handler) override { *handler_ = std::move(handler); }
+  void watch(bool on) override;
+
+ private:
+  struct Described {
+    Stamp stamp;
+    std::string sha256, pin;
+    Result<std::shared_ptr<const core::ProviderInfo>> info;
+  };
+
+  static Task<void> scan_again(std::shared_ptr<Factory> self);
+  Task<void> look(bool changed);
+  Task<Described> look_at(std::string file, bool changed);
+  Status admit(const std::string& file, Described& seen) const;
+  std::vector<std::string> all_files() const;
+  void index();
+  void settle();
+  void settle(const std::shared_ptr<SupervisedSession>& session);
+  std::vector<Found> found() const;
+  std::vector<std::shared_ptr<SupervisedSession>> sessions() const;
+  Result<Plugin> find(const std::string& provider) const;
+  Error not_found(const std::string& provider) const;
+  Plugin plugin_of(const std::string& file) const;
+
+  const HostOptions options_;
+  Pins pins_;
+  std::optional<Error> lock_broken_;
+  std::map<std::string, Described> described_;
+  std::map<std::string, std::string> by_name_;  ///< id or type → file
+  std::vector<std::weak_ptr<SupervisedSession>> sessions_;
+  std::shared_ptr<FolderWatch> watch_;
+  bool looking_ = false;
+  std::deque<std::shared_ptr<asio::steady_timer>> waiting_;
+  const std::shared_ptr<std::function<void(core::SessionEvent)>> handler_ =
+      std::make_shared<std::function<void(core::SessionEvent)>>();
+};
+
+}  // namespace driftd::host

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// A session over time: waiting for its plugin, served, upgraded, stopped.
+#include <fmt/format.h>
+#include <algorithm>
+#include <boost/asio/detached.hpp>
+
+#include "base/log.hpp"
+#include "host/session.hpp"
+#include "host/settings_schema.hpp"
+
+namespace driftd::host {
+namespace {
+
+constexpr auto kTrial = std::chrono::seconds(30);  // a new version loads and opens within this
+constexpr auto kDrain = std::chrono::minutes(70);  // above every deadline: a call of the old version ends before
+
+}  // namespace
+
+SupervisedSession::SupervisedSession(HostOptions options, core::SessionSpec spec, Supervisor::OnEvent on_event)
+    : options_(std::move(options)), spec_(std::move(spec)), on_event_(std::move(on_event)) {}
+
+SupervisedSession::~SupervisedSession() {
+  if (supervisor_) supervisor_->drop();
+  for (const auto& other : beside_) other->drop();
+}
+
+std::shared_ptr<Supervisor> SupervisedSession::make(const Plugin& plugin, bool trial) const {
+  SupervisorSpec supervised;
+  supervised.session = spec_;
+  supervised.file = plugin.file;
+  supervised.sha256 = plugin.pin;
+  supervised.trial = trial;
+  if (plugin.info) supervised.schema = plugin.info->settings_schema;
+  if (plugin.info) {  // a schema that cannot be read was refused when the file was described
+    const Status revealed = reveal_plain(supervised.session.settings_json, supervised.session.secrets,
+                                         plugin.info->settings_schema);
+    if (!revealed) log::room("host").error("[{}] settings: {}", spec_.backend, revealed.error().message);
+  }
+  return std::make_shared<Supervisor>(options_, std::move(supervised), on_event_);
+}
+
+void SupervisedSession::serve(Plugin plugin) {
+  const bool late = missing_.has_value();
+  plugin_ = std::move(plugin);
+  missing_.reset();
+  supervisor_ = make(plugin_, false);
+  supervisor_->start();
+  if (late) log::room("host").info("[{}] {} is there: its worker starts", spec_.backend, plugin_.file);
+  if (late && changed_) changed_();
+}
+
+void SupervisedSession::wait_for_plugin(Error why) {
+  if (!missing_ || missing_->message != why.message) log::room("host").warn("[{}] {}", spec_.backend, why.message);
+  missing_ = std::move(why);
+}
+
+core::WorkerStatus SupervisedSession::status() const {
+  core::WorkerStatus out;
+  if (supervisor_) {
+    out = supervisor_->status();
+  } else {
+    out.state = stopping_ ? "stopped" : "no plugin";
+    out.last_exit = missing_ ? missing_->message : std::string();
+  }
+  out.upgrade_refused = upgrade_refused_;
+  return out;
+}
+
+Status SupervisedSession::resume() {
+  if (!supervisor_) return fail(Code::conflict, missing_ ? missing_->message : "there is no worker");
+  return supervisor_->resume();
+}
+
+/// The supervisor that serves, once it does: what is waited for may be replaced meanwhile.
+Task<Result<std::shared_ptr<Supervisor>>> SupervisedSession::ready(Steady::time_point deadline) {
+  const auto self = shared_from_this();
+  for (;;) {
+    const auto supervisor = supervisor_;
+    if (!supervisor && stopping_) co_return fail(Code::cancelled, "the session is stopped");
+    if (!supervisor) co_return fail(missing_ ? *missing_ : Error{Code::unavailable, "there is no plugin"});
+    const Status ready = co_await Supervisor::ready(supervisor, deadline);
+    if (supervisor != supervisor_ && !stopping_) continue;
+    if (!ready) co_return fail(ready.error());
+    co_return supervisor;
+  }
+}
+
+/// What is known before a worker of the new version is tried.
+Status SupervisedSession::fits(const Plugin& next) const {
+  if (spec_.isolation == core::SessionSpec::Isolation::in_process) {
+    return fail(Code::unsupported, "in-process code stays loaded: restart the agent");
+  }
+  if (!next.info) return {};
+  core::SessionSpec plain = spec_;
+  DRIFTD_CHECK(reveal_plain(plain.settings_json, plain.secrets, next.info->settings_schema));
+  DRIFTD_TRY(const auto mistakes, validate_settings(next.info->settings_schema, plain.settings_json));
+  if (mistakes.empty()) return {};
+  return fail(Code::invalid, mistakes.front().path + ": " + mistakes.front().message);
+}
+
+Task<void> SupervisedSession::take_up(std::shared_ptr<SupervisedSession> self, Plugin next) {
+  self->judged_ = next;
+  if (const Status fit = self->fits(next); !fit) {
+    self->refuse(next, fit.error().message);
+    co_return;
+  }
+  const auto candidate = self->make(next, true);
+  self->beside_.push_back(candidate);
+  candidate->start();
+  const Status opened = co_await Supervisor::ready(candidate, Steady::now() + kTrial);
+  const bool wanted = !self->stopping_ && self->judged(next);
+  if (!opened || !wanted) {
+    if (wanted) self->refuse(next, opened.error().message);
+    co_await Supervisor::stop(candidate);
+    std::erase(self->beside_, candidate);
+    co_return;
+  }
+  std::erase(self->beside_, candidate);
+  const auto old = self->supervisor_;
+  const std::string before = old->status().version;
+  candidate->adopt();
+  self->supervisor_ = candidate;
+  self->plugin_ = std::move(next);
+  self->upgrade_refused_.clear();
+  const std::string after = candidate->status().version;
+  log::room("host").info("[{}] upgraded: {} {} serves instead of {}", self->spec_.backend, self->plugin_.file, after, before);
+  if (self->on_event_) self->on_event_({self->spec_.backend, "upgraded", before + " → " + after});
+  if (self->changed_) self->changed_();
+  co_await retire(self, old);
+}
+
+/// What the old version is at may end; its watch begins anew on the other one.
+Task<void> SupervisedSession::retire(std::shared_ptr<SupervisedSession> self, std::shared_ptr<Supervisor> old) {
+  self->beside_.push_back(old);
+  old->end_watch();
+  co_await Supervisor::idle(old, Steady::now() + kDrain);
+  co_await Supervisor::stop(old);
+  std::erase(self->beside_, old);
+}
+
+void SupervisedSession::refuse(const Plugin& next, const std::string& why) {
+  judged_ = next;
+  upgrade_refused_ = fmt::format("{} is not taken up: {}; version {} goes on; `touch` the file to try it again", next.file,
+                                 why, status().version);
+  log::room("host").warn("[{}] upgrade refused: {}", spec_.backend, upgrade_refused_);
+  if (on_event_) on_event_({spec_.backend, "upgrade_refused", upgrade_refused_});
+}
+
+void SupervisedSession::settled() {
+  judged_ = {};
+  upgrade_refused_.clear();
+}
+
+Task<void> SupervisedSession::stop() {
+  const auto self = shared_from_this();
+  stopping_ = true;
+  std::vector<std::shared_ptr<Supervisor>> all = beside_;
+  if (supervisor_) all.push_back(supervisor_);
+  for (const auto& supervisor : all) co_await Supervisor::stop(supervisor);
+}
+
+}  // namespace driftd::host

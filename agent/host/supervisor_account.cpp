@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a plugin costs and what it breaks: budgets of memory and time, misuses, denied secrets.
+#include <fmt/format.h>
+
+#include "base/log.hpp"
+#include "host/provider_host.hpp"
+#include "host/supervisor.hpp"
+
+namespace driftd::host {
+namespace {
+
+constexpr auto kUsagePoll = std::chrono::milliseconds(500);
+constexpr auto kTellAgain = std::chrono::minutes(10);  // of what a plugin does again and again
+constexpr std::size_t kMaxText = 1024;                 // of what a worker tells, bytes
+constexpr std::size_t kMaxRules = 32;
+
+}  // namespace
+
+/// For people: from a second up in tenths.
+std::string render_seconds(std::chrono::milliseconds t) {
+  if (t.count() >= 1000) t = (t + std::chrono::milliseconds(50)) / 100 * 100;
+  if (t.count() % 1000 == 0) return fmt::format("{} s", t.count() / 1000);
+  if (t.count() > 1000) return fmt::format("{:.1f} s", static_cast<double>(t.count()) / 1000);
+  return fmt::format("{} ms", t.count());
+}
+
+void Supervisor::account(const Call& call, const CallResult& result) {
+  const std::string in(name_of(call.type));
+  for (const auto& [rule, times] : result.rules) {
+    const std::string name = printable(rule, 64);
+    if (status_.misuses.size() < kMaxRules || status_.misuses.contains(name)) status_.misuses[name] += times;
+  }
+  if (result.misuses > 0) {
+    status_.last_misuse = fmt::format("{} (in {})", printable(result.misuse, kMaxText), in);
+    tell("misbehaved", fmt::format("broke a rule of the ABI {} times in {}; first: {}", result.misuses, in,
+                                   printable(result.misuse, kMaxText)));
+  }
+  if (result.denied_secrets > 0) {
+    status_.denied_secrets += result.denied_secrets;
+    const auto now = Steady::now();
+    const bool again = secret_told_ != Steady::time_point{} && now - secret_told_ < kTellAgain;
+    if (!again) {
+      secret_told_ = now;
+      tell("secret_denied", fmt::format("{} asked for a secret that was not minted for it (in {}); denied, {} times so far",
+                                        spec_.file, in, status_.denied_secrets));
+    }
+  }
+  if (!result.budget_hit.empty()) hit_budget(printable(result.budget_hit, 16), printable(result.message, kMaxText));
+}
+
+void Supervisor::hit_budget(const std::string& budget, std::string message) {
+  if (status_.budget_hits.size() < kMaxRules || status_.budget_hits.contains(budget)) ++status_.budget_hits[budget];
+  status_.last_budget_hit = message;
+  tell("budget", std::move(message));
+}
+
+void Supervisor::watch_usage() {
+  if (worker_->pid() == 0) return;
+  usage_.expires_after(kUsagePoll);
+  usage_.async_wait([weak = weak_from_this()](const boost::system::error_code& stopped) {
+    const auto self = weak.lock();
+    if (stopped || !self || !self->worker_) return;
+    if (self->within_budgets()) self->watch_usage();
+  });
+}
+
+/// Memory of the worker, and processor time since each call began. False: it was killed.
+bool Supervisor::within_budgets() {
+  const auto& budgets = spec_.session.budgets;
+  status_.rss_bytes = worker_->rss_bytes();
+  if (budgets.rss_bytes > 0 && status_.rss_bytes > budgets.rss_bytes) {
+    const std::string reason =
+        fmt::format("RSS {} MiB over the budget of {} MiB", status_.rss_bytes >> 20, budgets.rss_bytes >> 20);
+    hit_budget("rss", reason);
+    kill(reason);
+    return false;
+  }
+  if (budgets.cpu.count() == 0) return true;
+  const auto used = worker_->cpu_time();
+  for (const auto& [id, call] : calls_) {
+    const auto cost = used - call->cpu_at_begin;
+    if (call->type == FrameType::watch || cost <= budgets.cpu) continue;
+    const std::string reason = fmt::format("CPU {} over the budget of {} in {}", render_seconds(cost),
+                                           render_seconds(budgets.cpu), name_of(call->type));
+    hit_budget("cpu", reason);
+    kill(reason);
+    return false;
+  }
+  return true;
+}
+
+/// A refresh or read that did not end within the wall time that its backend may take.
+void Supervisor::note_overdue(const Call& call) {
+  const auto asked = std::chrono::round<std::chrono::milliseconds>(call.deadline - call.begun);
+  const bool budgeted = call.type == FrameType::refresh || call.type == FrameType::read;
+  if (!budgeted || asked + std::chrono::milliseconds(100) < spec_.session.budgets.call) return;
+  hit_budget("call", fmt::format("no answer within the budget of {} in {}", render_seconds(spec_.session.budgets.call),
+                                 name_of(call.type)));
+}
+
+Status Supervisor::resume() {
+  if (status_.state != "parked") return fail(Code::conflict, "the worker is not parked: it is " + status_.state);
+  retry_.cancel();
+  return {};
+}
+
+const core::WorkerStatus& Supervisor::status() {
+  const auto now = Steady::now();
+  while (!crashes_.empty() && now - crashes_.front() > kCrashWindow) crashes_.pop_front();
+  status_.crashes = crashes_.size();
+  status_.pid = worker_ ? worker_->pid() : 0;
+  status_.file = spec_.file;
+  if (info_) status_.version = info_->version;
+  return status_;
+}
+
+void Supervisor::tell(std::string what, std::string message) {
+  if (spec_.trial) return log::room("host").info("[{}] trial of {}: {}: {}", spec_.session.backend, spec_.file, what, message);
+  log::room("host").warn("[{}] {}: {}", spec_.session.backend, what, message);
+  if (on_event_) on_event_({spec_.session.backend, std::move(what), std::move(message)});
+}
+
+}  // namespace driftd::host

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// A provider in several versions, for what happens when its file is replaced; and one that takes too much time.
+// LIVES comes from the build: 1 and 2 are good, 3 breaks in describe, 4 opens for nobody.
+//   mode: "spin" burns processor time for ever; "wait" stays in refresh for a while; "steal" asks for a secret of
+//   others; "files" opens descriptors until there are none; "abort".
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "driftd/provider.hpp"
+
+namespace {
+
+using namespace driftd::sdk;
+using Json = nlohmann::json;
+
+#if LIVES == 1
+#define LIVES_VERSION "1.0"
+#define LIVES_KINDS R"(["one"])"
+#else
+#define LIVES_VERSION "2.0"
+#define LIVES_KINDS R"(["one","two"])"
+#endif
+constexpr bool kBreaksInDescribe = LIVES == 3, kBreaksInOpen = LIVES == 4;
+
+class Lives final : public Instance {
+ public:
+  explicit Lives(std::string_view settings) : settings_(Json::parse(settings)) {
+    if (kBreaksInOpen) throw Failure(DRIFTD_INVALID, "this version opens for nobody");
+  }
+
+  RefreshResult refresh(Call& call, const Refresh&) override {
+    const std::string mode = settings_.value("mode", "");
+    if (mode == "spin") spin();
+    if (mode == "wait") wait(call);
+    if (mode == "steal") (void)call.secret("token-of-another");
+    if (mode == "files") take_files();
+    if (mode == "abort") std::abort();
+    for (const auto& kind : Json::parse(LIVES_KINDS)) {
+      Record r{kind.get<std::string>(), "1"};
+      r.body = Json{{"version", LIVES_VERSION}, {"pid", settings_.value("pid", false) ? ::getpid() : 0}}.dump();
+      call.emit(r);
+      call.complete(r.kind, 1);
+    }
+    return {};
+  }
+  void read(Call& call, std::span<const Identity> ids) override {
+    for (const auto& id : ids) not_found(call, id);
+  }
+  Health health(Call&) override { return {DRIFTD_HEALTH_UP, 1, "", "", "lives", LIVES_VERSION}; }
+  void watch(Call& call, const std::string&) override {
+    call.bookmark(LIVES_VERSION);
+    wait_for_cancel(call, -1);
+    throw Failure(DRIFTD_CANCELLED, "cancelled");
+  }
+
+ private:
+  [[noreturn]] static void spin() {
+    for (volatile int busy = 0;;) (void)busy;
+  }
+  static bool wait_for_cancel(Call& call, int milliseconds) {
+    pollfd cancel{call.cancel_fd(), POLLIN, 0};
+    return ::poll(&cancel, 1, milliseconds) > 0;
+  }
+  static void wait(Call& call) {
+    if (wait_for_cancel(call, 1500)) throw Failure(DRIFTD_CANCELLED, "cancelled");
+  }
+  static void take_files() {
+    while (::dup(2) >= 0) {
+    }
+    throw Failure(DRIFTD_UNAVAILABLE, "cannot connect");
+  }
+
+  const Json settings_;
+};
+
+std::unique_ptr<Instance> open(Call&, std::string_view, std::string_view settings) {
+  return std::make_unique<Lives>(settings);
+}
+
+std::string schema_of(const std::string& kind) {
+  return R"({"schema":"driftd-schema/1","kind":")" + kind +
+         R"(","revision":1,"class":"config","title":"one","attributes":{"version":{"type":"string"}}})";
+}
+
+const Plugin& plugin() {
+  if (kBreaksInDescribe) std::abort();
+  static const Plugin kPlugin{R"({"id":"lives","version":")" LIVES_VERSION R"(","types":["lives"],"kinds":)" LIVES_KINDS
+                              R"(,"concurrency":2,"extensions":[{"id":"driftd.watch","revision":1}]})",
+                              {{"settings", R"({"type":"object","properties":{"mode":{"type":"string"},)"
+                                            R"("pid":{"type":"boolean"}}})"},
+                               {"one", schema_of("one")},
+                               {"two", schema_of("two")}},
+                              true,
+                              &open};
+  return kPlugin;
+}
+
+}  // namespace
+
+DRIFTD_PROVIDER(plugin)
