@@ -98,7 +98,7 @@ std::vector<Attempt> file_attempts() {
           {"key by /proc/self/cwd", by_own_cwd},
           {"open /dev/kmsg", kernel_log, true, true},
           {"write in /tmp", write_tmp},
-          {"write in the working folder", write_cwd},
+          {"write in the working folder", write_cwd, true},
           {"write in /", write_root, true},
           {"write in /dev/shm", write_shm, false, true},
           {"write in /var/tmp", write_var},

@@ -168,7 +168,7 @@ std::vector<Attempt> kernel_attempts() {
           {"delete_module", unload_module, true, true},
           {"kexec_load", kexec, true, true},
           {"reboot", reboot, true},
-          {"syslog", kernel_log},
+          {"syslog", kernel_log, true},
           {"iopl", ports, true, true},
           {"personality", personality},
           {"clock_settime", set_clock, true},

@@ -186,7 +186,7 @@ std::vector<Attempt> process_attempts() {
           {"pidfd_getfd", take_descriptor, true},
           {"signal by F_SETOWN", signal_by_socket},
           {"priority of the agent", priority},
-          {"priority of the user", priority_of_user},
+          {"priority of the user", priority_of_user, true},
           {"scheduler of a sibling", scheduler},
           {"affinity of the agent", affinity},
           {"limits of the agent", limits},
