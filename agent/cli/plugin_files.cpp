@@ -45,7 +45,7 @@ core::Value to_json(const app::LockReport& report) {
   return core::Value::Object{{"file", report.file}, {"plugins", std::move(lines)}};
 }
 
-int lock(const Context& context, const std::string& file) {
+int write_lock(const Context& context, const std::string& file) {
   const auto config = read_config(context);
   if (!config) return context.fail(config.error());
   const auto report = context.hooks.lock_plugins(*config, file);
@@ -102,7 +102,7 @@ void add_plugin_files(CLI::App& plugin, Context& context) {
   auto* pin = plugin.add_subcommand("lock", "pin the installed plugins: only these bytes may run from now on");
   auto file = std::make_shared<std::string>();
   pin->add_option("--file", *file, "the lock file (agent.plugin_lock, or driftd.lock beside the config)");
-  pin->callback([&context, file] { context.exit = lock(context, *file); });
+  pin->callback([&context, file] { context.exit = write_lock(context, *file); });
 
   auto* test = plugin.add_subcommand("check", "run driftd-check; NAME is a file or the name of an installed plugin");
   test->prefix_command();

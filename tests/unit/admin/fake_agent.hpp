@@ -65,7 +65,7 @@ class FakeControl final : public core::Control {
     orders.credentials = {{"password", "k8s:db/orders#password"}};
     orders.config = R"({"database":"orders"})";
     out.backends = {orders};
-    out.diagnostics = {{Code::denied, {}, {}, {}, "may not see namespace b", "b|get", 0, {}}};
+    out.diagnostics = {{Code::denied, {}, {}, {}, "may not see namespace b", "b|get", 0}};
     co_return out;
   }
   Task<Result<std::vector<Refreshed>>> refresh(std::string backend, bool full) override {
