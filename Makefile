@@ -5,7 +5,7 @@ export CCACHE_SLOPPINESS := time_macros
 export CCACHE_NOHASHDIR := 1
 export CCACHE_BASEDIR := $(CURDIR)
 
-.PHONY: help deps build demo test test-asan test-tsan bench tidy soak package clean
+.PHONY: help deps build demo test test-asan test-tsan fuzz bench tidy soak package clean
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -31,14 +31,22 @@ test-tsan: deps ## unit and contract tests under ThreadSanitizer
 	@cmake --preset tsan >/dev/null && cmake --build --preset tsan -j $(JOBS) --target tests_unit tests_contract
 	@ctest --test-dir build/tsan --output-on-failure -j $(JOBS) -L 'unit|contract' --no-tests=error
 
+FUZZ_SECONDS ?= 60
+fuzz: ## libFuzzer on what a worker may send (clang-16); FUZZ_SECONDS=60
+	@scripts/deps.sh clang-16 libclang-rt-16-dev
+	@cmake --preset fuzz >/dev/null && cmake --build --preset fuzz -j $(JOBS) --target fuzz_frames
+	@mkdir -p build/fuzz/corpus && cd build/fuzz && bin/fuzz_frames -max_total_time=$(FUZZ_SECONDS) -max_len=16384 \
+	  -rss_limit_mb=1024 -print_final_stats=1 corpus $(CURDIR)/tests/fuzz/corpus/frames
+
 bench: build ## our own parts beside their bare floors
 	@ctest --test-dir build/release -L bench --verbose --no-tests=error
 
 tidy: build ## clang-tidy over agent and plugins (apt install clang-tidy); half an hour
 	@run-clang-tidy -quiet -j $(JOBS) -p build/release '$(CURDIR)/(agent|plugins)/.*\.cpp'
 
-soak: build ## the long forms of kill and storm tests; log in docs/soak.md
+soak: build ## the long forms of kill, storm and fuzz tests; log in docs/soak.md
 	@scripts/soak.sh
+	@$(MAKE) fuzz FUZZ_SECONDS=600
 
 package: deps ## build/release/*.deb
 	@cmake --preset release >/dev/null && cmake --build --preset release -j $(JOBS) --target package

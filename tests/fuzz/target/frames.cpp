@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// libFuzzer's way into the agent's end of the protocol (`make fuzz`): the same function that the corpus test replays.
+#include <cstddef>
+#include <cstdint>
+
+#include "fuzz/said/heard.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  driftd::fuzz::hear({reinterpret_cast<const char*>(data), size});
+  return 0;
+}
