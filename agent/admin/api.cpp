@@ -194,6 +194,12 @@ Task<Answer> Api::get(Request request) {
     const auto found = co_await backstage_.plugins();
     co_return Value::Object{{"plugins", list_of(found)}};
   }
+  const auto parts = segments(path);
+  if (parts.size() == 4 && parts[0] == "v1" && parts[1] == "backends" && parts[3] == "discovered") {
+    const auto outcome = co_await backstage_.control.discover(parts[2]);
+    if (!outcome) co_return fail(outcome.error());
+    co_return to_json(*outcome);
+  }
   co_return fail(no_such_path(request));
 }
 

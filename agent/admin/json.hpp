@@ -29,6 +29,9 @@ core::Value to_json(const core::DeadLetter& letter);
 core::Value to_json(const core::SinkBook& book);
 core::Value to_json(const core::AuditRow& row);
 core::Value to_json(const core::Step& step);
+core::Value to_json(const core::Diagnostic& diagnostic);
+core::Value to_json(const core::Discovered& backend);
+core::Value to_json(const core::DiscoverOutcome& outcome);
 core::Value to_json(const core::Control::Refreshed& refreshed);
 core::Value to_json(const core::SessionFactory::Found& found);
 

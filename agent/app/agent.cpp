@@ -72,6 +72,7 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
   host.core = core;
   host.worker = worker_path(c);
   for (const auto& dir : c.agent.plugin_dirs) host.plugin_dirs.emplace_back(dir);
+  host.experimental = c.agent.experimental;
   out->sessions_ = host::make_session_factory(std::move(host));
   tell_jail();
   out->sessions_->on_event([agent = out.get()](core::SessionEvent event) { agent->tell(std::move(event)); });

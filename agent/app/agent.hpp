@@ -32,6 +32,7 @@ class Agent final : public core::Control {
   Task<Result<core::Drift>> decide(std::string drift_id, core::Decision decision) override;
   Task<Result<std::vector<Refreshed>>> refresh(std::string backend, bool full) override;
   Task<Result<std::vector<core::Step>>> explain(std::string backend, core::ResourceId id, std::string path) override;
+  Task<Result<core::DiscoverOutcome>> discover(std::string backend) override;
   Task<Result<std::string>> schema(std::string provider, std::string what) override;
   Task<Status> reload() override;
   Task<Result<std::int64_t>> replay(Replay request) override;

@@ -63,6 +63,7 @@ std::vector<config::ConfigError> check_settings(const config::Config& config) {
   host.core = executors.core.get_executor();
   host.worker = worker_path(config);
   for (const auto& dir : config.agent.plugin_dirs) host.plugin_dirs.emplace_back(dir);
+  host.experimental = config.agent.experimental;
   const auto sessions = host::make_session_factory(std::move(host));
   Found found;
   asio::co_spawn(executors.core, scan(*sessions, found), asio::detached);

@@ -61,6 +61,11 @@ Task<Result<std::vector<core::Step>>> Agent::explain(std::string backend, core::
   co_return steps;
 }
 
+Task<Result<core::DiscoverOutcome>> Agent::discover(std::string backend) {
+  auto outcome = co_await engine_->discover(std::move(backend));
+  co_return outcome;
+}
+
 Task<Result<std::string>> Agent::schema(std::string provider, std::string what) {
   const auto found = co_await sessions_->scan();
   const core::ProviderInfo* info = find_plugin(found, provider);

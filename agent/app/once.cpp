@@ -146,6 +146,7 @@ OnceResult once(const std::string& config_file, const OnceOptions& options) {
   host.core = executors.core.get_executor();
   host.worker = worker_path(*config);
   for (const auto& dir : config->agent.plugin_dirs) host.plugin_dirs.emplace_back(dir);
+  host.experimental = config->agent.experimental;
   const auto sessions = host::make_session_factory(std::move(host));
   const auto& key = (*store)->key();
   auto context = std::make_shared<engine::Context>(engine::Context{

@@ -53,6 +53,7 @@ void add_validate(CLI::App& app, Context& context);
 void add_once(CLI::App& app, Context& context);
 void add_status(CLI::App& app, Context& context);
 void add_backends(CLI::App& app, Context& context);
+void add_discover(CLI::App& app, Context& context);
 void add_resources(CLI::App& app, Context& context);
 void add_drifts(CLI::App& app, Context& context);
 void add_events(CLI::App& app, Context& context);

@@ -65,6 +65,12 @@ Agent read_agent(Section section) {
   out.plugin_dirs = section.texts("plugin_dirs");
   if (section.find("plugin_dirs") == nullptr) out.plugin_dirs = {"/usr/lib/driftd/providers"};
   out.worker = section.text("worker");
+  out.experimental = section.texts("experimental");
+  for (const auto& id : out.experimental) {
+    if (id == "driftd.apply") continue;
+    section.report().error(section.at("experimental"), "'experimental' names an extension that is not experimental here",
+                           "driftd.apply", "'" + id + "'");
+  }
   out.drain = section.duration("drain", out.drain, milliseconds(100), milliseconds(600'000));
   section.close();
   return out;

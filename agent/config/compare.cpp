@@ -66,7 +66,7 @@ void compare_sinks(const Config& running, const Config& next, Comparison& out) {
 }
 
 bool same(const Agent& a, const Agent& b) {
-  return a.name == b.name && a.cluster == b.cluster && a.data_dir == b.data_dir && a.plugin_dirs == b.plugin_dirs &&
+  return a.name == b.name && a.cluster == b.cluster && a.data_dir == b.data_dir && a.plugin_dirs == b.plugin_dirs && a.experimental == b.experimental &&
          a.worker == b.worker && a.drain == b.drain;
 }
 bool same(const Admin& a, const Admin& b) {

@@ -28,6 +28,7 @@ struct Agent {
   std::filesystem::path data_dir = "/var/lib/driftd";
   std::vector<std::string> plugin_dirs;  ///< default: /usr/lib/driftd/providers
   std::string worker;                    ///< path of driftd-provider-host; empty: beside the agent's own binary
+  std::vector<std::string> experimental; ///< extensions of the plugin ABI that are not settled: driftd.apply
   std::chrono::milliseconds drain{10'000};  ///< how long a stop waits for what is in flight
 };
 

@@ -4,6 +4,7 @@
 #include "base/digest.hpp"
 #include "core/judge_parts.hpp"
 #include "core/redact.hpp"
+#include "core/upgrade.hpp"
 
 namespace driftd::core {
 namespace {
@@ -66,7 +67,8 @@ Judgement dropped(const StoredResource& stored) {
 /// The stored baseline; an empty object when there is none.
 Result<Value> baseline_of(const StoredResource& stored) { return parse(stored.baseline ? *stored.baseline : "{}"); }
 
-Judgement seen_now(const JudgeContext& context, const StoredResource& stored, const Seen& seen) {
+/// `finding`: what is known of the baseline already.
+Judgement seen_now(const JudgeContext& context, const StoredResource& stored, const Seen& seen, Finding finding = {}) {
   const Result<Value> body = parse(seen.observation.body);
   if (!body) return unsure(context, stored, {"unreadable body: " + body.error().message, seen.observation.observed_ns});
   const Result<Value> baseline = baseline_of(stored);
@@ -82,7 +84,6 @@ Judgement seen_now(const JudgeContext& context, const StoredResource& stored, co
     return out;
   }
   if (!stored.baseline) out.next.was_unread = paths_of(seen.observation.unread);
-  Finding finding;
   collect_seen(context, stored, seen, *body, *baseline, out, finding);
   reconcile(setting_of(context), stored, std::move(finding), out);
   return out;
@@ -142,6 +143,18 @@ Judgement judge(const JudgeContext& context, const StoredResource& stored, const
   const auto& nothing = std::get<Unsure>(sighting);
   if (older(nothing.at_ns, stored, context)) return dropped(stored);
   return unsure(context, stored, nothing);
+}
+
+Judgement judge_upgraded(const JudgeContext& context, const StoredResource& stored, const Seen& seen,
+                         const std::string& baseline) {
+  if (older(seen.observation.observed_ns, stored, context)) return dropped(stored);
+  if (!stored.baseline || !context.established) return seen_now(context, stored, seen);
+  auto upgraded = take_upgrade(context, stored, baseline);
+  if (!upgraded) return unsure(context, stored, {upgraded.error().message, seen.observation.observed_ns});
+  Finding finding;
+  finding.upgraded = true;
+  finding.replaced = std::move(upgraded->moved);
+  return seen_now(context, upgraded->row, seen, std::move(finding));
 }
 
 Judgement lapse(const StoredResource& stored, Nanos now_ns) {

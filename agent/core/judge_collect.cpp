@@ -9,12 +9,6 @@
 namespace driftd::core {
 namespace {
 
-bool same_reading(const AttributeRule& a, const AttributeRule& b) {
-  return a.type == b.type && a.unit == b.unit && a.collection == b.collection && a.keys == b.keys && a.fold == b.fold &&
-         a.trim_space == b.trim_space && a.trim_eol == b.trim_eol && a.is_volatile == b.is_volatile &&
-         a.computed == b.computed && a.sensitive == b.sensitive && a.write_only == b.write_only;
-}
-
 bool is_digest(const std::optional<std::string>& json) {
   if (!json) return false;
   const Result<Value> value = parse(*json);
@@ -79,7 +73,10 @@ ChangeClass Collector::class_of(const Change& change, const Path& path) const {
 bool Collector::reread(const std::string& text) const {
   if (!former_ || text == kIdentityPath) return false;
   const Path path = attribute_path(text);
-  return former_->cls(path) != schema().cls(path) || !same_reading(former_->rule(path), schema().rule(path));
+  const bool reclassed = former_->cls(path) != schema().cls(path);
+  // an upgraded baseline is written as the new schema reads it; what has a new name had no class before
+  if (finding_.upgraded) return reclassed && former_->find_rule(path) != nullptr;
+  return reclassed || !same_reading(former_->rule(path), schema().rule(path));
 }
 
 /// An ignore rule covers the change, or all that differs inside it.
@@ -203,7 +200,8 @@ void Collector::compare(Value baseline, const Value& body) {
   const DiffOptions options{stored_.schema_revision, seen.unread, stored_.was_unread, false, nullptr};
   Difference found = diff(baseline, body, schema(), options);
   out_.unknown.insert(out_.unknown.end(), found.unknown.begin(), found.unknown.end());
-  finding_.replaced = superseded_by_schema();
+  const auto superseded = superseded_by_schema();
+  finding_.replaced.insert(finding_.replaced.end(), superseded.begin(), superseded.end());
   const bool recreated =
       !stored_.external_name.empty() && !seen.external_name.empty() && stored_.external_name != seen.external_name;
   const Operation operation = recreated ? Operation::recreated : Operation::changed;

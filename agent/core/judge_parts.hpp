@@ -30,7 +30,8 @@ struct Finding {
   std::vector<std::string> replaced;
   std::vector<std::string> declared;  ///< paths that expectations name
   bool gone = false;
-  bool rebased = false;  ///< the whole resource is a new baseline: every drift is superseded
+  bool upgraded = false;  ///< the baseline was converted to the current schema revision
+  bool rebased = false;   ///< the whole resource is a new baseline: every drift is superseded
 };
 
 /// Everything needed to open, continue and end drifts.
@@ -52,6 +53,17 @@ void collect_seen(const JudgeContext& context, const StoredResource& stored, con
                   const Value& baseline, Judgement& out, Finding& finding);
 void collect_gone(const JudgeContext& context, const StoredResource& stored, const Value& baseline, Judgement& out,
                   Finding& finding);
+
+/// A stored row whose baseline a provider's upgrade gave in the current schema revision's form.
+struct UpgradedRow {
+  StoredResource row;
+  std::vector<std::string> moved;  ///< paths of open drifts whose baseline the upgrade moved or dropped
+};
+/// Takes over the upgraded body. What it holds of digests at another path or under another reading is left out and filled
+/// from what is seen: a digest is of its path and normal form. `corrupt` when either body is no object. [judge_upgrade.cpp]
+Result<UpgradedRow> take_upgrade(const JudgeContext& context, const StoredResource& stored, const std::string& body);
+/// Values of both rules mean the same.
+bool same_reading(const AttributeRule& a, const AttributeRule& b);
 
 /// Cuts what is not judged out of a change of a whole subtree or list; false: nothing is left of it. [judge_prune.cpp]
 bool prune(const JudgeContext& context, const ResourceId& id, Change& change);

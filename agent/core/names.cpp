@@ -5,6 +5,7 @@
 
 #include "core/drift.hpp"
 #include "core/event.hpp"
+#include "core/extension.hpp"
 #include "core/resource.hpp"
 
 namespace driftd::core {
@@ -83,5 +84,6 @@ Result<Against> parse_against(std::string_view text) { return value_of(kAgainst,
 Result<Operation> parse_operation(std::string_view text) { return value_of(kOperations, text, "operation"); }
 
 std::string render(const ResourceId& id) { return id.kind + "/" + id.id; }
+std::string render(const Extension& extension) { return extension.id + "/" + std::to_string(extension.revision); }
 
 }  // namespace driftd::core

@@ -251,6 +251,18 @@ Task<Result<std::vector<core::Step>>> Engine::explain(std::string backend, core:
   co_return steps;
 }
 
+Task<Result<core::DiscoverOutcome>> Engine::discover(std::string backend) {
+  Runner* runner = find(backend);
+  if (runner == nullptr) co_return fail(unknown_backend(backend));
+  const core::ProviderInfo* info = runner->ledger().info();
+  if (info != nullptr && !info->offers("driftd.discover")) {
+    co_return fail(Code::unsupported, "provider " + info->id + " of backend " + backend +
+                                          " does not offer driftd.discover/1: it knows of no other backends");
+  }
+  auto outcome = co_await runner->session().discover();
+  co_return outcome;
+}
+
 std::vector<core::BackendView> Engine::view() {
   std::vector<core::BackendView> out;
   for (auto& [name, runner] : runners_) out.push_back(runner->view());

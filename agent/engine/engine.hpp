@@ -36,6 +36,8 @@ class Engine {
   /// A cycle of one backend, or (empty) of all, side by side; `not_found` names the known ones.
   Task<Result<std::vector<Refreshed>>> refresh(std::string backend, bool full);
   Task<Result<std::vector<core::Step>>> explain(std::string backend, core::ResourceId id, std::string path);
+  /// What the backend's provider discovers now; `unsupported` when it has no driftd.discover/1.
+  Task<Result<core::DiscoverOutcome>> discover(std::string backend);
   std::vector<core::BackendView> view();
   /// Every backend had a cycle; else why not.
   bool ready(std::string& why);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/log.hpp"
+#include "core/upgrade.hpp"
 
 namespace driftd::engine {
 namespace {
@@ -23,6 +24,7 @@ Result<core::Judgement> judge_one(const core::JudgeContext& context, const core:
   if (seen != nullptr) {
     DRIFTD_TRY(seen->observation.body, core::seal(seen->observation.body, key));
   }
+  if (seen != nullptr && sighted.upgraded) return core::judge_upgraded(context, stored, *seen, *sighted.upgraded);
   return core::judge(context, stored, sighted.sighting);
 }
 
@@ -157,13 +159,33 @@ core::EventDraft Ledger::draft(core::BackendEvent event) const {
   return out;
 }
 
+Task<Status> Ledger::ask_upgrades(const std::vector<core::StoredResource>& stored, std::vector<Sighted>& sightings,
+                                  core::Session* session) {
+  if (session == nullptr || !info_ || !info_->offers("driftd.upgrade")) co_return Status{};
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    const core::StoredResource& row = stored[i];
+    auto* seen = std::get_if<core::Seen>(&sightings[i].sighting);
+    if (seen == nullptr || !row.baseline || row.schema_revision >= schema(row.id.kind)->revision()) continue;
+    auto body = co_await session->upgrade(row.id.kind, row.schema_revision, *row.baseline);
+    if (body) {
+      sightings[i].upgraded = std::move(*body);
+    } else if (body.error().code != Code::unsupported) {  // a new baseline now would hide what drifted
+      const Nanos at = seen->observation.observed_ns;
+      sightings[i].sighting = core::Unsure{"the provider cannot convert its baseline of schema revision " +
+                                               std::to_string(row.schema_revision) + ": " + body.error().message,
+                                           at};
+    }
+  }
+  co_return Status{};
+}
+
 Task<Status> Ledger::ask_demotions(const std::vector<core::StoredResource>& stored, std::vector<Sighted>& sightings,
                                    core::Session* session) {
   if (session == nullptr || !info_ || !info_->has_diff) co_return Status{};
   for (std::size_t i = 0; i < stored.size(); ++i) {
     auto* seen = std::get_if<core::Seen>(&sightings[i].sighting);
     if (seen == nullptr || !stored[i].baseline) continue;
-    DRIFTD_CO_TRY(const auto before, core::parse(*stored[i].baseline));
+    DRIFTD_CO_TRY(const auto before, core::parse(sightings[i].upgraded.value_or(*stored[i].baseline)));
     DRIFTD_CO_TRY(const std::string sealed, core::seal(seen->observation.body, context_->store_key));
     DRIFTD_CO_TRY(const auto after, core::parse(sealed));
     core::DiffOptions options;
@@ -246,6 +268,7 @@ Task<Result<Ledger::Applied>> Ledger::apply(std::vector<Sighted> sightings, Extr
       DRIFTD_CO_TRY(stored, co_await context_->store.load(row_.uid, ids));
     }
     std::vector<Sighted> copy = sightings;
+    DRIFTD_CO_CHECK(co_await ask_upgrades(stored, copy, session));
     DRIFTD_CO_CHECK(co_await ask_demotions(stored, copy, session));
     std::vector<core::JudgeContext> contexts;
     for (const auto& id : ids) {

@@ -21,6 +21,7 @@ namespace driftd::engine {
 struct Sighted {
   core::ResourceId id;
   core::Sighting sighting;
+  std::optional<std::string> upgraded{};  ///< the stored baseline in the form of the current schema revision
 };
 
 /// What else a commit carries beside judged resources.
@@ -103,6 +104,9 @@ class Ledger {
   std::uint64_t generation(const std::string& kind) const;
   Task<Status> ask_demotions(const std::vector<core::StoredResource>& stored, std::vector<Sighted>& sightings,
                              core::Session* session);
+  /// Baselines of older schema revisions in today's form, where the provider can convert them; what fails is unknown.
+  Task<Status> ask_upgrades(const std::vector<core::StoredResource>& stored, std::vector<Sighted>& sightings,
+                            core::Session* session);
   core::PageCommit page_of(std::vector<Judged>& judged, const Extras& extras, const std::string& cause) const;
   void remember(const core::StoredResource& next, std::uint32_t run);
   void adopt(const Extras& extras);

@@ -7,6 +7,7 @@
 #include <set>
 #include <thread>
 
+#include "host/extensions.hpp"
 #include "host/library.hpp"
 #include "host/link.hpp"
 #include "host/text.hpp"
@@ -17,6 +18,7 @@ namespace driftd::host {
 struct Tenant {
   const Library* library = nullptr;
   std::shared_ptr<const core::ProviderInfo> info;
+  Extensions extensions;
   std::set<std::string> metrics;
   Open open;
   core::RedactionKey key;

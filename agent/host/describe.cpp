@@ -120,15 +120,16 @@ Result<Loaded> ask_plugin(const Library& library) {
   return loaded;
 }
 
-bool offers_watch(const std::string& describe) {
+std::set<core::Extension> declared_extensions(const std::string& describe) {
+  std::set<core::Extension> out;
   const Json json = Json::parse(describe, nullptr, false);
-  if (!json.is_object() || !json.contains("extensions") || !json["extensions"].is_array()) return false;
+  if (!json.is_object() || !json.contains("extensions") || !json["extensions"].is_array()) return out;
   for (const auto& extension : json["extensions"]) {
-    if (extension.is_object() && extension.value("id", "") == "driftd.watch" && extension.value("revision", 0) == 1) {
-      return true;
-    }
+    const auto member = [&](const char* name) { return extension.is_object() ? extension.value(name, Json()) : Json(); };
+    const Json id = member("id"), revision = member("revision");
+    if (id.is_string() && revision.is_number_unsigned()) out.insert({id.get<std::string>(), revision.get<std::uint32_t>()});
   }
-  return false;
+  return out;
 }
 
 std::set<std::string> declared_metrics(const std::string& describe) {
@@ -153,7 +154,8 @@ Result<std::shared_ptr<const core::ProviderInfo>> parse_info(const Loaded& loade
     DRIFTD_TRY(info->types, names(describe, "types", loaded.file));
     DRIFTD_TRY(info->kinds, names(describe, "kinds", loaded.file));
     DRIFTD_TRY(info->concurrency, concurrency(describe, loaded.file));
-    info->has_watch = offers_watch(loaded.describe);
+    info->extensions = loaded.extensions;
+    info->has_watch = info->offers("driftd.watch");
     info->has_diff = describe.value("diff", false);
     info->settings_schema = loaded.settings_schema;
     DRIFTD_CHECK(parse_schemas(loaded, *info));

@@ -14,8 +14,8 @@ struct Library;
 
 /// Asks a plugin for describe and all its schemas; `invalid` names what is missing.
 Result<Loaded> ask_plugin(const Library& library);
-/// describe lists driftd.watch/1. Text that is no JSON: false.
-bool offers_watch(const std::string& describe);
+/// What describe lists as `extensions`, known here or not; what has no id or revision is no extension.
+std::set<core::Extension> declared_extensions(const std::string& describe);
 /// Names of the gauges that describe declares.
 std::set<std::string> declared_metrics(const std::string& describe);
 /// Checks and types all of it; `invalid` names file, member, expected and found.

@@ -14,6 +14,7 @@ struct HostOptions {
   asio::any_io_executor core;                                          ///< one thread; all sessions live on it
   std::vector<std::filesystem::path> plugin_dirs;                      ///< searched in this order
   std::filesystem::path worker;                                        ///< driftd-provider-host
+  std::vector<std::string> experimental;                               ///< extensions allowed by the operator
   std::chrono::milliseconds restart_first{250}, restart_most{30'000};  ///< jittered backoff after a crash
   std::chrono::milliseconds parked{600'000};                           ///< a parked worker gets another try after this
   int crashes_to_park = 5;                                             ///< within ten minutes

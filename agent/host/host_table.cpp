@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 
 #include "base/log.hpp"
 #include "host/intake.hpp"
@@ -66,8 +67,11 @@ void log_line(driftd_call handle, std::int32_t level, driftd_str text, const dri
     const auto dropped = call->tenant.may_log();
     if (!dropped) return DRIFTD_OK;
     std::string line = printable(view(text), 4096);
-    for (std::uint32_t i = 0; i < std::min(count, 32u) && kv != nullptr; ++i) {
-      line += fmt::format(" {}={}", printable(view(kv[i].key), 128), printable(view(kv[i].value), 1024));
+    const char* at = reinterpret_cast<const char*>(kv);
+    for (std::uint32_t i = 0; i < std::min(count, 32u) && kv != nullptr && kv->size >= sizeof kv->size; ++i) {
+      const auto field = adopt<driftd_kv>(at);
+      line += fmt::format(" {}={}", printable(view(field.key), 128), printable(view(field.value), 1024));
+      at += kv->size;  // the first one's, for all
     }
     if (*dropped > 0) line += fmt::format(" ({} lines before this one dropped)", *dropped);
     return call->say(FrameType::log, encode(LogLine{level, call->tenant.scrubber.text(std::move(line))}));
@@ -81,6 +85,10 @@ driftd_status metric(driftd_call handle, driftd_str name, double value) {
     const std::string key(view(name));
     if (!call->tenant.metrics.contains(key)) {
       call->tenant.misuse("metric: the name is not declared in describe().metrics");
+      return DRIFTD_INVALID;
+    }
+    if (!std::isfinite(value)) {
+      call->tenant.misuse("metric: " + key + " is not a finite number");
       return DRIFTD_INVALID;
     }
     return call->send(FrameType::metric, encode(Gauge{key, fmt::format("{}", value)}));
@@ -122,7 +130,9 @@ driftd_status mark(driftd_call handle, const driftd_mark* given) {
   return contained([&] {
     const auto call = claim(handle, "mark");
     if (call == nullptr || given == nullptr) return DRIFTD_INVALID;
-    auto taken = take_mark(call->tenant, adopt<driftd_mark>(given));
+    const auto copy = adopt<driftd_mark>(given);
+    if (copy.type == DRIFTD_MARK_COMPLETE && of_another(call->tenant, copy.backend)) return DRIFTD_OK;
+    auto taken = take_mark(call->tenant, copy);
     if (!taken || !call->takes_records()) {
       call->tenant.misuse(taken ? "mark: this call takes no marks" : taken.error().message);
       return DRIFTD_INVALID;
@@ -135,7 +145,9 @@ void diag(driftd_call handle, const driftd_diagnostic* given) {
   contained([&] {
     const auto call = claim(handle, "diag");
     if (call == nullptr || given == nullptr) return DRIFTD_INVALID;
-    return call->diagnose(take_diagnostic(call->tenant, adopt<driftd_diagnostic>(given)));
+    const auto copy = adopt<driftd_diagnostic>(given);
+    if (of_another(call->tenant, copy.backend)) return DRIFTD_OK;
+    return call->diagnose(take_diagnostic(call->tenant, copy));
   });
 }
 

@@ -34,38 +34,52 @@ Result<std::vector<T>> elements(const T* first, std::uint32_t count, std::uint32
   return out;
 }
 
+/// An array of driftd_kv as a struct names it.
+struct Pairs {
+  const driftd_kv* first;
+  std::uint32_t count, stride;
+  const char* member;
+};
+Result<std::map<std::string, std::string>> pairs(const Tenant& tenant, Pairs given) {
+  std::map<std::string, std::string> out;
+  DRIFTD_TRY(const auto all, elements(given.first, given.count, given.stride, given.member));
+  for (const auto& kv : all) {
+    DRIFTD_TRY(std::string key, name(kv.key, given.member));
+    DRIFTD_TRY(std::string value, name(kv.value, given.member, kMaxText));
+    out[std::move(key)] = tenant.scrubber.document(std::move(value));
+  }
+  return out;
+}
+
+Result<std::vector<std::string>> texts(const driftd_str* first, std::uint64_t count, const char* member) {
+  std::vector<std::string> out;
+  if (count > kMaxParts || (first == nullptr && count != 0)) {
+    return fail(Code::invalid, fmt::format("`{}` is NULL or too long", member));
+  }
+  for (std::uint64_t i = 0; i < count; ++i) {
+    DRIFTD_TRY(std::string text, name(first[i], member));
+    out.push_back(std::move(text));
+  }
+  return out;
+}
+
 Status take_lists(const Tenant& tenant, const driftd_record& record, core::Observation& out) {
   DRIFTD_TRY(const auto unread, elements(record.unread, record.unread_count, record.unread_stride, "unread"));
   for (const auto& u : unread) {
     DRIFTD_TRY(std::string path, name(u.path, "unread.path"));
     out.unread.push_back({std::move(path), code_of(u.code), tenant.scrubber.text(printable(view(u.reason), kMaxText))});
   }
-  DRIFTD_TRY(const auto metadata, elements(record.metadata, record.metadata_count, record.metadata_stride, "metadata"));
-  for (const auto& kv : metadata) {
-    DRIFTD_TRY(std::string key, name(kv.key, "metadata.key"));
-    DRIFTD_TRY(std::string value, name(kv.value, "metadata.value", kMaxText));
-    out.metadata[std::move(key)] = tenant.scrubber.document(std::move(value));
-  }
+  DRIFTD_TRY(out.metadata,
+             pairs(tenant, {record.metadata, record.metadata_count, record.metadata_stride, "metadata"}));
   return {};
 }
 
-Result<std::vector<std::string>> take_sensitive(const driftd_record& record) {
-  std::vector<std::string> out;
-  if (record.sensitive_count > kMaxParts || (record.sensitive == nullptr && record.sensitive_count != 0)) {
-    return fail(Code::invalid, "`sensitive` is NULL or too long");
-  }
-  for (std::uint64_t i = 0; i < record.sensitive_count; ++i) {
-    DRIFTD_TRY(std::string path, name(record.sensitive[i], "sensitive"));
-    out.push_back(std::move(path));
-  }
-  return out;
-}
-
-Result<std::string> take_status(const Tenant& tenant, driftd_str given) {
+/// A JSON object beside the body; empty: {}.
+Result<std::string> take_object(const Tenant& tenant, driftd_str given, const char* member) {
   if (given.len == 0) return "{}";
-  DRIFTD_TRY(const std::string text, name(given, "status", kMaxBody / 4));
+  DRIFTD_TRY(const std::string text, name(given, member, kMaxBody / 4));
   DRIFTD_TRY(const core::Value parsed, core::parse(text));
-  if (parsed.object() == nullptr) return fail(Code::invalid, "`status` is no JSON object");
+  if (parsed.object() == nullptr) return fail(Code::invalid, fmt::format("`{}` is no JSON object", member));
   return tenant.scrubber.document(core::render(parsed));
 }
 
@@ -75,7 +89,7 @@ Status take_body(Tenant& tenant, const driftd_record& record, core::Observation&
     return {};
   }
   DRIFTD_TRY(const std::string raw, name(record.body, "body", kMaxBody));
-  DRIFTD_TRY(const auto sensitive, take_sensitive(record));
+  DRIFTD_TRY(const auto sensitive, texts(record.sensitive, record.sensitive_count, "sensitive"));
   const auto schema = tenant.info->schemas.find(out.id.kind);
   const bool declared = schema != tenant.info->schemas.end();
   if (!declared && out.backend.empty()) {
@@ -111,7 +125,7 @@ Result<core::Observation> take_record(Tenant& tenant, const driftd_record& recor
   out.tombstone = record.tombstone != 0;
   out.observed_ns = record.observed_ns;
   out.schema_revision = std::max(1u, record.schema_revision);
-  DRIFTD_TRY(out.status, take_status(tenant, record.status));
+  DRIFTD_TRY(out.status, take_object(tenant, record.status, "status"));
   DRIFTD_CHECK(take_lists(tenant, record, out));
   DRIFTD_CHECK(take_body(tenant, record, out));
   if (weight(out) > kMaxRedacted) {
@@ -183,6 +197,27 @@ core::HealthReport take_health(const Tenant& tenant, const driftd_health& given)
           clean(given.role),
           clean(given.system_identity),
           clean(given.server_version)};
+}
+
+Result<core::Discovered> take_discovered(const Tenant& tenant, const driftd_discovered& backend) {
+  core::Discovered out;
+  DRIFTD_TRY(out.name, name(backend.name, "name"));
+  DRIFTD_TRY(out.type, name(backend.type, "type"));
+  if (out.name.empty() || out.type.empty()) return fail(Code::invalid, "`name` and `type` must not be empty");
+  out.external = (backend.flags & DRIFTD_BACKEND_EXTERNAL) != 0;
+  DRIFTD_TRY(out.version, name(backend.version, "version"));
+  DRIFTD_TRY(out.origin, name(backend.origin, "origin"));
+  DRIFTD_TRY(out.revision, name(backend.revision, "revision"));
+  DRIFTD_TRY(out.config, take_object(tenant, backend.config, "config"));
+  DRIFTD_TRY(out.endpoints, texts(backend.endpoints, backend.endpoint_count, "endpoints"));
+  DRIFTD_TRY(out.capabilities, texts(backend.capabilities, backend.capability_count, "capabilities"));
+  DRIFTD_TRY(out.credentials, pairs(tenant, {backend.credentials, backend.credential_count, backend.credential_stride,
+                                             "credentials"}));
+  DRIFTD_TRY(out.labels, pairs(tenant, {backend.labels, backend.label_count, backend.label_stride, "labels"}));
+  DRIFTD_TRY(out.metadata,
+             pairs(tenant, {backend.metadata, backend.metadata_count, backend.metadata_stride, "metadata"}));
+  out.observed_ns = backend.observed_ns;
+  return out;
 }
 
 }  // namespace driftd::host

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <driftd/ext/watch.h>
 #include <driftd/provider.h>
 #include <filesystem>
 #include <string>
@@ -16,7 +15,6 @@ namespace driftd::host {
 struct Library {
   std::string file;
   driftd_provider_table table{};  ///< full size; what the plugin does not have answers UNSUPPORTED
-  driftd_watch_table watch{};     ///< watch.watch is null without the extension
   Loaded loaded;                  ///< what it said of itself
 };
 

@@ -34,6 +34,7 @@ template <class A> void fields(A& a, Observation& v) {
     v.schema_revision, v.tombstone, v.digest.low, v.digest.high);
 }
 template <class A> void fields(A& a, Demotion& v) { a(v.index, v.unsettled, v.reason); }
+template <class A> void fields(A& a, Extension& v) { a(v.id, v.revision); }
 
 }  // namespace driftd::core
 
@@ -43,12 +44,13 @@ namespace driftd::host {
 struct Load {
   std::string file;
   bool in_process = false;
-  std::string sha256;                   ///< pin, hex; empty: none
-  std::vector<std::string> read_paths;  ///< of the settings: what the jail leaves readable
+  std::string sha256;                     ///< pin, hex; empty: none
+  std::vector<std::string> read_paths;    ///< of the settings: what the jail leaves readable
   bool unix_sockets = false, jail_kills = false;
+  std::vector<std::string> experimental;  ///< extensions that the operator allows
 };
 template <class A> void fields(A& a, Load& v) {
-  a(v.file, v.in_process, v.sha256, v.read_paths, v.unix_sockets, v.jail_kills);
+  a(v.file, v.in_process, v.sha256, v.read_paths, v.unix_sockets, v.jail_kills, v.experimental);
 }
 
 /// What a plugin said of itself, as text; both sides read it with describe.hpp.
@@ -56,8 +58,11 @@ struct Loaded {
   std::string file, describe, settings_schema;
   std::map<std::string, std::string> kinds;  ///< kind → driftd-schema/1 document
   std::string jail;                          ///< what holds the worker: `landlock 7, seccomp`; empty: in-process
+  std::vector<core::Extension> extensions;   ///< adopted by this host
 };
-template <class A> void fields(A& a, Loaded& v) { a(v.file, v.describe, v.settings_schema, v.kinds, v.jail); }
+template <class A> void fields(A& a, Loaded& v) {
+  a(v.file, v.describe, v.settings_schema, v.kinds, v.jail, v.extensions);
+}
 
 /// open: one instance. Secrets stay in the worker's memory.
 struct Open {
@@ -103,7 +108,8 @@ struct DemoteCall {
 };
 template <class A> void fields(A& a, DemoteCall& v) { a(v.id, v.changes); }
 
-/// How a call ended. `body` is the encoded answer of the call: Loaded, RefreshAnswer, HealthReport, Demotions.
+/// How a call ended. `body` is the encoded answer of the call: Loaded, RefreshAnswer, HealthReport, Demotions
+/// (ext_messages.hpp: of the extensions).
 struct CallResult {
   Code code = Code::ok;
   std::string message, body;

@@ -87,9 +87,10 @@ driftd_status ProviderHost::do_health(ActiveCall&, const std::string&, driftd_ca
 driftd_status ProviderHost::do_watch(ActiveCall&, const std::string& payload, driftd_call handle, std::string&) {
   const auto call = decode<PlainCall>(payload);
   if (!call) return DRIFTD_INVALID;
-  if (tenant_.library->watch.watch == nullptr) return DRIFTD_UNSUPPORTED;
+  const auto watch = tenant_.extensions.watch.watch;
+  if (watch == nullptr) return DRIFTD_UNSUPPORTED;
   const driftd_watch_args args{sizeof args, 0, str(call->cursor)};
-  return tenant_.library->watch.watch(instance_, handle, &args);
+  return watch(instance_, handle, &args);
 }
 
 driftd_status ProviderHost::do_demote(ActiveCall&, const std::string& payload, driftd_call, std::string& body) {

@@ -38,6 +38,12 @@ std::string_view name_of(FrameType call) {
       return "watch";
     case FrameType::demote:
       return "diff";
+    case FrameType::discover:
+      return "discover";
+    case FrameType::upgrade:
+      return "upgrade";
+    case FrameType::apply:
+      return "apply";
     default:
       return "call";
   }
@@ -91,16 +97,21 @@ void ProviderHost::load(const Frame& frame) {
   if (!jail) return refuse(frame.call, jail.error().code, jail.error().message);
   if (!asked->in_process) upkeep_ = std::make_unique<Upkeep>();
   const auto library = load_library(std::move(*file), asked->in_process);
+  Result<Extensions> extensions = Extensions{};
+  if (library) extensions = adopt_extensions(**library, asked->experimental);
   if (upkeep_) upkeep_->accept_handlers();
   look_after("load");
   if (!library) return refuse(frame.call, library.error().code, library.error().message);
-  auto info = parse_info((*library)->loaded);
+  if (!extensions) return refuse(frame.call, extensions.error().code, extensions.error().message);
+  Loaded loaded = (*library)->loaded;
+  loaded.extensions = extensions->offered;
+  auto info = parse_info(loaded);
   if (!info) return refuse(frame.call, info.error().code, info.error().message);
   tenant_.library = *library;
+  tenant_.extensions = std::move(*extensions);
   tenant_.info = *info;
   tenant_.metrics = declared_metrics((*library)->loaded.describe);
   calls_lane_ = std::make_unique<Lane>(static_cast<std::size_t>((*info)->concurrency));
-  Loaded loaded = (*library)->loaded;
   loaded.jail = *jail;
   link_.send(FrameType::result, frame.call, encode(CallResult{Code::ok, {}, encode(loaded)}));
 }
@@ -133,6 +144,12 @@ void ProviderHost::start(Frame frame) {
       return post(watch_lane_, call, std::move(frame.payload), &ProviderHost::do_watch);
     case FrameType::demote:
       return post(demote_lane_, call, std::move(frame.payload), &ProviderHost::do_demote);
+    case FrameType::discover:
+      return post(*calls_lane_, call, std::move(frame.payload), &ProviderHost::do_discover);
+    case FrameType::upgrade:
+      return post(upgrade_lane_, call, std::move(frame.payload), &ProviderHost::do_upgrade);
+    case FrameType::apply:
+      return post(apply_lane_, call, std::move(frame.payload), &ProviderHost::do_apply);
     default:
       return refuse(frame.call, Code::invalid, "not a call");
   }
@@ -227,6 +244,8 @@ void ProviderHost::finish() {
   watch_lane_.join();
   health_lane_.join();
   demote_lane_.join();
+  upgrade_lane_.join();
+  apply_lane_.join();
   if (opened_.exchange(false)) tenant_.library->table.close(instance_);
   link_.shut();
 }

@@ -15,7 +15,8 @@
 namespace driftd::host {
 
 /// Runs one plugin instance for the agent at the other end of a socket: the whole of a worker, and the inside of an
-/// in-process session. Calls run on own threads: as many as the plugin declares, one for watch, health and diff each.
+/// in-process session. Calls run on own threads: as many as the plugin declares, one for
+/// watch, health, diff, upgrade and apply each.
 class ProviderHost {
  public:
   /// Called with the opened file before any of its code runs and before this object makes a thread; says what holds the
@@ -50,6 +51,9 @@ class ProviderHost {
   driftd_status do_health(ActiveCall&, const std::string&, driftd_call, std::string&);
   driftd_status do_watch(ActiveCall&, const std::string&, driftd_call, std::string&);
   driftd_status do_demote(ActiveCall&, const std::string&, driftd_call, std::string&);
+  driftd_status do_discover(ActiveCall&, const std::string&, driftd_call, std::string&);
+  driftd_status do_upgrade(ActiveCall&, const std::string&, driftd_call, std::string&);
+  driftd_status do_apply(ActiveCall&, const std::string&, driftd_call, std::string&);
 
   Link link_;
   const BeforeLoad before_load_;
@@ -60,7 +64,7 @@ class ProviderHost {
   std::mutex mutex_;  // calls_
   std::map<std::uint64_t, std::shared_ptr<ActiveCall>> calls_;
   std::unique_ptr<Lane> calls_lane_;
-  Lane watch_lane_{1}, health_lane_{1}, demote_lane_{1};
+  Lane watch_lane_{1}, health_lane_{1}, demote_lane_{1}, upgrade_lane_{1}, apply_lane_{1};
 };
 
 std::string_view name_of(FrameType call);  ///< `refresh`, `read` ... as reasons print it

@@ -31,13 +31,15 @@ Result<T> answer_of(Supervisor& supervisor, const CallResult& result, const char
 
 /// Collects the pages of a read: what was asked for, once. Outlives the call: the handler holds it.
 struct Collected {
+  std::string backend;  // a source may answer for others that have one of the same name
   std::set<core::ResourceId> missing;
   std::vector<core::Observation> records;
   std::vector<core::Diagnostic> diagnostics;
 };
 Task<Status> collect(std::shared_ptr<Collected> to, core::RecordPage page) {
   for (auto& record : page.records) {
-    if (!record.tombstone && to->missing.erase(record.id) > 0) to->records.push_back(std::move(record));
+    const bool own = record.backend.empty() || record.backend == to->backend;
+    if (own && !record.tombstone && to->missing.erase(record.id) > 0) to->records.push_back(std::move(record));
   }
   std::move(page.diagnostics.begin(), page.diagnostics.end(), std::back_inserter(to->diagnostics));
   co_return Status{};
@@ -90,6 +92,7 @@ Task<Result<core::ReadOutcome>> SupervisedSession::read(std::vector<core::Resour
   const auto call = supervisor->begin(FrameType::read, encode(ReadCall{nanos(until), ids}), until);
   call->asked = ids.size();
   const auto collected = std::make_shared<Collected>();
+  collected->backend = supervisor->spec().backend;
   collected->missing.insert(ids.begin(), ids.end());
   const core::PageHandler handler = [collected](core::RecordPage page) { return collect(collected, std::move(page)); };
   DRIFTD_CO_TRY(const CallResult result, co_await drive(supervisor, call, handler));

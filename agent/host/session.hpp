@@ -19,6 +19,9 @@ class SupervisedSession final : public core::Session {
   Task<Result<core::HealthReport>> health() override;
   Task<Status> watch(std::string cursor, core::PageHandler on_page) override;
   Task<Result<std::vector<core::Demotion>>> demote(core::ResourceId id, std::vector<core::Change> changes) override;
+  Task<Result<core::DiscoverOutcome>> discover() override;
+  Task<Result<std::string>> upgrade(std::string kind, std::uint32_t from_revision, std::string body) override;
+  Task<Result<core::ApplyOutcome>> apply(core::ApplyRequest request) override;
   core::WorkerStatus status() const override { return supervisor_->status(); }
   Task<void> stop() override;
 

@@ -175,7 +175,8 @@ Task<Status> Supervisor::open_steps(std::shared_ptr<Supervisor> self) {
 Load Supervisor::load_request() {
   const bool threads = spec_.session.isolation == core::SessionSpec::Isolation::in_process;
   jail_paths_ = jail_paths(spec_.schema, spec_.session.settings_json);
-  return {spec_.file, threads, spec_.sha256, jail_paths_.read, jail_paths_.unix_sockets, options_.jail_kills};
+  return {spec_.file,          threads, spec_.sha256, jail_paths_.read, jail_paths_.unix_sockets,
+          options_.jail_kills, options_.experimental};
 }
 
 /// Only the plugin's schema says which settings are paths. When it says another thing than what this worker was started

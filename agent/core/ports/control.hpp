@@ -63,6 +63,8 @@ class Control {
   struct Refreshed { std::string backend; Status status; std::vector<Coverage> coverage; };
   virtual Task<Result<std::vector<Refreshed>>> refresh(std::string backend, bool full) = 0;
   virtual Task<Result<std::vector<Step>>> explain(std::string backend, ResourceId id, std::string path) = 0;
+  /// The backends that a backend's provider knows of (driftd.discover/1).
+  virtual Task<Result<DiscoverOutcome>> discover(std::string backend) = 0;
   virtual Task<Result<std::string>> schema(std::string provider, std::string what) = 0;
   /// Reloads policies, ignores, expectations, routes from the config file: whole or not at all.
   virtual Task<Status> reload() = 0;

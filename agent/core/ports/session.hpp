@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -9,6 +10,7 @@
 
 #include "base/task.hpp"
 #include "core/diff.hpp"
+#include "core/extension.hpp"
 #include "core/redact.hpp"
 #include "core/resource.hpp"
 #include "core/schema.hpp"
@@ -47,9 +49,14 @@ struct ProviderInfo {
   bool has_watch = false;
   bool has_diff = false;  ///< describe says `"diff": true`: demote() is worth a round trip
   int concurrency = 1;
+  std::vector<Extension> extensions;  ///< that it offers and this agent uses
   std::string settings_schema;
   std::map<std::string, std::shared_ptr<const KindSchema>> schemas;  ///< per kind
   std::map<std::string, std::string> schema_texts;
+
+  bool offers(std::string_view extension) const {
+    return std::any_of(extensions.begin(), extensions.end(), [&](const Extension& e) { return e.id == extension; });
+  }
 };
 
 /// How a worker fares now.
@@ -83,6 +90,14 @@ class Session {
   virtual Task<Status> watch(std::string cursor, PageHandler on_page) = 0;
   /// The provider's own verdicts on changes: empty when it has none.
   virtual Task<Result<std::vector<Demotion>>> demote(ResourceId id, std::vector<Change> changes) = 0;
+  /// The backends that the provider knows of (driftd.discover/1). `unsupported` without the extension, as the two below.
+  virtual Task<Result<DiscoverOutcome>> discover() = 0;
+  /// A stored body of an older schema revision in the current one's form (driftd.upgrade/1), canonical JSON.
+  /// `unsupported` also for a revision that the provider does not know; `corrupt` when it answers no JSON object.
+  virtual Task<Result<std::string>> upgrade(std::string kind, std::uint32_t from_revision, std::string body) = 0;
+  /// Puts known values back (driftd.apply/1, experimental). `conflict`: it changed since it was judged; `not_found`: it
+  /// is gone; `invalid`: a credential among the changes, or no key.
+  virtual Task<Result<ApplyOutcome>> apply(ApplyRequest request) = 0;
   virtual WorkerStatus status() const = 0;
   /// Cancels all calls, ends the worker within the grace time. Idempotent.
   virtual Task<void> stop() = 0;

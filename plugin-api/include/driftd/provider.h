@@ -190,7 +190,7 @@ typedef void (*driftd_use_fn)(void* user, const uint8_t* data, uint64_t len);
 /* [call] A function of the host that copies a text. `user` {user}, `text` {call}. */
 typedef void (*driftd_push_fn)(void* user, driftd_str text);
 
-/* {process} A NULL slot, or one behind `size`, is a function that this host does not have. */
+/* {process} No slot inside `size` is NULL; one behind it is a function that this (older) host does not have. */
 typedef struct driftd_host_table {
   uint32_t size;
   uint32_t minor; /* newest minor that the host speaks */

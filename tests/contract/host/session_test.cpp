@@ -312,12 +312,17 @@ TEST_P(SessionContract, ABudgetOfRecordsEndsTheRefreshWithoutACompleteMarkAndIsT
   EXPECT_THAT(events_, ElementsAre("budget: refresh: at the budget of 1500 records or 1073741824 bytes a refresh"));
 }
 
-TEST_P(SessionContract, AProviderWithoutADiffDemotesNothing) {
+TEST_P(SessionContract, TheProvidersDiffDemotesWhatItKnowsAndNeverSeesACredential) {
   auto& session = open({});
-  core::Change change{"size", core::ChangeClass::config, "1", "2", false};
-  const auto demoted = core_.run(session.demote({"thing", "1"}, {change}));
+  const core::Change size{"size", core::ChangeClass::config, "1", "2", false};
+  const core::Change padding{"padding", core::ChangeClass::config, "\"x\"", "\"y\"", false};
+  const core::Change secret{"padding", core::ChangeClass::credential, "\"x\"", "\"y\"", true};
+  const auto demoted = core_.run(session.demote({"thing", "1"}, {size, secret, padding}));
   ASSERT_TRUE(demoted) << demoted.error().message;
-  EXPECT_TRUE(demoted->empty());
+  ASSERT_EQ(demoted->size(), 1u);
+  EXPECT_EQ(demoted->at(0).index, 2u);
+  EXPECT_FALSE(demoted->at(0).unsettled);
+  EXPECT_EQ(demoted->at(0).reason, "padding of 1");
 }
 
 TEST_P(SessionContract, StopIsIdempotentAndLaterCallsAnswerCancelled) {

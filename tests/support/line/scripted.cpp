@@ -25,6 +25,11 @@ ScriptedSession::ScriptedSession(std::shared_ptr<ScriptedWorld> world, asio::any
   info->kinds = world_->kinds;
   info->has_watch = world_->watches;
   info->has_diff = world_->diffs;
+  for (const auto& id : world_->extensions) info->extensions.push_back({id, 1});
+  for (const auto& [kind, text] : world_->schemas) {
+    info->schemas[kind] = core::KindSchema::parse(text).value();
+    info->schema_texts[kind] = text;
+  }
   info_ = std::move(info);
 }
 
@@ -87,6 +92,20 @@ Task<Status> ScriptedSession::watch(std::string, core::PageHandler on_page) {
 Task<Result<std::vector<core::Demotion>>> ScriptedSession::demote(core::ResourceId id, std::vector<core::Change>) {
   if (world_->diff_fails.count(id) > 0) co_return fail(Code::internal, "the diff crashed");
   co_return std::vector<core::Demotion>{};
+}
+
+Task<Result<core::DiscoverOutcome>> ScriptedSession::discover() { co_return world_->discovered; }
+
+Task<Result<std::string>> ScriptedSession::upgrade(std::string kind, std::uint32_t from_revision, std::string body) {
+  world_->upgraded.push_back(kind + " " + std::to_string(from_revision) + " " + body);
+  if (world_->upgrade_fails) co_return fail(*world_->upgrade_fails);
+  const auto found = world_->upgrades.find(body);
+  if (found == world_->upgrades.end()) co_return fail(Code::unsupported, "that revision is unknown");
+  co_return found->second;
+}
+
+Task<Result<core::ApplyOutcome>> ScriptedSession::apply(core::ApplyRequest) {
+  co_return fail(Code::unsupported, "a scripted world cannot be changed from outside");
 }
 
 Task<void> ScriptedSession::stop() {

@@ -33,6 +33,12 @@ struct ScriptedWorld {
   bool refresh_hangs = false;                   ///< until stop()
   bool diffs = false;                           ///< describe says "diff": true
   std::set<core::ResourceId> diff_fails;        ///< demote() of these fails
+  std::map<std::string, std::string> schemas;   ///< driftd-schema/1 document of a kind
+  std::vector<std::string> extensions;          ///< `driftd.upgrade` …
+  std::map<std::string, std::string> upgrades;  ///< stored body → its form in the current revision
+  std::optional<Error> upgrade_fails;
+  std::vector<std::string> upgraded;            ///< what was asked: `kind from_revision body`
+  core::DiscoverOutcome discovered;
 };
 
 class ScriptedSession final : public core::Session {
@@ -45,6 +51,9 @@ class ScriptedSession final : public core::Session {
   /// Gives the handler one page for each change() until stop().
   Task<Status> watch(std::string cursor, core::PageHandler on_page) override;
   Task<Result<std::vector<core::Demotion>>> demote(core::ResourceId id, std::vector<core::Change> changes) override;
+  Task<Result<core::DiscoverOutcome>> discover() override;
+  Task<Result<std::string>> upgrade(std::string kind, std::uint32_t from_revision, std::string body) override;
+  Task<Result<core::ApplyOutcome>> apply(core::ApplyRequest request) override;
   core::WorkerStatus status() const override { return {}; }
   Task<void> stop() override;
 

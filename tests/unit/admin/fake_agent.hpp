@@ -57,6 +57,17 @@ class FakeControl final : public core::Control {
     drift.actor = decision.actor;
     co_return drift;
   }
+  Task<Result<core::DiscoverOutcome>> discover(std::string backend) override {
+    if (backend != "cluster") co_return fail(Code::not_found, "there is no backend " + backend);
+    core::DiscoverOutcome out;
+    core::Discovered orders{"orders", "postgres"};
+    orders.endpoints = {"orders.db.svc:5432"};
+    orders.credentials = {{"password", "k8s:db/orders#password"}};
+    orders.config = R"({"database":"orders"})";
+    out.backends = {orders};
+    out.diagnostics = {{Code::denied, {}, {}, {}, "may not see namespace b", "b|get", 0, {}}};
+    co_return out;
+  }
   Task<Result<std::vector<Refreshed>>> refresh(std::string backend, bool full) override {
     calls.push_back("refresh " + backend + (full ? " full" : ""));
     Refreshed one;

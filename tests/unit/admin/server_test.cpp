@@ -88,6 +88,17 @@ TEST(Api, ResourcesShowRedactedBodies) {
   EXPECT_THAT(out, HasSubstr(R"("baseline":{"n":9223372036854775808,"password":"[REDACTED]"})"));
 }
 
+TEST(Api, DiscoveredBackendsAreListedWithReferencesAndWhatWasNotSeen) {
+  FakeAgent agent;
+  const auto out = agent.curl({kHost + "/v1/backends/cluster/discovered"}).out;
+  EXPECT_THAT(out, HasSubstr(R"("complete":false)"));
+  EXPECT_THAT(out, HasSubstr(R"("config":{"database":"orders"})"));
+  EXPECT_THAT(out, HasSubstr(R"("credentials":{"password":"k8s:db/orders#password"})"));
+  EXPECT_THAT(out, HasSubstr(R"("message":"may not see namespace b")"));
+  EXPECT_THAT(out, EndsWith("200"));
+  EXPECT_THAT(agent.curl({kHost + "/v1/backends/none/discovered"}).out, EndsWith("404"));
+}
+
 TEST(Api, DecisionCarriesThePeersNameAndReason) {
   FakeAgent agent;
   const auto out = agent.curl({"-d", R"({"reason":"planned","digest":"ab"})", kHost + "/v1/drifts/d-1/approve"}).out;

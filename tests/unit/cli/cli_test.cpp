@@ -87,6 +87,18 @@ TEST(Cli, ResourceThatIsGoneIsNamedByWhatHappenedToIt) {
   EXPECT_THAT(shown, Not(HasSubstr("$identity")));
 }
 
+TEST(Cli, DiscoverShowsBackendsAndSaysWhenTheListIsNotWhole) {
+  FakeAgent agent;
+  const Said said = ask(agent, {"discover", "cluster"});
+  EXPECT_EQ(said.code, kOk);
+  EXPECT_THAT(said.out, HasSubstr("orders  postgres"));
+  EXPECT_THAT(said.out, HasSubstr("password=k8s:db/orders#password"));
+  EXPECT_THAT(said.out, HasSubstr("denied: may not see namespace b"));
+  EXPECT_THAT(said.out, HasSubstr("not complete"));
+  EXPECT_THAT(ask(agent, {"discover", "cluster", "--json"}).out, HasSubstr(R"("complete":false)"));
+  EXPECT_NE(ask(agent, {"discover", "none"}).code, kOk);
+}
+
 TEST(Cli, DecisionsGoOnAfterARefusalAndSaySo) {
   FakeAgent agent;
   const Said said = ask(agent, {"approve", "d-gone", "d-1", "--reason", "planned"});

@@ -27,8 +27,9 @@ TEST(Describe, OptionalMembersHaveTheirDefaults) {
 }
 
 TEST(Describe, WatchDiffAndConcurrencyAreRead) {
-  const auto info =
-      parse_info(sample(R"(,"concurrency":4,"diff":true,"extensions":[{"id":"driftd.watch","revision":1}])"));
+  Loaded loaded = sample(R"(,"concurrency":4,"diff":true,"extensions":[{"id":"driftd.watch","revision":1}])");
+  loaded.extensions = {{"driftd.watch", 1}};
+  const auto info = parse_info(loaded);
   ASSERT_TRUE(info) << info.error().message;
   EXPECT_EQ((*info)->concurrency, 4);
   EXPECT_TRUE((*info)->has_watch);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -15,6 +16,15 @@ namespace driftd::sdk {
 
 inline std::string_view view(driftd_str s) { return {s.data, static_cast<std::size_t>(s.len)}; }
 inline driftd_str str(std::string_view s) { return {s.data(), s.size()}; }
+
+/// A struct of the host, which may be older (shorter) or newer (longer) than ours: what is missing is zero.
+template <class T>
+T adopt(const T* given) {
+  T out{};
+  std::memcpy(static_cast<void*>(&out), given, given->size < sizeof out ? given->size : sizeof out);
+  out.size = sizeof out;
+  return out;
+}
 
 /// Ends a provider function with a status; thrown anywhere in it, turned into a diagnostic at the border.
 struct Failure : std::runtime_error {

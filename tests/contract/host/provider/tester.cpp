@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A provider of things that do not exist: the contract suite's counterpart. What it does is said in its settings.
 //   count: so many things; secret: a token; block: "refresh" blocks until cancelled; deaf: and ignores the cancel
+//   discover: "partial", "twice", "nameless", "fails"; a body with `no_object` is upgraded to a list; wet: a dry run is none
 #include <poll.h>
+#include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "driftd/provider.hpp"
 
@@ -55,6 +59,49 @@ class Tester final : public Instance {
     }
   }
 
+  Discovery discover(Call& call, const Discoverer& to) override {
+    const std::string mode = settings_.value("discover", "");
+    if (mode == "fails") throw Failure(DRIFTD_DENIED, "may not list services", {}, "services|list");
+    Backend orders{.name = "orders", .type = "postgres", .version = "16.2", .config = R"({"database":"orders"})"};
+    orders.endpoints = {"orders.db.svc:5432", "10.0.0.7:5432"};
+    orders.capabilities = {"tls"};
+    orders.credentials = {{"password", "k8s:db/orders#password"}};
+    orders.labels = {{"team", "shop"}};
+    orders.metadata = {{"namespace", "db"}};
+    to.push(orders);
+    if (mode == "twice") to.push(orders);
+    if (mode == "nameless") to.push({.type = "redis"});
+    to.push({.name = "cache", .type = "redis", .external = true, .origin = "tester-file"});
+    if (mode == "partial") call.diag({DRIFTD_DENIED, {}, {}, {}, "may not see namespace b", "b|get", 0, {}});
+    return {mode != "partial", 9000};
+  }
+
+  std::vector<Verdict> diff(const Identity& id, std::span<const Change> changes) override {
+    std::vector<Verdict> out;
+    for (const auto& change : changes) {
+      if (change.path == "padding") out.push_back({change.index, DRIFTD_VERDICT_EQUIVALENT, "padding of " + id.id});
+    }
+    return out;
+  }
+
+  Applied apply(Call&, const Apply& request) override {
+    const std::lock_guard lock(mutex_);
+    const int i = std::stoi(request.id.id);
+    if (i >= settings_.value("count", 3)) throw Failure(DRIFTD_NOT_FOUND, "no such thing");
+    if (done_.contains(request.key)) return {.version = version_of(i), .text = "done before"};
+    if (request.expected_version != version_of(i)) throw Failure(DRIFTD_CONFLICT, "it is at " + version_of(i));
+    const Change& change = request.changes[0];
+    if (change.path != "size") return {.outcome = DRIFTD_APPLY_FAILED, .text = change.path + " is fixed"};
+    const int size = std::stoi(change.new_value);
+    if (size == 98) return {.outcome = DRIFTD_APPLY_REQUEUE, .text = "busy"};
+    if (size == 99) return {.outcome = DRIFTD_APPLY_REQUEUE_AFTER, .requeue_after_ms = 1500, .text = "rolling out"};
+    if (request.dry_run) return {.changed = settings_.value("wet", false), .version = version_of(i)};
+    done_.insert(request.key);
+    sizes_[i] = size;
+    ++versions_[i];
+    return {.changed = true, .version = version_of(i), .details = {{"statement", "SET size " + change.new_value}}};
+  }
+
   Health health(Call&) override { return {DRIFTD_HEALTH_UP, 42, "", "primary", "id-1", "9.9"}; }
 
   void watch(Call& call, const std::string& cursor) override {
@@ -84,8 +131,10 @@ class Tester final : public Instance {
   bool emit_thing(Call& call, int i) {
     Record r{"thing", std::to_string(i)};
     r.body =
-        Json{{"size", i}, {"password", secret_}, {"padding", std::string(settings_.value("padding", 10), 'x')}}.dump();
+        Json{{"size", size_of(i)}, {"password", secret_}, {"padding", std::string(settings_.value("padding", 10), 'x')}}.dump();
     r.status = R"({"seen":true})";
+    r.version = versioned(i);
+    r.schema_revision = 2;
     r.external_name = "uuid-" + r.id;
     r.unread.push_back({"owner", DRIFTD_DENIED, "may not see owners"});
     r.metadata["note"] = "n";
@@ -114,23 +163,56 @@ class Tester final : public Instance {
     return {};
   }
 
+  std::string version_of(int i) const {
+    const auto found = versions_.find(i);
+    return "v" + std::to_string(found == versions_.end() ? 1 : 1 + found->second);
+  }
+  std::string versioned(int i) {
+    const std::lock_guard lock(mutex_);
+    return version_of(i);
+  }
+  int size_of(int i) {
+    const std::lock_guard lock(mutex_);
+    const auto found = sizes_.find(i);
+    return found == sizes_.end() ? i : found->second;
+  }
+
   const Json settings_;
   std::string secret_;
+  std::mutex mutex_;  // what apply changes
+  std::map<int, int> sizes_, versions_;
+  std::set<std::string> done_;
 };
 
 std::unique_ptr<Instance> open(Call& call, std::string_view, std::string_view settings) {
   return std::make_unique<Tester>(call, settings);
 }
 
+/// Revision 1 called `size` by the name of `length`.
+std::string upgrade(std::string_view kind, std::uint32_t from, std::string_view body) {
+  if (kind != "thing" || from != 1) throw Failure(DRIFTD_UNSUPPORTED, "unknown revision");
+  Json old = Json::parse(body);
+  if (old.contains("no_object")) return "[]";
+  if (!old.contains("length")) throw Failure(DRIFTD_INVALID, "expected `length`");
+  old["size"] = old["length"];
+  old.erase("length");
+  return old.dump();
+}
+
 const Plugin& plugin() {
   static const Plugin kPlugin{
       R"({"id":"tester","version":"1.0","types":["tester","test-thing"],"kinds":["thing"],"concurrency":2,
-          "extensions":[{"id":"driftd.watch","revision":1}],"metrics":[{"name":"things","unit":"1"}]})",
+          "diff":true,"extensions":[{"id":"driftd.watch","revision":1},{"id":"driftd.discover","revision":1},
+          {"id":"driftd.upgrade","revision":1},{"id":"driftd.apply","revision":1}],"metrics":[{"name":"things","unit":"1"}]})",
       {{"settings", R"({"type":"object","properties":{"secret":{"type":"string","writeOnly":true}}})"},
-       {"thing", R"({"schema":"driftd-schema/1","kind":"thing","revision":1,"class":"config","title":"a thing",
+       {"thing", R"({"schema":"driftd-schema/1","kind":"thing","revision":2,"class":"config","title":"a thing",
                      "attributes":{"size":{"type":"int"},"password":{"type":"string","class":"credential","sensitive":true}}})"}},
       true,
-      &open};
+      &open,
+      true,
+      true,
+      true,
+      &upgrade};
   return kPlugin;
 }
 

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/diff.hpp"
+#include "core/resource.hpp"
+
+namespace driftd::core {
+
+/// An extension of the ABI that a plugin offers and this agent uses: `driftd.watch`, revision 1.
+struct Extension {
+  std::string id;
+  std::uint32_t revision = 0;
+  friend auto operator<=>(const Extension&, const Extension&) = default;
+};
+std::string render(const Extension& extension);  ///< `driftd.watch/1`
+
+/// A backend that a provider knows of (driftd_discovered).
+struct Discovered {
+  std::string name, type;
+  bool external = false;  ///< runs outside of the system that names it
+  std::string version, config = "{}", origin, revision;
+  std::vector<std::string> endpoints, capabilities;
+  std::map<std::string, std::string> credentials;  ///< setting path → reference; never a value
+  std::map<std::string, std::string> labels, metadata;
+  Nanos observed_ns = 0;
+};
+
+/// What a discovery came to. A backend that is missing may be gone only when it is complete.
+struct DiscoverOutcome {
+  std::vector<Discovered> backends;
+  bool complete = false;
+  std::chrono::milliseconds next{0};  ///< 0: when the host likes
+  std::vector<Diagnostic> diagnostics;
+};
+
+/// Known values to put back into a resource that exists (driftd_apply_args).
+struct ApplyRequest {
+  ResourceId id;
+  std::string expected_version, idempotency_key;
+  std::vector<Change> changes;  ///< old: as found; new: to put back; never redacted ones
+  bool dry_run = true;
+};
+
+struct ApplyOutcome {
+  enum class Result { success = 1, failed, requeue, requeue_after };
+  Result result = Result::failed;
+  bool changed = false;  ///< this call changed the system
+  std::chrono::milliseconds requeue_after{0};
+  std::string version, text;
+  std::map<std::string, std::string> details;
+};
+
+}  // namespace driftd::core

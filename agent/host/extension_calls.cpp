@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of the extensions: from a frame's payload to the plugin's function and back.
+#include <algorithm>
+#include <set>
+
+#include "core/value.hpp"
+#include "host/ext_messages.hpp"
+#include "host/intake.hpp"
+#include "host/limits.hpp"
+#include "host/provider_host.hpp"
+
+namespace driftd::host {
+namespace {
+
+constexpr std::size_t kMostBackends = 4096;      // of one discovery
+constexpr std::size_t kMostBytes = 6u << 20;     // of one discovery; a frame holds 8 MiB
+
+driftd_str str(const std::string& text) { return {text.data(), text.size()}; }
+
+struct DiscoverPush {
+  ActiveCall* call;
+  std::set<std::string> names;
+  std::size_t bytes = 0;
+  bool refused = false;  ///< one was not taken: the discovery is not complete
+  DiscoverAnswer answer;
+};
+
+driftd_status take_backend(DiscoverPush& to, const driftd_discovered& given) {
+  auto taken = take_discovered(to.call->tenant, given);
+  if (!taken) {
+    to.call->tenant.misuse("discover: " + to.call->tenant.scrubber.text(taken.error().message));
+    return DRIFTD_INVALID;
+  }
+  if (!to.names.insert(taken->name).second) {
+    to.call->tenant.misuse("discover: backend " + printable(taken->name, 128) + " was pushed twice");
+    return DRIFTD_INVALID;
+  }
+  to.bytes += encode(*taken).size();
+  if (to.names.size() > kMostBackends || to.bytes > kMostBytes) return DRIFTD_BUDGET;
+  to.answer.backends.push_back(std::move(*taken));
+  return to.call->cancelled() ? DRIFTD_CANCELLED : to.call->ending() ? DRIFTD_DEADLINE : DRIFTD_OK;
+}
+
+driftd_status push_backend(void* user, const driftd_discovered* backend) {
+  auto& to = *static_cast<DiscoverPush*>(user);
+  const driftd_status status = backend == nullptr ? DRIFTD_INVALID : take_backend(to, adopt<driftd_discovered>(backend));
+  to.refused = to.refused || status != DRIFTD_OK;
+  return status;
+}
+
+struct TextPush {
+  std::string text;
+  int times = 0;
+};
+void push_text(void* user, driftd_str text) {
+  auto& to = *static_cast<TextPush*>(user);
+  ++to.times;
+  if (text.len <= kMaxBody) to.text = std::string(view(text));
+}
+
+struct AppliedPush {
+  const Tenant* tenant;
+  ApplyAnswer answer;
+  int times = 0;
+};
+void push_applied(void* user, const driftd_applied* given) {
+  auto& to = *static_cast<AppliedPush*>(user);
+  ++to.times;
+  if (given == nullptr) return;
+  const auto applied = adopt<driftd_applied>(given);
+  const auto clean = [&](driftd_str s) { return to.tenant->scrubber.text(printable(view(s), kMaxText)); };
+  to.answer = {applied.outcome, applied.changed != 0, applied.requeue_after_ms, clean(applied.version),
+               clean(applied.text), {}};
+  const char* at = reinterpret_cast<const char*>(applied.details);
+  const bool readable = applied.details != nullptr && applied.detail_stride >= sizeof(std::uint32_t);
+  for (std::uint32_t i = 0; readable && i < std::min(applied.detail_count, 64u); ++i, at += applied.detail_stride) {
+    const auto kv = adopt<driftd_kv>(at);
+    to.answer.details[clean(kv.key)] = clean(kv.value);
+  }
+}
+
+/// What is wrong with an outcome; empty: nothing.
+std::string fault_of(const ApplyAnswer& answer, bool dry_run, int times) {
+  if (times != 1) return "apply: answered OK and pushed " + std::to_string(times) + " outcomes, expected one";
+  if (answer.outcome < DRIFTD_APPLY_SUCCESS || answer.outcome > DRIFTD_APPLY_REQUEUE_AFTER)
+    return "apply: outcome " + std::to_string(answer.outcome) + " is unknown";
+  if (dry_run && answer.changed) return "apply: a dry run says that it changed the system";
+  if (answer.outcome != DRIFTD_APPLY_SUCCESS && answer.text.empty()) return "apply: not a success, and no text why";
+  if (answer.outcome == DRIFTD_APPLY_REQUEUE_AFTER && answer.requeue_after_ms < 1)
+    return "apply: REQUEUE_AFTER without a time";
+  return {};
+}
+
+}  // namespace
+
+driftd_status ProviderHost::do_discover(ActiveCall& call, const std::string&, driftd_call handle, std::string& body) {
+  const auto discover = tenant_.extensions.discover.discover;
+  if (discover == nullptr) return DRIFTD_UNSUPPORTED;
+  const driftd_discover_args args{sizeof args, 0, nullptr, 0};
+  driftd_discover_result result{};
+  result.size = sizeof result;
+  DiscoverPush push;
+  push.call = &call;
+  const driftd_status status = discover(instance_, handle, &args, &push_backend, &push, &result);
+  push.answer.complete = status == DRIFTD_OK && result.complete != 0 && !push.refused;
+  push.answer.next_ms = result.next_ms;
+  body = encode(push.answer);
+  return status;
+}
+
+driftd_status ProviderHost::do_upgrade(ActiveCall&, const std::string& payload, driftd_call, std::string& body) {
+  const auto call = decode<UpgradeCall>(payload);
+  if (!call) return DRIFTD_INVALID;
+  const auto upgrade = tenant_.extensions.upgrade.upgrade;
+  if (upgrade == nullptr) return DRIFTD_UNSUPPORTED;
+  const driftd_upgrade_args args{sizeof args, call->from_revision, str(call->kind), str(call->body)};
+  TextPush push;
+  const driftd_status status = upgrade(&args, &push_text, &push);
+  if (status != DRIFTD_OK) return status;
+  const auto parsed = core::parse(push.text);
+  if (push.times != 1 || !parsed || parsed->object() == nullptr) {
+    tenant_.misuse("upgrade: answered OK and pushed no JSON object, or not just one");
+    return DRIFTD_CORRUPT;
+  }
+  body = core::render(*parsed);
+  return DRIFTD_OK;
+}
+
+driftd_status ProviderHost::do_apply(ActiveCall&, const std::string& payload, driftd_call handle, std::string& body) {
+  const auto call = decode<ApplyCall>(payload);
+  if (!call || call->changes.empty() || call->idempotency_key.empty()) return DRIFTD_INVALID;
+  const auto apply = tenant_.extensions.apply.apply;
+  if (apply == nullptr) return DRIFTD_UNSUPPORTED;
+  std::vector<driftd_change> changes;
+  for (const auto& c : call->changes) {
+    changes.push_back({sizeof(driftd_change), c.index, str(c.path), str(c.old_value), str(c.new_value)});
+  }
+  driftd_apply_args args{};
+  args.size = sizeof args;
+  args.flags = call->dry_run ? DRIFTD_APPLY_DRY_RUN : 0;
+  args.kind = str(call->id.kind);
+  args.id = str(call->id.id);
+  args.expected_version = str(call->expected_version);
+  args.idempotency_key = str(call->idempotency_key);
+  args.changes = changes.data();
+  args.change_count = static_cast<std::uint32_t>(changes.size());
+  args.change_stride = sizeof(driftd_change);
+  AppliedPush push{&tenant_, {}};
+  const driftd_status status = apply(instance_, handle, &args, &push_applied, &push);
+  if (status != DRIFTD_OK) return status;
+  if (const std::string fault = fault_of(push.answer, call->dry_run, push.times); !fault.empty()) {
+    tenant_.misuse(fault);
+    return DRIFTD_INTERNAL;
+  }
+  body = encode(push.answer);
+  return DRIFTD_OK;
+}
+
+}  // namespace driftd::host

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of the extensions: discover, upgrade, apply.
+#include <driftd/ext/apply.h>
+#include <algorithm>
+
+#include "core/value.hpp"
+#include "host/border.hpp"
+#include "host/ext_messages.hpp"
+#include "host/limits.hpp"
+#include "host/session.hpp"
+
+namespace driftd::host {
+namespace {
+
+constexpr auto kUpgradeDeadline = std::chrono::seconds(5);
+const core::PageHandler kNoPages;
+
+std::int64_t nanos(Steady::time_point at) { return at.time_since_epoch() / std::chrono::nanoseconds(1); }
+
+Error error_of(const CallResult& result) { return Error{result.code, result.message, result.retry_after_ms}; }
+
+/// The agent's end: a worker that was taken over says anything.
+void clean(std::string& text, const Scrubber& scrubber) { text = scrubber.text(printable(text, kMaxText)); }
+void clean(std::vector<std::string>& texts, const Scrubber& scrubber) {
+  texts.resize(std::min(texts.size(), kMaxParts));
+  for (auto& text : texts) clean(text, scrubber);
+}
+void clean(std::map<std::string, std::string>& pairs, const Scrubber& scrubber) {
+  std::map<std::string, std::string> out;
+  for (auto& [key, value] : pairs) {
+    if (out.size() >= kMaxParts) break;
+    clean(value, scrubber);
+    out[scrubber.text(printable(key, kMaxName))] = std::move(value);
+  }
+  pairs = std::move(out);
+}
+/// False: its config is no JSON object, which no worker of ours sends.
+bool clean(core::Discovered& b, const Scrubber& scrubber) {
+  for (auto* text : {&b.name, &b.type, &b.version, &b.origin, &b.revision}) clean(*text, scrubber);
+  for (auto* texts : {&b.endpoints, &b.capabilities}) clean(*texts, scrubber);
+  for (auto* pairs : {&b.credentials, &b.labels, &b.metadata}) clean(*pairs, scrubber);
+  const auto config = core::parse(b.config);
+  return config && config->object() != nullptr && !b.name.empty();
+}
+
+tl::unexpected<Error> condemned(Supervisor& supervisor, const char* call) {
+  const std::string what = std::string("answered ") + call + " with something else";
+  supervisor.condemn(what);
+  return fail(Code::unavailable, "worker " + what + ": killed");
+}
+
+Task<Status> keep_diagnostics(std::shared_ptr<std::vector<core::Diagnostic>> to, core::RecordPage page) {
+  std::move(page.diagnostics.begin(), page.diagnostics.end(), std::back_inserter(*to));
+  co_return Status{};
+}
+
+Result<ApplyCall> call_of(const core::ApplyRequest& request) {
+  ApplyCall out;
+  out.id = request.id;
+  out.expected_version = request.expected_version;
+  out.idempotency_key = request.idempotency_key;
+  out.dry_run = request.dry_run;
+  if (request.changes.empty() || request.idempotency_key.empty() || request.idempotency_key.size() > 128) {
+    return fail(Code::invalid, "apply of " + core::render(request.id) +
+                                   ": expected at least one change and a key of 1 to 128 bytes");
+  }
+  for (std::size_t i = 0; i < request.changes.size(); ++i) {
+    const auto& change = request.changes[i];
+    if (change.redacted || change.cls == core::ChangeClass::credential) {
+      return fail(Code::invalid, "apply of " + core::render(request.id) + ": " + change.path +
+                                     " is a credential, of which only a digest is known; it cannot be put back");
+    }
+    out.changes.push_back(
+        {static_cast<std::uint32_t>(i), change.path, change.old_value.value_or(""), change.new_value.value_or("")});
+  }
+  return out;
+}
+
+}  // namespace
+
+Task<Result<core::DiscoverOutcome>> SupervisedSession::discover() {
+  const auto supervisor = supervisor_;
+  const auto deadline = Steady::now() + supervisor->spec().budgets.call;
+  const Status ready = co_await Supervisor::ready(supervisor, deadline);
+  DRIFTD_CO_CHECK(ready);
+  const DiscoverCall asked{nanos(deadline)};
+  const auto call = supervisor->begin(FrameType::discover, encode(asked), deadline);
+  const auto told = std::make_shared<std::vector<core::Diagnostic>>();
+  const core::PageHandler handler = [told](core::RecordPage page) { return keep_diagnostics(told, std::move(page)); };
+  DRIFTD_CO_TRY(const CallResult result, co_await drive(supervisor, call, handler));
+  if (result.code != Code::ok) co_return fail(error_of(result));
+  auto answer = decode<DiscoverAnswer>(result.body);
+  bool sound = answer.has_value();
+  if (sound) {
+    for (auto& backend : answer->backends) sound = clean(backend, supervisor->scrubber()) && sound;
+  }
+  if (!sound) co_return condemned(*supervisor, "discover");
+  core::DiscoverOutcome out;
+  out.backends = std::move(answer->backends);
+  out.complete = answer->complete;
+  out.next = std::chrono::milliseconds(clean_wait(answer->next_ms));
+  out.diagnostics = std::move(*told);
+  co_return out;
+}
+
+Task<Result<std::string>> SupervisedSession::upgrade(std::string kind, std::uint32_t from_revision, std::string body) {
+  const auto supervisor = supervisor_;
+  const auto deadline = Steady::now() + kUpgradeDeadline;
+  const Status ready = co_await Supervisor::ready(supervisor, deadline);
+  DRIFTD_CO_CHECK(ready);
+  const UpgradeCall asked{nanos(deadline), kind, from_revision, body};
+  const auto call = supervisor->begin(FrameType::upgrade, encode(asked), deadline);
+  DRIFTD_CO_TRY(CallResult result, co_await drive(supervisor, call, kNoPages));
+  if (result.code != Code::ok) co_return fail(error_of(result));
+  const auto answer = core::parse(result.body);
+  if (!answer || answer->object() == nullptr) co_return condemned(*supervisor, "upgrade");
+  co_return std::move(result.body);
+}
+
+Task<Result<core::ApplyOutcome>> SupervisedSession::apply(core::ApplyRequest request) {
+  const auto supervisor = supervisor_;
+  const auto deadline = Steady::now() + supervisor->spec().budgets.call;
+  DRIFTD_CO_TRY(ApplyCall asked, call_of(request));
+  asked.deadline_ns = nanos(deadline);
+  const Status ready = co_await Supervisor::ready(supervisor, deadline);
+  DRIFTD_CO_CHECK(ready);
+  const auto call = supervisor->begin(FrameType::apply, encode(asked), deadline);
+  DRIFTD_CO_TRY(const CallResult result, co_await drive(supervisor, call, kNoPages));
+  if (result.code != Code::ok) co_return fail(error_of(result));
+  auto answer = decode<ApplyAnswer>(result.body);
+  const bool sound =
+      answer && answer->outcome >= DRIFTD_APPLY_SUCCESS && answer->outcome <= DRIFTD_APPLY_REQUEUE_AFTER;
+  if (!sound) co_return condemned(*supervisor, "apply");
+  clean(answer->version, supervisor->scrubber());
+  clean(answer->text, supervisor->scrubber());
+  clean(answer->details, supervisor->scrubber());
+  core::ApplyOutcome out;
+  out.result = static_cast<core::ApplyOutcome::Result>(answer->outcome);
+  out.changed = answer->changed;
+  out.requeue_after = std::chrono::milliseconds(clean_wait(answer->requeue_after_ms));
+  out.version = std::move(answer->version);
+  out.text = std::move(answer->text);
+  out.details = std::move(answer->details);
+  co_return out;
+}
+
+}  // namespace driftd::host

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// abidiff of the headers as they are against the dump that was committed with the candidate.
+#include <gmock/gmock.h>
+
+#include "support/process.hpp"
+
+namespace driftd::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::string kDump = DRIFTD_SOURCE_DIR "/plugin-api/abi/driftd-1.0-rc.abi";
+constexpr int kChanged = 4, kIncompatible = 8;  // bits of abidiff's exit code
+
+Output compare(const std::string& library) {
+  return run({DRIFTD_ABIDIFF, "--no-show-locs", "--harmless", "--no-default-suppression", kDump, library}, {},
+             std::chrono::minutes(2));
+}
+
+/// The headers with one thing changed, as a library.
+class Changed : public ::testing::Test {
+ protected:
+  void replace(const std::string& header, const std::string& what, const std::string& by) {
+    const std::string include = dir_.file("include");
+    std::filesystem::copy(DRIFTD_SOURCE_DIR "/plugin-api/include", include, std::filesystem::copy_options::recursive);
+    std::string text = read_file(include + "/driftd/" + header);
+    const std::size_t at = text.find(what);
+    ASSERT_NE(at, std::string::npos) << what;
+    text.replace(at, what.size(), by);
+    dir_.write("include/driftd/" + header, text);
+    const Output built = run({DRIFTD_CC, "-std=c11", "-g", "-O0", "-fPIC", "-shared", "-I", include, "-o", library_,
+                              DRIFTD_SOURCE_DIR "/plugin-api/abi/probe.c"},
+                             {}, std::chrono::minutes(2));
+    ASSERT_EQ(built.code, 0) << built.err;
+  }
+  TempDir dir_;
+  const std::string library_ = dir_.file("probe.so");
+};
+
+TEST(AbiDump, TheHeadersAreStillThoseOfTheDump) {
+  const Output same = compare(DRIFTD_ABI_PROBE);
+  EXPECT_EQ(same.code, 0) << "if the change is meant: ninja abi_dump, and see docs/plugin-abi.md\n"
+                          << same.out << same.err;
+}
+
+TEST(AbiDump, NamesNoFolderOfTheMachineThatMadeIt) {
+  const std::string dump = read_file(kDump);
+  EXPECT_GT(dump.size(), 10'000u);
+  EXPECT_THAT(dump, HasSubstr("path='plugin-api/abi/probe.c'"));
+  EXPECT_EQ(dump.find("comp-dir-path="), std::string::npos);
+  EXPECT_EQ(dump.find("filepath="), std::string::npos);
+}
+
+TEST_F(Changed, AMemberInsertedMidStructIsReported) {
+  replace("provider.h", "  driftd_str origin;", "  uint64_t inserted;\n  driftd_str origin;");
+  const Output found = compare(library_);
+  EXPECT_NE(found.code & kChanged, 0) << found.out << found.err;
+  EXPECT_THAT(found.out, HasSubstr("inserted"));
+}
+
+TEST_F(Changed, AnotherTypeOfTheSameSizeIsReported) {
+  replace("ext/discover.h", "  int64_t next_ms;", "  uint64_t next_ms;");
+  const Output found = compare(library_);
+  EXPECT_NE(found.code & kChanged, 0) << found.out << found.err;
+}
+
+TEST_F(Changed, AnotherSignatureIsReported) {
+  replace("provider.h", "driftd_status (*permit)(driftd_call call, driftd_str bucket, uint32_t tokens);",
+          "driftd_status (*permit)(driftd_call call, driftd_str bucket, uint64_t tokens);");
+  const Output found = compare(library_);
+  EXPECT_NE(found.code & kChanged, 0) << found.out << found.err;
+}
+
+TEST_F(Changed, AnotherNumberOfAStatusIsReported) {
+  replace("provider.h", "#define DRIFTD_BUDGET 12", "#define DRIFTD_BUDGET 22");
+  const Output found = compare(library_);
+  EXPECT_NE(found.code & (kChanged | kIncompatible), 0) << found.out << found.err;
+  EXPECT_THAT(found.out, HasSubstr("DRIFTD_BUDGET"));
+}
+
+}  // namespace
+}  // namespace driftd::test

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// The extensions through a session, in a worker and in-process.
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include "contract/host/core_thread.hpp"
+
+namespace driftd::test {
+namespace {
+
+using core::SessionSpec;
+using std::chrono::milliseconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+class Extensions : public ::testing::TestWithParam<SessionSpec::Isolation> {
+ protected:
+  void TearDown() override {
+    if (session_) core_.run(session_->stop());
+  }
+  core::Session& open(const nlohmann::json& settings = nlohmann::json::object(), bool experimental = false) {
+    auto options = host_options(core_);
+    if (experimental) options.experimental = {"driftd.apply"};
+    factory_ = host::make_session_factory(options);
+    factory_->on_event([this](core::SessionEvent event) { events_.push_back(event.what + ": " + event.message); });
+    SessionSpec spec;
+    spec.backend = "b";
+    spec.provider = DRIFTD_BINARY_DIR "/tests/providers/tester.so";
+    spec.settings_json = settings.is_null() ? "{}" : settings.dump();
+    spec.isolation = GetParam();
+    spec.budgets.call *= kPatience;
+    if (kSanitized) spec.budgets.rss_bytes = 0;
+    session_ = factory_->open(spec).value();
+    return *session_;
+  }
+  Result<core::ApplyOutcome> apply(core::Session& session, const std::string& size, const std::string& key,
+                                   bool dry_run, const std::string& version = "v1") {
+    core::ApplyRequest request;
+    request.id = {"thing", "1"};
+    request.expected_version = version;
+    request.idempotency_key = key;
+    request.dry_run = dry_run;
+    request.changes = {{"size", core::ChangeClass::config, "1", size, false}};
+    return core_.run(session.apply(request));
+  }
+  std::string body_of_thing_1(core::Session& session) {
+    return core_.run(session.read({{"thing", "1"}}, milliseconds(0))).value().found.at(0).body;
+  }
+
+  Core core_;
+  std::shared_ptr<core::SessionFactory> factory_;
+  std::shared_ptr<core::Session> session_;
+  std::vector<std::string> events_;
+};
+
+std::vector<std::string> names(const core::ProviderInfo& info) {
+  std::vector<std::string> out;
+  for (const auto& extension : info.extensions) out.push_back(core::render(extension));
+  return out;
+}
+
+TEST_P(Extensions, InfoNamesThoseThatAreSettled) {
+  const auto info = core_.run(open().info());
+  ASSERT_TRUE(info) << info.error().message;
+  EXPECT_THAT(names(**info), ElementsAre("driftd.discover/1", "driftd.upgrade/1", "driftd.watch/1"));
+}
+
+TEST_P(Extensions, InfoNamesAnExperimentalOneOnlyWithTheOperatorsFlag) {
+  const auto info = core_.run(open({}, true).info());
+  ASSERT_TRUE(info) << info.error().message;
+  EXPECT_THAT(names(**info),
+              ElementsAre("driftd.apply/1", "driftd.discover/1", "driftd.upgrade/1", "driftd.watch/1"));
+}
+
+TEST_P(Extensions, ADiscoveryBringsEachBackendWhole) {
+  const auto outcome = core_.run(open().discover());
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_TRUE(outcome->complete);
+  EXPECT_EQ(outcome->next, milliseconds(9000));
+  ASSERT_EQ(outcome->backends.size(), 2u);
+  const core::Discovered& orders = outcome->backends[0];
+  EXPECT_EQ(orders.name + " " + orders.type + " " + orders.version, "orders postgres 16.2");
+  EXPECT_EQ(orders.config, R"({"database":"orders"})");
+  EXPECT_THAT(orders.endpoints, ElementsAre("orders.db.svc:5432", "10.0.0.7:5432"));
+  EXPECT_THAT(orders.capabilities, ElementsAre("tls"));
+  EXPECT_THAT(orders.credentials, ElementsAre(Pair("password", "k8s:db/orders#password")));
+  EXPECT_THAT(orders.labels, ElementsAre(Pair("team", "shop")));
+  EXPECT_THAT(orders.metadata, ElementsAre(Pair("namespace", "db")));
+  EXPECT_FALSE(orders.external);
+  EXPECT_GT(orders.observed_ns, 1'600'000'000'000'000'000);
+  EXPECT_TRUE(outcome->backends[1].external);
+  EXPECT_EQ(outcome->backends[1].origin, "tester-file");
+  EXPECT_EQ(outcome->backends[1].config, "{}");
+}
+
+TEST_P(Extensions, APartialDiscoveryIsNotCompleteAndSaysWhy) {
+  const auto outcome = core_.run(open({{"discover", "partial"}}).discover());
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_FALSE(outcome->complete);
+  ASSERT_EQ(outcome->diagnostics.size(), 1u);
+  EXPECT_EQ(outcome->diagnostics[0].right, "b|get");
+}
+
+TEST_P(Extensions, ABackendPushedTwiceOrWithoutANameIsRefusedAndCounted) {
+  for (const char* mode : {"twice", "nameless"}) {
+    auto& session = open({{"discover", mode}});
+    EXPECT_EQ(core_.run(session.discover()).error().code, Code::invalid) << mode;
+    core_.run(session.stop());
+  }
+  EXPECT_THAT(events_, ElementsAre(HasSubstr("backend orders was pushed twice"), HasSubstr("must not be empty")));
+}
+
+TEST_P(Extensions, AFailedDiscoveryIsItsError) {
+  const auto outcome = core_.run(open({{"discover", "fails"}}).discover());
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, Code::denied);
+  EXPECT_THAT(outcome.error().message, HasSubstr("may not list services"));
+}
+
+TEST_P(Extensions, AnUpgradeGivesTheBodyInTodaysForm) {
+  auto& session = open();
+  const auto body = core_.run(session.upgrade("thing", 1, R"({"length":7,"password":{"$hmac":"a:1:b"}})"));
+  ASSERT_TRUE(body) << body.error().message;
+  EXPECT_EQ(*body, R"({"password":{"$hmac":"a:1:b"},"size":7})");
+}
+
+TEST_P(Extensions, AnUpgradeTellsUnknownRevisionsFromBadBodiesAndBadAnswers) {
+  auto& session = open();
+  EXPECT_EQ(core_.run(session.upgrade("thing", 9, "{}")).error().code, Code::unsupported);
+  EXPECT_EQ(core_.run(session.upgrade("other", 1, "{}")).error().code, Code::unsupported);
+  EXPECT_EQ(core_.run(session.upgrade("thing", 1, "{}")).error().code, Code::invalid);
+  EXPECT_EQ(core_.run(session.upgrade("thing", 1, R"({"no_object":1})")).error().code, Code::corrupt);
+  EXPECT_THAT(events_, ElementsAre(HasSubstr("no JSON object")));
+}
+
+TEST_P(Extensions, ApplyWithoutTheOperatorsFlagIsUnsupported) {
+  auto& session = open();
+  EXPECT_EQ(apply(session, "5", "k", true).error().code, Code::unsupported);
+  EXPECT_EQ(apply(session, "5", "k", false).error().code, Code::unsupported);
+  EXPECT_THAT(body_of_thing_1(session), HasSubstr(R"("size":1)"));
+}
+
+TEST_P(Extensions, ADryRunChangesNothingAndTheRealOneDoesOnceForAKey) {
+  auto& session = open({}, true);
+  const auto dry = apply(session, "5", "k", true);
+  ASSERT_TRUE(dry) << dry.error().message;
+  EXPECT_EQ(dry->result, core::ApplyOutcome::Result::success);
+  EXPECT_FALSE(dry->changed);
+  EXPECT_THAT(body_of_thing_1(session), HasSubstr(R"("size":1)"));
+  const auto wet = apply(session, "5", "k", false);
+  ASSERT_TRUE(wet) << wet.error().message;
+  EXPECT_TRUE(wet->changed);
+  EXPECT_EQ(wet->version, "v2");
+  EXPECT_THAT(wet->details, ElementsAre(Pair("statement", "SET size 5")));
+  EXPECT_THAT(body_of_thing_1(session), HasSubstr(R"("size":5)"));
+  const auto again = apply(session, "5", "k", false);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_FALSE(again->changed);
+}
+
+TEST_P(Extensions, ApplyToldOfAnotherVersionIsAConflictAndOfAGoneThingNotFound) {
+  auto& session = open({}, true);
+  EXPECT_EQ(apply(session, "5", "k", true, "v7").error().code, Code::conflict);
+  core::ApplyRequest gone;
+  gone.id = {"thing", "77"};
+  gone.idempotency_key = "k";
+  gone.changes = {{"size", core::ChangeClass::config, "1", "2", false}};
+  EXPECT_EQ(core_.run(session.apply(gone)).error().code, Code::not_found);
+}
+
+TEST_P(Extensions, ApplyAnswersEachOutcome) {
+  auto& session = open({}, true);
+  const auto busy = apply(session, "98", "a", true);
+  ASSERT_TRUE(busy) << busy.error().message;
+  EXPECT_EQ(busy->result, core::ApplyOutcome::Result::requeue);
+  const auto rolling = apply(session, "99", "b", true);
+  ASSERT_TRUE(rolling) << rolling.error().message;
+  EXPECT_EQ(rolling->result, core::ApplyOutcome::Result::requeue_after);
+  EXPECT_EQ(rolling->requeue_after, milliseconds(1500));
+  EXPECT_EQ(rolling->text, "rolling out");
+}
+
+TEST_P(Extensions, ADryRunThatChangedTheSystemIsABrokenRule) {
+  auto& session = open({{"wet", true}}, true);
+  EXPECT_EQ(apply(session, "5", "k", true).error().code, Code::internal);
+  EXPECT_THAT(events_, ElementsAre(HasSubstr("a dry run says that it changed the system")));
+}
+
+TEST_P(Extensions, ApplyNeverGetsACredential) {
+  auto& session = open({}, true);
+  core::ApplyRequest request;
+  request.id = {"thing", "1"};
+  request.idempotency_key = "k";
+  request.changes = {{"password", core::ChangeClass::credential, "\"[REDACTED]\"", "\"[REDACTED]\"", true}};
+  const auto refused = core_.run(session.apply(request));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::invalid);
+  EXPECT_THAT(refused.error().message, HasSubstr("password is a credential"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Isolation, Extensions,
+                         ::testing::Values(SessionSpec::Isolation::process, SessionSpec::Isolation::in_process),
+                         [](const auto& param) {
+                           return param.param == SessionSpec::Isolation::process ? "Process" : "InProcess";
+                         });
+
+}  // namespace
+}  // namespace driftd::test

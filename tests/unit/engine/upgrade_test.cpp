@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// A provider of a newer schema revision over what an older one stored.
+#include "on_the_store.hpp"
+
+namespace driftd::test {
+namespace {
+
+using core::DriftStatus;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+/// Revision 1 calls it `length`, revision 2 `size`.
+std::string schema_document(int revision) {
+  return R"({"schema":"driftd-schema/1","kind":"thing","revision":)" + std::to_string(revision) +
+         R"(,"class":"config","title":"t","attributes":{")" + (revision == 1 ? "length" : "size") +
+         R"(":{"type":"int"}}})";
+}
+
+class UpgradedProvider : public testing::Test {
+ protected:
+  UpgradedProvider() {
+    revision(1);
+    has(R"({"length":1})");
+    line_->start(false);
+    line_->refresh();
+  }
+  static core::ResourceId id() { return {"thing", "a"}; }
+  ScriptedWorld& world() { return *line_->world; }
+  void has(const std::string& body) { world().resources[id()] = body; }
+  void revision(int number) { world().schemas["thing"] = schema_document(number); }
+  /// The agent starts again with a provider of revision 2.
+  void restart(bool upgrades) {
+    line_.reset();
+    line_ = std::make_unique<EngineLine>(dir_);
+    revision(2);
+    if (upgrades) world().extensions = {"driftd.upgrade"};
+    world().upgrades[R"({"length":1})"] = R"({"size":1})";
+  }
+  TempDir dir_;
+  std::unique_ptr<EngineLine> line_ = std::make_unique<EngineLine>(dir_);
+};
+
+TEST_F(UpgradedProvider, ConvertsStoredBaselinesOnceAndFindsWhatDriftedMeanwhile) {
+  restart(true);
+  has(R"({"size":2})");
+  line_->start(false);
+  line_->refresh();
+  ASSERT_THAT(line_->drifts(), SizeIs(1));
+  EXPECT_EQ(line_->drifts()[0].changes[0].path, "size");
+  EXPECT_EQ(line_->drifts()[0].changes[0].old_value, "1");
+  has(R"({"size":3})");
+  line_->refresh();
+  EXPECT_THAT(world().upgraded, ElementsAre(R"(thing 1 {"length":1})"));
+}
+
+TEST_F(UpgradedProvider, WithoutTheExtensionTheRetypedAttributeIsANewBaseline) {
+  restart(false);
+  has(R"({"size":2})");
+  line_->start(false);
+  line_->refresh();
+  EXPECT_THAT(line_->drifts(true), IsEmpty());
+  EXPECT_THAT(world().upgraded, IsEmpty());
+}
+
+TEST_F(UpgradedProvider, ThatCannotConvertSaysSoInCoverageAndKeepsTheOpenDrift) {
+  has(R"({"length":5})");
+  line_->refresh();
+  const std::string drift = line_->drifts().at(0).id;
+  restart(true);
+  world().upgrade_fails = Error{Code::internal, "index out of range"};
+  has(R"({"size":5})");
+  line_->start(false);
+  const auto report = line_->refresh();
+  EXPECT_EQ(report.coverage.at(0).unknown, 1);
+  EXPECT_THAT(report.coverage.at(0).reasons.at(0), HasSubstr("schema revision 1: index out of range"));
+  ASSERT_THAT(line_->drifts(), SizeIs(1));
+  EXPECT_TRUE(line_->drifts()[0].stale_since_ns);
+  world().upgrade_fails.reset();
+  line_->refresh();
+  EXPECT_EQ(line_->drifts().at(0).id, drift) << "the same drift, under the new name";
+  EXPECT_EQ(line_->drifts()[0].changes[0].path, "size");
+  EXPECT_FALSE(line_->drifts()[0].stale_since_ns);
+}
+
+TEST_F(UpgradedProvider, ThatDoesNotKnowTheRevisionIsAsOneWithoutTheExtension) {
+  restart(true);
+  world().upgrades.clear();
+  has(R"({"size":2})");
+  line_->start(false);
+  line_->refresh();
+  EXPECT_THAT(line_->drifts(true), IsEmpty());
+  EXPECT_THAT(world().upgraded, SizeIs(1));
+}
+
+}  // namespace
+}  // namespace driftd::test
