@@ -198,12 +198,6 @@ Task<Answer> Api::get(Request request) {
     if (!outcome) co_return fail(outcome.error());
     co_return to_json(*outcome);
   }
-  const auto parts = segments(path);
-  if (parts.size() == 4 && parts[0] == "v1" && parts[1] == "backends" && parts[3] == "discovered") {
-    const auto outcome = co_await backstage_.control.discover(parts[2]);
-    if (!outcome) co_return fail(outcome.error());
-    co_return to_json(*outcome);
-  }
   co_return fail(no_such_path(request));
 }
 
