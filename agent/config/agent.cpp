@@ -51,14 +51,16 @@ seconds read_days(Section& section, std::string_view key, seconds fallback) {
   return std::chrono::duration_cast<seconds>(read);
 }
 
+constexpr const char* kPackaged = "/usr/lib/driftd/providers";  // of the package: says nothing where it is not installed
+
 /// Relative ones start at the config's folder; one that is not there is no mistake, for it may come later.
 std::vector<std::string> read_plugin_dirs(Section& section) {
-  if (section.find("plugin_dirs") == nullptr) return {"/usr/lib/driftd/providers"};
+  if (section.find("plugin_dirs") == nullptr) return {kPackaged};
   std::vector<std::string> out;
   for (const auto& text : section.texts("plugin_dirs")) {
     out.push_back(beside_config(section.report(), text));
     std::error_code unreadable;  // then it is as good as not there
-    if (std::filesystem::is_directory(out.back(), unreadable)) continue;
+    if (out.back() == kPackaged || std::filesystem::is_directory(out.back(), unreadable)) continue;
     section.report().warn(section.at("plugin_dirs"), "folder " + out.back() + " of 'plugin_dirs' is not there",
                           "create it; plugins that arrive in it are picked up without a restart");
   }
