@@ -73,7 +73,29 @@ struct Instance::Opened {
   driftd_instance self = nullptr;
   std::shared_ptr<const Declared> declared;
   std::atomic<int> calls{0};
-  bool closed = false;
+  std::mutex mutex;
+  std::condition_variable changed;
+  int waking = 0;       // under mutex
+  bool closed = false;  // under mutex
+
+  /// Any thread; after close it does nothing: a wake that came late finds no instance.
+  void wake() {
+    {
+      const std::lock_guard lock(mutex);
+      if (closed) return;
+      ++waking;
+    }
+    provider->table.wake(self);
+    const std::lock_guard lock(mutex);
+    --waking;
+    changed.notify_all();
+  }
+  /// From now on nothing wakes it; false: a wake does not return.
+  bool end() {
+    std::unique_lock lock(mutex);
+    closed = true;
+    return changed.wait_for(lock, kGrace, [this] { return waking == 0; });
+  }
 
   driftd_status call(Function function, driftd_call handle, const Ask& ask, Said& said) const {
     const auto& table = provider->table;
@@ -142,7 +164,7 @@ Running Instance::start(Function function, Treatment treatment, Running::Body bo
   out.name_ = name_of(function);
   out.call_ = std::make_shared<HostCall>(function, std::move(treatment), opened_->declared);
   out.wake_ = [opened = opened_, function] {
-    if (function != Function::open && opened->self != nullptr) opened->provider->table.wake(opened->self);
+    if (function != Function::open) opened->wake();
   };
   ++opened_->calls;
   out.job_ = Job::start([call = out.call_, opened = opened_, name = out.name_, body = std::move(body)] {
@@ -191,10 +213,10 @@ Said Instance::diff(const driftd_diff_args& args) const {
   return *said;
 }
 
-void Instance::wake() const { opened_->provider->table.wake(opened_->self); }
+void Instance::wake() const { opened_->wake(); }
 
 void Instance::close() {
-  opened_->closed = true;
+  if (!opened_->end()) throw Broken(fmt::format("wake did not return within {} ms", kGrace.count()));
   const auto job = Job::start([opened = opened_] {
     Said said;
     cross(said, "close", [&] { return opened->provider->table.close(opened->self), DRIFTD_OK; });

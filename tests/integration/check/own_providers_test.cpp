@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// driftd-check of the providers that we ship, against real servers, with the rights of their READMEs and none more.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "support/postgres.hpp"
+#include "support/redis.hpp"
+
+namespace driftd::test {
+namespace {
+
+using nlohmann::json;
+
+/// Every must of driftd-check holds, and none was passed over.
+void expect_sound(const std::string& so, const json& settings) {
+  const TempDir dir;
+  const std::string file = dir.write("settings.json", settings.dump());
+  const Output out = run({DRIFTD_BINARY_DIR "/bin/driftd-check", DRIFTD_BINARY_DIR "/" + so, "--settings", file}, {},
+                         std::chrono::minutes(9));
+  EXPECT_EQ(out.code, 0) << out.out << out.err;
+}
+
+TEST(DriftdCheckOfOurOwn, RedisKeepsEveryRule) {
+  const RedisServer server;
+  server.grant_readme("password-of-the-check");
+  server.command({"ACL", "SETUSER", "app", "on", ">one", "~app:*", "+get"});
+  expect_sound("providers/redis.so",
+               {{"address", server.address()}, {"username", "driftd"}, {"password", "password-of-the-check"}});
+}
+
+TEST(DriftdCheckOfOurOwn, PostgresKeepsEveryRule) {
+  const PostgresServer server;
+  server.sql(readme_grants("postgres", "sql"));
+  server.sql("CREATE ROLE app LOGIN PASSWORD 'secret-of-app'; GRANT pg_monitor TO app");
+  expect_sound("providers/postgres.so",
+               {{"endpoints", server.endpoint()}, {"user", "driftd"}, {"password", "CHANGE-ME"}});
+}
+
+TEST(DriftdCheckOfOurOwn, TerraformKeepsEveryRule) {
+  const TempDir dir;
+  const std::string state = dir.write("terraform.tfstate", R"({"version":4,"terraform_version":"1.9.0","serial":7,
+    "lineage":"abc","outputs":{"url":{"value":"https://db.example","type":"string"},
+    "token":{"value":"hidden-by-terraform","type":"string","sensitive":true}},"resources":[
+    {"mode":"managed","type":"kafka_topic","name":"orders","provider":"p","instances":[{"attributes":{"partitions":3}}]},
+    {"mode":"managed","type":"kafka_topic","name":"bills","provider":"p","instances":[{"attributes":{"partitions":6}}]}]})");
+  expect_sound("providers/terraform.so", {{"path", state}});
+}
+
+}  // namespace
+}  // namespace driftd::test
