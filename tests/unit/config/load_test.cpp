@@ -162,7 +162,10 @@ TEST(Load, EveryExampleIsValid) {
     if (entry.path().extension() != ".yaml") continue;
     const auto loaded = load(entry.path(), options);
     EXPECT_TRUE(loaded.has_value()) << (loaded ? "" : render(loaded.error()));
-    EXPECT_TRUE(!loaded || loaded->warnings.empty()) << (loaded ? render(loaded->warnings) : "");
+    for (const auto& warning : loaded ? loaded->warnings : std::vector<ConfigError>()) {
+      const bool of_this_machine = warning.what.find("'plugin_dirs' is not there") != std::string::npos;
+      EXPECT_TRUE(of_this_machine) << render({warning});
+    }
     ++found;
   }
   EXPECT_GE(found, 2);
