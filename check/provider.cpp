@@ -190,6 +190,8 @@ const host::Loaded& Provider::loaded() const {
     library.file = "the provider";
     auto out = host::ask_plugin(library);
     if (!out) throw NotMade(fmt::format("{}; see schema.describe, schema.settings and schema.kinds", out.error().message));
+    const auto declared = host::declared_extensions(out->describe);  // negotiation.whole_extensions holds them to it
+    out->extensions.assign(declared.begin(), declared.end());
     return *out;
   }();
   return kLoaded;
