@@ -24,10 +24,11 @@ struct ExtensionTables {
   static driftd_status watch(driftd_instance instance, driftd_call handle, const driftd_watch_args* args) {
     return guarded(handle, [&](Call& call) { self(instance).watch(call, std::string(view(adopt(args).cursor))); });
   }
-  static driftd_status discover(driftd_instance instance, driftd_call handle, const driftd_discover_args*,
+  static driftd_status discover(driftd_instance instance, driftd_call handle, const driftd_discover_args* given,
                                 driftd_discovered_fn push, void* user, driftd_discover_result* result) {
     return guarded(handle, [&](Call& call) {
-      const Discovery out = self(instance).discover(call, Discoverer(call, push, user));
+      const auto args = adopt(given);
+      const Discovery out = self(instance).discover(call, Discoverer(call, args, push, user));
       result->complete = out.complete ? 1 : 0;
       result->next_ms = out.next_ms;
     });

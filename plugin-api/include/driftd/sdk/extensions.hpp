@@ -38,9 +38,18 @@ struct Discovery {
 /// Takes what a discovery finds. Lives on the stack of the call.
 class Discoverer {
  public:
-  Discoverer(const Call& call, driftd_discovered_fn push, void* user) : call_(call), push_(push), user_(user) {}
-  /// A refusal of the host throws Failure.
+  Discoverer(const Call& call, const driftd_discover_args& args, driftd_discovered_fn push, void* user)
+      : call_(call), args_(args), push_(push), user_(user) {}
+  /// The host asked for backends of this type.
+  bool wants(std::string_view type) const {
+    for (std::uint64_t i = 0; i < args_.type_count; ++i) {
+      if (view(args_.types[i]) == type) return true;
+    }
+    return args_.type_count == 0;
+  }
+  /// One of a type that the host did not ask for is passed over. A refusal of the host throws Failure.
   void push(const Backend& b) const {
+    if (!wants(b.type)) return;
     const auto endpoints = texts(b.endpoints), capabilities = texts(b.capabilities);
     const auto credentials = pairs(b.credentials), labels = pairs(b.labels), metadata = pairs(b.metadata);
     driftd_discovered out{};
@@ -81,6 +90,7 @@ class Discoverer {
 
  private:
   const Call& call_;
+  const driftd_discover_args& args_;
   driftd_discovered_fn push_;
   void* user_;
 };
