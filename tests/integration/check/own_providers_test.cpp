@@ -47,5 +47,9 @@ TEST(DriftdCheckOfOurOwn, TerraformKeepsEveryRule) {
   expect_sound("providers/terraform.so", {{"path", state}});
 }
 
+TEST(DriftdCheckOfOurOwn, TheTestProviderWithAllExtensionsKeepsEveryRule) {
+  expect_sound("tests/providers/tester.so", {{"count", 2500}, {"secret", "secret-of-the-tester"}});
+}
+
 }  // namespace
 }  // namespace driftd::test

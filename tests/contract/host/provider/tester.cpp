@@ -3,6 +3,7 @@
 //   count: so many things; secret: a token; block: "refresh" blocks until cancelled; deaf: and ignores the cancel
 //   discover: "partial", "twice", "nameless", "fails"; a body with `no_object` is upgraded to a list; wet: a dry run is none
 #include <poll.h>
+#include <charconv>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -37,6 +38,7 @@ class Tester final : public Instance {
       for (int i = 0; i < 110; ++i) call.permit("list", 1);
     }
     if (mode == "stale") return stale(call);
+    if (!request.wants("thing")) return {};
     const int count = settings_.value("count", 3);
     for (int i = 0; i < count; ++i) {
       if (!emit_thing(call, i)) return {};
@@ -51,8 +53,8 @@ class Tester final : public Instance {
     for (const auto& id : ids) {
       if (id.id == "denied") {
         call.diag({DRIFTD_DENIED, id.kind, id.id, {}, "may not read", "+thing|get", 0});
-      } else if (std::stoi(id.id) < settings_.value("count", 3)) {
-        emit_thing(call, std::stoi(id.id));
+      } else if (const int i = number_of(id.id); id.kind == "thing" && i >= 0) {
+        emit_thing(call, i);
       } else {
         not_found(call, id);
       }
@@ -86,8 +88,8 @@ class Tester final : public Instance {
 
   Applied apply(Call&, const Apply& request) override {
     const std::lock_guard lock(mutex_);
-    const int i = std::stoi(request.id.id);
-    if (i >= settings_.value("count", 3)) throw Failure(DRIFTD_NOT_FOUND, "no such thing");
+    const int i = number_of(request.id.id);
+    if (i < 0) throw Failure(DRIFTD_NOT_FOUND, "no such thing");
     if (done_.contains(request.key)) return {.version = version_of(i), .text = "done before"};
     if (request.expected_version != version_of(i)) throw Failure(DRIFTD_CONFLICT, "it is at " + version_of(i));
     const Change& change = request.changes[0];
@@ -126,6 +128,14 @@ class Tester final : public Instance {
       for (;;) ::poll(nullptr, 0, -1);
     }
     throw Failure(DRIFTD_CANCELLED, "cancelled");
+  }
+
+  /// -1: there is no such thing.
+  int number_of(const std::string& id) const {
+    int out = -1;
+    const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), out);
+    const bool whole = error == std::errc{} && end == id.data() + id.size() && id == std::to_string(out);
+    return whole && out >= 0 && out < settings_.value("count", 3) ? out : -1;
   }
 
   bool emit_thing(Call& call, int i) {
