@@ -29,7 +29,7 @@ std::string handed_on(const Outcome& outcome) {
 
 /// Lists in a process of its own and keeps it; how many host functions that took.
 std::uint64_t list_apart(const Subject& subject, KeptListing& kept) {
-  return std::stoull(handed_on(run_apart(seconds(60), [&] {
+  return std::stoull(handed_on(run_apart(seconds(100), [&] {
     const Instance instance(subject);
     const Said said = list(instance);
     kept.keep(listing_of(said));
@@ -39,7 +39,7 @@ std::uint64_t list_apart(const Subject& subject, KeptListing& kept) {
 
 /// Opens and lists in a process of its own that is killed at the k-th host function; 0: after `wait_ms`.
 void die_apart(const Subject& subject, std::uint64_t k, int wait_ms) {
-  (void)run_apart(seconds(60), [&] {
+  (void)run_apart(seconds(100), [&] {
     const auto at = std::make_shared<std::atomic<std::uint64_t>>(0);
     Treatment treatment;
     treatment.hook = [at, k](HostCall&) {
@@ -59,7 +59,7 @@ void die_apart(const Subject& subject, std::uint64_t k, int wait_ms) {
 
 /// What a new process finds to be different after a kill, or empty.
 std::string changed_apart(const Subject& subject, KeptListing& kept) {
-  const Outcome outcome = run_apart(seconds(60), [&] {
+  const Outcome outcome = run_apart(seconds(100), [&] {
     auto [said, instance] = Instance::open(subject, subject.settings_json, subject.secrets);
     if (instance == nullptr) throw Broken("a new process cannot open an instance any more: " + said.why());
     const Said listed = instance->refresh();
@@ -117,7 +117,7 @@ void inside_jail(const Subject& subject) {
   }
   KeptListing kept;
   (void)list_apart(subject, kept);
-  const std::string found = handed_on(run_apart(seconds(60), [&] {
+  const std::string found = handed_on(run_apart(seconds(100), [&] {
     enter_jail(subject);
     auto [said, instance] = Instance::open(subject, subject.settings_json, subject.secrets);
     if (instance == nullptr) throw Broken("open answered inside the worker's jail: " + said.why());

@@ -268,21 +268,21 @@ void close(const Subject& subject) {
 
 constexpr Check kChecks[] = {
     {"deadline.past", Level::must,
-     "a deadline that passed already: back within the grace time, no COMPLETE that is not true", seconds(60), &past},
-    {"deadline.cancel_before", Level::must, "cancelled before the start: back within the grace time", seconds(60),
+     "a deadline that passed already: back within the grace time, no COMPLETE that is not true", seconds(100), &past},
+    {"deadline.cancel_before", Level::must, "cancelled before the start: back within the grace time", seconds(100),
      &cancel_before},
     {"deadline.cancel_sweep", Level::must,
      "cancelled at each host callback in turn: back within the grace time, and the next call works", seconds(150),
      &cancel_sweep},
-    {"deadline.cancel_watch", Level::must, "a watch returns within the grace time of cancel and wake", seconds(60),
+    {"deadline.cancel_watch", Level::must, "a watch returns within the grace time of cancel and wake", seconds(100),
      &cancel_watch},
     {"deadline.wake", Level::must, "wake returns at once, from any thread, a thousand times, in and out of calls",
-     seconds(60), &wake},
+     seconds(100), &wake},
     {"deadline.black_hole", Level::must,
-     "blocked on a peer that never answers: back within the grace time of cancel and wake", seconds(60), &black_hole},
-    {"deadline.health", Level::must, "health answers within a second, also while a refresh is held up", seconds(60),
+     "blocked on a peer that never answers: back within the grace time of cancel and wake", seconds(100), &black_hole},
+    {"deadline.health", Level::must, "health answers within a second, also while a refresh is held up", seconds(100),
      &health},
-    {"deadline.close", Level::must, "close returns within the grace time", seconds(60), &close},
+    {"deadline.close", Level::must, "close returns within the grace time", seconds(100), &close},
 };
 
 }  // namespace

@@ -216,16 +216,16 @@ void failing_allocations(const Subject& subject) {
 }
 
 constexpr Check kChecks[] = {
-    {"memory.inputs_borrowed", Level::must, "inputs that are overwritten after the call change nothing later", 90s,
+    {"memory.inputs_borrowed", Level::must, "inputs that are overwritten after the call change nothing later", 100s,
      &inputs_borrowed},
-    {"memory.inputs_untouched", Level::must, "inputs lie in read-only pages: not written, not freed", 90s,
+    {"memory.inputs_untouched", Level::must, "inputs lie in read-only pages: not written, not freed", 100s,
      &inputs_untouched},
-    {"memory.page_end", Level::must, "text is read by its length: it ends at a page end, without NUL", 90s, &page_end},
+    {"memory.page_end", Level::must, "text is read by its length: it ends at a page end, without NUL", 100s, &page_end},
     {"memory.open_close", Level::must, "1,000 open/close: memory, descriptors and threads stay flat", 240s,
      &open_close},
     {"memory.refresh_flat", Level::must, "200 refreshes: memory, descriptors and threads stay flat", 240s,
      &refresh_flat},
-    {"memory.failed_open", Level::must, "an open that fails leaves `out` untouched and answers a status", 60s,
+    {"memory.failed_open", Level::must, "an open that fails leaves `out` untouched and answers a status", 100s,
      &failed_open},
     {"memory.failing_allocations", Level::should, "a malloc that fails becomes an error, not a crash", 120s,
      &failing_allocations},

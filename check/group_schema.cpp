@@ -190,17 +190,17 @@ constexpr Check kChecks[] = {
     {"schema.kinds", Level::must, "each declared kind has a driftd-schema/1 document of its name, the same each time", seconds(20), &kinds},
     {"schema.unknown", Level::must, "another name is NOT_FOUND and pushes nothing", seconds(20), &unknown},
     {"schema.bodies", Level::must,
-     "bodies and status are JSON objects that can be compared, under 4 MiB, of a declared kind", seconds(60), &bodies},
-    {"schema.text", Level::must, "every text is UTF-8 and within its limit", seconds(60), &text},
-    {"schema.declared_attributes", Level::should, "each attribute of a body is declared", seconds(60), &declared_attributes},
-    {"schema.unread", Level::must, "unread and sensitive paths are paths, with a reason", seconds(60), &unread},
+     "bodies and status are JSON objects that can be compared, under 4 MiB, of a declared kind", seconds(100), &bodies},
+    {"schema.text", Level::must, "every text is UTF-8 and within its limit", seconds(100), &text},
+    {"schema.declared_attributes", Level::should, "each attribute of a body is declared", seconds(100), &declared_attributes},
+    {"schema.unread", Level::must, "unread and sensitive paths are paths, with a reason", seconds(100), &unread},
     {"schema.settings_fuzz", Level::must, "settings made from the schema open or are refused with a reason; no crash",
      seconds(90), &settings_fuzz},
     {"schema.statuses", Level::must, "every status is a known code, and a failure comes with a diagnostic", seconds(90),
      &statuses},
-    {"schema.metrics", Level::must, "gauges are declared and finite", seconds(60), &metrics},
+    {"schema.metrics", Level::must, "gauges are declared and finite", seconds(100), &metrics},
     {"schema.upgrade", Level::must,
-     "driftd.upgrade/1 gives a JSON object for a body of an older revision, the same each time", seconds(60), &upgrade},
+     "driftd.upgrade/1 gives a JSON object for a body of an older revision, the same each time", seconds(100), &upgrade},
 };
 
 }  // namespace

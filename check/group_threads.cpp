@@ -168,14 +168,14 @@ void stdio(const Subject& subject) {
 
 constexpr Check kChecks[] = {
     {"threads.concurrent", Level::must, "as many calls at once as declared give what one gives", 120s, &concurrent},
-    {"threads.instances", Level::must, "instances share nothing: closing one leaves the other", 90s, &instances},
-    {"threads.own_thread", Level::must, "host functions are called on the call's own thread only", 90s, &own_thread},
-    {"threads.live_handles", Level::must, "no handle is used after its call returned, none is made up", 90s,
+    {"threads.instances", Level::must, "instances share nothing: closing one leaves the other", 100s, &instances},
+    {"threads.own_thread", Level::must, "host functions are called on the call's own thread only", 100s, &own_thread},
+    {"threads.live_handles", Level::must, "no handle is used after its call returned, none is made up", 100s,
      &live_handles},
     {"threads.process_state", Level::must,
-     "calls leave signal mask and handlers, locale, working folder, umask, environment alone", 90s, &process_state},
-    {"threads.stdio", Level::must, "descriptors 0 to 2 stay open and nothing is printed on stdout", 90s, &stdio},
-    {"threads.no_exception", Level::must, "no exception crosses the border", 90s, &no_exception},
+     "calls leave signal mask and handlers, locale, working folder, umask, environment alone", 100s, &process_state},
+    {"threads.stdio", Level::must, "descriptors 0 to 2 stay open and nothing is printed on stdout", 100s, &stdio},
+    {"threads.no_exception", Level::must, "no exception crosses the border", 100s, &no_exception},
 };
 
 }  // namespace

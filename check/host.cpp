@@ -9,6 +9,7 @@
 
 #include "check/check.hpp"
 #include "check/intake.hpp"
+#include "check/stage.hpp"
 
 namespace driftd::check {
 namespace {
@@ -171,6 +172,7 @@ driftd_call HostCall::begin() {
   owner_ = std::this_thread::get_id();
   host.calls_[handle_] = this;
   running = this;
+  stage_busy_until(std::min(deadline_ns_, mono_ns() + nanoseconds(kCallTime).count()) + nanoseconds(kGrace).count());
   return handle_;
 }
 
@@ -178,12 +180,14 @@ void HostCall::end() {
   Host& host = Host::get();
   const std::lock_guard lock(host.mutex_);
   host.calls_.erase(handle_);
+  if (host.calls_.empty()) stage_busy_until(0);
   if (running == this) running = nullptr;
 }
 
 void HostCall::cancel() {
   const std::lock_guard lock(mutex_);
   cancelled_ = true;
+  stage_busy_until(mono_ns() + nanoseconds(kGrace).count());
   if (cancel_fd_ >= 0) (void)::eventfd_write(cancel_fd_, 1);
 }
 

@@ -30,9 +30,14 @@ const char* name_of(Function function);
 
 class HostCall;
 
+/// After a cancel or a deadline a call must return within this; then the agent kills the worker (provider.h).
+inline constexpr std::chrono::milliseconds kGrace{2000};
+/// What a call gets, as of an agent whose `timeout` is the default.
+inline constexpr std::chrono::milliseconds kCallTime{60'000};
+
 /// What the host does to one call; the default is kind.
 struct Treatment {
-  std::chrono::milliseconds time{20'000};      ///< until the deadline; negative: it passed before the call
+  std::chrono::milliseconds time = kCallTime;  ///< until the deadline; negative: it passed before the call
   std::optional<std::uint64_t> cancel_at;      ///< cancels inside the k-th host function, from 1; 0: before the call
   std::optional<std::uint64_t> finish_soon_at; ///< emit answers FINISH_SOON from the n-th record on, from 1
   bool deny_secrets = false;

@@ -6,37 +6,55 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <new>
 #include <optional>
 #include <system_error>
 #include <utility>
 
+#include "check/host.hpp"
+#include "check/interrupt.hpp"
 #include "check/stage.hpp"
+#include "check/strays.hpp"
 
 namespace driftd::check {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kPage = 4096, kMostSaid = 8u << 10, kMostText = 1u << 20;
-constexpr int kReportFd = 900;  // out of the way of a provider that closes what it finds
+/// Begins each report: what else is written to its descriptor is not from the check.
+using Nonce = std::array<char, 16>;
+
+constexpr std::size_t kHead = sizeof(Nonce) + 5, kMostSaid = 8u << 10, kMostText = 1u << 20;
+constexpr rlim_t kReportFd = 900;  // out of the way of a provider that closes what it finds
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr int kPatience = 5;
 #else
 constexpr int kPatience = 1;
 #endif
 
+[[noreturn]] void fail_at(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
+
+Nonce fresh_nonce() {
+  Nonce out;
+  if (::getrandom(out.data(), out.size(), 0) != static_cast<ssize_t>(out.size())) fail_at("getrandom");
+  return out;
+}
+
 struct Pipe {
   int read = -1, write = -1;
   Pipe() {
     int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
+    if (::pipe2(ends, O_CLOEXEC) != 0) fail_at("pipe");
     read = ends[0];
     write = ends[1];
   }
@@ -48,21 +66,31 @@ struct Pipe {
   Pipe(const Pipe&) = delete;
   Pipe& operator=(const Pipe&) = delete;
   void close_write() { ::close(std::exchange(write, -1)); }
+  /// The end to write to gets as high a number as the limit allows.
+  void move_write() {
+    rlimit limit{};
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    const rlim_t from = limit.rlim_cur > 16 ? std::min(kReportFd, limit.rlim_cur - 16) : 0;
+    const int high = ::fcntl(write, F_DUPFD_CLOEXEC, static_cast<int>(from));
+    if (high < 0) fail_at("a descriptor for the report of a check (raise the limit of open files: ulimit -n 1024)");
+    close_write();
+    write = high;
+  }
 };
 
 /// Where the child writes what it is doing; the parent reads it when the child can no longer say.
 struct SharedPage {
-  char* at;
+  StagePage* at;
   SharedPage() {
-    void* made = ::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (made == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
-    at = static_cast<char*>(made);
+    void* made = ::mmap(nullptr, sizeof *at, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (made == MAP_FAILED) fail_at("mmap");
+    at = new (made) StagePage;
   }
-  ~SharedPage() { ::munmap(at, kPage); }
+  ~SharedPage() { ::munmap(at, sizeof *at); }
   SharedPage(const SharedPage&) = delete;
   SharedPage& operator=(const SharedPage&) = delete;
   std::string text() const {
-    const std::string said(at, ::strnlen(at, kPage));
+    const std::string said(at->text, ::strnlen(at->text, sizeof at->text));
     return said.empty() ? said : " (" + said + ")";
   }
 };
@@ -78,16 +106,17 @@ void write_all(int fd, const std::string& bytes) {
   }
 }
 
-/// One byte of Ending, four of length, the text.
-std::string framed(Ending ending, std::string text) {
-  if (text.size() > kMostText) text.resize(kMostText);
-  const auto length = static_cast<std::uint32_t>(text.size());
-  std::string out(5, '\0');
-  out[0] = static_cast<char>(ending);
-  std::memcpy(out.data() + 1, &length, sizeof length);
-  return out + text;
+/// The nonce, one byte of Ending, four of length, the text.
+std::string framed(const Nonce& nonce, Outcome verdict) {
+  if (verdict.text.size() > kMostText) verdict.text.resize(kMostText);
+  const auto length = static_cast<std::uint32_t>(verdict.text.size());
+  std::string out(nonce.data(), nonce.size());
+  out += static_cast<char>(verdict.ending);
+  out.append(reinterpret_cast<const char*>(&length), sizeof length);
+  return out + verdict.text;
 }
 
+/// Descriptors 0 to 2 and the report's, and no other.
 void prepare_child(int report, int said) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -97,34 +126,41 @@ void prepare_child(int report, int said) {
   ::dup2(null, 0);
   ::dup2(null, 1);
   ::dup2(said, 2);
-  ::dup2(report, kReportFd);
-  ::fcntl(kReportFd, F_SETFD, FD_CLOEXEC);
-  ::close_range(3, kReportFd - 1, 0);
-  ::close_range(kReportFd + 1, ~0U, 0);
+  const auto kept = static_cast<unsigned>(report);
+  if (kept > 3) ::close_range(3, kept - 1, 0);
+  ::close_range(kept + 1, ~0U, 0);
+  forget_interrupts();
 }
 
-std::string verdict_of(const std::function<std::string()>& work) {
+Outcome verdict_of(const std::function<std::string()>& work) {
   try {
-    return framed(Ending::passed, work());
+    return {Ending::passed, work(), {}, {}};
   } catch (const NotApplicable& e) {
-    return framed(Ending::not_applicable, e.what());
+    return {Ending::not_applicable, e.what(), {}, {}};
   } catch (const NotMade& e) {
-    return framed(Ending::not_made, e.what());
+    return {Ending::not_made, e.what(), {}, {}};
   } catch (const Broken& e) {
-    return framed(Ending::broken, e.what());
+    return {Ending::broken, e.what(), {}, {}};
   } catch (const std::exception& e) {
-    return framed(Ending::broken, fmt::format("an exception ended the check: {}", e.what()));
+    return {Ending::broken, fmt::format("an exception ended the check: {}", e.what()), {}, {}};
   } catch (...) {
-    return framed(Ending::broken, "an exception that is no std::exception ended the check");
+    return {Ending::broken, "an exception that is no std::exception ended the check", {}, {}};
   }
 }
 
-[[noreturn]] void child(const SharedPage& page, int report, int said, const std::function<std::string()>& work) {
-  prepare_child(report, said);
-  share_stage(page.at, kPage);
+/// What one child gets.
+struct Task {
+  const SharedPage& page;
+  int report, said;
+  const Nonce& nonce;
+};
+
+[[noreturn]] void child(const Task& task, const std::function<std::string()>& work) {
+  prepare_child(task.report, task.said);
+  share_stage(task.page.at);
   const pid_t self = ::getpid();
-  const std::string verdict = verdict_of(work);
-  if (::getpid() == self) write_all(kReportFd, verdict);  // not a process that the provider forked
+  const std::string verdict = framed(task.nonce, verdict_of(work));
+  if (::getpid() == self) write_all(task.report, verdict);  // not a process that the provider forked
   ::_exit(0);
 }
 
@@ -132,15 +168,31 @@ std::string verdict_of(const std::function<std::string()>& work) {
 
 /// What one child has said so far.
 struct Heard {
+  explicit Heard(const Nonce& nonce) : nonce(nonce) {}
+  const Nonce& nonce;
   std::string report, said;
   bool report_open = true, said_open = true;
 
+  /// Somebody else wrote where only the check writes.
+  bool forged() const {
+    const std::size_t known = std::min(report.size(), nonce.size());
+    const bool ending = report.size() <= nonce.size() ||
+                        static_cast<unsigned char>(report[nonce.size()]) <= static_cast<unsigned>(Ending::not_applicable);
+    return !std::equal(report.begin(), report.begin() + static_cast<std::ptrdiff_t>(known), nonce.begin()) || !ending;
+  }
   std::optional<Outcome> verdict() const {
+    if (forged()) {
+      return Outcome{Ending::broken,
+                     "something was written to the descriptor of the check's report; a provider writes to descriptors "
+                     "that it opened itself, and to no other",
+                     {},
+                     {}};
+    }
     std::uint32_t length = 0;
-    if (report.size() < 5) return std::nullopt;
-    std::memcpy(&length, report.data() + 1, sizeof length);
-    if (report.size() < 5 + std::size_t{length}) return std::nullopt;
-    return Outcome{static_cast<Ending>(report[0]), report.substr(5, length), {}, {}};
+    if (report.size() < kHead) return std::nullopt;
+    std::memcpy(&length, report.data() + kHead - sizeof length, sizeof length);
+    if (report.size() < kHead + std::size_t{length}) return std::nullopt;
+    return Outcome{static_cast<Ending>(report[nonce.size()]), report.substr(kHead, length), {}, {}};
   }
 };
 
@@ -162,14 +214,14 @@ bool ended(pid_t pid) {
   return ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
 }
 
-/// Until the child gave its verdict, ended, or `until` came; then false.
+/// Until the child gave its verdict, ended, `until` came, or a signal; the last two are false.
 bool listen(pid_t pid, int report, int said, Clock::time_point until, Heard& heard) {
-  while (Clock::now() < until) {
+  while (Clock::now() < until && interrupted() == nullptr) {
     pollfd fds[2] = {{heard.report_open ? report : -1, POLLIN, 0}, {heard.said_open ? said : -1, POLLIN, 0}};
     (void)::poll(fds, 2, 20);
     const bool over = ended(pid);  // before the last bytes are taken
     if (heard.said_open) heard.said_open = drain(said, heard.said, kMostSaid);
-    if (heard.report_open) heard.report_open = drain(report, heard.report, kMostText + 5);
+    if (heard.report_open) heard.report_open = drain(report, heard.report, kMostText + kHead);
     if (over || heard.verdict()) return true;
   }
   return false;
@@ -184,20 +236,39 @@ std::string cause_of_death(int status, const SharedPage& page) {
       WEXITSTATUS(status), page.text());
 }
 
-Outcome watch_child(pid_t pid, int report, int said, std::chrono::milliseconds limit, const SharedPage& page) {
-  Heard heard;
-  const bool in_time = listen(pid, report, said, Clock::now() + limit * kPatience, heard);
+/// Of a child that had no verdict when it was ended.
+Outcome cut_off(std::chrono::milliseconds limit, const SharedPage& page) {
+  if (interrupted() != nullptr) return {Ending::not_made, fmt::format("ended by {}", interrupted()), {}, {}};
+  const std::string text =
+      fmt::format("not finished within the limit of {} s{}", static_cast<double>(limit.count()) / 1000, page.text());
+  if (page.at->busy_until_ns <= mono_ns()) return {Ending::broken, text, {}, {}};
+  return {Ending::not_made,
+          "too slow to judge: " + text + ", and each call was within its deadline; give settings that list less",
+          {},
+          {}};
+}
+
+/// The verdict when what the child started has ended too.
+Outcome without_strays(Outcome verdict, const std::string& stray) {
+  if (stray.empty() || verdict.ending == Ending::broken) return verdict;
+  verdict.ending = Ending::broken;
+  verdict.text = stray + " was left running, in a process group or session of its own; a provider starts no process";
+  return verdict;
+}
+
+Outcome watch_child(pid_t pid, const Task& ends, std::chrono::milliseconds limit, const Strays& strays) {
+  Heard heard(ends.nonce);
+  const bool told = listen(pid, ends.report, ends.said, Clock::now() + limit, heard);
+  const Outcome late = told ? Outcome{} : cut_off(limit, ends.page);
   ::kill(-pid, SIGKILL);  // before the child is reaped: its number is still its own
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
-  Outcome out = heard.verdict().value_or(Outcome{Ending::broken, cause_of_death(status, page), {}, {}});
-  if (!in_time) {
-    out = {Ending::broken,
-           fmt::format("not finished within the limit of {} s{}", (limit * kPatience).count() / 1000.0, page.text()),
-           {},
-           {}};
-  }
+  const std::string stray = strays.end();
+  Outcome out = told ? without_strays(
+                           heard.verdict().value_or(Outcome{Ending::broken, cause_of_death(status, ends.page), {}, {}}),
+                           stray)
+                     : late;
   out.said = std::move(heard.said);
   return out;
 }
@@ -210,18 +281,24 @@ const char* render(Ending ending) {
 }
 
 Outcome run_apart(std::chrono::milliseconds limit, const std::function<std::string()>& work) {
+  limit *= kPatience;
   Pipe report, said;
+  report.move_write();
+  const Nonce nonce = fresh_nonce();
   const SharedPage page;
+  const Strays strays;
   const auto start = Clock::now();
+  stage_busy_until(mono_ns() + std::chrono::nanoseconds(limit).count());  // of this process, if it is a check's itself
   const pid_t pid = ::fork();
-  if (pid < 0) throw std::system_error(errno, std::generic_category(), "fork");
-  if (pid == 0) child(page, report.write, said.write, work);
+  if (pid < 0) fail_at("fork");
+  if (pid == 0) child({page, report.write, said.write, nonce}, work);
   ::setpgid(pid, pid);  // whoever comes first
   report.close_write();
   said.close_write();
   ::fcntl(report.read, F_SETFL, O_NONBLOCK);
   ::fcntl(said.read, F_SETFL, O_NONBLOCK);
-  Outcome out = watch_child(pid, report.read, said.read, limit, page);
+  Outcome out = watch_child(pid, {page, report.read, said.read, nonce}, limit, strays);
+  stage_busy_until(0);
   out.took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start);
   return out;
 }

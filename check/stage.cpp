@@ -8,9 +8,8 @@
 namespace driftd::check {
 namespace {
 
-char own_page[512];
-char* page = own_page;
-std::size_t page_size = sizeof own_page;
+StagePage own_page;
+StagePage* page = &own_page;
 std::mutex& mutex() {
   static auto* it = new std::mutex;  // stuck threads may still write while the process ends
   return *it;
@@ -23,17 +22,16 @@ std::string& note() {
 
 }  // namespace
 
-void share_stage(char* shared, std::size_t size) {
-  page = shared;
-  page_size = size;
-}
+void share_stage(StagePage* shared) { page = shared; }
+
+void stage_busy_until(std::int64_t ns) { page->busy_until_ns = ns; }
 
 void stage(std::string_view what) {
   const std::lock_guard lock(mutex());
   const std::string text = std::string(what) + note();
-  const std::size_t n = std::min(text.size(), page_size - 1);
-  std::memcpy(page, text.data(), n);
-  page[n] = '\0';
+  const std::size_t n = std::min(text.size(), sizeof page->text - 1);
+  std::memcpy(page->text, text.data(), n);
+  page->text[n] = '\0';
 }
 
 void stage_note(std::string_view text) {
@@ -43,7 +41,7 @@ void stage_note(std::string_view text) {
 
 std::string current_stage() {
   const std::lock_guard lock(mutex());
-  return page;
+  return page->text;
 }
 
 }  // namespace driftd::check

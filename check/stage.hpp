@@ -1,17 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
+#include <atomic>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace driftd::check {
 
+/// What a check's process tells its parent while it can. In memory that both see; any thread.
+struct StagePage {
+  std::atomic<std::int64_t> busy_until_ns{0};  ///< as told to stage_busy_until()
+  char text[4000] = {};
+};
+
 /// What this process is doing with the provider now, in words ("refresh, cancelled at host function 7: emit"): the
 /// parent reads it after a crash, an exit or a time-out. Written to `page` once it was shared.
-void share_stage(char* page, std::size_t size);  ///< memory that the parent sees too; once, before any thread
-void stage(std::string_view what);               ///< any thread
-void stage_note(std::string_view note);          ///< stands behind each stage from now on, any thread
-std::string current_stage();                     ///< any thread
+void share_stage(StagePage* page);          ///< once, before any thread
+void stage(std::string_view what);          ///< any thread
+void stage_note(std::string_view note);     ///< stands behind each stage from now on, any thread
+std::string current_stage();                ///< any thread
+/// Until then (CLOCK_MONOTONIC) what is in progress has time, by the rules of the ABI; 0: nothing that has. Any thread.
+void stage_busy_until(std::int64_t ns);
 
 }  // namespace driftd::check

@@ -12,9 +12,6 @@
 
 namespace driftd::check {
 
-/// After a cancel or a deadline a call must return within this; then the agent kills the worker (provider.h).
-inline constexpr std::chrono::milliseconds kGrace{2000};
-
 /// A function that runs on a thread of a pool. Waiting is counted in slices that the machine really gave us: a busy
 /// machine makes nobody late. A thread that never returns is left behind; the process ends by _exit.
 class Job {

@@ -52,6 +52,13 @@ AT_LOAD {
   if (pthread_create(&thread, NULL, idle, NULL) != 0) abort();
 }
 
+#elif defined(ZOO_forges_verdict) /* zeros everywhere: to a reader that trusts them they say that all is well */
+AT_LOAD {
+  static const char zeros[5];
+  for (int fd = 3; fd < 1024; ++fd) (void)!write(fd, zeros, sizeof zeros);
+  _exit(0);
+}
+
 #elif defined(ZOO_slow_start)
 AT_LOAD { poll(NULL, 0, 500); }
 #endif

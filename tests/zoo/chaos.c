@@ -2,6 +2,8 @@
 /* Well in good weather only. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,6 +57,18 @@ REFRESH {
   if (pid == 0) _exit(0);
   if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0)
     return zoo_fail(call, DRIFTD_UNAVAILABLE, "cannot start the process that does the work");
+  return base_refresh(self, call, args, result);
+}
+
+#elif defined(ZOO_daemonizes) /* and the daemon outlives its host */
+REFRESH {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    setsid();
+    poll(NULL, 0, 60000);
+    _exit(0);
+  }
+  while (pid > 0 && getsid(pid) != pid) sched_yield();
   return base_refresh(self, call, args, result);
 }
 

@@ -23,6 +23,8 @@ std::vector<std::string> split(const std::string& text, char at) {
 /// Animals that the table has no room for: the same check finds them.
 const std::map<std::string, std::string>& relatives() {
   static const std::map<std::string, std::string> kRelatives = {
+      {"forges_verdict", "binary.loads"},
+      {"daemonizes", "refresh.works"},
       {"leaks_calls_descriptors", "memory.refresh_flat"},
       {"changes_handlers", "threads.process_state"},
       {"changes_folder", "threads.process_state"},

@@ -3,11 +3,14 @@
 
 #include <gmock/gmock.h>
 #include <poll.h>
+#include <sched.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <regex>
 
 #include "check/stage.hpp"
 #include "support/process.hpp"
@@ -103,6 +106,52 @@ TEST(Runner, AProcessThatTheProviderForkedGivesNoVerdict) {
     throw Broken("the true verdict");
   });
   EXPECT_EQ(outcome.text, "the true verdict");
+}
+
+/// As a provider does that writes where it opened nothing.
+void write_everywhere(const std::string& bytes) {
+  for (int fd = 3; fd < 1024; ++fd) (void)!::write(fd, bytes.data(), bytes.size());
+}
+
+TEST(Runner, AVerdictThatTheProviderForgedIsBroken) {
+  const auto outcome = check_that([](const Subject&) {
+    write_everywhere(std::string(5, '\0'));
+    ::_exit(0);
+  });
+  EXPECT_EQ(outcome.ending, Ending::broken);
+  EXPECT_THAT(outcome.text, HasSubstr("descriptor"));
+}
+
+TEST(Runner, BytesThatAreNoVerdictAreBroken) {
+  const auto outcome = check_that([](const Subject&) { write_everywhere(std::string("\x7f\0\0\0\0", 5)); });
+  EXPECT_EQ(outcome.ending, Ending::broken);
+}
+
+TEST(Runner, AFewDescriptorsAccuseNobody) {
+  const auto outcome = run_apart(60s, [] {
+    rlimit limit{};
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = 512;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    return std::string(render(run_apart(60s, [] { return std::string(); }).ending));
+  });
+  EXPECT_EQ(outcome.text, "passed");
+}
+
+TEST(Runner, AProcessThatLeavesTheGroupIsKilledAndBroken) {
+  const auto outcome = run_apart(60s, [] {
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      ::setsid();
+      wait_for_ever();
+    }
+    while (::getsid(pid) != pid) ::sched_yield();
+    return std::string();
+  });
+  EXPECT_EQ(outcome.ending, Ending::broken);
+  std::smatch found;
+  ASSERT_TRUE(std::regex_search(outcome.text, found, std::regex("process ([0-9]+)"))) << outcome.text;
+  EXPECT_NE(::kill(std::stoi(found.str(1)), 0), 0);
 }
 
 TEST(Runner, WhatAChildLeavesRunningIsKilled) {
