@@ -13,6 +13,7 @@
 
 #include "app/agent.hpp"
 #include "app/app.hpp"
+#include "base/escape.hpp"
 #include "base/log.hpp"
 
 namespace driftd::app {
@@ -56,7 +57,7 @@ Task<void> live(Life& life) {
     co_return;
   }
   if (!started) {
-    std::fprintf(stderr, "driftd: %s\n", started.error().message.c_str());
+    std::fprintf(stderr, "driftd: %s\n", escaped(started.error().message).c_str());
     life.exit = started.error().code == Code::invalid ? kConfig : kUnreachable;
     co_await end(life);
     co_return;

@@ -1,15 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/log.hpp"
 
+#include <algorithm>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
 #include "base/clock.hpp"
+#include "base/escape.hpp"
 
 namespace driftd::log {
 namespace {
+
+/// JSON may hold DEL, C1 and marks of direction as they are, and a terminal obeys them.
+std::string shown_json(std::string_view json) {
+  std::string out;
+  while (!json.empty()) {
+    const std::string_view one = json.substr(0, std::max<std::size_t>(utf8_sequence(json), 1));
+    const std::string shown = escaped(one);
+    out += shown.starts_with("\\x") ? "\\u00" + shown.substr(2) : shown;
+    json.remove_prefix(one.size());
+  }
+  return out;
+}
 
 class JsonFormatter final : public spdlog::formatter {
  public:
@@ -21,10 +35,25 @@ class JsonFormatter final : public spdlog::formatter {
         {"level", std::string(level.data(), level.size())},
         {"room", std::string(msg.logger_name.data(), msg.logger_name.size())},
         {"message", std::string(msg.payload.data(), msg.payload.size())}};
-    const std::string text = line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    const std::string text = shown_json(line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)) + "\n";
     out.append(text.data(), text.data() + text.size());
   }
   std::unique_ptr<spdlog::formatter> clone() const override { return std::make_unique<JsonFormatter>(); }
+};
+
+/// Whoever wrote the text, it stays one line that no terminal obeys.
+class TextFormatter final : public spdlog::formatter {
+ public:
+  void format(const spdlog::details::log_msg& msg, spdlog::memory_buf_t& out) override {
+    const std::string shown = escaped({msg.payload.data(), msg.payload.size()});
+    spdlog::details::log_msg line = msg;
+    line.payload = shown;
+    pattern_.format(line, out);
+  }
+  std::unique_ptr<spdlog::formatter> clone() const override { return std::make_unique<TextFormatter>(); }
+
+ private:
+  spdlog::pattern_formatter pattern_{"%Y-%m-%dT%H:%M:%S.%eZ %-5l %n: %v", spdlog::pattern_time_type::utc};
 };
 
 struct State {
@@ -54,8 +83,7 @@ void configure(const Settings& settings) {
   if (settings.format == "json") {
     s.sink->set_formatter(std::make_unique<JsonFormatter>());
   } else {
-    s.sink->set_formatter(std::make_unique<spdlog::pattern_formatter>("%Y-%m-%dT%H:%M:%S.%eZ %-5l %n: %v",
-                                                                      spdlog::pattern_time_type::utc));
+    s.sink->set_formatter(std::make_unique<TextFormatter>());
   }
   for (auto& [name, logger] : s.loggers) apply(settings, name, *logger);
 }

@@ -5,6 +5,8 @@
 #include <array>
 #include <ostream>
 
+#include "base/escape.hpp"
+
 namespace driftd::cli {
 namespace {
 
@@ -32,19 +34,7 @@ bool one_of(std::string_view text, std::initializer_list<std::string_view> words
 
 }  // namespace
 
-std::string printable(std::string_view text) {
-  static constexpr std::string_view kHex = "0123456789abcdef";
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte != 0x7F) {
-      out += c;
-    } else {
-      out += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
-    }
-  }
-  return out;
-}
+std::string printable(std::string_view text) { return escaped(text); }
 
 std::string painted(std::string_view text, Colour colour, bool on) {
   if (!on || colour == Colour::none) return std::string(text);

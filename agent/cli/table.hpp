@@ -30,7 +30,7 @@ class Table {
   std::vector<std::vector<Cell>> rows_;
 };
 
-/// Text that is safe on a terminal: control characters as \xNN.
+/// Text that is safe on a terminal: base/escape.hpp.
 std::string printable(std::string_view text);
 std::string painted(std::string_view text, Colour colour, bool on);
 /// Green for up, ok, approved …; yellow for pending, degraded …; red for down, failed, dead …

@@ -11,7 +11,7 @@ namespace driftd::host {
 bool is_utf8(std::string_view text);
 /// At most `most` bytes; what is no UTF-8 becomes `?`.
 std::string printable(std::string_view text, std::size_t most);
-/// The same on one line: a control character becomes `?`, so that no text can forge a line of the log.
+/// The same on one line: what a terminal or a reader of lines would obey (base/escape.hpp) becomes `?`.
 std::string one_line(std::string_view text, std::size_t most);
 
 /// Takes an instance's secrets out of what leaves the worker. Immutable; any thread.

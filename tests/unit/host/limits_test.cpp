@@ -54,7 +54,10 @@ TEST(Limits, AFrameThatIsSmallByItsTypeIsRefusedBeforeItsBytesArrive) {
   EXPECT_EQ(reader.next().error().code, Code::corrupt);
 }
 
-TEST(Limits, ControlCharactersLeaveNoSecondLine) { EXPECT_EQ(one_line("a\nb\r\x1b[2J\x7f\xff", 100), "a?b??[2J??"); }
+TEST(Limits, ControlCharactersLeaveNoSecondLine) {
+  EXPECT_EQ(one_line("a\nb\r\x1b[2J\x7f\xff", 100), "a?b??[2J??");
+  EXPECT_EQ(one_line("\xc2\x9b" "2J \xe2\x80\xae \xe2\x81\xa9 caf\xc3\xa9", 100), "?2J ? ? caf\xc3\xa9");
+}
 
 TEST(Limits, ARateGivesItsBurstThenOneTokenEach) {
   Rate rate(std::chrono::milliseconds(10), 3);

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace driftd {
+
+/// Bytes of the well-formed UTF-8 sequence at the front (Unicode 15, table 3-7); 0: none.
+std::size_t utf8_sequence(std::string_view text);
+
+/// Whether a terminal or a reader of lines would obey this sequence instead of showing it: C0 and C1 controls, DEL, line and
+/// paragraph separators, marks that turn the direction of what follows.
+bool is_obeyed(std::string_view sequence);
+
+/// Text on one line that shows what would be obeyed: `\x1b`, `\u202e`; bytes that are no UTF-8 as `\xff`. [any thread]
+std::string escaped(std::string_view text);
+
+}  // namespace driftd
