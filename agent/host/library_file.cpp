@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/digest.hpp"
+#include "host/trust.hpp"
 
 namespace driftd::host {
 namespace {
@@ -26,35 +27,20 @@ Error system_error(const fs::path& file, const char* what) {
   return {Code::invalid, fmt::format("{}: {}: {}", file.string(), what, std::strerror(errno))};
 }
 
-Status check_one(const fs::path& asked, const fs::path& at, const struct stat& st) {
-  const std::string writers = other_writers(st.st_mode, st.st_uid, st.st_gid);
-  if (writers.empty()) return {};
-  return fail(Code::denied, fmt::format("{}: refused, because {} is writable by {} (mode {:04o}); `chmod {}-w {}`",
-                                        asked.string(), at.string(), writers, st.st_mode & 07777,
-                                        writers == "others" ? 'o' : 'g', at.string()));
-}
-
-Status check_parents(const fs::path& asked, fs::path at) {
-  while (at != at.root_path()) {
-    at = at.parent_path();
-    struct stat st {};
-    if (::stat(at.c_str(), &st) != 0) return fail(system_error(at, "cannot be examined"));
-    DRIFTD_CHECK(check_one(asked, at, st));
-  }
-  return {};
-}
-
+/// What is opened is what the name leads to, and nobody else could have put another thing there.
 Status check_opened(const fs::path& asked, int fd) {
   struct stat st {};
   if (::fstat(fd, &st) != 0) return fail(system_error(asked, "cannot be examined"));
   if (!S_ISREG(st.st_mode)) return fail(Code::invalid, asked.string() + ": is no file; expected a plugin (.so)");
-  std::error_code failed;
-  const fs::path real = fs::read_symlink(fmt::format("/proc/self/fd/{}", fd), failed);
-  if (failed) return fail(Code::invalid, fmt::format("{}: cannot be found by its descriptor: {}; is /proc mounted?",
-                                                     asked.string(), failed.message()));
-  DRIFTD_CHECK(check_one(asked, real, st));
-  DRIFTD_CHECK(check_parents(asked, real));
-  return check_parents(asked, fs::absolute(asked).lexically_normal());
+  const Way way = way_to(asked);
+  if (way.error != 0) return fail(Code::invalid, fmt::format("{}: {}", asked.string(), std::strerror(way.error)));
+  for (const auto& hop : way.hops) {
+    const std::string why = distrust(hop);
+    if (!why.empty()) return fail(Code::denied, fmt::format("{}: refused, because {}", asked.string(), why));
+  }
+  const struct stat& end = way.hops.back().st;
+  if (end.st_dev == st.st_dev && end.st_ino == st.st_ino) return {};
+  return fail(Code::denied, asked.string() + ": refused, because it was replaced while it was opened; try again");
 }
 
 int open_file(const fs::path& file) { return ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); }
@@ -144,14 +130,6 @@ Status LibraryFile::check_pin() const {
 }
 
 std::string LibraryFile::load_name() const { return fmt::format("/proc/self/fd/{}", fd_); }
-
-std::string other_writers(mode_t mode, uid_t owner, gid_t group) {
-  const bool sticky = S_ISDIR(mode) && (mode & S_ISVTX) != 0 && owner == 0;
-  if (sticky) return {};
-  if ((mode & S_IWOTH) != 0) return "others";
-  const bool trusted = group == 0 || group == ::getegid() || group == owner;
-  return (mode & S_IWGRP) == 0 || trusted ? std::string() : fmt::format("group {}", group);
-}
 
 Status check_file_rights(const fs::path& file) {
   const int fd = open_file(file);

@@ -48,12 +48,8 @@ class LibraryFile {
   Key key_;
 };
 
-/// `others`, `group 1234`, or empty: who may write beside owner and root, who are trusted, as are root's group, this
-/// process's own, and the owner's private one (gid = uid). Nobody may in a sticky folder of root's: names stay.
-std::string other_writers(mode_t mode, uid_t owner, gid_t group);
-
-/// `denied` when somebody else could replace what is loaded: the file, or a folder above it, on the way it was named and
-/// where it really is, has other writers.
+/// `denied` when somebody else than root and this process's user could replace what is loaded: the file, or a folder or
+/// link on the way to it, is not theirs or has other writers.
 Status check_file_rights(const std::filesystem::path& file);
 
 }  // namespace driftd::host

@@ -104,18 +104,5 @@ TEST_F(LibraryFileTest, AFolderOnTheWayThatOthersMayWriteIsRefusedAlsoBehindALin
   EXPECT_THAT(refused.error().message, HasSubstr("loose is writable by others (mode 0777); `chmod o-w "));
 }
 
-TEST(OtherWriters, EverybodyAndStrangeGroupsCountRootAndPrivateGroupsDoNot) {
-  const gid_t strange = ::getegid() + 4711;
-  EXPECT_EQ(other_writers(S_IFREG | 0646, 0, 0), "others");
-  EXPECT_EQ(other_writers(S_IFREG | 0664, 0, strange), "group " + std::to_string(strange));
-  EXPECT_EQ(other_writers(S_IFDIR | 0775, 1000, strange), "group " + std::to_string(strange));
-  EXPECT_EQ(other_writers(S_IFREG | 0644, 1000, strange), "");
-  EXPECT_EQ(other_writers(S_IFREG | 0664, strange, strange), "") << "the owner's private group";
-  EXPECT_EQ(other_writers(S_IFREG | 0664, 1000, ::getegid()), "") << "the agent's own";
-  EXPECT_EQ(other_writers(S_IFREG | 0664, 1000, 0), "") << "root's";
-  EXPECT_EQ(other_writers(S_IFDIR | 01777, 0, 0), "") << "sticky, of root";
-  EXPECT_EQ(other_writers(S_IFDIR | 01777, 1000, 0), "others") << "sticky, of somebody who may rename in it";
-}
-
 }  // namespace
 }  // namespace driftd::host

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/trust.hpp"
+
+#include <fmt/format.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+#include <cerrno>
+#include <deque>
+
+namespace driftd::host {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMostLinks = 40;  // as the kernel's
+
+void prepend(std::deque<fs::path>& names, const fs::path& path) {
+  std::deque<fs::path> more;
+  for (const auto& name : path.relative_path()) {
+    if (!name.empty() && name != ".") more.push_back(name);
+  }
+  names.insert(names.begin(), more.begin(), more.end());
+}
+
+/// One name further; false: it cannot be looked at.
+bool step(Way& way, std::deque<fs::path>& names, int& links) {
+  fs::path& at = way.reached;
+  const fs::path name = names.front();
+  if (name == "..") {
+    names.pop_front();
+    at = at.parent_path();
+    return true;
+  }
+  Hop hop{at / name, {}, names.size() == 1};
+  std::error_code failed;
+  if (::lstat(hop.at.c_str(), &hop.st) != 0) return (way.error = errno) == 0;
+  const bool link = S_ISLNK(hop.st.st_mode);
+  const fs::path target = link ? fs::read_symlink(hop.at, failed) : fs::path();
+  if (failed || (link && ++links > kMostLinks)) return (way.error = failed ? failed.value() : ELOOP) == 0;
+  way.hops.push_back(hop);
+  names.pop_front();
+  if (!link) at = hop.at;
+  if (link && target.is_absolute()) at = "/";
+  if (link) prepend(names, target);
+  return true;
+}
+
+}  // namespace
+
+Way way_to(const fs::path& file) {
+  Way way;
+  Hop root{"/", {}, false};
+  if (::lstat("/", &root.st) != 0) way.error = errno;
+  way.hops.push_back(root);
+  std::deque<fs::path> names;
+  prepend(names, fs::absolute(file));
+  int links = 0;
+  while (!names.empty() && step(way, names, links)) {
+  }
+  for (const auto& name : names) way.missing /= name;
+  return way;
+}
+
+std::string other_writers(mode_t mode, uid_t owner, gid_t group) {
+  const bool sticky = S_ISDIR(mode) && (mode & S_ISVTX) != 0 && owner == 0;
+  if (sticky) return {};
+  if ((mode & S_IWOTH) != 0) return "others";
+  const bool trusted = group == 0 || group == ::getegid() || group == owner;
+  return (mode & S_IWGRP) == 0 || trusted ? std::string() : fmt::format("group {}", group);
+}
+
+std::string distrust(const Hop& hop) {
+  const std::string at = hop.at.string();
+  const auto& st = hop.st;
+  if (st.st_uid != 0 && st.st_uid != ::geteuid()) {
+    return fmt::format("{} belongs to uid {}, expected root or uid {}; `chown -h {} {}`", at, st.st_uid, ::geteuid(),
+                       ::geteuid(), at);
+  }
+  if (S_ISLNK(st.st_mode)) return {};  // its mode means nothing
+  if (const std::string writers = other_writers(st.st_mode, st.st_uid, st.st_gid); !writers.empty()) {
+    return fmt::format("{} is writable by {} (mode {:04o}); `chmod {}-w {}`", at, writers, st.st_mode & 07777,
+                       writers == "others" ? 'o' : 'g', at);
+  }
+  // with an ACL the group's bits are its mask: who is meant stands there
+  const bool listed = (st.st_mode & S_IWGRP) != 0 && ::lgetxattr(at.c_str(), "system.posix_acl_access", nullptr, 0) > 0;
+  return listed ? fmt::format("{} has an ACL that lets others write; see `getfacl {}`, `setfacl -b {}` takes it off", at, at, at)
+                : std::string();
+}
+
+}  // namespace driftd::host
