@@ -39,4 +39,8 @@ struct LockReport {
 /// `lock_file` empty: agent.plugin_lock.
 Result<LockReport> lock_plugins(const config::Config& config, const std::string& lock_file);
 
+/// `denied` when somebody else may write the plugin, or `lock_file` pins other bytes for it. A lock that is not there or
+/// does not name it says nothing: it is looked at before it is pinned. Blocks.
+Status admit_plugin(const std::string& plugin, const std::string& lock_file);
+
 }  // namespace driftd::app

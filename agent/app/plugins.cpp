@@ -7,14 +7,30 @@
 
 #include "app/app.hpp"
 #include "app/record.hpp"
+#include "host/library_file.hpp"
 #include "host/pins.hpp"
 #include "host/plugin_files.hpp"
 
 namespace driftd::app {
+namespace {
+
+/// What no setting opens for a plugin: config, lock, store, secrets, the API's socket.
+std::vector<std::filesystem::path> own_files(const config::Config& config) {
+  const auto& data = config.agent.data_dir;
+  const auto file = std::filesystem::absolute(config.file);
+  std::vector<std::filesystem::path> out = {file, file.parent_path(), data, data / "installation.key", config.admin.socket};
+  for (const char* name : {"store.db", "store.db-wal", "store.db-shm"}) out.push_back(data / name);
+  if (!config.agent.plugin_lock.empty()) out.push_back(config.agent.plugin_lock);
+  out.insert(out.end(), config.secret_files.begin(), config.secret_files.end());
+  return out;
+}
+
+}  // namespace
 
 host::HostOptions host_options(const config::Config& config, asio::any_io_executor core) {
   host::HostOptions out;
   out.core = core;
+  out.own = own_files(config);
   out.worker = worker_path(config);
   out.experimental = config.agent.experimental;
   out.plugin_lock = config.agent.plugin_lock;
@@ -60,6 +76,17 @@ Result<LockReport> lock_plugins(const config::Config& config, const std::string&
   std::filesystem::rename(fresh, file, failed);
   if (failed) return fail(Code::denied, file.string() + ": " + failed.message());
   return out;
+}
+
+Status admit_plugin(const std::string& plugin, const std::string& lock_file) {
+  DRIFTD_CHECK(host::check_file_rights(plugin));
+  DRIFTD_TRY(const host::Pins pins, host::read_pins(lock_file, false));
+  const auto pinned = pins.hexes.find(std::filesystem::absolute(plugin).lexically_normal().string());
+  if (pinned == pins.hexes.end()) return {};
+  DRIFTD_TRY(const std::string found, host::sha256_of(plugin));
+  if (found == pinned->second) return {};
+  return fail(Code::denied, plugin + ": refused, because its bytes are not those that " + lock_file + " pins: expected sha256 " +
+                                pinned->second + ", found " + found + "; if the change is yours, run `driftd plugin lock`");
 }
 
 }  // namespace driftd::app

@@ -86,6 +86,7 @@ struct Config {
   std::vector<core::Route> routes;          ///< none written: one that sends everything to every sink
   Retention retention;
   Delivery delivery;
+  std::vector<std::filesystem::path> secret_files;  ///< that were read for `${file:…}` and `${credential:…}`
   std::map<std::string, Position> backend_settings_at;  ///< backend → where its settings stand, for schema errors
   std::vector<ConfigError> warnings;
   bool secrets_resolved = true;  ///< false: references were checked in form only and stand for empty text

@@ -56,6 +56,7 @@ Loaded parse_reported(std::string_view text, const LoadOptions& options, Report&
   Config config = read_root(report, *node, options);
   if (!report.errors.empty()) return tl::unexpected(report.errors);
   config.warnings = report.warnings;
+  config.secret_files = report.secret_files;
   return config;
 }
 

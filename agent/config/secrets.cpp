@@ -219,6 +219,7 @@ std::optional<std::string> SettingsReader::resolve_credential(const Node& node, 
 }
 
 std::optional<std::string> SettingsReader::read_secret_file(const Node& node, const std::string& path) {
+  report_.secret_files.push_back(std::filesystem::absolute(path));
   std::ifstream in(path, std::ios::binary);
   std::string text(kMostSecretBytes + 1, '\0');
   if (in) in.read(text.data(), static_cast<std::streamsize>(text.size()));

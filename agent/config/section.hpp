@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
@@ -19,6 +20,7 @@ namespace driftd::config {
 struct Report {
   std::string file;
   std::vector<ConfigError> errors, warnings;
+  std::vector<std::filesystem::path> secret_files;  ///< that references named
   /// Which keys were asked for, by generic path (`backends[].budgets`): what json_schema() is checked against.
   std::map<std::string, std::set<std::string>> known;
 

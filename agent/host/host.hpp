@@ -16,6 +16,7 @@ struct HostOptions {
   std::vector<std::filesystem::path> plugin_files;                     ///< named one by one, absolute
   std::filesystem::path plugin_lock;                                   ///< driftd.lock; empty: nothing is pinned
   bool lock_required = false;                                          ///< without that file nothing runs
+  std::vector<std::filesystem::path> own;                              ///< the agent's files and folders: no plugin reads them
   std::filesystem::path worker;                                        ///< driftd-provider-host
   std::vector<std::string> experimental;                               ///< extensions allowed by the operator
   std::chrono::milliseconds restart_first{250}, restart_most{30'000};  ///< jittered backoff after a crash

@@ -57,6 +57,15 @@ bool drop_capabilities() {
   return ::syscall(SYS_capset, &header, none) == 0;
 }
 
+/// Where memory runs out the kernel takes a worker, not the agent. Only who has CAP_SYS_RESOURCE could take that back;
+/// without /proc the agent's own value stays.
+void offer_to_oom_killer() {
+  const int fd = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  (void)!::write(fd, "1000", 4);
+  ::close(fd);
+}
+
 int thread_count() {
   std::error_code failed;
   const std::filesystem::directory_iterator tasks("/proc/self/task", failed);
@@ -67,6 +76,7 @@ int thread_count() {
 
 Status strip_process(int keep, pid_t parent) {
   DRIFTD_CHECK(held(keep > 2 && ::fcntl(keep, F_SETFD, FD_CLOEXEC) == 0, "protocol descriptor"));
+  offer_to_oom_killer();  // before the process is not dumpable: then its /proc is root's
   DRIFTD_CHECK(held(drop_capabilities(), "capset"));
   DRIFTD_CHECK(held(::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0, "PR_SET_PDEATHSIG"));
   if (::getppid() != parent) return fail(Code::cancelled, "worker: the agent is gone already");

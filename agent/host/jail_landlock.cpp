@@ -3,6 +3,7 @@
 // ABI 2, kernels do not.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -91,6 +92,15 @@ Status allow_path(int ruleset, const std::string& path, std::uint64_t rights) {
   return at.fd < 0 ? Status{} : allow(ruleset, at.fd, rights, path);
 }
 
+/// A path of the settings, as it was found to lead: a link that somebody put on the way since then is not followed.
+Status allow_unlinked(int ruleset, const std::string& path) {
+  open_how how{};
+  how.flags = O_PATH | O_CLOEXEC;
+  how.resolve = RESOLVE_NO_SYMLINKS;
+  const Descriptor at(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how));
+  return at.fd < 0 ? Status{} : allow(ruleset, at.fd, kRead, path);
+}
+
 /// resolv.conf is often a link into /run, to a file that its owner replaces by rename: then its folder.
 Status allow_resolver(int ruleset) {
   std::error_code missing;  // no resolver: no rule
@@ -108,7 +118,7 @@ Status add_rules(int ruleset, std::uint64_t handled, const JailSpec& spec) {
   }
   DRIFTD_CHECK(allow_path(ruleset, "/dev/null", handled & (kReadFile | kWriteFile | kTruncate | kIoctlDev)));
   if (spec.library >= 0) DRIFTD_CHECK(allow(ruleset, spec.library, kReadFile, "the plugin"));
-  for (const auto& path : spec.read_paths) DRIFTD_CHECK(allow_path(ruleset, path, kRead));
+  for (const auto& path : spec.read_paths) DRIFTD_CHECK(allow_unlinked(ruleset, path));
   return {};
 }
 

@@ -2,18 +2,24 @@
 // The system calls that a worker may make: all but those of the lists below. Arguments of 32 bits are compared under a
 // mask: the kernel does not look at the upper half of the register, so a plugin may put anything there.
 #include <fmt/format.h>
-#include <linux/fs.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <fcntl.h>
 #include <initializer_list>
+#include <vector>
 
 #include "host/jail.hpp"
 
@@ -78,10 +84,16 @@ constexpr int kNamespaces[] = {CLONE_NEWNS,  CLONE_NEWCGROUP, CLONE_NEWUTS, CLON
 constexpr int kOptions[] = {PR_SET_PDEATHSIG,  PR_SET_DUMPABLE,       PR_SET_PTRACER, PR_SET_KEEPCAPS, PR_SET_SECUREBITS,
                             PR_SET_MM,         PR_SET_CHILD_SUBREAPER, PR_CAP_AMBIENT, 62 /* PR_SCHED_CORE */};
 
-/// Signals and keystrokes by way of a descriptor; flags of files.
+/// Signals by way of a descriptor.
 constexpr int kFcntl[] = {F_SETOWN, F_SETOWN_EX, F_SETSIG, F_NOTIFY};
-constexpr std::uint64_t kIoctl[] = {FIOSETOWN, SIOCSPGRP, TIOCSTI, TIOCLINUX, FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR,
-                                    FS_IOC_SETVERSION};
+/// A lock on a file that may only be read keeps its owner from writing it: `terraform apply` waits for it. 37, 38: F_OFD_SETLK and _SETLKW.
+constexpr int kLocks[] = {F_SETLK, F_SETLKW, 37, 38, F_SETLEASE};
+/// What libraries ask of sockets and terminals; file systems have hundreds that change a file which is open for reading.
+constexpr std::uint32_t kIoctl[] = {FIONREAD,      FIONBIO,        FIOCLEX,        FIONCLEX,      TCGETS,
+                                    0x802c542a /* TCGETS2 */,      TIOCGWINSZ,     TIOCOUTQ,      SIOCATMARK,
+                                    SIOCGIFNAME,   SIOCGIFCONF,    SIOCGIFFLAGS,   SIOCGIFADDR,   SIOCGIFDSTADDR,
+                                    SIOCGIFBRDADDR, SIOCGIFNETMASK, SIOCGIFMETRIC, SIOCGIFMTU,    SIOCGIFHWADDR,
+                                    SIOCGIFINDEX};
 
 scmp_arg_cmp is(unsigned argument, std::uint64_t value) { return {argument, SCMP_CMP_MASKED_EQ, k32, value & k32}; }
 scmp_arg_cmp has(unsigned argument, std::uint64_t bits) { return {argument, SCMP_CMP_MASKED_EQ, bits, bits}; }
@@ -144,7 +156,12 @@ void filter_signals(Filter& filter) {
     filter.deny(call, {is_not(0, self)});
   }
   for (const int cmd : kFcntl) filter.deny(SCMP_SYS(fcntl), {is(1, static_cast<std::uint64_t>(cmd))});
-  for (const auto request : kIoctl) filter.deny(SCMP_SYS(ioctl), {is(1, request)});
+}
+
+/// Fail in any mode: a library that locks for its own good may go on without.
+void filter_locks(Filter& filter) {
+  filter.refuse(SCMP_SYS(flock), EPERM);
+  for (const int cmd : kLocks) filter.refuse(SCMP_SYS(fcntl), EPERM, {is(1, static_cast<std::uint64_t>(cmd))});
 }
 
 /// Limits, priorities, memory of others. A thread that names itself by its number fails too, without harm.
@@ -183,6 +200,35 @@ void filter_sockets(Filter& filter, bool unix_sockets) {
       filter.deny(SCMP_SYS(socketpair), {{1, SCMP_CMP_MASKED_EQ, kTypes, type}});
   }
   filter.deny(SCMP_SYS(socketpair), {is_not(0, AF_UNIX)});
+  // MPTCP, UDP-Lite, SCTP, L2TP, ICMP datagrams are streams and datagrams, too
+  for (const std::uint64_t family : {AF_INET, AF_INET6}) {
+    for (std::uint64_t protocol = 1; protocol < IPPROTO_UDP; ++protocol) {
+      if (protocol != IPPROTO_TCP) filter.deny(socket, {is(0, family), is(2, protocol)});
+    }
+    filter.deny(socket, {is(0, family), above(2, IPPROTO_UDP)});
+  }
+}
+
+/// A second filter, for libseccomp has no "none of these": of two filters the stricter answer counts. The first one ends
+/// what calls by another table.
+Status allow_ioctls() {
+  std::vector<sock_filter> code = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                                   BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_ioctl, 1, 0),
+                                   BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+                                   BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[1]))};  // its lower half
+  for (const std::uint32_t request : kIoctl) {
+    code.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, request, 0, 1));
+    code.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+  }
+  code.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
+  const sock_fprog program{static_cast<unsigned short>(code.size()), code.data()};
+#if defined(__SANITIZE_THREAD__)
+  constexpr unsigned kFlags = SECCOMP_FILTER_FLAG_TSYNC;
+#else
+  constexpr unsigned kFlags = 0;
+#endif
+  if (::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, kFlags, &program) == 0) return {};
+  return fail(Code::denied, fmt::format("worker: seccomp filter of ioctl: {}", std::strerror(errno)));
 }
 
 }  // namespace
@@ -196,9 +242,11 @@ Status enter_seccomp(const JailSpec& spec) {
   for (int call = kFirstUnknown; call <= kLastUnknown; ++call) filter.refuse(call, ENOSYS);
   filter_clone(filter);
   filter_signals(filter);
+  filter_locks(filter);
   filter_tuning(filter);
   filter_sockets(filter, spec.unix_sockets);
   if (spec.read_paths.empty()) filter.refuse(SCMP_SYS(inotify_add_watch), EPERM);  // landlock does not look at it
+  DRIFTD_CHECK(allow_ioctls());
   return filter.load();
 }
 

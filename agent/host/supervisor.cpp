@@ -177,18 +177,27 @@ Task<Status> Supervisor::open_steps(std::shared_ptr<Supervisor> self) {
 
 Load Supervisor::load_request() {
   const bool threads = spec_.session.isolation == core::SessionSpec::Isolation::in_process;
-  jail_paths_ = jail_paths(spec_.schema, spec_.session.settings_json);
+  jail_paths_ = wanted_paths();
   return {spec_.file,          threads, spec_.sha256, jail_paths_.read, jail_paths_.unix_sockets,
           options_.jail_kills, options_.experimental};
 }
 
+JailPaths Supervisor::wanted_paths() const { return jail_paths(spec_.schema, spec_.session.settings_json, options_.own); }
+
 /// Only the plugin's schema says which settings are paths. When it says another thing than what this worker was started
 /// with, the next worker gets those paths; a plugin that changes its mind each time is not opened.
 Status Supervisor::settle_jail(const Loaded& loaded) {
-  status_.jail = one_line(loaded.jail, 1024);
-  const bool same = loaded.jail.empty() || spec_.describe_only || loaded.settings_schema == spec_.schema;
+  status_.jail = one_line(loaded.jail, 1024) + (jail_paths_.unix_sockets ? ", Unix sockets" : "");
+  const bool same = loaded.settings_schema == spec_.schema;
   spec_.schema = loaded.settings_schema;
-  if (same || jail_paths(spec_.schema, spec_.session.settings_json) == jail_paths_) return {};
+  if (loaded.jail.empty() || spec_.describe_only) return {};
+  JailPaths wanted = wanted_paths();
+  if (!wanted.refused.empty()) return fail(Code::denied, wanted.refused.front());
+  if (same) return {};
+  if (wanted == jail_paths_) {
+    jail_paths_ = std::move(wanted);
+    return {};
+  }
   if (jail_retried_) {
     return fail(Code::invalid, spec_.file + ": its settings schema names other paths at each load; it must be the same "
                                             "text each time");

@@ -96,6 +96,8 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   void tell(std::string what, std::string message);
   Load load_request();
   Status settle_jail(const Loaded& loaded);
+  JailPaths wanted_paths() const;
+  bool jail_holds();
   std::string open_payload() const;
 
   const HostOptions options_;
@@ -123,6 +125,7 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   std::deque<Steady::time_point> crashes_;
   Steady::time_point running_since_{};
   Steady::time_point secret_told_{};
+  Steady::time_point jail_looked_{};
   asio::steady_timer retry_, usage_, stop_limit_;
   std::set<asio::steady_timer*> waiting_;  ///< cancelled at each change of state
 };

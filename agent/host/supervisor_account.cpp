@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a plugin costs and what it breaks: budgets of memory and time, misuses, denied secrets.
 #include <fmt/format.h>
+#include <algorithm>
 
 #include "base/log.hpp"
 #include "host/provider_host.hpp"
@@ -10,6 +11,7 @@ namespace driftd::host {
 namespace {
 
 constexpr auto kUsagePoll = std::chrono::milliseconds(500);
+constexpr auto kJailPoll = std::chrono::seconds(2);
 constexpr auto kTellAgain = std::chrono::minutes(10);  // of what a plugin does again and again
 constexpr std::size_t kMaxText = 1024;                 // of what a worker tells, bytes
 constexpr std::size_t kMaxRules = 32;
@@ -60,8 +62,21 @@ void Supervisor::watch_usage() {
   usage_.async_wait([weak = weak_from_this()](const boost::system::error_code& stopped) {
     const auto self = weak.lock();
     if (stopped || !self || !self->worker_) return;
-    if (self->within_budgets()) self->watch_usage();
+    if (self->within_budgets() && self->jail_holds()) self->watch_usage();
   });
+}
+
+/// A file that is opened alone was replaced, or a socket that was awaited is there: the next worker gets it. Not while a
+/// call runs: the worker that lives sees the old file until then.
+bool Supervisor::jail_holds() {
+  const auto now = Steady::now();
+  const bool busy = std::any_of(calls_.begin(), calls_.end(), [](const auto& one) { return one.second->type != FrameType::watch; });
+  if (jail_paths_.seen.empty() || busy || now - jail_looked_ < kJailPoll) return true;
+  jail_looked_ = now;
+  if (wanted_paths().seen == jail_paths_.seen) return true;
+  other_jail_ = true;
+  kill("the worker gets another jail");
+  return false;
 }
 
 /// Memory of the worker, and processor time since each call began. False: it was killed.

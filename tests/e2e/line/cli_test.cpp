@@ -16,7 +16,7 @@ using testing::Not;
 
 class CliLine : public testing::Test {
  protected:
-  CliLine() : state_(dir_.write("terraform.tfstate", tfstate(7, 3))) {}
+  CliLine() : state_(dir_.write("infra/terraform.tfstate", tfstate(7, 3))) {}
 
   void run_agent(const std::string& sinks, const std::string& more = "") {
     agent_ = std::make_unique<Agent>(

@@ -16,7 +16,7 @@ TEST(FullDisk, AgentSaysSoGoesOnAndDeliversOnceThereIsRoomAgain) {
   if (::getuid() != 0) GTEST_SKIP() << "LOUD: needs root, it mounts a tmpfs in a mount namespace of its own";
   TempDir dir;
   NatsServer nats;
-  const std::string state = dir.write("terraform.tfstate", tfstate(7, 3));
+  const std::string state = dir.write("infra/terraform.tfstate", tfstate(7, 3));
   Agent agent(dir, "defaults:\n  interval: 200ms\nbackends:\n" + terraform_backend(state) + "sinks:\n" + nats_sink(nats));
   std::filesystem::create_directory(agent.data_dir());
   agent.start({"unshare", "-m", "sh", "-c", "mount -t tmpfs -o size=1m,mode=0700 tmpfs \"$0\" && exec \"$@\"", agent.data_dir()});

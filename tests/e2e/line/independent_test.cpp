@@ -10,7 +10,7 @@ TEST(Independent, StandardWebhooksAndCloudeventsAcceptWhatTheWebhookSinkSends) {
   const Output python = run({"sh", std::string(DRIFTD_SOURCE_DIR) + "/tests/support/venv.sh"}, {}, std::chrono::seconds(200));
   ASSERT_EQ(python.code, 0) << python.err;
   const TempDir dir;
-  const std::string state = dir.write("terraform.tfstate", tfstate(1, 3));
+  const std::string state = dir.write("infra/terraform.tfstate", tfstate(1, 3));
   HttpReceiver receiver;
   Agent agent(dir, "backends:\n" + terraform_backend(state) + "sinks:\n" + webhook_sink(receiver),
               {{"HOOK_SECRET", secret}});

@@ -25,7 +25,7 @@ TEST(Kills, EveryChangeReachesJetStreamAndTheWebhookUnderOneId) {
   redis.grant_readme("redis-canary");
   grant_readme(postgres);
   std::vector<std::string> topics = {"orders"};
-  const std::string state = dir.write("terraform.tfstate", tfstate_of(topics));
+  const std::string state = dir.write("infra/terraform.tfstate", tfstate_of(topics));
   Agent agent(dir,
               "defaults:\n  interval: 100ms\nbackends:\n" + redis_backend(redis) + postgres_backend(postgres) +
                   terraform_backend(state) + "sinks:\n" + nats_sink(nats) + webhook_sink(receiver),

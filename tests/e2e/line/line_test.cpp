@@ -29,7 +29,7 @@ std::vector<nlohmann::json> drifts(const Agent& agent, const std::string& backen
 
 class Line : public testing::Test {
  protected:
-  Line() : state_(dir_.write("terraform.tfstate", tfstate(7, 3))) { redis_.grant_readme("redis-canary"); }
+  Line() : state_(dir_.write("infra/terraform.tfstate", tfstate(7, 3))) { redis_.grant_readme("redis-canary"); }
 
   Agent agent(const std::string& interval, const std::string& backends, const std::string& sinks) const {
     return Agent(dir_, "defaults:\n  interval: " + interval + "\nbackends:\n" + backends + "sinks:\n" + sinks,

@@ -165,6 +165,7 @@ TEST_F(Escape, SystemCallsOfAForeignTableKillInAnyMode) {
 TEST_F(Escape, AUnixSocketInTheSettingsOpensUnixSocketsAndNothingElse) {
   const auto results = inside({{"socket", targets_.agent_socket}});
   EXPECT_EQ(results.at("agent's Unix socket"), 0);
+  EXPECT_THAT(jail_, HasSubstr(", Unix sockets"));
   for (const auto& [name, error] : results) {
     EXPECT_TRUE(escapes::is_blocked(error) || name == "agent's Unix socket") << name << ": " << error;
   }
@@ -198,6 +199,33 @@ TEST_F(Escape, AWorkerHasNoCapabilityEvenWhenRootStartedIt) {
   EXPECT_TRUE(::geteuid() != 0 || status.find(bounding) != std::string::npos) << status;
   EXPECT_THAT(status, HasSubstr("NoNewPrivs:\t1"));
   EXPECT_THAT(status, HasSubstr("Seccomp:\t2"));
+}
+
+TEST_F(Escape, WhereMemoryRunsOutAWorkerGoesFirst) {
+  auto& session = open(kEscaper, "{}");
+  ASSERT_TRUE(core_.run(session.info()));
+  EXPECT_EQ(read_file("/proc/" + std::to_string(session.status().pid) + "/oom_score_adj"), "1000\n");
+}
+
+/// As a config beside a CA's file has it, and data_dir.
+TEST_F(Escape, ASettingOpensNothingOfTheAgentsOwn) {
+  options_.own = {targets_.data_dir, targets_.data_dir + "/installation.key"};
+  const std::string file = folder_.write("data/extra.pem", "public");
+  const auto results = inside({{"folder", file}});
+  for (const auto& [name, error] : results) {
+    const bool inotify = name == "inotify on data_dir";
+    EXPECT_TRUE(escapes::is_blocked(error) || inotify) << name << ": " << error;
+  }
+  auto& session = open(targets_.own_library, Json{{"folder", targets_.data_dir}}.dump());
+  const auto outcome = core_.run(session.refresh({}, keep(std::make_shared<Pages>())));
+  ASSERT_FALSE(outcome);
+  EXPECT_THAT(outcome.error().message, HasSubstr(targets_.data_dir + ": a plugin may not read this folder, for it holds the agent's own "));
+}
+
+TEST_F(Escape, ASettingThatIsAPathAndASocketOpensNoUnixSocket) {
+  const auto results = inside({{"both", targets_.agent_socket}});
+  EXPECT_TRUE(escapes::is_blocked(results.at("agent's Unix socket")));
+  EXPECT_EQ(jail_.find("Unix"), std::string::npos) << jail_;
 }
 
 }  // namespace

@@ -99,6 +99,20 @@ TEST_F(InJail, TerraformReadsAndWatchesAFileThatIsReplacedByRename) {
   core_.until([&] { return ended.has_value(); });
 }
 
+/// Its folder stays shut: the worker gets another jail for each new file.
+TEST_F(InJail, TerraformBesideTheAgentsConfigIsReadAlsoWhenItWasReplaced) {
+  auto options = host_options(core_);
+  options.own = {folder_.write("driftd.yaml", "text")};
+  factory_ = host::make_session_factory(options);
+  const std::string file = folder_.write("terraform.tfstate", state(1));
+  auto& session = open(shipped("terraform"), {{"path", file}});
+  EXPECT_GT(works(session), 0u);
+  const int first = session.status().pid;
+  fs::rename(folder_.write("fresh", state(2)), file);
+  core_.until([&] { return session.status().pid != 0 && session.status().pid != first && session.status().state == "running"; });
+  EXPECT_GT(works(session), 0u);
+}
+
 /// The first worker of a file that no scan has seen only tells what its settings are; the second has the paths.
 TEST_F(InJail, TheExampleReadsTheFolderOfItsSettings) {
   folder_.write("one", "1");

@@ -2,6 +2,7 @@
 // Changing what is there: names, owners, modes, times, attributes.
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -9,6 +10,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 #include <utime.h>
+#include <cstdint>
 #include <cstdio>
 
 #include "escapes.hpp"
@@ -47,6 +49,58 @@ int change_flags(const Targets& to) {
   int flags = 0;
   int result = ::ioctl(own, FS_IOC_GETFLAGS, &flags) == 0 ? outcome(::ioctl(own, FS_IOC_SETFLAGS, &flags)) : errno;
   if (result == ENOTTY || result == EOPNOTSUPP) result = reached(::ioctl(own, FS_IOC_SETFLAGS, &flags), result);
+  ::close(own);
+  return result;
+}
+
+/// On a pipe: the kernel answers that a pipe has no such thing, once the jail lets the question through.
+int ask_pipe(unsigned long request) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return errno;
+  std::uint64_t argument = 0;
+  const int result = reached(::ioctl(ends[0], request, &argument), ENOTTY);
+  ::close(ends[0]);
+  ::close(ends[1]);
+  return result;
+}
+int old_version(const Targets&) { return ask_pipe(_IOW('f', 4, long)); }  // EXT4_IOC_SETVERSION_OLD
+int migrate(const Targets&) { return ask_pipe(_IO('f', 9)); }             // EXT4_IOC_MIGRATE
+int verity(const Targets&) { return ask_pipe(0x40806685); }               // FS_IOC_ENABLE_VERITY
+int subvolume(const Targets&) { return ask_pipe(0x5000940e); }            // BTRFS_IOC_SUBVOL_CREATE
+int keystroke(const Targets&) { return ask_pipe(TIOCSTI); }
+int high_bits(const Targets&) { return ask_pipe(0x100000000ul | FS_IOC_SETVERSION); }
+
+/// `lock` is tried on the reading end of a pipe: a lock needs no right to write.
+int on_pipe(long (*lock)(int)) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return errno;
+  const int result = outcome(lock(ends[0]));
+  ::close(ends[0]);
+  ::close(ends[1]);
+  return result;
+}
+int lock_whole(const Targets&) {
+  return on_pipe([](int fd) -> long { return ::flock(fd, LOCK_EX | LOCK_NB); });
+}
+long set_lock(int fd, int command) {
+  struct flock lock {};
+  lock.l_type = F_RDLCK;
+  lock.l_whence = SEEK_SET;
+  return ::fcntl(fd, command, &lock);
+}
+int lock_range(const Targets&) {
+  return on_pipe([](int fd) { return set_lock(fd, F_SETLK); });
+}
+int lock_range_waiting(const Targets&) {
+  return on_pipe([](int fd) { return set_lock(fd, F_SETLKW); });
+}
+int lock_description(const Targets&) {
+  return on_pipe([](int fd) { return set_lock(fd, 37 /* F_OFD_SETLK */); });
+}
+int lease(const Targets& to) {
+  const int own = ::open(to.own_library.c_str(), O_RDONLY | O_CLOEXEC);
+  if (own < 0) return errno;
+  const int result = reached(::fcntl(own, F_SETLEASE, F_RDLCK), EAGAIN);
   ::close(own);
   return result;
 }
@@ -115,6 +169,17 @@ std::vector<Attempt> change_attempts() {
           {"setxattr", set_attribute},
           {"removexattr", remove_attribute},
           {"flags of its own .so", change_flags, false, true},
+          {"EXT4_IOC_SETVERSION_OLD", old_version},
+          {"EXT4_IOC_MIGRATE", migrate},
+          {"FS_IOC_ENABLE_VERITY", verity},
+          {"BTRFS_IOC_SUBVOL_CREATE", subvolume},
+          {"TIOCSTI", keystroke},
+          {"ioctl with high bits", high_bits},
+          {"flock", lock_whole},
+          {"F_SETLK", lock_range},
+          {"F_SETLKW", lock_range_waiting},
+          {"F_OFD_SETLK", lock_description},
+          {"F_SETLEASE of its own .so", lease, false, true},
           {"symlink", make_symlink},
           {"link", make_link},
           {"rename", rename_file},

@@ -71,7 +71,8 @@ const Plugin& plugin() {
   static const Plugin kPlugin{
       R"({"id":"escaper","version":"1.0","types":["escaper"],"kinds":["attempt"],"concurrency":1})",
       {{"settings", R"({"type":"object","properties":{"socket":{"type":"string","format":"socket"},
-                        "folder":{"type":"string","format":"path"}}})"},
+                        "folder":{"type":"string","format":"path"},
+                        "both":{"allOf":[{"format":"path"},{"format":"socket"}]}}})"},
        {"attempt", R"({"schema":"driftd-schema/1","kind":"attempt","revision":1,"class":"config","title":"an attempt",
                        "attributes":{"errno":{"type":"int"}}})"}},
       false,

@@ -2,6 +2,7 @@
 // Ways out other than TCP and UDP.
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include <cstddef>
@@ -26,6 +27,19 @@ int audit(const Targets&) { return make(AF_NETLINK, SOCK_DGRAM, 9); }
 int vsock(const Targets&) { return make(AF_VSOCK, SOCK_STREAM); }
 int crypto(const Targets&) { return make(AF_ALG, SOCK_SEQPACKET); }
 int keys(const Targets&) { return make(AF_KEY, SOCK_RAW, 2); }
+
+int multipath(const Targets&) { return make(AF_INET, SOCK_STREAM, 262 /* IPPROTO_MPTCP */); }
+int light(const Targets&) { return make(AF_INET, SOCK_DGRAM, 136 /* IPPROTO_UDPLITE */); }
+int sctp(const Targets&) { return make(AF_INET, SOCK_STREAM, 132 /* IPPROTO_SCTP */); }
+int tunnel(const Targets&) { return make(AF_INET6, SOCK_DGRAM, 115 /* IPPROTO_L2TP */); }
+int ping(const Targets&) { return make(AF_INET, SOCK_DGRAM, IPPROTO_ICMP); }
+int ping_six(const Targets&) { return make(AF_INET6, SOCK_DGRAM, IPPROTO_ICMPV6); }
+int ping_high_bits(const Targets&) {
+  const long fd = ::syscall(SYS_socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0x100000000ul | IPPROTO_ICMP);
+  if (fd < 0) return errno;
+  ::close(static_cast<int>(fd));
+  return 0;
+}
 
 sockaddr_un address_of(const std::string& name, bool abstract, socklen_t& size) {
   sockaddr_un out{};
@@ -81,6 +95,13 @@ std::vector<Attempt> socket_attempts() {
           {"vsock", vsock, false, true},
           {"AF_ALG socket", crypto, false, true},
           {"AF_KEY socket", keys, true, true},
+          {"MPTCP socket", multipath, false, true},
+          {"UDP-Lite socket", light, false, true},
+          {"SCTP socket", sctp, false, true},
+          {"L2TP socket", tunnel, false, true},
+          {"ICMP datagram socket", ping, false, true},
+          {"ICMPv6 datagram socket", ping_six, false, true},
+          {"ICMP datagram socket with high bits", ping_high_bits, false, true},
           {"agent's Unix socket", agent_socket},
           {"abstract socket", abstract_socket},
           {"datagram pair to a Unix socket", datagram_pair},
