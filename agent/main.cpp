@@ -8,5 +8,6 @@ int main(int argc, char** argv) {
   hooks.once = driftd::app::once;
   hooks.check_settings = driftd::app::check_settings;
   hooks.lock_plugins = driftd::app::lock_plugins;
+  hooks.admit_plugin = driftd::app::admit_plugin;
   return driftd::cli::run(argc, argv, hooks);
 }

@@ -80,16 +80,35 @@ int run_program(const std::string& program, std::vector<std::string> arguments) 
   return WIFSIGNALED(status) ? kSignalled + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+/// The word that names the plugin: the first that is no option and no option's value.
+std::string plugin_of(const std::vector<std::string>& words) {
+  bool value = false;
+  for (const auto& word : words) {
+    if (!value && !word.starts_with('-')) return word;
+    value = word == "--settings" || word == "--only" || word == "--seed";
+  }
+  return {};
+}
+
 int check(const Context& context, std::vector<std::string> arguments) {
+  std::vector<std::string> folders = {"/usr/lib/driftd/providers"};
+  std::string lock;
+  if (const auto config = read_config(context)) {  // without one: where packages put them
+    folders = config->agent.plugin_dirs;
+    lock = config->agent.plugin_lock.string();
+  }
+  for (auto& word : arguments) word = file_of(word, folders);
+  const std::string plugin = plugin_of(arguments);
+  if (!plugin.empty() && context.hooks.admit_plugin) {
+    const Status admitted = context.hooks.admit_plugin(plugin, lock);
+    if (!admitted) return context.fail(kFinding, admitted.error().message);
+  }
   std::error_code unreadable;
   const fs::path program = fs::read_symlink("/proc/self/exe", unreadable).parent_path() / "driftd-check";
   if (!fs::exists(program, unreadable)) {
     return context.fail(kUnreachable, program.string() + " is not installed; it comes with the package driftd, or is built "
                                                          "by `ninja driftd-check`");
   }
-  std::vector<std::string> folders = {"/usr/lib/driftd/providers"};
-  if (const auto config = read_config(context)) folders = config->agent.plugin_dirs;  // without one: where packages put them
-  for (auto& word : arguments) word = file_of(word, folders);
   context.out().flush();
   const int code = run_program(program.string(), std::move(arguments));
   if (code >= 0) return code;

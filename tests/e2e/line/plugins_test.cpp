@@ -15,7 +15,7 @@ using testing::Not;
 
 class PluginLine : public testing::Test {
  protected:
-  PluginLine() : folder_(dir_.file("plugins")), state_(dir_.write("terraform.tfstate", tfstate(7, 3))) {}
+  PluginLine() : folder_(dir_.file("plugins")), state_(dir_.write("infra/terraform.tfstate", tfstate(7, 3))) {}
 
   void configure(const std::string& backend) {
     agent_ = std::make_unique<Agent>(
@@ -143,6 +143,21 @@ TEST_F(PluginLine, CheckRunsTheCheckerOnAnInstalledPluginByItsName) {
   EXPECT_EQ(wrong.code, run({Agent::build("bin/driftd-check"), folder_ + "/lives.so", "--no-such-option"}).code);
   EXPECT_NE(wrong.code, 0);
   EXPECT_EQ(offline({"plugin", "check"}).code, 2);
+}
+
+TEST_F(PluginLine, CheckRunsNoPluginThatOthersMayWriteOrThatIsNotAsPinned) {
+  install("v1");
+  configure("  - { name: mine, provider: lives }\n");
+  ASSERT_EQ(offline({"plugin", "lock"}).code, 0);
+  EXPECT_EQ(offline({"plugin", "check", "lives", "--only", "binary.loads"}).code, 0);
+  install("v2");
+  const Output other = offline({"plugin", "check", "lives", "--only", "binary.loads"});
+  EXPECT_EQ(other.code, 1);
+  EXPECT_THAT(other.err, HasSubstr("lives.so: refused, because its bytes are not those that "));
+  fs::permissions(folder_ + "/lives.so", fs::perms::others_write, fs::perm_options::add);
+  const Output loose = offline({"plugin", "check", "--seed", "1", folder_ + "/lives.so"});
+  EXPECT_EQ(loose.code, 1);
+  EXPECT_THAT(loose.err, AllOf(HasSubstr("lives.so is writable by others"), HasSubstr("`chmod o-w ")));
 }
 
 }  // namespace
