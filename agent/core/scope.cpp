@@ -45,7 +45,9 @@ bool Scope::wants_kind(const std::string& kind) const {
   const auto all_of_it = [&](const Glob& glob) { return glob.text() == kind || glob.text() == kind + "/*"; };
   if (std::any_of(exclude_.begin(), exclude_.end(), all_of_it)) return false;
   const auto some_of_it = [&](const Glob& glob) {
-    return Glob::of_name(glob.text().substr(0, glob.text().find('/'))).matches(std::string_view(kind));
+    const std::string_view front = std::string_view(glob.text()).substr(0, glob.text().find('/'));
+    const std::size_t star = front.find('*');  // runs over the `/` too: only what stands before it is of the kind
+    return star == std::string_view::npos ? front == kind : kind.starts_with(front.substr(0, star));
   };
   return include_.empty() || std::any_of(include_.begin(), include_.end(), some_of_it);
 }

@@ -22,6 +22,7 @@ driftd_status go_mark(driftd_call call, uint32_t type, go_text* kind, go_text* c
 void go_diag(driftd_call call, driftd_status code, go_text* kind, go_text* id, go_text* text, go_text* right) {
   const driftd_diagnostic out = {.size = sizeof out, .code = code, .kind = driftd_text(kind), .id = driftd_text(id),
                                  .text = driftd_text(text), .right = driftd_text(right)};
+  if (*driftd_why() != NULL) snprintf(*driftd_why(), DRIFTD_FAILURE_ROOM, "%s", text);
   host->diag(call, &out);
 }
 driftd_status go_secret(driftd_call call, go_text* token, driftd_secret* out) {
@@ -59,10 +60,11 @@ static driftd_status diff(driftd_instance self, const driftd_diff_args* args, dr
   return (void)self, (void)args, (void)push, (void)user, DRIFTD_UNSUPPORTED;
 }
 static driftd_status health(driftd_instance self, driftd_call call, driftd_health_fn push, void* user) {
+  char why[DRIFTD_FAILURE_ROOM] = "";
+  *driftd_why() = why;
   const driftd_status status = goHealth((uintptr_t)self, call);
-  const driftd_health up = {.size = sizeof up, .state = DRIFTD_HEALTH_UP};
-  if (status == DRIFTD_OK) push(user, &up);
-  return status;
+  *driftd_why() = NULL;
+  return driftd_push_health(status, why, push, user);
 }
 static void wake(driftd_instance self) { (void)self; }
 static void close_instance(driftd_instance self) { goClose((uintptr_t)self); }

@@ -26,7 +26,9 @@ struct Table {
   static driftd_status open(driftd_call handle, const driftd_open_args* given, driftd_instance* out) {
     return guarded(handle, [&](Call& call) {
       const auto args = adopt(given);
-      *out = P().open(call, view(args.backend), view(args.settings)).release();
+      auto made = P().open(call, view(args.backend), view(args.settings));
+      if (made == nullptr) throw Failure(DRIFTD_INTERNAL, "the provider's open gave no instance; throw a Failure that says why");
+      *out = made.release();
     });
   }
   static driftd_status read(driftd_instance instance, driftd_call handle, const driftd_identity* ids,
@@ -65,9 +67,18 @@ struct Table {
       return DRIFTD_OK;
     });
   }
+  /// A system that is down is a report, not a failure.
+  static Health health_of(driftd_instance instance, Call& call) {
+    try {
+      return self(instance).health(call);
+    } catch (const Failure& e) {
+      if (e.code != DRIFTD_UNAVAILABLE) throw;
+      return {DRIFTD_HEALTH_DOWN, 0, e.what()};
+    }
+  }
   static driftd_status health(driftd_instance instance, driftd_call handle, driftd_health_fn push, void* user) {
     return guarded(handle, [&](Call& call) {
-      const Health h = self(instance).health(call);
+      const Health h = health_of(instance, call);
       const driftd_health out{sizeof out,  h.state,     h.latency_us, str(h.reason),
                               str(h.role), str(h.system_identity), str(h.server_version)};
       push(user, &out);

@@ -99,7 +99,9 @@ TEST_P(Files, FolderThatIsAwayIsUnavailableAndDeletesNothing) {
   const auto read = p.read({{"file", "a.conf"}});
   EXPECT_EQ(read.status, DRIFTD_UNAVAILABLE);
   EXPECT_EQ(read.diagnostic(DRIFTD_NOT_FOUND), nullptr);
-  EXPECT_EQ(p.health().status, DRIFTD_UNAVAILABLE);
+  const auto down = p.health();
+  EXPECT_EQ(down.status, DRIFTD_OK);
+  EXPECT_EQ(down.health.state, static_cast<std::uint32_t>(DRIFTD_HEALTH_DOWN));
 }
 
 TEST_P(Files, UnreadableFileKeepsItsRecordAndNamesTheRight) {

@@ -20,6 +20,7 @@ struct Heard {
   std::vector<std::uint32_t> marks;
   std::string last_cursor;
   int secrets_asked = 0;
+  std::uint64_t secret_bytes = 0;  // not 0: claims so many
   driftd_status answer = DRIFTD_OK;  // to emit, mark, permit and secret
 };
 Heard* heard = nullptr;
@@ -53,8 +54,10 @@ void host_diag(driftd_call, const driftd_diagnostic* d) {
       {d->code, text(d->kind), text(d->id), text(d->path), text(d->text), text(d->right), d->retry_after_ms});
 }
 driftd_status host_permit(driftd_call, driftd_str, std::uint32_t) { return heard->answer; }
-driftd_status host_secret(driftd_call, driftd_str, driftd_use_fn use, void* user) {
+/// What is thrown through it would be undefined in a real host, and ends the test.
+driftd_status host_secret(driftd_call, driftd_str, driftd_use_fn use, void* user) noexcept {
   ++heard->secrets_asked;
+  if (heard->secret_bytes != 0) return use(user, nullptr, heard->secret_bytes), DRIFTD_OK;
   if (heard->answer == DRIFTD_OK) use(user, reinterpret_cast<const std::uint8_t*>("a\0b"), 3);
   return heard->answer;
 }
@@ -65,7 +68,8 @@ const driftd_host_table kHost = {
 
 /// A provider whose functions do what the test says.
 struct Script {
-  std::function<void()> open, wake;
+  std::function<void()> open, wake, health;
+  bool opens_nothing = false;
   std::function<RefreshResult(Call&, const Refresh&)> refresh;
   std::function<void(Call&, std::span<const Identity>)> read;
 };
@@ -78,12 +82,16 @@ class Scripted final : public Instance {
   ~Scripted() override { --alive; }
   RefreshResult refresh(Call& call, const Refresh& request) override { return script->refresh(call, request); }
   void read(Call& call, std::span<const Identity> ids) override { script->read(call, ids); }
-  Health health(Call&) override { return {DRIFTD_HEALTH_DEGRADED, 42, "slow", "replica", "id-1", "9.9"}; }
+  Health health(Call&) override {
+    if (script->health) script->health();
+    return {DRIFTD_HEALTH_DEGRADED, 42, "slow", "replica", "id-1", "9.9"};
+  }
   void wake() override { script->wake(); }
 };
 
 std::unique_ptr<Instance> open(Call&, std::string_view, std::string_view) {
   if (script->open) script->open();
+  if (script->opens_nothing) return nullptr;
   return std::make_unique<Scripted>();
 }
 const Plugin& scripted() {
@@ -155,6 +163,29 @@ TEST_F(Border, FailedOpenLeavesTheInstanceUntouched) {
   EXPECT_EQ(open_into(&out), DRIFTD_INVALID);
   EXPECT_EQ(out, &here);
   EXPECT_THAT(heard_.diagnostics.at(0).text, HasSubstr("settings.address"));
+}
+
+TEST_F(Border, AnOpenThatGivesNoInstanceIsInternal) {
+  script_.opens_nothing = true;
+  int here = 0;
+  driftd_instance out = &here;
+  EXPECT_EQ(open_into(&out), DRIFTD_INTERNAL);
+  EXPECT_EQ(out, &here);
+  EXPECT_THAT(heard_.diagnostics.at(0).text, HasSubstr("open"));
+}
+
+TEST_F(Border, AFailureWithACodeThatIsNoFailureIsInternal) {
+  for (const driftd_status code : {DRIFTD_OK, DRIFTD_FINISH_SOON}) {
+    EXPECT_EQ(during([&](Call&) { throw Failure(code, "it failed"); }), DRIFTD_INTERNAL);
+    EXPECT_EQ(heard_.diagnostics.back().code, DRIFTD_INTERNAL);
+    EXPECT_EQ(heard_.diagnostics.back().text, "it failed");
+  }
+}
+
+TEST_F(Border, ASecretThatDoesNotFitIntoMemoryFailsTheCallBehindTheHostsFrame) {
+  heard_.secret_bytes = ~0ull;
+  EXPECT_EQ(during([](Call& call) { call.secret("token-1"); }), DRIFTD_INTERNAL);
+  EXPECT_THAT(heard_.diagnostics.at(0).text, HasSubstr("memory"));
 }
 
 TEST_F(Border, FunctionsWithoutACallLetNothingThroughEither) {
@@ -262,6 +293,17 @@ TEST_F(Border, HealthCrossesWithEveryMember) {
   EXPECT_EQ(got.state, static_cast<std::uint32_t>(DRIFTD_HEALTH_DEGRADED));
   EXPECT_EQ(got.latency_us, 42);
   EXPECT_EQ(got.reason + got.role + got.system_identity + got.server_version, "slowreplicaid-19.9");
+}
+
+TEST_F(Border, ASystemThatIsDownIsHealthThatSaysSo) {
+  script_.health = [] { throw Failure(DRIFTD_UNAVAILABLE, "127.0.0.1:1: refused"); };
+  Health got;
+  const auto take = [](void* user, const driftd_health* h) {
+    *static_cast<Health*>(user) = {h->state, h->latency_us, text(h->reason)};
+  };
+  EXPECT_EQ(table().health(instance_, 1, take, &got), DRIFTD_OK);
+  EXPECT_EQ(got.state, static_cast<std::uint32_t>(DRIFTD_HEALTH_DOWN));
+  EXPECT_EQ(got.reason, "127.0.0.1:1: refused");
 }
 
 TEST_F(Border, UnknownSchemaAndUnofferedExtensionAreToldApartFromErrors) {

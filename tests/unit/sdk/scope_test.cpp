@@ -21,6 +21,13 @@ const std::vector<Case> kScopes = {
     {R"({"exclude":["role"]})", {{}, {"role"}}},
     {R"({"include":["*/x"]})", {{"*/x"}, {}}},
     {R"({"include":["role/a*b*c"]})", {{"role/a*b*c"}, {}}},
+    {R"({"include":["role/a-b"]})", {{"role/a-b"}, {}}},
+    {R"({"include":["role/a"],"exclude":["b"]})", {{"role/a"}, {"b"}}},
+    {R"({"include":["role/a+b"]})", {{"role/a+b"}, {}}},
+    {R"({"include":["role/a","b"]})", {{"role/a", "b"}, {}}},
+    {R"({"include":["r*x/y"]})", {{"r*x/y"}, {}}},
+    {R"({"include":["ro*"]})", {{"ro*"}, {}}},
+    {R"({"include":["*le*"]})", {{"*le*"}, {}}},
 };
 
 TEST(Scope, IsGlobsOverKindAndId) {
@@ -46,8 +53,18 @@ TEST(Scope, AgentAndProviderAgree) {
     const core::Scope mine = core::Scope::of_settings(settings);
     for (const char* kind : {"role", "setting", "database", "x"}) {
       EXPECT_EQ(mine.wants_kind(kind), scope.wants_kind(kind)) << settings << " " << kind;
-      for (const char* id : {"app_1", "log_x", "x", "a1b2c", "abc", "", "app_/x"}) {
+      for (const char* id : {"app_1", "log_x", "x", "a1b2c", "abc", "", "app_/x", "x/y", "a-b"}) {
         EXPECT_EQ(mine.wants({kind, id}), scope.wants(kind, id)) << settings << " " << kind << "/" << id;
+      }
+    }
+  }
+}
+
+TEST(Scope, AKindWithSomethingInScopeIsWanted) {
+  for (const auto& [settings, scope] : kScopes) {
+    for (const char* kind : {"role", "setting", "database", "x"}) {
+      for (const char* id : {"app_1", "a-b", "x/y", "x", "le", "a1b2c", ""}) {
+        EXPECT_TRUE(scope.wants_kind(kind) || !scope.wants(kind, id)) << settings << " " << kind << "/" << id;
       }
     }
   }

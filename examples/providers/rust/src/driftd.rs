@@ -433,10 +433,16 @@ unsafe extern "C" fn health(
     this: *mut c_void, call: u64, push: unsafe extern "C" fn(*mut c_void, *const RawHealth), user: *mut c_void,
 ) -> Status {
     guarded(call, |call| {
-        instance(this).health(call)?;
+        let (state, reason) = match instance(this).health(call) {
+            Ok(()) => (1, String::new()),
+            Err(down) if down.code == UNAVAILABLE => (3, down.text), // a report, not a failure of the call
+            Err(failure) => return Err(failure),
+        };
         let (size, none) = (std::mem::size_of::<RawHealth>() as u32, lend(""));
-        let up = RawHealth { size, state: 1, latency_us: 0, reason: none, role: none, system_identity: none, server_version: none };
-        push(user, &up);
+        let report = RawHealth {
+            size, state, latency_us: 0, reason: lend(&reason), role: none, system_identity: none, server_version: none,
+        };
+        push(user, &report);
         Ok(())
     })
 }

@@ -5,6 +5,7 @@
 
 #include <poll.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,17 +47,26 @@ static inline int driftd_wants(const driftd_refresh_args* args, const char* kind
   return args->kind_count == 0;
 }
 
+#define DRIFTD_FAILURE_ROOM 4096
+/* Where driftd_fail leaves its text besides, for the health report of a system that is down: DRIFTD_FAILURE_ROOM bytes of
+ * the call that runs on this thread, or NULL. */
+static inline char** driftd_why(void) {
+  static __thread char* room;
+  return &room;
+}
+
 /* Tells why the call fails, `right` being what has to be granted (NULL: no right is missing). Returns `code`. [call] */
 __attribute__((format(printf, 5, 6))) static inline driftd_status driftd_fail(const driftd_host_table* host,
                                                                               driftd_call call, driftd_status code,
                                                                               const char* right, const char* format,
                                                                               ...) {
-  char text[4096];
+  char text[DRIFTD_FAILURE_ROOM];
   driftd_diagnostic out;
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
+  if (*driftd_why() != NULL) memcpy(*driftd_why(), text, strlen(text) + 1);
   memset(&out, 0, sizeof out);
   out.size = sizeof out;
   out.code = code;
@@ -64,6 +74,20 @@ __attribute__((format(printf, 5, 6))) static inline driftd_status driftd_fail(co
   out.right = driftd_text(right);
   host->diag(call, &out);
   return code;
+}
+
+/* Reports UP for OK, and DOWN with the reason `why` for UNAVAILABLE; both are OK: a system that is down
+ * is no failure of the call. Any other status is the call's. [call] */
+static inline driftd_status driftd_push_health(driftd_status status, const char* why, driftd_health_fn push,
+                                               void* user) {
+  driftd_health out;
+  if (status != DRIFTD_OK && status != DRIFTD_UNAVAILABLE) return status;
+  memset(&out, 0, sizeof out);
+  out.size = sizeof out;
+  out.state = status == DRIFTD_OK ? DRIFTD_HEALTH_UP : DRIFTD_HEALTH_DOWN;
+  if (status != DRIFTD_OK) out.reason = driftd_text(why);
+  push(user, &out);
+  return DRIFTD_OK;
 }
 
 /* Tells that the system answered: there is no such resource. OK: with that it is settled. [call] */
@@ -74,6 +98,7 @@ static inline driftd_status driftd_not_found(const driftd_host_table* host, drif
   out.code = DRIFTD_NOT_FOUND;
   out.kind = id->kind;
   out.id = id->id;
+  if (id->size >= offsetof(driftd_identity, backend) + sizeof id->backend) out.backend = id->backend;
   out.text = driftd_text("gone");
   host->diag(call, &out);
   return DRIFTD_OK;

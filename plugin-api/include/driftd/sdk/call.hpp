@@ -81,12 +81,21 @@ class Call {
   /// A copy of the secret behind a token. Wipe it after use; never log it.
   std::string secret(std::string_view token) {
     if (token.empty()) return {};
-    std::string out;
-    const auto use = [](void* user, const std::uint8_t* data, std::uint64_t len) {
-      static_cast<std::string*>(user)->assign(reinterpret_cast<const char*>(data), static_cast<std::size_t>(len));
+    struct Copy {
+      std::string bytes;
+      bool failed = false;
+    } copy;
+    const auto use = [](void* user, const std::uint8_t* data, std::uint64_t len) noexcept {
+      auto& to = *static_cast<Copy*>(user);
+      try {
+        to.bytes.assign(reinterpret_cast<const char*>(data), static_cast<std::size_t>(len));
+      } catch (...) {  // nothing is thrown through the host
+        to.failed = true;
+      }
     };
-    accepted(host->secret(handle_, str(token), use, &out), "secret");
-    return out;
+    accepted(host->secret(handle_, str(token), use, &copy), "secret");
+    if (copy.failed) throw Failure(DRIFTD_INTERNAL, "no memory is left for a copy of a secret");
+    return std::move(copy.bytes);
   }
 
  private:

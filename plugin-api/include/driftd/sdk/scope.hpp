@@ -44,15 +44,17 @@ struct Scope {
     const auto all_of_it = [&](const std::string& glob) { return glob == kind || glob == std::string(kind) + "/*"; };
     if (std::any_of(exclude.begin(), exclude.end(), all_of_it)) return false;
     const auto some_of_it = [&](const std::string& glob) {
-      return glob_match(std::string_view(glob).substr(0, glob.find('/')), kind);
+      const std::string_view front = std::string_view(glob).substr(0, glob.find('/'));
+      const std::size_t star = front.find('*');  // runs over the `/` too: only what stands before it is of the kind
+      return star == std::string_view::npos ? front == kind : kind.starts_with(front.substr(0, star));
     };
     return include.empty() || std::any_of(include.begin(), include.end(), some_of_it);
   }
   /// Differs whenever the scope does: a cursor of another scope is worth nothing.
   std::string text() const {
-    std::string out;
-    for (const auto& glob : include) out += "+" + glob;
-    for (const auto& glob : exclude) out += "-" + glob;
+    std::string out;  // with lengths: a glob may hold any character
+    for (const auto& glob : include) out += "+" + std::to_string(glob.size()) + ":" + glob;
+    for (const auto& glob : exclude) out += "-" + std::to_string(glob.size()) + ":" + glob;
     return out;
   }
 };

@@ -35,13 +35,11 @@ static inline driftd_status driftd_push_document(const char* const* documents, d
     return (void)self, (void)args, (void)push, (void)user, DRIFTD_UNSUPPORTED;                                      \
   }                                                                                                                 \
   static driftd_status driftd_c_health(driftd_instance self, driftd_call call, driftd_health_fn push, void* user) { \
+    char why[DRIFTD_FAILURE_ROOM] = "";                                                                             \
+    *driftd_why() = why;                                                                                            \
     const driftd_status status = provider_reachable(self, call);                                                    \
-    driftd_health up;                                                                                               \
-    memset(&up, 0, sizeof up);                                                                                      \
-    up.size = sizeof up;                                                                                            \
-    up.state = DRIFTD_HEALTH_UP;                                                                                    \
-    if (status == DRIFTD_OK) push(user, &up);                                                                       \
-    return status;                                                                                                  \
+    *driftd_why() = NULL;                                                                                           \
+    return driftd_push_health(status, why, push, user);                                                             \
   }                                                                                                                 \
   static void driftd_c_wake(driftd_instance self) { (void)self; }                                                   \
   static const void* driftd_c_query(driftd_str id, uint32_t revision) {                                             \

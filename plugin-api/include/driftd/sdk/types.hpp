@@ -27,10 +27,11 @@ T adopt(const T* given) {
 }
 
 /// Ends a provider function with a status; thrown anywhere in it, turned into a diagnostic at the border.
+/// A code that is no failure (OK, FINISH_SOON) becomes DRIFTD_INTERNAL.
 struct Failure : std::runtime_error {
   Failure(driftd_status code, const std::string& text, std::string kind = {}, std::string right = {},
           std::int64_t retry_after_ms = 0)
-      : std::runtime_error(text), code(code), kind(std::move(kind)), right(std::move(right)),
+      : std::runtime_error(text), code(code > DRIFTD_OK ? code : DRIFTD_INTERNAL), kind(std::move(kind)), right(std::move(right)),
         retry_after_ms(retry_after_ms) {}
   driftd_status code;
   std::string kind;   ///< the kind that is incomplete; empty: all
