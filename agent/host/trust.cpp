@@ -73,8 +73,8 @@ std::string distrust(const Hop& hop) {
   const std::string at = hop.at.string();
   const auto& st = hop.st;
   if (st.st_uid != 0 && st.st_uid != ::geteuid()) {
-    return fmt::format("{} belongs to uid {}, expected root or uid {}; `chown -h {} {}`", at, st.st_uid, ::geteuid(),
-                       ::geteuid(), at);
+    return fmt::format("{} belongs to uid {}, expected root or uid {}; look at it, then `chown -h {} {}`", at,
+                       st.st_uid, ::geteuid(), ::geteuid(), at);
   }
   if (S_ISLNK(st.st_mode)) return {};  // its mode means nothing
   if (const std::string writers = other_writers(st.st_mode, st.st_uid, st.st_gid); !writers.empty()) {

@@ -12,7 +12,7 @@ TEST(Table, NoCellIsObeyedByATerminal) {
   table.add({"a\x1b[2J", "b\nc \xc2\x9b" "31m \xe2\x80\xae \xff caf\xc3\xa9"});
   std::ostringstream out;
   table.print(out, false);
-  EXPECT_EQ(out.str(), "ID          TEXT\na\\x1b[2J    b\\x0ac \\u009b31m \\u202e \\xff caf\xc3\xa9\n");
+  EXPECT_EQ(out.str(), "ID        TEXT\na\\x1b[2J  b\\x0ac \\u009b31m \\u202e \\xff caf\xc3\xa9\n");
 }
 
 }  // namespace

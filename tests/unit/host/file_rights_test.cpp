@@ -44,7 +44,7 @@ TEST_F(FileRights, AStrangersFileIsRefusedAlsoInAStickyFolder) {
   mode("good", 01777);
   EXPECT_EQ(refusal(so_), "") << "root's own file in a sticky folder";
   give("good/ok.so", kStranger);
-  EXPECT_THAT(refusal(so_), HasSubstr(so_ + ": refused, because " + so_ + " belongs to uid 65534, expected root or uid 0; "
+  EXPECT_THAT(refusal(so_), HasSubstr(so_ + ": refused, because " + so_ + " belongs to uid 65534, expected root or uid 0; look at it, then "
                                             "`chown -h 0 " + so_ + "`"));
 }
 
