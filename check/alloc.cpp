@@ -12,7 +12,7 @@ namespace driftd::check {
 namespace {
 
 // plain data with constant initialisers: usable before and after everything else of a thread
-thread_local bool armed = false;
+thread_local bool armed = false, sheltered = false;  // sheltered: armed but for a HostAllocates
 thread_local std::uint64_t seen = 0, fails_at = 0;
 std::atomic<long> live{0};
 
@@ -88,7 +88,13 @@ std::uint64_t FailingAllocation::counted() { return seen; }
 
 long live_bytes() { return live; }
 
-HostAllocates::HostAllocates() : was_(std::exchange(armed, false)) {}
-HostAllocates::~HostAllocates() { armed = was_; }
+HostAllocates::HostAllocates() : was_(std::exchange(armed, false)) { sheltered = was_; }
+HostAllocates::~HostAllocates() {
+  armed = was_;
+  sheltered = false;
+}
+
+ProviderAllocates::ProviderAllocates() : was_(std::exchange(armed, armed || sheltered)) {}
+ProviderAllocates::~ProviderAllocates() { armed = was_; }
 
 }  // namespace driftd::check

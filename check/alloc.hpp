@@ -32,4 +32,16 @@ class HostAllocates {
   bool was_;
 };
 
+/// Inside a HostAllocates: while it lives, the provider works again on this thread. Else nothing.
+class ProviderAllocates {
+ public:
+  ProviderAllocates();
+  ~ProviderAllocates();
+  ProviderAllocates(const ProviderAllocates&) = delete;
+  ProviderAllocates& operator=(const ProviderAllocates&) = delete;
+
+ private:
+  bool was_;
+};
+
 }  // namespace driftd::check

@@ -26,6 +26,10 @@ struct Subject {
 struct Broken : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
+/// Two lists that should be the same are not. Broken, unless the system itself changes (run_check).
+struct Differs : Broken {
+  using Broken::Broken;
+};
 /// Ends a check that cannot be made on this provider or here; the reason is reported, never hidden.
 struct NotMade : std::runtime_error {
   using std::runtime_error::runtime_error;

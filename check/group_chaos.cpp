@@ -45,8 +45,9 @@ class Walk {
     stage_note(fmt::format("step {} of the seed {}: ...{}", step_, subject_.seed, trail_));
   }
 
+  template <class Why = Broken>
   [[noreturn]] void broken(const std::string& text) const {
-    throw Broken(fmt::format("{} in step {} of a sequence of legal calls (--seed {} replays it): ...{}", text, step_,
+    throw Why(fmt::format("{} in step {} of a sequence of legal calls (--seed {} replays it): ...{}", text, step_,
                              subject_.seed, trail_));
   }
 
@@ -75,7 +76,7 @@ class Walk {
     if (difference(instance.provider(), whole_, found).empty()) return;
     Listing again = listing_of(list(instance));  // the system may have changed
     const auto differs = difference(instance.provider(), found, again);
-    if (!differs.empty()) broken("refresh gives another listing each time: " + differs);
+    if (!differs.empty()) broken<Differs>("refresh gives another listing each time: " + differs);
     whole_ = std::move(again);
   }
 

@@ -57,6 +57,14 @@ void die_apart(const Subject& subject, std::uint64_t k, int wait_ms) {
   });
 }
 
+/// NotMade when new processes that nobody disturbs list something else each time.
+void expect_quiet_apart(const Subject& subject) {
+  const std::string found = handed_on(run_apart(seconds(100), [&] { return moves(subject); }));
+  if (!found.empty()) {
+    throw NotMade(fmt::format("the system changes while it is looked at ({}): check a quiet one", found));
+  }
+}
+
 /// What a new process finds to be different after a kill, or empty.
 std::string changed_apart(const Subject& subject, KeptListing& kept) {
   const Outcome outcome = run_apart(seconds(100), [&] {
@@ -83,7 +91,7 @@ std::string settings_schema_apart(const Subject& subject) {
 /// This process is held from now on as a worker is; nothing of the provider was loaded yet.
 void enter_jail(const Subject& subject) {
   static const auto file = host::LibraryFile::open(subject.file, "");  // its descriptor stays open
-  if (!file) throw Broken(file.error().message);
+  if (!file) throw NotMade(file.error().message);  // its place is no fault of the provider
   const auto paths = host::jail_paths(settings_schema_apart(subject), subject.settings_json);
   host::JailSpec spec;
   spec.library = file->descriptor();
@@ -106,6 +114,7 @@ void kill_and_list(const Subject& subject) {
     die_apart(subject, k, static_cast<int>(below(random, 60)));
     const std::string found = changed_apart(subject, kept);
     if (found.empty()) continue;
+    expect_quiet_apart(subject);
     if (++differed > kKills / 2) throw Broken("after kills a new process lists something else: " + found);
     (void)list_apart(subject, kept);  // the system may have changed; it does not after most kills
   }
@@ -126,7 +135,9 @@ void inside_jail(const Subject& subject) {
     (void)instance->health();
     return difference(instance->provider(), kept.read(), listing_of(listed));
   }));
-  if (!found.empty()) throw Broken("inside the worker's jail it lists something else: " + found + kNoEscape);
+  if (found.empty()) return;
+  expect_quiet_apart(subject);
+  throw Broken("inside the worker's jail it lists something else: " + found + kNoEscape);
 }
 
 }  // namespace driftd::check

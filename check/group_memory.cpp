@@ -189,9 +189,9 @@ std::vector<std::uint64_t> sample(std::uint64_t last) {
 }
 
 /// open, refresh and close, in which the `number`-th allocation fails; how many there were.
-std::uint64_t try_with(const Subject& subject, std::uint64_t number) {
+std::uint64_t try_with(const Subject& subject, std::uint64_t number, bool spare_open) {
   stage_note(fmt::format("allocation {} failed: check what malloc answers", number));
-  Bare bare(subject, {.fail_allocation = number});
+  Bare bare(subject, {.fail_allocation = number, .spare_open = spare_open});
   const Said opened = bare.open(subject.settings_json.empty() ? "{}" : subject.settings_json);
   std::uint64_t count = FailingAllocation::counted();
   if (opened.status != DRIFTD_OK) return count;
@@ -210,8 +210,10 @@ void failing_allocations(const Subject& subject) {
   (void)plain_listing(plain);
   plain.close();
   const auto until = mono_ns() + 30'000'000'000;
-  for (const std::uint64_t number : sample(try_with(subject, ~0ULL))) {
-    if (mono_ns() < until) (void)try_with(subject, number);
+  for (const std::uint64_t number : sample(try_with(subject, ~0ULL, false))) {
+    for (const bool spare_open : {false, true}) {  // what fails in open never comes to its refresh
+      if (mono_ns() < until) (void)try_with(subject, number, spare_open);
+    }
   }
 }
 
@@ -220,7 +222,8 @@ constexpr Check kChecks[] = {
      &inputs_borrowed},
     {"memory.inputs_untouched", Level::must, "inputs lie in read-only pages: not written, not freed", 100s,
      &inputs_untouched},
-    {"memory.page_end", Level::must, "text is read by its length: it ends at a page end, without NUL", 100s, &page_end},
+    {"memory.page_end", Level::must, "text is read by its length: it ends at a page end, without NUL", 100s,
+     &page_end},
     {"memory.open_close", Level::must, "1,000 open/close: memory, descriptors and threads stay flat", 240s,
      &open_close},
     {"memory.refresh_flat", Level::must, "200 refreshes: memory, descriptors and threads stay flat", 240s,

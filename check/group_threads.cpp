@@ -56,7 +56,9 @@ void expect_same_at_once(const std::vector<const Instance*>& instances, const Li
   };
   std::vector<Running> running;
   for (const auto* instance : instances) running.push_back(instance->start(Function::refresh, Ask{}, treatment));
-  for (auto& one : running) expect_same(instances.front()->provider(), expected, one.wait(), when);
+  std::vector<Said> said;
+  for (auto& one : running) said.push_back(one.wait());
+  for (const auto& one : said) expect_same(instances.front()->provider(), expected, one, when);
 }
 
 void concurrent(const Subject& subject) {
@@ -167,8 +169,10 @@ void stdio(const Subject& subject) {
 }
 
 constexpr Check kChecks[] = {
-    {"threads.concurrent", Level::must, "as many calls at once as declared give what one gives", 120s, &concurrent},
-    {"threads.instances", Level::must, "instances share nothing: closing one leaves the other", 100s, &instances},
+    {"threads.concurrent", Level::must, "as many calls at once as declared give what one gives", 120s,
+     &concurrent},
+    {"threads.instances", Level::must, "instances share nothing: closing one leaves the other", 100s,
+     &instances},
     {"threads.own_thread", Level::must, "host functions are called on the call's own thread only", 100s, &own_thread},
     {"threads.live_handles", Level::must, "no handle is used after its call returned, none is made up", 100s,
      &live_handles},

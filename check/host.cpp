@@ -7,6 +7,7 @@
 
 #include <cmath>
 
+#include "check/alloc.hpp"
 #include "check/check.hpp"
 #include "check/intake.hpp"
 #include "check/stage.hpp"
@@ -113,8 +114,9 @@ driftd_status permit(driftd_call handle, driftd_str bucket, std::uint32_t) {
   return call->over() ? DRIFTD_DEADLINE : DRIFTD_OK;
 }
 
-/// For as long as `use` runs: host functions are forbidden.
+/// For as long as `use` runs: host functions are forbidden, and its allocations are the provider's.
 struct InUse {
+  const ProviderAllocates provider{};
   InUse() { in_use = true; }
   ~InUse() { in_use = false; }  // also when an exception of the provider passes through
 };

@@ -2,6 +2,7 @@
 #include "check/listing.hpp"
 
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <algorithm>
 
@@ -72,6 +73,23 @@ std::string difference(const Provider& provider, const Listing& a, const Listing
   }
   for (const auto& [identity, record] : b) {
     if (!a.contains(identity)) return render(identity) + " came only the second time";
+  }
+  return {};
+}
+
+std::string moves(const Subject& subject) {
+  constexpr int kLists = 5, kApartMs = 40;
+  auto [opened, instance] = Instance::open(subject, subject.settings_json, subject.secrets);
+  if (instance == nullptr) return {};
+  std::optional<Listing> before;
+  for (int i = 0; i < kLists; ++i) {
+    const Said said = instance->refresh();
+    if (said.status != DRIFTD_OK) return {};
+    Listing now = listing_of(said);
+    const std::string found = before ? difference(instance->provider(), *before, now) : "";
+    if (!found.empty()) return found;
+    before = std::move(now);
+    (void)::poll(nullptr, 0, kApartMs);
   }
   return {};
 }

@@ -21,6 +21,10 @@ Said list(const Instance& instance, const Ask& ask = {}, const Treatment& treatm
 std::string difference(const Provider& provider, const Record& a, const Record& b);
 std::string difference(const Provider& provider, const Listing& a, const Listing& b);
 
+/// The first difference between plain lists of a new instance, taken a moment apart: the system changes by itself.
+/// Empty: it does not, or cannot be listed.
+std::string moves(const Subject& subject);
+
 /// Broken when a COMPLETE of `said` is not true: its count is that of the records of the call (of `before` and the call
 /// together) and that of the system, which is listed anew when it disagrees: it may have changed meanwhile.
 void expect_true_completes(const Instance& instance, const Listing& whole, const Said& said, const std::string& when,

@@ -18,6 +18,7 @@ struct Manner {
   bool poison = false;         ///< overwritten with 0xDD when the call has returned
   std::uint32_t longer = 0;    ///< bytes of garbage that a newer header's structs have at their tail, a multiple of 8
   std::uint64_t fail_allocation = 0;  ///< of each call, the one that fails; 0: none
+  bool spare_open = false;            ///< but none in open
 };
 
 /// The inputs of one call, each in pages of its own. Not thread-safe.

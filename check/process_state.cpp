@@ -98,6 +98,27 @@ std::string leaked(const std::vector<Series>& all) {
   return out;
 }
 
+/// Calls before the first round and in each.
+struct Rounds {
+  int warmup, times;
+};
+
+[[noreturn]] void too_slow(const std::string& what, int made, std::chrono::nanoseconds took) {
+  throw NotMade(fmt::format("too slow to judge: {} took {:.1f} s, {} times; give settings that list less", what,
+                            std::chrono::duration<double>(took).count(), made));
+}
+
+/// As many as fit into the time when each takes as long as the first did, in the same proportion.
+Rounds fitted(const std::string& what, Rounds wanted, std::chrono::nanoseconds first, std::chrono::nanoseconds most) {
+  constexpr Rounds kFewest{2, 5};
+  const double all = wanted.warmup + wanted.times * static_cast<double>(Series::kLeast);
+  const double part = static_cast<double>(most.count()) / (all * static_cast<double>(std::max<std::int64_t>(first.count(), 1)));
+  if (part >= 1) return wanted;
+  const Rounds out{static_cast<int>(wanted.warmup * part), static_cast<int>(wanted.times * part)};
+  if (out.warmup < kFewest.warmup || out.times < kFewest.times) too_slow(what, 1, first);
+  return out;
+}
+
 }  // namespace
 
 ProcessState ProcessState::take() {
@@ -142,15 +163,24 @@ Footprint Footprint::take() {
   return {live_bytes(), resident * ::sysconf(_SC_PAGESIZE), entries("/proc/self/fd"), entries("/proc/self/task")};
 }
 
-void expect_flat(const std::string& what, int warmup, int times, const std::function<void()>& work) {
+void expect_flat(const std::string& what, int warmup, int times, const std::function<void()>& work, const Pace& pace) {
+  const auto begin = pace.now();
+  work();
+  const Rounds rounds = fitted(what, {warmup, times}, pace.now() - begin, pace.most);
+  warmup = rounds.warmup;
+  times = rounds.times;
   std::vector<Series> all{{"bytes of memory", &Footprint::heap, 4096 + 64L * times, {}},
                           {"bytes of resident memory", &Footprint::rss, 8 * kMiB + 4096L * times, {}},
                           {"descriptors", &Footprint::fds, 0, {}},
                           {"threads", &Footprint::threads, 0, {}}};
-  for (int i = 0; i < warmup; ++i) work();
+  for (int i = 1; i < warmup; ++i) work();
   Footprint before = Footprint::take();
   for (std::size_t round = 1; round <= Series::kMost; ++round) {
-    for (int i = 0; i < times; ++i) work();
+    for (int i = 0; i < times; ++i) {
+      work();
+      const auto took = pace.now() - begin;
+      if (took > pace.most + pace.most / 2) too_slow(what, warmup + static_cast<int>(round - 1) * times + i + 1, took);
+    }
     const Footprint now = Footprint::take();
     for (auto& series : all) series.rounds.push_back(now.*series.member - before.*series.member);
     before = now;

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <csignal>
 #include <functional>
 #include <string>
@@ -32,10 +33,17 @@ struct Footprint {
   static Footprint take();
 };
 
+/// How long expect_flat may take.
+struct Pace {
+  std::chrono::nanoseconds most = std::chrono::seconds(120);
+  std::function<std::chrono::nanoseconds()> now = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
+};
+
 /// Broken when each round of `times` calls of `work`, after `warmup` calls, left more behind: bytes of the heap,
 /// resident memory, descriptors or threads. Three rounds, more while the growth slows down; what reaches a plateau
-/// passes.
-void expect_flat(const std::string& what, int warmup, int times, const std::function<void()>& work);
+/// passes. Slow work gets fewer calls, as the first one tells; NotMade when the time is not enough for any judgement.
+void expect_flat(const std::string& what, int warmup, int times, const std::function<void()>& work,
+                 const Pace& pace = {});
 
 /// Where descriptors 0 to 2 lead, and what is printed on 1 (and 2) while this lives.
 class Stdio {

@@ -4,13 +4,18 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <fcntl.h>
+#include <sys/resource.h>
+
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <random>
 
+#include "check/interrupt.hpp"
 #include "check/registry.hpp"
 #include "check/report.hpp"
 #include "check/settings.hpp"
@@ -23,7 +28,7 @@ constexpr int kWrongCommandLine = 2;
 constexpr std::chrono::seconds kSchemaLimit{20};
 
 struct Arguments {
-  std::string provider, settings;
+  std::string provider, settings, seed_text;
   std::vector<std::string> only;
   std::uint64_t seed = 0;
   bool json = false, junit = false, list = false;
@@ -41,13 +46,31 @@ void declare(CLI::App& app, Arguments& to) {
   app.add_flag("--junit", to.junit, "report as JUnit XML")->excludes(json);
   app.add_flag("--list", to.list, "show all checks and run none");
   app.add_option("--only", to.only, "this check, or this group; may be repeated")->allow_extra_args(false);
-  app.add_option("--seed", to.seed, "of everything random; the report of a run prints it");
+  app.add_option("--seed", to.seed_text, "of everything random; the report of a run prints it");
+}
+
+Status take_seed(Arguments& args) {
+  const std::string& text = args.seed_text;
+  if (text.empty()) return args.seed = random_seed(), Status();
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), args.seed);
+  if (failed == std::errc() && end == text.data() + text.size()) return {};
+  return fail(Code::invalid, fmt::format("--seed {}: expected a whole number from 0 to {}; a report prints the seed of its run",
+                                         text, ~std::uint64_t{0}));
 }
 
 Result<std::string> read_text(const std::string& file) {
+  const auto unreadable = [&](const char* why) {
+    return fail(Code::invalid, fmt::format("--settings {}: cannot be read: {}; give a file of YAML or JSON with what stands "
+                                           "under `settings:` of a backend", file, why));
+  };
+  if (std::filesystem::is_directory(file)) return unreadable("it is a folder");
   std::ifstream in(file, std::ios::binary);
-  if (!in) return fail(Code::invalid, fmt::format("--settings {}: cannot be read: {}", file, std::strerror(errno)));
-  return std::string(std::istreambuf_iterator<char>(in), {});
+  if (!in) return unreadable(std::strerror(errno));
+  try {
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  } catch (const std::ios_base::failure& e) {
+    return unreadable(e.what());
+  }
 }
 
 /// The settings schema, asked for in a child: the parent never loads a provider.
@@ -77,27 +100,60 @@ Status give_settings(const Arguments& args, Subject& subject, std::vector<std::s
 }
 
 int refuse(const std::string& why) {
-  std::fprintf(stderr, "driftd-check: %s\n", why.c_str());
+  std::fprintf(stderr, "driftd-check: %s\n", safe(why).c_str());
   return kWrongCommandLine;
 }
 
-void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+/// `code`, unless the text could not be written whole.
+int print(const std::string& text, int code) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (written && std::fflush(stdout) == 0) return code;
+  return refuse(fmt::format("the report could not be written to standard output: {}; the run had ended with {}",
+                            std::strerror(errno), code));
+}
+
+/// Descriptors 0 to 2 are open and there are enough others, so that no check takes what it has for what is missing.
+Status prepare_descriptors() {
+  constexpr rlim_t kWanted = 1024, kLeast = 256;
+  if (::fcntl(STDOUT_FILENO, F_GETFD) < 0) {
+    return fail(Code::invalid, "standard output is closed, and the report goes there; open it (`> report.txt`)");
+  }
+  for (const int fd : {STDIN_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) < 0) (void)::open("/dev/null", O_RDWR);  // the lowest that is free
+  }
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  if (limit.rlim_cur < kWanted) {
+    limit.rlim_cur = std::min(kWanted, limit.rlim_max);
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+  }
+  if (limit.rlim_cur >= kLeast) return {};
+  return fail(Code::invalid, fmt::format("the limit of open files: expected at least {}, found {}; raise it (ulimit -n {})",
+                                         kLeast, limit.rlim_cur, kWanted));
+}
+
+Outcome not_run() {
+  return {Ending::not_made, fmt::format("{} came before it was run", interrupted()), {}, {}};
+}
 
 Run run_all(const std::vector<Check>& checks, const Subject& subject, std::vector<std::string> notes) {
   const bool progress = ::isatty(STDERR_FILENO) == 1;
   Run out{subject.file, subject.seed, std::move(notes), {}};
   for (const auto& check : checks) {
     if (progress) std::fprintf(stderr, "\r\x1b[K[%zu/%zu] %s", out.checks.size() + 1, checks.size(), check.id);
-    out.checks.push_back({check, run_check(check, subject)});
+    out.checks.push_back({check, interrupted() == nullptr ? run_check(check, subject) : not_run()});
   }
   if (progress) std::fputs("\r\x1b[K", stderr);
   return out;
 }
 
-int run_with(const Arguments& args) {
+int run_with(Arguments& args) {
+  if (const auto ready = prepare_descriptors(); !ready) return refuse(ready.error().message);
+  if (const auto taken = take_seed(args); !taken) return refuse(taken.error().message);
+  watch_interrupts();
   const auto checks = select_checks(all_checks(), args.only);
   if (!checks) return refuse(checks.error().message);
-  if (args.list) return print(args.json ? list_json(*checks) : list_text(*checks)), 0;
+  if (args.list) return print(args.json ? list_json(*checks) : list_text(*checks), 0);
   if (args.provider.empty()) return refuse("no provider given; usage: driftd-check provider.so [--settings FILE]");
   std::error_code failed;
   Subject subject;
@@ -107,8 +163,7 @@ int run_with(const Arguments& args) {
   std::vector<std::string> notes;
   if (const auto given = give_settings(args, subject, notes); !given) return refuse(given.error().message);
   const Run done = run_all(*checks, subject, std::move(notes));
-  print(args.json ? render_json(done) : args.junit ? render_junit(done) : render_text(done));
-  return exit_code(done);
+  return print(args.json ? render_json(done) : args.junit ? render_junit(done) : render_text(done), exit_code(done));
 }
 
 }  // namespace
@@ -118,7 +173,6 @@ int run(int argc, char** argv) {
       "driftd-check: an adversarial host for a driftd provider. It loads the provider and treats it worse than "
       "the agent ever will. docs/driftd-check.md explains each check.");
   Arguments args;
-  args.seed = random_seed();
   app.set_version_flag("--version", "driftd-check " DRIFTD_VERSION);
   declare(app, args);
   try {

@@ -27,15 +27,27 @@ std::size_t count(const Run& run, Ending ending, Level level) {
   }));
 }
 
-/// What a provider says may hold anything: UTF-8 without control characters but newline and tab comes out.
-std::string safe(std::string_view text) {
-  std::string out;
-  for (const char c : host::printable(text, kMostBytes)) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool control = byte < 0x20 && c != '\n' && c != '\t';
-    out += control || byte == 0x7f ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
-  }
+/// The code point of a well-formed sequence.
+std::uint32_t decoded(std::string_view sequence) {
+  const auto first = static_cast<unsigned char>(sequence.front());
+  std::uint32_t out = sequence.size() == 1 ? first : first & (0xffu >> (sequence.size() + 1));
+  for (const char c : sequence.substr(1)) out = out << 6 | (static_cast<unsigned char>(c) & 0x3fu);
   return out;
+}
+
+std::size_t length_of_sequence(char first) {
+  const auto byte = static_cast<unsigned char>(first);
+  return byte < 0x80 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
+}
+
+/// It moves a terminal's cursor, turns the order of a line around, breaks it, or may not stand in XML.
+bool is_unsafe(std::uint32_t c) {
+  struct Range {
+    std::uint32_t first, last;
+  };
+  static constexpr Range kRanges[] = {{0x00, 0x08},     {0x0b, 0x1f},     {0x7f, 0x9f},     {0x061c, 0x061c},
+                                      {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069}, {0xfffe, 0xffff}};
+  return std::any_of(std::begin(kRanges), std::end(kRanges), [c](Range r) { return r.first <= c && c <= r.last; });
 }
 
 std::string one_line(std::string_view text) {
@@ -135,6 +147,18 @@ nlohmann::ordered_json listed(const Check& check) {
 
 }  // namespace
 
+std::string safe(std::string_view text) {
+  const std::string whole = host::printable(text, kMostBytes);
+  std::string out;
+  for (std::string_view rest = whole; !rest.empty();) {
+    const std::string_view one = rest.substr(0, length_of_sequence(rest.front()));
+    const std::uint32_t c = decoded(one);
+    out += !is_unsafe(c) ? std::string(one) : c < 0x80 ? fmt::format("\\x{:02x}", c) : fmt::format("\\u{{{:x}}}", c);
+    rest.remove_prefix(one.size());
+  }
+  return out;
+}
+
 int exit_code(const Run& run) {
   if (count(run, Ending::broken, Level::must) > 0) return 1;
   return count(run, Ending::not_made, Level::must) > 0 ? 3 : 0;
@@ -158,7 +182,8 @@ std::string render_text(const Run& run) {
 }
 
 std::string render_json(const Run& run) {
-  nlohmann::ordered_json out{{"driftd_check", 1}, {"file", safe(run.file)}, {"seed", run.seed}, {"notes", run.notes}};
+  nlohmann::ordered_json out{{"driftd_check", 1}, {"file", safe(run.file)}, {"seed", run.seed}, {"notes", nlohmann::ordered_json::array()}};
+  for (const auto& note : run.notes) out["notes"].push_back(safe(note));
   out["checks"] = nlohmann::ordered_json::array();
   for (const auto& [check, outcome] : run.checks) {
     out["checks"].push_back({{"id", check.id},

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "check/check.hpp"
@@ -22,6 +23,9 @@ struct Run {
   std::vector<std::string> notes;  ///< what limits the run: settings that could not be validated
   std::vector<Finished> checks;
 };
+
+/// What a provider says may hold anything: UTF-8 comes out that moves no cursor and may stand in XML; newline and tab stay.
+std::string safe(std::string_view text);
 
 /// 0: every `must` holds; 1: one is broken; 3: none is broken, but one could not be made.
 int exit_code(const Run& run);

@@ -18,6 +18,7 @@ struct Outcome {
   std::string text;  ///< the reason; of one that passed what the work returned
   std::string said;  ///< the last bytes that the child wrote to stderr; may hold anything
   std::chrono::milliseconds took{0};
+  bool differs = false;  ///< broken by Differs
 };
 
 /// Runs `work` in a child process of its own group with /dev/null as stdin and stdout; what it returns is the text. A
@@ -25,6 +26,7 @@ struct Outcome {
 /// the child left running in its group is killed. The caller has one thread.
 Outcome run_apart(std::chrono::milliseconds limit, const std::function<std::string()>& work);
 
+/// Differs is `not_made` when a process that nobody disturbs finds that the system changes by itself.
 Outcome run_check(const Check& check, const Subject& subject);
 
 }  // namespace driftd::check

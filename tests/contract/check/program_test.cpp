@@ -90,6 +90,60 @@ TEST(DriftdCheck, AnUnknownCheckAndAMissingFileAreWrongCommandLines) {
   EXPECT_EQ(check({animal("sound"), "--json", "--junit"}).code, 2);
 }
 
+Output shell(const std::string& command) {
+  return run({"sh", "-c", command}, {}, std::chrono::minutes(4));
+}
+const char* const kProgram = DRIFTD_BINARY_DIR "/bin/driftd-check ";
+
+TEST(DriftdCheck, AReportThatCannotBeWrittenIsTwo) {
+  const std::string command = kProgram + animal("sound") + " --only binary.entry --json ";
+  const Output full = shell(command + "> /dev/full");
+  EXPECT_EQ(full.code, 2);
+  EXPECT_THAT(full.err, HasSubstr("could not be written to standard output: No space left on device"));
+  const Output closed = shell(command + ">&-");
+  EXPECT_EQ(closed.code, 2);
+  EXPECT_THAT(closed.err, HasSubstr("standard output is closed"));
+}
+
+TEST(DriftdCheck, ASignalEndsTheRunWithTheReportOfWhatIsThere) {
+  const Output done = shell(kProgram + animal("blocks_in_close") +
+                            " --only binary.entry --only deadline.close --only schema.describe --json & "
+                            "pid=$!; while ! ps --ppid $pid > /dev/null; do :; done; kill -TERM $pid; wait $pid");
+  EXPECT_EQ(done.code, 3) << done.err;
+  const json report = json::parse(done.out, nullptr, false);
+  ASSERT_TRUE(report.is_object()) << done.out;
+  EXPECT_EQ(report["checks"].size(), 3u);
+  EXPECT_THAT(report["checks"][2]["reason"].get<std::string>(), HasSubstr("SIGTERM"));
+}
+
+TEST(DriftdCheck, FewDescriptorsAccuseNobodyAndTooFewAreSaid) {
+  const std::string command = kProgram + animal("sound") + " --only binary --only negotiation";
+  EXPECT_EQ(shell("ulimit -Sn 512; " + command).code, 0);
+  const Output few = shell("ulimit -n 64; " + command);
+  EXPECT_EQ(few.code, 2);
+  EXPECT_THAT(few.err, HasSubstr("the limit of open files: expected at least 256, found 64; raise it"));
+}
+
+TEST(DriftdCheck, AFolderForSettingsAndASeedThatIsNoneAreNamed) {
+  const Output folder = check({animal("sound"), "--settings", "/tmp"});
+  EXPECT_EQ(folder.code, 2);
+  EXPECT_THAT(folder.err, HasSubstr("--settings /tmp: cannot be read: it is a folder; give a file"));
+  for (const char* seed : {"-1", "99999999999999999999", "1x"}) {
+    const Output wrong = check({animal("sound"), std::string("--seed=") + seed});
+    EXPECT_EQ(wrong.code, 2) << seed;
+    EXPECT_THAT(wrong.err, HasSubstr("expected a whole number from 0 to 18446744073709551615")) << seed;
+  }
+}
+
+TEST(DriftdCheck, AFolderThatOthersMayWriteIsNoFaultOfTheProvider) {
+  const TempDir folder;
+  const std::string file = folder.file("sound.so");
+  std::filesystem::copy_file(animal("sound"), file);
+  std::filesystem::permissions(folder.path(), std::filesystem::perms(0777));
+  const json done = report({file, "--only", "chaos.jail"});
+  EXPECT_NE(done["checks"][0]["result"], "broken") << done.dump(2);
+}
+
 TEST(DriftdCheck, TheSeedIsTheOneGivenAndElseAnotherEachTime) {
   const std::vector<std::string> once{animal("sound"), "--only", "binary.entry"};
   std::vector<std::string> seeded = once;

@@ -88,6 +88,21 @@ TEST_P(Breaks, ItsCheckAndIsNamedWithTheReason) {
 INSTANTIATE_TEST_SUITE_P(Animals, Breaks, ::testing::ValuesIn(animals()),
                          [](const auto& info) { return info.param.name; });
 
+TEST(SecretBlind, AnAllocationInsideUseFailsToo) {
+  const TempDir folder;
+  const Output done = run({DRIFTD_BINARY_DIR "/bin/driftd-check", kZoo + "secret_blind.so", "--only", "memory.failing_allocations",
+                           "--settings", folder.write("s.yaml", "password: p-1234567890\n")}, {}, kLongest * kPatience);
+  EXPECT_THAT(done.out, ::testing::AnyOf(::testing::ContainsRegex("killed by signal 11 .*allocation [0-9]+ failed"),
+                                         ::testing::HasSubstr("a sanitizer's malloc")));
+}
+
+/// Nothing is wrong with the provider: what it reads changes fifty times a second.
+TEST(NeverStill, IsAccusedOfNothingThatTheSystemDoes) {
+  const Verdict verdict = check("never_still", {"threads.concurrent", "chaos.kill", "chaos.jail", "chaos.sequence"});
+  EXPECT_EQ(verdict.checks.size(), 4u) << verdict.text;
+  for (const auto& [id, one] : verdict.checks) EXPECT_NE(one["result"], "broken") << one.dump(2);
+}
+
 std::vector<std::string> groups() {
   std::set<std::string> out;
   for (const auto& row : documented_checks()) out.insert(row.id.substr(0, row.id.find('.')));

@@ -89,6 +89,14 @@ TEST(Report, JUnitFailsOnlyOnABrokenMust) {
 )");
 }
 
+TEST(Report, WhatMovesACursorTurnsALineOrIsNoXmlIsEscaped) {
+  EXPECT_EQ(safe("\xc2\x9b" "31m"), "\\u{9b}31m");
+  EXPECT_EQ(safe("a\xe2\x80\xae" "b\xe2\x81\xa6" "c\xe2\x80\xa8"), "a\\u{202e}b\\u{2066}c\\u{2028}");
+  EXPECT_EQ(safe("\xef\xbf\xbf \xef\xbf\xbe \xef\xbf\xbd"), "\\u{ffff} \\u{fffe} \xef\xbf\xbd");
+  EXPECT_EQ(safe("\x1b[m\x7f\r\t\n"), "\\x1b[m\\x7f\\x0d\t\n");
+  EXPECT_EQ(safe("caf\xc3\xa9 \xe6\x97\xa5 \xf0\x9f\x92\xa9"), "caf\xc3\xa9 \xe6\x97\xa5 \xf0\x9f\x92\xa9");
+}
+
 TEST(Report, ABrokenMustIsOneEvenIfOthersWereNotMade) { EXPECT_EQ(exit_code(a_run()), 1); }
 
 TEST(Report, ABrokenShouldIsNoReasonToFail) {
