@@ -90,12 +90,12 @@ std::string settings_schema_apart(const Subject& subject) {
 
 /// This process is held from now on as a worker is; nothing of the provider was loaded yet.
 void enter_jail(const Subject& subject) {
-  static const auto file = host::LibraryFile::open(subject.file, "");  // its descriptor stays open
-  if (!file) throw NotMade(file.error().message);  // its place is no fault of the provider
+  if (const Status rights = host::check_file_rights(subject.file); !rights)
+    throw NotMade(rights.error().message);  // its place is no fault of the provider
   const auto paths = host::jail_paths(settings_schema_apart(subject), subject.settings_json);
   host::JailSpec spec;
-  spec.library = file->descriptor();
   spec.read_paths = paths.read;
+  spec.read_paths.push_back(subject.file);  // a worker gets its bytes; here they are loaded by the path
   spec.unix_sockets = paths.unix_sockets;
   const auto held = host::lock_process(spec);
   if (!held) throw NotMade("the worker's jail cannot be entered here: " + held.error().message);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "admin/server.hpp"
 
-#include <boost/asio/detached.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/redirect_error.hpp>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "admin/listen.hpp"
+#include "base/fatal.hpp"
 #include "base/log.hpp"
 
 namespace driftd::admin {
@@ -188,7 +188,7 @@ Task<void> accept(StatePtr state, Acceptor& acceptor) {
     state->closers[id] = [weak = std::weak_ptr(stream)] {
       if (auto alive = weak.lock()) alive->close();
     };
-    asio::co_spawn(state->core, serve(state, stream, id, full), asio::detached);
+    asio::co_spawn(state->core, serve(state, stream, id, full), fatal);
   }
   --state->loops;
   state->changed.cancel();
@@ -219,10 +219,10 @@ Server::~Server() {
 
 void Server::start() {
   state_->loops = 1;
-  asio::co_spawn(state_->core, accept(state_, state_->local), asio::detached);
+  asio::co_spawn(state_->core, accept(state_, state_->local), fatal);
   if (!state_->tcp.is_open()) return;
   ++state_->loops;
-  asio::co_spawn(state_->core, accept(state_, state_->tcp), asio::detached);
+  asio::co_spawn(state_->core, accept(state_, state_->tcp), fatal);
 }
 
 Task<void> Server::stop() {

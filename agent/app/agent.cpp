@@ -2,7 +2,6 @@
 #include "app/agent.hpp"
 
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/detached.hpp>
 #include <filesystem>
 #include <set>
 
@@ -10,6 +9,7 @@
 #include "app/plugins.hpp"
 #include "app/record.hpp"
 #include "app/sinks.hpp"
+#include "base/fatal.hpp"
 #include "base/log.hpp"
 #include "host/host.hpp"
 #include "host/jail.hpp"
@@ -71,7 +71,7 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
   relay.metrics = &out->metrics_;
   out->relay_ = std::make_unique<delivery::Relay>(core, *out->store_, out->clock_, std::move(relay));
   DRIFTD_CHECK(out->add_sinks());
-  out->sessions_ = host::make_session_factory(host_options(c, core));
+  out->sessions_ = host::make_session_factory(host_options(c, executors));
   tell_jail();
   out->sessions_->on_event([agent = out.get()](core::SessionEvent event) { agent->tell(std::move(event)); });
   const auto& key = out->store_->key();
@@ -122,8 +122,13 @@ Task<Status> Agent::start() {
   server_->start();
   sessions_->watch(true);
   house_closed_ = false;
-  asio::co_spawn(executors_.core, keep_house(), asio::detached);
+  asio::co_spawn(executors_.core, keep_house(), fatal);
   co_return Status{};
+}
+
+void Agent::ask_to_stop() {
+  stop_asked_ = true;
+  sessions_->watch(false);  // also the scan that start() may wait for
 }
 
 Task<void> Agent::stop() {
@@ -145,8 +150,7 @@ std::vector<std::string> Agent::agent_routes(const core::AgentEvent& event) cons
 }
 
 void Agent::tell(core::SessionEvent event) {
-  log::room("host").warn("{}: {}: {}", event.backend, event.what, event.message);
-  static const std::set<std::string> kEvents = {"budget", "parked", "secret_denied", "upgrade_refused"};
+  static const std::set<std::string> kEvents = {"budget", "parked", "secret_denied", "upgrade_refused", "plugin_refused"};
   if (!kEvents.contains(event.what)) return;
   core::AgentEvent out;
   out.agent = config_.agent.name;
@@ -155,7 +159,7 @@ void Agent::tell(core::SessionEvent event) {
   out.backend = event.backend;
   out.message = event.message;
   out.at_ns = clock_.wall();
-  asio::co_spawn(executors_.core, append(std::move(out)), asio::detached);
+  asio::co_spawn(executors_.core, append(std::move(out)), fatal);
 }
 
 Task<void> Agent::append(core::AgentEvent event) {

@@ -25,7 +25,7 @@ class Agent final : public core::Control {
   /// Starts relay, engine and admin.
   Task<Status> start();
   /// A start() in progress gives up at its next step (`cancelled`); stop() is for when it has returned. Idempotent.
-  void ask_to_stop() { stop_asked_ = true; }
+  void ask_to_stop();
   /// Drains; at most agent.drain for what is in flight. Idempotent.
   Task<void> stop();
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `driftd validate` asks beyond the config's own form.
-#include <boost/asio/detached.hpp>
 
 #include "app/app.hpp"
 #include "app/executors.hpp"
@@ -8,6 +7,7 @@
 #include "app/plugins.hpp"
 #include "app/record.hpp"
 #include "app/sinks.hpp"
+#include "base/fatal.hpp"
 #include "host/host.hpp"
 #include "host/settings_schema.hpp"
 
@@ -60,9 +60,9 @@ std::vector<config::ConfigError> check_settings(const config::Config& config) {
     const auto made = make_sink(sink, executors.core.get_executor(), executors.io.get_executor(), clock);
     if (!made) out.push_back({config.file, sink.at, made.error().message, {}, {}, {}});
   }
-  const auto sessions = host::make_session_factory(host_options(config, executors.core.get_executor()));
+  const auto sessions = host::make_session_factory(host_options(config, executors));
   Found found;
-  asio::co_spawn(executors.core, scan(*sessions, found), asio::detached);
+  asio::co_spawn(executors.core, scan(*sessions, found), fatal);
   executors.core.run();
   for (const auto& spec : config.backends) check_backend(config, spec, found, out);
   return out;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // `driftd once`: register, one full refresh, report. With a record file the store is a temporary one.
-#include <boost/asio/detached.hpp>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -11,6 +10,7 @@
 #include "app/plain_references.hpp"
 #include "app/plugins.hpp"
 #include "app/record.hpp"
+#include "base/fatal.hpp"
 #include "base/log.hpp"
 #include "engine/engine.hpp"
 #include "host/host.hpp"
@@ -143,14 +143,14 @@ OnceResult once(const std::string& config_file, const OnceOptions& options) {
     return failed;
   }
   core::NoMetrics metrics;
-  const auto sessions = host::make_session_factory(host_options(*config, executors.core.get_executor()));
+  const auto sessions = host::make_session_factory(host_options(*config, executors));
   const auto& key = (*store)->key();
   auto context = std::make_shared<engine::Context>(engine::Context{
       executors.core.get_executor(), executors.diff.get_executor(), **store, clock, metrics, key.store, config->agent.name,
       config->agent.cluster, std::make_shared<const std::vector<core::Route>>(config->routes), [] {}});
   engine::Engine engine(context, *sessions, key.worker, key.digest_seed);
   Pass pass{*config, options, **store, engine, *sessions, {}};
-  asio::co_spawn(executors.core, run_pass(pass), asio::detached);
+  asio::co_spawn(executors.core, run_pass(pass), fatal);
   executors.core.run();
   if (pass.result.error.empty() && !options.record_file.empty()) {
     if (const Status kept = keep_key(scratch, options.record_file); !kept) {

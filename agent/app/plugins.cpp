@@ -25,20 +25,39 @@ std::vector<std::filesystem::path> own_files(const config::Config& config) {
   return out;
 }
 
+std::vector<std::filesystem::path> folders(const config::Config& config) {
+  return {config.agent.plugin_dirs.begin(), config.agent.plugin_dirs.end()};
+}
+
+/// Of the backends that name one.
+std::vector<std::filesystem::path> named_files(const config::Config& config) {
+  std::vector<std::filesystem::path> out;
+  for (const auto& backend : config.backends) {
+    if (backend.provider.find('/') != std::string::npos) out.emplace_back(backend.provider);
+  }
+  return out;
+}
+
+/// Every plugin file that the config leads to.
+std::vector<std::string> plugin_files(const config::Config& config) {
+  auto out = host::plugins_in(folders(config));
+  for (const auto& one : named_files(config)) out.push_back(one.string());
+  return out;
+}
+
 }  // namespace
 
-host::HostOptions host_options(const config::Config& config, asio::any_io_executor core) {
+host::HostOptions host_options(const config::Config& config, Executors& executors) {
   host::HostOptions out;
-  out.core = core;
+  out.core = executors.core.get_executor();
+  out.io = executors.io.get_executor();
   out.own = own_files(config);
   out.worker = worker_path(config);
   out.experimental = config.agent.experimental;
   out.plugin_lock = config.agent.plugin_lock;
   out.lock_required = config.agent.plugin_lock_named;
-  for (const auto& dir : config.agent.plugin_dirs) out.plugin_dirs.emplace_back(dir);
-  for (const auto& backend : config.backends) {
-    if (backend.provider.find('/') != std::string::npos) out.plugin_files.emplace_back(backend.provider);
-  }
+  out.plugin_dirs = folders(config);
+  out.plugin_files = named_files(config);
   return out;
 }
 
@@ -48,11 +67,8 @@ Result<LockReport> lock_plugins(const config::Config& config, const std::string&
   out.file = file.string();
   const auto before = host::read_pins(file, false);
   const std::map<std::string, std::string> old = before ? before->hexes : std::map<std::string, std::string>();
-  const host::HostOptions options = host_options(config, {});
-  auto files = host::plugins_in(options.plugin_dirs);
-  for (const auto& one : options.plugin_files) files.push_back(one.string());
   std::map<std::string, std::string> now;
-  for (const auto& plugin : files) {
+  for (const auto& plugin : plugin_files(config)) {
     DRIFTD_TRY(now[plugin], host::sha256_of(plugin));
   }
   if (now.empty()) {

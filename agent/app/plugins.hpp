@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "app/executors.hpp"
 #include "config/config.hpp"
 #include "host/host.hpp"
 
 namespace driftd::app {
 
 /// Where plugins, their worker and their pins are, as configured.
-host::HostOptions host_options(const config::Config& config, asio::any_io_executor core);
+host::HostOptions host_options(const config::Config& config, Executors& executors);
 
 }  // namespace driftd::app

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `driftd run`: signals, hardening, and the life of the agent.
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
 #include <cstdio>
@@ -14,6 +13,7 @@
 #include "app/agent.hpp"
 #include "app/app.hpp"
 #include "base/escape.hpp"
+#include "base/fatal.hpp"
 #include "base/log.hpp"
 
 namespace driftd::app {
@@ -70,7 +70,7 @@ Task<void> listen_for_end(Life& life) {
   const auto [error, number] = co_await life.ending.async_wait(asio::as_tuple(asio::use_awaitable));
   if (error) co_return;
   log::room("app").info("{}: draining; a second one ends at once", number == SIGINT ? "SIGINT" : "SIGTERM");
-  asio::co_spawn(life.executors.core, end(life), asio::detached);
+  asio::co_spawn(life.executors.core, end(life), fatal);
   const auto [again, second] = co_await life.ending.async_wait(asio::as_tuple(asio::use_awaitable));
   if (!again) ::_exit(128 + second);
 }
@@ -103,9 +103,9 @@ int run(const std::string& config_file) {
   }
   Life life{**agent, executors, asio::signal_set(executors.core, SIGTERM, SIGINT),
             asio::signal_set(executors.core, SIGHUP)};
-  asio::co_spawn(executors.core, listen_for_end(life), asio::detached);
-  asio::co_spawn(executors.core, listen_for_reload(life), asio::detached);
-  asio::co_spawn(executors.core, live(life), asio::detached);
+  asio::co_spawn(executors.core, listen_for_end(life), fatal);
+  asio::co_spawn(executors.core, listen_for_reload(life), fatal);
+  asio::co_spawn(executors.core, live(life), fatal);
   executors.core.run();
   return life.exit;
 }

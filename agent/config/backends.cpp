@@ -115,6 +115,7 @@ core::Budgets read_budgets(Section section, core::Budgets from) {
   from.rss_bytes = section.bytes("rss", from.rss_bytes, 16 << 20);
   from.cpu = section.duration("cpu", from.cpu, milliseconds(100), milliseconds(3'600'000));
   from.files = static_cast<int>(section.integer("files", from.files, 32, 1024));
+  from.threads = static_cast<int>(section.integer("threads", from.threads, 16, 4096));
   from.call = section.duration("call", from.call, milliseconds(100), milliseconds(3'600'000));
   from.records = static_cast<std::uint64_t>(
       section.integer("records", static_cast<std::int64_t>(from.records), 1, 1'000'000'000));

@@ -17,7 +17,7 @@ const SinkSpec* find_sink(const std::vector<SinkSpec>& all, const std::string& n
 
 bool same(const core::Budgets& a, const core::Budgets& b) {
   return a.rss_bytes == b.rss_bytes && a.call == b.call && a.records == b.records && a.bytes == b.bytes &&
-         a.cpu == b.cpu && a.files == b.files;
+         a.cpu == b.cpu && a.files == b.files && a.threads == b.threads;
 }
 bool same(const core::Route& a, const core::Route& b) {
   return a.change == b.change && a.backend == b.backend && a.kind == b.kind && a.labels == b.labels && a.to == b.to;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sending, and what becomes of an attempt.
-#include <boost/asio/detached.hpp>
 
 #include "base/log.hpp"
+#include "base/fatal.hpp"
 #include "delivery/lane.hpp"
 
 namespace driftd::delivery {
@@ -34,7 +34,7 @@ void Lane::send_ready() {
       window_.retry(entry->event.stamp.seq, now(), entry->error, false);
       return;
     }
-    asio::co_spawn(context_->core, deliver(entry->event), asio::detached);
+    asio::co_spawn(context_->core, deliver(entry->event), fatal);
   }
 }
 
@@ -160,7 +160,7 @@ void Lane::tell(std::string what, std::string message, std::map<std::string, std
   event.details = std::move(details);
   event.at_ns = context_->clock.wall();
   ++telling_;
-  asio::co_spawn(context_->core, append(std::move(event)), asio::detached);
+  asio::co_spawn(context_->core, append(std::move(event)), fatal);
 }
 
 Task<void> Lane::append(core::AgentEvent event) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sending again what is stored: replays by command, dead letters that live again.
-#include <boost/asio/detached.hpp>
 
 #include "base/log.hpp"
+#include "base/fatal.hpp"
 #include "delivery/lane.hpp"
 
 namespace driftd::delivery {
@@ -78,7 +78,7 @@ void Lane::send_replays() {
     if (window_.busy(event.key) || replaying_.count(event.key) != 0) return;  // live traffic of that key first
     replaying_.insert(event.key);
     if (replay_.rate > 0) replay_.next = now() + std::chrono::microseconds(1'000'000 / replay_.rate);
-    asio::co_spawn(context_->core, deliver_replay(std::move(replay_.ready.front())), asio::detached);
+    asio::co_spawn(context_->core, deliver_replay(std::move(replay_.ready.front())), fatal);
     replay_.ready.pop_front();
   }
 }

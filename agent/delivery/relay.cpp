@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "delivery/relay.hpp"
 
+#include "base/fatal.hpp"
+
 #include <algorithm>
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/detached.hpp>
 
 namespace driftd::delivery {
 
@@ -28,7 +29,7 @@ Task<Status> Relay::start() {
     const Status closed = co_await context_->outbox.close_sink(name, may_drop);
     DRIFTD_CO_CHECK(closed);
   }
-  for (const auto& [name, lane] : lanes_) asio::co_spawn(context_->core, lane->run(), asio::detached);
+  for (const auto& [name, lane] : lanes_) asio::co_spawn(context_->core, lane->run(), fatal);
   co_return Status{};
 }
 

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <limits>
 #include <random>
 
+#include "base/fatal.hpp"
 #include "base/log.hpp"
 
 namespace driftd::engine {
@@ -205,7 +205,7 @@ Task<Status> Engine::bring_down(core::BackendRow row) {
 Task<void> Engine::stop() {
   int left = static_cast<int>(runners_.size());
   asio::steady_timer done(context_->core, asio::steady_timer::time_point::max());
-  for (auto& [name, runner] : runners_) asio::co_spawn(context_->core, stop_one(runner, left, done), asio::detached);
+  for (auto& [name, runner] : runners_) asio::co_spawn(context_->core, stop_one(runner, left, done), fatal);
   while (left > 0) co_await done.async_wait(asio::as_tuple(asio::use_awaitable));
 }
 
@@ -251,7 +251,7 @@ Task<Result<std::vector<Engine::Refreshed>>> Engine::refresh(std::string backend
   asio::steady_timer done(context_->core, asio::steady_timer::time_point::max());
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     out[i].backend = chosen[i]->ledger().spec().name;
-    asio::co_spawn(context_->core, refresh_into(chosen[i], full, out[i], left, done), asio::detached);
+    asio::co_spawn(context_->core, refresh_into(chosen[i], full, out[i], left, done), fatal);
   }
   while (left > 0) co_await done.async_wait(asio::as_tuple(asio::use_awaitable));
   co_return out;

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/detached.hpp>
 
+#include "base/fatal.hpp"
 #include "base/log.hpp"
 
 namespace driftd::engine {
@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::chrono::minutes kFullEvery{10};  // the safety net under cursors and watches
 constexpr std::chrono::milliseconds kProbeAgain{2'000};  // while the state is being made sure of
+constexpr std::chrono::milliseconds kHintsApart{500};    // cycles that hints begin: a provider may hint without end
 constexpr std::chrono::milliseconds kCycleMost{60'000};
 
 /// What cannot be judged any more, and what can again: once each, not in every cycle.
@@ -47,9 +48,9 @@ void Runner::start() {
   session_->on_change([weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->take_plugin_change();
   });
-  asio::co_spawn(context_->core, cycle_loop(), asio::detached);
-  asio::co_spawn(context_->core, health_loop(), asio::detached);
-  asio::co_spawn(context_->core, watch_loop(), asio::detached);
+  asio::co_spawn(context_->core, cycle_loop(), fatal);
+  asio::co_spawn(context_->core, health_loop(), fatal);
+  asio::co_spawn(context_->core, watch_loop(), fatal);
 }
 
 /// Another plugin serves: its kinds and schemas come with the next cycle, which reads everything; the watch follows it.
@@ -95,6 +96,11 @@ void Runner::hint() {
   due_.cancel();
 }
 
+Schedule::Clock::time_point Runner::next_cycle() const {
+  const auto planned = schedule_.next();
+  return hinted_ && !held_back_ ? std::min(planned, last_began_ + kHintsApart) : planned;
+}
+
 Task<void> Runner::cycle_loop() {
   const auto self = shared_from_this();
   while (!stopping_) {
@@ -103,9 +109,7 @@ Task<void> Runner::cycle_loop() {
       const CycleReport report = co_await refresh(false);
       if (!report.status) log::room("engine").warn("{}: {}", ledger_.spec().name, report.status.error().message);
     }
-    while (!stopping_ && (!hinted_ || held_back_) && context_->clock.mono() < schedule_.next()) {
-      co_await wait_until(due_, schedule_.next());
-    }
+    while (!stopping_ && context_->clock.mono() < next_cycle()) co_await wait_until(due_, next_cycle());
     if (held_back_ && !stopping_) co_await wait_until(due_, context_->clock.mono() + kProbeAgain);
   }
   co_await ended();
@@ -125,6 +129,7 @@ Task<CycleReport> Runner::refresh(bool full) {
     co_return report;
   }
   const auto start = context_->clock.mono();
+  last_began_ = start;
   report = co_await cycle(full);
   const auto end = context_->clock.mono();
   ++cycles_;

@@ -43,6 +43,7 @@ class Runner : public std::enable_shared_from_this<Runner> {
   Ledger& ledger() { return ledger_; }
 
  private:
+  Schedule::Clock::time_point next_cycle() const;
   Task<void> cycle_loop();
   Task<void> health_loop();
   Task<void> watch_loop();
@@ -72,7 +73,7 @@ class Runner : public std::enable_shared_from_this<Runner> {
   std::uint32_t run_ = 0;
   std::uint64_t cycles_ = 0, failures_ = 0;
   Nanos last_complete_ns_ = 0;
-  Schedule::Clock::time_point last_full_{};
+  Schedule::Clock::time_point last_full_{}, last_began_{};
   bool full_next_ = true;    ///< the first cycle of a process, and the one after a reload, reads everything
   bool hinted_ = false, stopping_ = false, held_back_ = false;
   bool identity_held_ = false;   ///< another system answered and nobody has decided

@@ -32,11 +32,13 @@ Task<void> Runner::probe() {
   if (stopping_) co_return;
   core::HealthReport report;
   const core::WorkerStatus worker = session_->status();
+  const bool serves = worker.state == "running" || worker.state == "in-process";
+  if (!probed && worker.state == "starting" && worker.restarts == restarts_seen_) co_return;  // nothing is known yet
   if (probed) {
     report = *probed;
   } else {
-    // A provider that died or hangs costs freshness, it says nothing of the system behind it.
-    const bool provider_fault = worker.state == "backoff" || worker.state == "parked" || worker.state == "no plugin" || worker.restarts != restarts_seen_;
+    // A provider that died, hangs or starts again costs freshness, it says nothing of the system behind it.
+    const bool provider_fault = !serves || worker.restarts != restarts_seen_;
     report.state = provider_fault ? State::degraded : State::down;
     report.reason = probed.error().message;
   }

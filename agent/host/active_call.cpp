@@ -46,17 +46,25 @@ Tenant::Misuses Tenant::take_misuses() {
   return std::exchange(misuses_, {});
 }
 
+bool Tenant::Tokens::take() {
+  const std::int64_t now = mono_ns();
+  left = std::min(most, left + each_ns * static_cast<double>(now - filled_ns));
+  filled_ns = now;
+  if (left < 1) return false;
+  left -= 1;
+  return true;
+}
+
 std::optional<std::uint64_t> Tenant::may_log() {
   const std::lock_guard lock(mutex_);
-  const std::int64_t now = mono_ns();
-  log_tokens_ = std::min(100.0, log_tokens_ + 20e-9 * static_cast<double>(now - log_filled_ns_));
-  log_filled_ns_ = now;
-  if (log_tokens_ < 1) {
-    ++log_dropped_;
-    return std::nullopt;
-  }
-  log_tokens_ -= 1;
-  return std::exchange(log_dropped_, 0);
+  if (logs_.take()) return std::exchange(log_dropped_, 0);
+  ++log_dropped_;
+  return std::nullopt;
+}
+
+bool Tenant::may_tell_metric() {
+  const std::lock_guard lock(mutex_);
+  return metrics_.take();
 }
 
 ActiveCall::~ActiveCall() {
@@ -147,6 +155,7 @@ driftd_status ActiveCall::mark(core::Mark mark) {
   if (complete && budget_hit_) return DRIFTD_BUDGET;
   if (complete && (refused_ || type != FrameType::refresh)) return DRIFTD_INVALID;
   if (const auto status = flush(); status != DRIFTD_OK) return status;
+  completed_ = completed_ || complete;
   return send(FrameType::mark, encode(mark));
 }
 

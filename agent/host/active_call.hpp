@@ -35,12 +35,18 @@ struct Tenant {
   Misuses take_misuses();
   /// Log lines of this instance: 20 a second, 100 at once. Nullopt: drop it; else how many were dropped before. [any]
   std::optional<std::uint64_t> may_log();
+  bool may_tell_metric();  ///< 500 a second, 10,000 at once: the agent takes twice that. [any]
 
  private:
   std::mutex mutex_;
   Misuses misuses_;
-  double log_tokens_ = 100;
-  std::int64_t log_filled_ns_ = 0;
+  /// So many a second, up to `most` at once.
+  struct Tokens {
+    double left, most, each_ns;
+    std::int64_t filled_ns = 0;
+    bool take();
+  };
+  Tokens logs_{100, 100, 20e-9}, metrics_{10'000, 10'000, 500e-9};
   std::uint64_t log_dropped_ = 0;
 };
 
@@ -80,7 +86,7 @@ class ActiveCall {
   void refuse_records() { refused_ = true; }  ///< a record was not taken: nothing is COMPLETE in this run
   bool takes_records() const;
   bool budget_hit() const { return budget_hit_; }        ///< a record was refused
-  bool budget_neared() const { return budget_neared_; }  ///< the plugin was asked to finish
+  bool stopped_early() const { return budget_neared_ && !completed_; }  ///< asked to finish for a budget, it left things out
   const char* budget_name() const { return by_bytes_ ? "bytes" : "records"; }  ///< of the one that was hit or neared
   const core::Diagnostic& last_diagnostic() const { return last_; }
 
@@ -95,7 +101,7 @@ class ActiveCall {
   std::vector<core::Observation> batch_;
   std::size_t batch_bytes_ = 0;
   std::uint64_t records_ = 0, bytes_ = 0;
-  bool budget_hit_ = false, budget_neared_ = false, by_bytes_ = false, refused_ = false;
+  bool budget_hit_ = false, budget_neared_ = false, by_bytes_ = false, refused_ = false, completed_ = false;
   core::Diagnostic last_;
 };
 

@@ -2,17 +2,22 @@
 #include "host/describe.hpp"
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/value.hpp"
 #include "host/library.hpp"
+#include "host/settings_schema.hpp"
 
 namespace driftd::host {
 namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kMaxText = 1u << 20;  // describe and each schema, bytes
+constexpr std::size_t kMaxText = 1u << 20;     // describe and each schema, bytes
+constexpr std::size_t kMostNames = 256;        // kinds, types
+constexpr std::size_t kMostNameBytes = 128;    // of one of them, of id and version
 
 struct Pushed {
   std::string text;
@@ -34,29 +39,57 @@ Result<std::string> checked(const std::string& file, const std::string& what, dr
   return std::move(pushed.text);
 }
 
+/// Asks twice: both functions are [pure], and what changes from answer to answer would be another contract each start.
+template <class Ask>
+Result<std::string> ask_twice(const std::string& file, const std::string& what, Ask ask) {
+  std::string texts[2];
+  for (auto& text : texts) {
+    Pushed pushed;
+    const driftd_status status = ask(&pushed);
+    DRIFTD_TRY(text, checked(file, what, status, std::move(pushed)));
+  }
+  if (texts[0] != texts[1]) {
+    return fail(Code::invalid, fmt::format("{}: {} answered another text the second time; it must be the same bytes for "
+                                           "one build of the plugin",
+                                           file, what));
+  }
+  return std::move(texts[0]);
+}
+
 Result<std::string> ask_schema(const Library& library, const std::string& what) {
-  Pushed pushed;
-  const driftd_status status = library.table.schema({what.data(), what.size()}, &keep, &pushed);
-  return checked(library.file, "schema(\"" + what + "\")", status, std::move(pushed));
+  return ask_twice(library.file, "schema(\"" + what + "\")", [&](Pushed* into) {
+    return library.table.schema({what.data(), what.size()}, &keep, into);
+  });
+}
+
+/// Names go into logs, events, tables and subjects.
+bool is_name(const Json& given) {
+  if (!given.is_string()) return false;
+  const auto& text = given.get_ref<const std::string&>();
+  const auto control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
+  return !text.empty() && text.size() <= kMostNameBytes && std::none_of(text.begin(), text.end(), control);
 }
 
 Result<std::vector<std::string>> names(const Json& describe, const char* member, const std::string& file) {
   const auto found = describe.find(member);
-  const bool list = found != describe.end() && found->is_array() && !found->empty();
-  std::vector<std::string> out;
+  const bool list = found != describe.end() && found->is_array() && !found->empty() && found->size() <= kMostNames;
+  std::set<std::string> out;
   for (const auto& item : list ? *found : Json::array()) {
-    if (item.is_string() && !item.get_ref<const std::string&>().empty()) out.push_back(item.get<std::string>());
+    if (is_name(item)) out.insert(item.get<std::string>());
   }
   if (!list || out.size() != found->size()) {
-    return fail(Code::invalid, fmt::format("{}: describe: `{}` must be a list of at least one name", file, member));
+    return fail(Code::invalid, fmt::format("{}: describe: `{}` must be a list of 1 to {} names, each once, of 1 to {} bytes "
+                                           "without control characters",
+                                           file, member, kMostNames, kMostNameBytes));
   }
-  return out;
+  return found->get<std::vector<std::string>>();
 }
 
 Result<std::string> text_member(const Json& describe, const char* member, const std::string& file) {
   const auto found = describe.find(member);
-  if (found == describe.end() || !found->is_string() || found->get_ref<const std::string&>().empty()) {
-    return fail(Code::invalid, fmt::format("{}: describe: `{}` must be a text that is not empty", file, member));
+  if (found == describe.end() || !is_name(*found)) {
+    return fail(Code::invalid, fmt::format("{}: describe: `{}` must be a text of 1 to {} bytes without control characters",
+                                           file, member, kMostNameBytes));
   }
   return found->get<std::string>();
 }
@@ -78,6 +111,7 @@ Status readable(const std::string& text, const std::string& where) {
 }
 
 Result<Json> object(const std::string& text, const std::string& where) {
+  if (text.size() > kMaxText) return fail(Code::invalid, fmt::format("{}: has {} bytes, at most {}", where, text.size(), kMaxText));
   DRIFTD_CHECK(readable(text, where));
   Json json = Json::parse(text, nullptr, false);
   if (!json.is_object()) return fail(Code::invalid, where + ": expected a JSON object, found something else");
@@ -89,6 +123,10 @@ Status parse_schemas(const Loaded& loaded, core::ProviderInfo& info) {
     const auto text = loaded.kinds.find(kind);
     if (text == loaded.kinds.end())
       return fail(Code::invalid, fmt::format("{}: kind `{}` has no schema", loaded.file, kind));
+    if (text->second.size() > kMaxText) {
+      return fail(Code::invalid, fmt::format("{}: schema of kind `{}` has {} bytes, at most {}", loaded.file, kind,
+                                             text->second.size(), kMaxText));
+    }
     auto schema = core::KindSchema::parse(text->second);
     if (!schema) {
       return fail(Code::invalid, fmt::format("{}: schema of kind `{}`: {}", loaded.file, kind, schema.error().message));
@@ -108,9 +146,8 @@ Status parse_schemas(const Loaded& loaded, core::ProviderInfo& info) {
 Result<Loaded> ask_plugin(const Library& library) {
   Loaded loaded;
   loaded.file = library.file;
-  Pushed pushed;
-  const driftd_status status = library.table.describe(&keep, &pushed);
-  DRIFTD_TRY(loaded.describe, checked(library.file, "describe", status, std::move(pushed)));
+  const auto describe_into = [&](Pushed* into) { return library.table.describe(&keep, into); };
+  DRIFTD_TRY(loaded.describe, ask_twice(library.file, "describe", describe_into));
   DRIFTD_TRY(const Json describe, object(loaded.describe, library.file + ": describe"));
   DRIFTD_TRY(loaded.settings_schema, ask_schema(library, "settings"));
   DRIFTD_TRY(const auto kinds, names(describe, "kinds", library.file));
@@ -157,6 +194,8 @@ Result<std::shared_ptr<const core::ProviderInfo>> parse_info(const Loaded& loade
     info->extensions = loaded.extensions;
     info->has_watch = info->offers("driftd.watch");
     info->has_diff = describe.value("diff", false);
+    DRIFTD_TRY(const auto sensitive, sensitive_settings(loaded.settings_schema));
+    (void)sensitive;  // asked of it with each backend: what cannot be read is refused here
     info->settings_schema = loaded.settings_schema;
     info->describe = loaded.describe;
     DRIFTD_CHECK(parse_schemas(loaded, *info));

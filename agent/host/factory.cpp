@@ -3,10 +3,9 @@
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/detached.hpp>
 #include <set>
 
+#include "base/fatal.hpp"
 #include "host/library.hpp"
 #include "host/settings_schema.hpp"
 
@@ -14,23 +13,6 @@ namespace driftd::host {
 namespace {
 
 namespace fs = std::filesystem;
-using Info = std::shared_ptr<const core::ProviderInfo>;
-
-/// A worker for one file that loads it, tells what it says and ends.
-Task<Result<Info>> describe_file(HostOptions options, std::string file, std::string pin) {
-  if (const Status rights = check_file_rights(file); !rights) co_return fail(rights.error());
-  SupervisorSpec spec;
-  spec.session.backend = "scan";
-  spec.file = file;
-  spec.sha256 = pin;
-  spec.describe_only = true;
-  const auto supervisor = std::make_shared<Supervisor>(options, spec, Supervisor::OnEvent{});
-  supervisor->start();
-  Result<Info> info = co_await Supervisor::info(supervisor);
-  co_await Supervisor::stop(supervisor);
-  co_return info;
-}
-
 }  // namespace
 
 Factory::Factory(HostOptions options) : options_(std::move(options)) {}
@@ -44,89 +26,17 @@ Task<std::vector<Factory::Found>> Factory::scan() {
   co_return found();
 }
 
-/// One at a time: two scans of the same new file would start two workers for it.
-Task<void> Factory::look(bool changed) {
-  while (looking_) {
-    const auto bell = std::make_shared<asio::steady_timer>(options_.core, asio::steady_timer::time_point::max());
-    waiting_.push_back(bell);
-    co_await bell->async_wait(asio::as_tuple(asio::use_awaitable));
-  }
-  looking_ = true;
-  auto pins = read_pins(options_.plugin_lock, options_.lock_required);
-  const Status rights = pins && pins->locked ? check_file_rights(options_.plugin_lock) : Status{};
-  lock_broken_.reset();
-  if (!pins) lock_broken_ = pins.error();
-  if (!rights) lock_broken_ = rights.error();
-  if (pins) pins_ = std::move(*pins);
-  std::map<std::string, Described> kept;
-  const auto files = all_files();
-  for (const auto& file : files) {
-    auto seen = co_await look_at(file, changed);
-    kept.insert_or_assign(file, std::move(seen));
-  }
-  described_ = std::move(kept);
-  index();
-  looking_ = false;
-  for (const auto& bell : std::exchange(waiting_, {})) bell->cancel();
-  if (watch_) settle();
-}
-
-/// What was described and has not changed is not loaded again; what was refused is, when something around it changed.
-Task<Factory::Described> Factory::look_at(std::string file, bool changed) {
-  const auto before = described_.find(file);
-  Described out{stamp_of(file), {}, {}, fail(Code::internal, "not described")};
-  const bool same = before != described_.end() && before->second.stamp == out.stamp;
-  if (same) out.sha256 = before->second.sha256;
-  if (!same) {
-    auto hash = sha256_of(file);
-    if (!hash) {
-      out.info = fail(hash.error());
-      co_return out;
-    }
-    out.sha256 = std::move(*hash);
-  }
-  if (const Status admitted = admit(file, out); !admitted) {
-    out.info = fail(admitted.error());
-    co_return out;
-  }
-  if (same && before->second.pin == out.pin && (before->second.info || !changed)) {
-    out.info = before->second.info;
-    co_return out;
-  }
-  const std::string pin = out.pin.empty() ? std::string() : out.sha256;
-  out.info = co_await describe_file(options_, file, pin);
-  co_return out;
-}
-
-/// The lock's word on a file, before any of its code runs.
-Status Factory::admit(const std::string& file, Described& seen) const {
-  if (lock_broken_) return fail(*lock_broken_);
-  if (!pins_.locked) return {};
-  seen.pin = "unpinned";
-  DRIFTD_TRY(const std::string pinned, pins_.of(file));
-  seen.pin = pinned == seen.sha256 ? "pinned" : "changed";
-  if (pinned == seen.sha256) return {};
-  return fail(Code::denied, fmt::format("{}: refused, because its bytes are not the pinned ones (sha256 {}…, {} says {}…); "
-                                        "look at the file, then run `driftd plugin lock`",
-                                        file, seen.sha256.substr(0, 12), pins_.file.string(), pinned.substr(0, 12)));
-}
-
-/// Of the folders, named one by one, or served from: a file each, once.
-std::vector<std::string> Factory::all_files() const {
-  auto out = plugins_in(options_.plugin_dirs);
-  const auto add = [&](const std::string& file) {
-    if (stamp_of(file).there() && std::find(out.begin(), out.end(), file) == out.end()) out.push_back(file);
-  };
-  for (const auto& file : options_.plugin_files) add(file.string());
-  for (const auto& session : sessions()) add(session->plugin().file);
-  return out;
-}
-
-/// The first file that claims a name has it; a second plugin of the same id is an error of its own, unless the config
-/// names that file by its path.
+/// A file that serves keeps its name, then the first that claims one has it; a second plugin of the same id is an error of
+/// its own, unless the config names that file by its path.
 void Factory::index() {
   by_name_.clear();
-  const auto in_folders = plugins_in(options_.plugin_dirs);
+  auto in_folders = plugins_in(options_.plugin_dirs);
+  const auto all = sessions();
+  std::stable_partition(in_folders.begin(), in_folders.end(), [&](const std::string& file) {
+    return std::any_of(all.begin(), all.end(), [&](const auto& session) {
+      return !session->waits_for_plugin() && session->plugin().file == file;
+    });
+  });
   for (const auto& file : in_folders) {
     const auto found = described_.find(file);
     if (found == described_.end() || !found->second.info) continue;
@@ -177,9 +87,9 @@ std::vector<std::shared_ptr<SupervisedSession>> Factory::sessions() const {
 }
 
 Plugin Factory::plugin_of(const std::string& file) const {
-  Plugin out{file, stamp_of(file), {}, nullptr};
   const auto found = described_.find(file);
-  if (found == described_.end()) return out;
+  if (found == described_.end()) return {file, stamp_of(file), nullptr, {}, nullptr};
+  Plugin out{file, found->second.stamp, found->second.bytes, {}, nullptr};
   if (found->second.info) out.info = *found->second.info;
   if (found->second.pin == "pinned") out.pin = found->second.sha256;
   return out;
@@ -194,9 +104,12 @@ Result<Plugin> Factory::find(const std::string& provider) const {
   std::error_code ignored;  // a path that cannot be examined is no plugin
   if (!path || !fs::is_regular_file(provider, ignored)) return fail(not_found(provider));
   Plugin out = plugin_of(provider);
-  if (out.pin.empty()) {
-    DRIFTD_TRY(out.pin, pins_.of(provider));
-  }
+  if (out.bytes) return out;
+  DRIFTD_TRY(LibraryFile sealed, LibraryFile::open_sealed(provider));  // opened before any scan
+  out.bytes = std::make_shared<const LibraryFile>(std::move(sealed));
+  Described seen{out.stamp, out.bytes, out.bytes->sha256(), {}, fail(Code::internal, "not described")};
+  DRIFTD_CHECK(admit(provider, seen));
+  if (seen.pin == "pinned") out.pin = seen.sha256;
   return out;
 }
 
@@ -239,13 +152,19 @@ Result<std::shared_ptr<core::Session>> Factory::open(core::SessionSpec spec) {
 void Factory::watch(bool on) {
   if (watch_) watch_->stop();
   watch_.reset();
-  if (!on) return;
+  closing_ = !on;
+  if (!on) {  // nobody waits for a scan any more
+    for (const auto& weak : describing_) {
+      if (const auto supervisor = weak.lock()) supervisor->drop();
+    }
+    return;
+  }
   std::vector<fs::path> folders = options_.plugin_dirs;
   for (const auto& file : options_.plugin_files) folders.push_back(file.parent_path());
   if (!options_.plugin_lock.empty()) folders.push_back(options_.plugin_lock.parent_path());
   const auto changed = [weak = weak_from_this()] {
     const auto self = weak.lock();
-    if (self) asio::co_spawn(self->options_.core, scan_again(self), asio::detached);
+    if (self) asio::co_spawn(self->options_.core, scan_again(self), fatal);
   };
   watch_ = std::make_shared<FolderWatch>(options_.core, std::move(folders), changed);
   watch_->start();
@@ -268,7 +187,7 @@ void Factory::settle(const std::shared_ptr<SupervisedSession>& session) {
   if (target && session->plugin().same_bytes(*target)) return session->settled();
   if (target && session->judged(*target)) return;
   if (target) {
-    asio::co_spawn(options_.core, SupervisedSession::take_up(session, std::move(*target)), asio::detached);
+    asio::co_spawn(options_.core, SupervisedSession::take_up(session, std::move(*target)), fatal);
     return;
   }
   const Plugin own = plugin_of(session->plugin().file);

@@ -25,15 +25,25 @@ class Factory final : public core::SessionFactory, public std::enable_shared_fro
   void watch(bool on) override;
 
  private:
+  using Bytes = std::shared_ptr<const LibraryFile>;
   struct Described {
     Stamp stamp;
+    Bytes bytes;
     std::string sha256, pin;
     Result<std::shared_ptr<const core::ProviderInfo>> info;
+    Steady::time_point tried{};  ///< when a worker was last asked
   };
+  struct Round;
 
   static Task<void> scan_again(std::shared_ptr<Factory> self);
   Task<void> look(bool changed);
+  Task<void> look_at_all(bool changed);
+  static Task<void> look_into(std::shared_ptr<Factory> self, std::shared_ptr<Round> round, std::string file, bool changed);
   Task<Described> look_at(std::string file, bool changed);
+  Task<Result<Bytes>> read(std::string file);
+  Task<Result<std::shared_ptr<const core::ProviderInfo>>> describe(std::string file, Bytes bytes);
+  void tell_refusal(const std::string& file, const Described& seen);
+  void read_lock();
   Status admit(const std::string& file, Described& seen) const;
   std::vector<std::string> all_files() const;
   void index();
@@ -52,7 +62,8 @@ class Factory final : public core::SessionFactory, public std::enable_shared_fro
   std::map<std::string, std::string> by_name_;  ///< id or type → file
   std::vector<std::weak_ptr<SupervisedSession>> sessions_;
   std::shared_ptr<FolderWatch> watch_;
-  bool looking_ = false;
+  bool looking_ = false, closing_ = false;
+  std::vector<std::weak_ptr<Supervisor>> describing_;
   std::deque<std::shared_ptr<asio::steady_timer>> waiting_;
   const std::shared_ptr<std::function<void(core::SessionEvent)>> handler_ =
       std::make_shared<std::function<void(core::SessionEvent)>>();

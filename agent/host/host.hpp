@@ -12,6 +12,7 @@ namespace driftd::host {
 
 struct HostOptions {
   asio::any_io_executor core;                                          ///< one thread; all sessions live on it
+  asio::any_io_executor io;                                            ///< plugin files are read on it; empty: on core
   std::vector<std::filesystem::path> plugin_dirs;                      ///< searched in this order
   std::vector<std::filesystem::path> plugin_files;                     ///< named one by one, absolute
   std::filesystem::path plugin_lock;                                   ///< driftd.lock; empty: nothing is pinned

@@ -91,6 +91,10 @@ driftd_status metric(driftd_call handle, driftd_str name, double value) {
       call->tenant.misuse("metric: " + key + " is not a finite number");
       return DRIFTD_INVALID;
     }
+    if (!call->tenant.may_tell_metric()) {
+      call->tenant.misuse("metric: more than 500 a second; the rest is dropped");
+      return DRIFTD_OK;
+    }
     return call->send(FrameType::metric, encode(Gauge{key, fmt::format("{}", value)}));
   });
 }

@@ -175,7 +175,20 @@ Result<core::Mark> take_mark(const Tenant& tenant, const driftd_mark& mark) {
   return out;
 }
 
-core::Diagnostic take_diagnostic(const Tenant& tenant, const driftd_diagnostic& given) {
+/// A text for people is taken whatever is wrong with it: it may be all that is known of a failure.
+struct Text {
+  const char* member;
+  driftd_str given;
+};
+void blame_texts(Tenant& tenant, const char* function, std::initializer_list<Text> texts) {
+  for (const auto& text : texts) {
+    const auto taken = name(text.given, text.member, kMaxText);
+    if (!taken) tenant.misuse(fmt::format("{}: {}", function, taken.error().message));
+  }
+}
+
+core::Diagnostic take_diagnostic(Tenant& tenant, const driftd_diagnostic& given) {
+  blame_texts(tenant, "diag", {{"path", given.path}, {"text", given.text}, {"right", given.right}});
   const auto clean = [&](driftd_str s) { return tenant.scrubber.text(printable(view(s), kMaxText)); };
   // identities are compared with what was asked: never scrubbed
   return {code_of(given.code),
@@ -187,7 +200,8 @@ core::Diagnostic take_diagnostic(const Tenant& tenant, const driftd_diagnostic& 
           given.retry_after_ms};
 }
 
-core::HealthReport take_health(const Tenant& tenant, const driftd_health& given) {
+core::HealthReport take_health(Tenant& tenant, const driftd_health& given) {
+  blame_texts(tenant, "health", {{"reason", given.reason}, {"role", given.role}, {"server_version", given.server_version}});
   const auto clean = [&](driftd_str s) { return tenant.scrubber.text(printable(view(s), kMaxText)); };
   using State = core::HealthReport::State;
   const State state = given.state <= DRIFTD_HEALTH_DOWN ? static_cast<State>(given.state) : State::unknown;

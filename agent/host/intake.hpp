@@ -28,8 +28,8 @@ Result<core::Mark> take_mark(const Tenant& tenant, const driftd_mark& mark);
 inline bool of_another(const Tenant& tenant, driftd_str backend) {
   return backend.len != 0 && view(backend) != tenant.open.backend;
 }
-core::Diagnostic take_diagnostic(const Tenant& tenant, const driftd_diagnostic& diagnostic);
-core::HealthReport take_health(const Tenant& tenant, const driftd_health& health);
+core::Diagnostic take_diagnostic(Tenant& tenant, const driftd_diagnostic& diagnostic);
+core::HealthReport take_health(Tenant& tenant, const driftd_health& health);
 /// `invalid` names the member that breaks its rule.
 Result<core::Discovered> take_discovered(const Tenant& tenant, const driftd_discovered& backend);
 

@@ -42,7 +42,7 @@ bool limit(__rlimit_resource what, rlim_t most) {
 bool close_others(int keep) {
   const auto from = static_cast<unsigned>(keep);
   const bool below = keep == 3 || ::close_range(3, from - 1, 0) == 0;
-  return below && ::close_range(from + 1, ~0u, 0) == 0;
+  return below && ::close_range(from + 2, ~0u, 0) == 0;
 }
 
 /// Also of root: what is left is what the files' modes give to its user. The bounding set may only be emptied by who
@@ -76,6 +76,7 @@ int thread_count() {
 
 Status strip_process(int keep, pid_t parent) {
   DRIFTD_CHECK(held(keep > 2 && ::fcntl(keep, F_SETFD, FD_CLOEXEC) == 0, "protocol descriptor"));
+  DRIFTD_CHECK(held(::fcntl(keep + 1, F_SETFD, FD_CLOEXEC) == 0, "the plugin's descriptor"));
   offer_to_oom_killer();  // before the process is not dumpable: then its /proc is root's
   DRIFTD_CHECK(held(drop_capabilities(), "capset"));
   DRIFTD_CHECK(held(::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0, "PR_SET_PDEATHSIG"));

@@ -10,13 +10,13 @@
 namespace driftd::host {
 
 /// First half, before anything is known of the plugin. Given up: capabilities, core dumps and tracing, new privileges,
-/// every descriptor but 0–2 and `keep` (which becomes CLOEXEC), the environment, the working folder. The process dies
-/// with `parent`, and before all others where memory runs out. `denied` when the system refuses one of them. Main thread, before any other.
+/// every descriptor but 0–2, `keep` and the one after it (which become CLOEXEC), the environment, the working folder. The
+/// process dies with `parent`, and before all others where memory runs out. `denied` when the system refuses one of them.
+/// Main thread, before any other.
 Status strip_process(int keep, pid_t parent);
 
 /// What a plugin may reach beside what every library needs.
 struct JailSpec {
-  int library = -1;                     ///< descriptor of the .so; -1: none, or a memfd
   std::vector<std::string> read_paths;  ///< files and folders, readable with all below; without links; missing ones are passed over
   bool unix_sockets = false;            ///< AF_UNIX sockets may be made
   bool kills = false;                   ///< a denied system call ends the process (SIGSYS) instead of failing (EPERM)

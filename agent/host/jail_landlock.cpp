@@ -117,7 +117,6 @@ Status add_rules(int ruleset, std::uint64_t handled, const JailSpec& spec) {
     if (pin >= 0) DRIFTD_CHECK(allow(ruleset, pin, kRead, path));
   }
   DRIFTD_CHECK(allow_path(ruleset, "/dev/null", handled & (kReadFile | kWriteFile | kTruncate | kIoctlDev)));
-  if (spec.library >= 0) DRIFTD_CHECK(allow(ruleset, spec.library, kReadFile, "the plugin"));
   for (const auto& path : spec.read_paths) DRIFTD_CHECK(allow_unlinked(ruleset, path));
   return {};
 }

@@ -75,7 +75,9 @@ constexpr int kFirstUnknown = 470, kLastUnknown = 600;  // 512–547: calls of x
 constexpr int kRefused[] = {SCMP_SYS(mkdir), SCMP_SYS(mkdirat), SCMP_SYS(rmdir), SCMP_SYS(unlink), SCMP_SYS(unlinkat),
                             SCMP_SYS(rename), SCMP_SYS(renameat), SCMP_SYS(renameat2), SCMP_SYS(link), SCMP_SYS(linkat),
                             SCMP_SYS(symlink), SCMP_SYS(symlinkat), SCMP_SYS(mknod), SCMP_SYS(mknodat),
-                            SCMP_SYS(truncate)};
+                            SCMP_SYS(truncate),
+                            // memory that no budget counts: it belongs to a file, not to the process
+                            SCMP_SYS(memfd_create), SCMP_SYS(memfd_secret)};
 
 constexpr int kNamespaces[] = {CLONE_NEWNS,  CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
                                CLONE_NEWUSER, CLONE_NEWPID,    CLONE_NEWNET, CLONE_PTRACE};

@@ -44,7 +44,7 @@ Result<const Kept*> open_code(LibraryFile file) {
   const bool inode_in_use = std::any_of(all.begin(), all.end(), [&](const auto& other) {
     return other.first.device == file.key().device && other.first.inode == file.key().inode;
   });
-  if (inode_in_use) DRIFTD_CHECK(file.copy());  // written over in place: the loader would answer the old one
+  if (inode_in_use) DRIFTD_CHECK(file.seal());  // written over in place: the loader would answer the old one
   const std::string name = file.load_name();
   boost::dll::fs::error_code failed;
   boost::dll::shared_library opened;
@@ -95,7 +95,7 @@ Result<const Library*> load_library(LibraryFile file, bool in_process) {
 }
 
 Result<const Library*> load_library(const std::filesystem::path& file, bool in_process) {
-  DRIFTD_TRY(LibraryFile opened, LibraryFile::open(file, {}));
+  DRIFTD_TRY(LibraryFile opened, LibraryFile::open(file));
   return load_library(std::move(opened), in_process);
 }
 

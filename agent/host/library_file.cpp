@@ -7,8 +7,6 @@
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -21,6 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::int64_t kMostBytes = 1ll << 30;
 constexpr unsigned kNoExecSeal = 8;  // MFD_NOEXEC_SEAL, Linux 6.3: mapped, but never executed as a program
 
 Error system_error(const fs::path& file, const char* what) {
@@ -78,33 +77,51 @@ struct Mapped {
 
 }  // namespace
 
-Result<LibraryFile> LibraryFile::open(const fs::path& file, const std::string& sha256) {
+Status LibraryFile::identify() {
+  struct stat st {};
+  if (::fstat(fd_, &st) != 0) return fail(system_error(path_, "cannot be examined"));
+  if (st.st_size > kMostBytes) {
+    return fail(Code::invalid, fmt::format("{}: has {} bytes; expected a plugin of at most {}", path_, st.st_size, kMostBytes));
+  }
+  key_ = {st.st_dev, st.st_ino, st.st_mtim.tv_sec * 1'000'000'000 + st.st_mtim.tv_nsec, st.st_size};
+  return {};
+}
+
+Result<LibraryFile> LibraryFile::open(const fs::path& file) {
   const int fd = open_file(file);
   if (fd < 0) return fail(Code::invalid, fmt::format("{}: {}", file.string(), std::strerror(errno)));
   LibraryFile out(file.string(), fd);
   DRIFTD_CHECK(check_opened(file, fd));
-  struct stat st {};
-  if (::fstat(fd, &st) != 0) return fail(system_error(file, "cannot be examined"));
-  out.key_ = {st.st_dev, st.st_ino, st.st_mtim.tv_sec * 1'000'000'000 + st.st_mtim.tv_nsec, st.st_size, sha256};
-  std::transform(sha256.begin(), sha256.end(), out.key_.sha256.begin(), [](unsigned char c) { return std::tolower(c); });
-  if (sha256.empty()) return out;
-  DRIFTD_CHECK(out.copy());
-  DRIFTD_CHECK(out.check_pin());
+  DRIFTD_CHECK(out.identify());
+  return out;
+}
+
+Result<LibraryFile> LibraryFile::open_sealed(const fs::path& file) {
+  DRIFTD_TRY(LibraryFile out, open(file));
+  DRIFTD_CHECK(out.seal());
+  return out;
+}
+
+Result<LibraryFile> LibraryFile::adopt(std::string path, int descriptor) {
+  LibraryFile out(std::move(path), descriptor);
+  out.sealed_ = true;
+  DRIFTD_CHECK(out.identify());
   return out;
 }
 
 LibraryFile::LibraryFile(LibraryFile&& other) noexcept
     : path_(std::move(other.path_)),
+      sha256_(std::move(other.sha256_)),
       fd_(std::exchange(other.fd_, -1)),
-      copied_(other.copied_),
+      sealed_(other.sealed_),
       key_(std::move(other.key_)) {}
 
 LibraryFile::~LibraryFile() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-Status LibraryFile::copy() {
-  if (copied_) return {};
+Status LibraryFile::seal() {
+  if (sealed_) return {};
   const int memory = make_memory(fs::path(path_).filename().string());
   if (memory < 0) return fail(system_error(path_, "cannot be copied into memory"));
   const bool done = copy_all(fd_, memory) &&
@@ -115,18 +132,11 @@ Status LibraryFile::copy() {
     return fail(error);
   }
   ::close(std::exchange(fd_, memory));
-  copied_ = true;
-  return {};
-}
-
-Status LibraryFile::check_pin() const {
+  sealed_ = true;
   const Mapped bytes(fd_);
-  if (bytes.at == MAP_FAILED) return fail(system_error(path_, "cannot be read"));
-  const std::string found = to_hex(sha256({static_cast<const char*>(bytes.at), bytes.size}));
-  if (found == key_.sha256) return {};
-  return fail(Code::denied, fmt::format("{}: refused, because its bytes are not those that were locked: expected sha256 "
-                                        "{}, found {}; if the change is yours, run `driftd plugin lock`",
-                                        path_, key_.sha256, found));
+  if (bytes.at == MAP_FAILED) return fail(Code::invalid, path_ + ": is empty or cannot be mapped; expected a plugin (.so)");
+  sha256_ = to_hex(driftd::sha256({static_cast<const char*>(bytes.at), bytes.size}));
+  return {};
 }
 
 std::string LibraryFile::load_name() const { return fmt::format("/proc/self/fd/{}", fd_); }

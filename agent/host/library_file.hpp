@@ -12,28 +12,30 @@
 namespace driftd::host {
 
 /// A plugin's file, opened once, checked by its descriptor and loaded by it: never by its path again. Owns the
-/// descriptor. One thread.
+/// descriptor. One thread; what is sealed may be read by any.
 class LibraryFile {
  public:
-  /// What makes a file another one, and the pin that its bytes had to meet.
+  /// What makes a file another one.
   struct Key {
     std::uint64_t device = 0, inode = 0;
     std::int64_t mtime_ns = 0, size = 0;
-    std::string sha256;
     friend auto operator<=>(const Key&, const Key&) = default;
   };
 
-  /// `denied` when others may write the file or a folder above it, or when its bytes are not those of the pin (64 hex
-  /// digits; empty: none); `invalid` when it cannot be read. With a pin the bytes are copied into memory that nobody can
-  /// change, and hashed there.
-  static Result<LibraryFile> open(const std::filesystem::path& file, const std::string& sha256);
+  /// `denied` when others may write the file or a folder above it; `invalid` when it cannot be read, is no regular file
+  /// or has more than 1 GiB. Never waits for a writer.
+  static Result<LibraryFile> open(const std::filesystem::path& file);
+  /// The same with seal() behind it. Reads all of the file: not on the core thread.
+  static Result<LibraryFile> open_sealed(const std::filesystem::path& file);
+  /// Takes over the descriptor of what open_sealed() made in another process, or a copy of it. `path` is for people.
+  static Result<LibraryFile> adopt(std::string path, int descriptor);
   ~LibraryFile();
   LibraryFile(LibraryFile&& other) noexcept;
   LibraryFile& operator=(LibraryFile&&) = delete;
 
-  /// Goes on with a copy of the bytes as they are now.
-  Status copy();
-  bool copied() const { return copied_; }
+  /// Goes on with a copy of the bytes as they are now, in memory that nobody can change (memfd_create(2), sealed).
+  Status seal();
+  const std::string& sha256() const { return sha256_; }  ///< of the sealed bytes, lower-case hex; empty: not sealed
   int descriptor() const { return fd_; }
   const Key& key() const { return key_; }
   const std::string& path() const { return path_; }  ///< as it was asked for
@@ -41,10 +43,10 @@ class LibraryFile {
 
  private:
   LibraryFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
-  Status check_pin() const;
-  std::string path_;
+  Status identify();
+  std::string path_, sha256_;
   int fd_ = -1;
-  bool copied_ = false;
+  bool sealed_ = false;
   Key key_;
 };
 

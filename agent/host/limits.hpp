@@ -14,6 +14,7 @@ inline constexpr std::size_t kMaxName = 4u << 10;              ///< kind, id, ve
 inline constexpr std::size_t kMaxText = 8u << 10;              ///< texts of diagnostics and health, bytes
 inline constexpr std::size_t kMaxParts = 4096;                 ///< unread paths, metadata, sensitive paths of one record
 inline constexpr std::size_t kMaxDiagnostics = 1000;           ///< kept of one call, beside one for each identity asked
+inline constexpr std::size_t kMaxRules = 32;                   ///< of the ABI, that one answer says are broken
 inline constexpr std::size_t kMaxBuckets = 256;                ///< rate limiters of one session
 inline constexpr std::chrono::milliseconds kMaxWait{86'400'000};  ///< the furthest that a plugin may put something off
 

@@ -43,15 +43,14 @@ namespace driftd::host {
 
 /// load: which plugin. Its result carries Loaded.
 struct Load {
-  std::string file;
+  std::string file;                       ///< where the bytes came from, for people: they arrive as a descriptor
   bool in_process = false;
-  std::string sha256;                     ///< pin, hex; empty: none
   std::vector<std::string> read_paths;    ///< of the settings: what the jail leaves readable
   bool unix_sockets = false, jail_kills = false;
   std::vector<std::string> experimental;  ///< extensions that the operator allows
 };
 template <class A> void fields(A& a, Load& v) {
-  a(v.file, v.in_process, v.sha256, v.read_paths, v.unix_sockets, v.jail_kills, v.experimental);
+  a(v.file, v.in_process, v.read_paths, v.unix_sockets, v.jail_kills, v.experimental);
 }
 
 /// What a plugin said of itself, as text; both sides read it with describe.hpp.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "host/framed.hpp"
 #include "host/host_table.hpp"
 #include "host/intake.hpp"
 
@@ -81,9 +82,13 @@ Result<driftd_provider_table> negotiate(const std::string& file, EntryFunction* 
   offer.minor_max = DRIFTD_ABI_MINOR;
   offer.in_process = in_process ? 1 : 0;
   offer.host_version = {"0.1.0", 5};
-  driftd_accept accept{};
-  accept.size = sizeof accept;
-  const driftd_status status = entry(host_table(), &offer, &accept);
+  Framed<driftd_accept> framed;
+  const driftd_status status = entry(host_table(), &offer, &framed.value);
+  if (!framed.intact()) {
+    return fail(Code::invalid, file + ": driftd_provider_v1 wrote behind the `size` of driftd_accept; it must fill in no "
+                                      "more than the smaller of its own sizeof and that size");
+  }
+  const driftd_accept& accept = framed.value;
   if (accept.minor_needed > DRIFTD_ABI_MINOR || status == DRIFTD_UNSUPPORTED) return fail(refusal(file, accept));
   if (status != DRIFTD_OK) {
     return fail(code_of(status), fmt::format("{}: driftd_provider_v1 answered {}", file, render(code_of(status))));

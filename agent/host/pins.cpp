@@ -8,7 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "base/digest.hpp"
+#include "host/library_file.hpp"
 
 namespace driftd::host {
 namespace {
@@ -22,6 +22,10 @@ bool is_hex(const std::string& text) {
 }
 
 Result<std::string> content_of(const std::filesystem::path& file) {
+  std::error_code unknown;  // then the stream says why
+  const auto type = std::filesystem::status(file, unknown).type();
+  if (type == std::filesystem::file_type::fifo || type == std::filesystem::file_type::directory)
+    return fail(Code::invalid, file.string() + ": is no regular file");
   std::ifstream in(file, std::ios::binary);
   if (!in) return fail(Code::denied, fmt::format("{}: cannot be read: {}", file.string(), std::strerror(errno)));
   std::ostringstream out;
@@ -78,8 +82,8 @@ std::string render_pins(const std::map<std::string, std::string>& hexes) {
 }
 
 Result<std::string> sha256_of(const std::filesystem::path& file) {
-  DRIFTD_TRY(const std::string bytes, content_of(file));
-  return to_hex(sha256(bytes));
+  DRIFTD_TRY(const LibraryFile sealed, LibraryFile::open_sealed(file));
+  return sealed.sha256();
 }
 
 }  // namespace driftd::host

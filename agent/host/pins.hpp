@@ -25,7 +25,7 @@ Result<Pins> read_pins(const std::filesystem::path& file, bool required);
 /// The text of a lock, plugin files in order.
 std::string render_pins(const std::map<std::string, std::string>& hexes);
 
-/// SHA-256 of a file in lower-case hex. Reads all of it.
+/// SHA-256 of a plugin in lower-case hex. Reads all of it; fails as LibraryFile::open does.
 Result<std::string> sha256_of(const std::filesystem::path& file);
 
 }  // namespace driftd::host

@@ -18,9 +18,9 @@ std::vector<std::string> plugins_in(const std::vector<fs::path>& folders) {
   std::vector<std::string> out;
   for (const auto& folder : folders) {
     std::vector<std::string> files;
-    std::error_code failed;  // a folder that is not there holds no plugins
-    for (const auto& entry : fs::directory_iterator(folder, failed)) {
-      if (entry.path().extension() == ".so") files.push_back(entry.path().string());
+    std::error_code failed;  // a folder that is not there, or goes away, holds no plugins
+    for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
+      if (at->path().extension() == ".so") files.push_back(at->path().string());
     }
     std::sort(files.begin(), files.end());
     out.insert(out.end(), files.begin(), files.end());

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/ports/session.hpp"
+#include "host/library_file.hpp"
 
 namespace driftd::host {
 
@@ -24,9 +25,12 @@ Stamp stamp_of(const std::filesystem::path& file);
 struct Plugin {
   std::string file;
   Stamp stamp;
-  std::string pin;                                 ///< what its bytes must hash to; empty: anything
+  std::shared_ptr<const LibraryFile> bytes;        ///< sealed: what was looked at, whatever lies at the path by now
+  std::string pin;                                 ///< what its bytes had to hash to; empty: anything
   std::shared_ptr<const core::ProviderInfo> info;  ///< null: not described (a path given without a scan)
-  bool same_bytes(const Plugin& other) const { return file == other.file && stamp == other.stamp; }
+  bool same_bytes(const Plugin& other) const {
+    return file == other.file && bytes && other.bytes && bytes->sha256() == other.bytes->sha256();
+  }
   friend bool operator==(const Plugin&, const Plugin&) = default;
 };
 

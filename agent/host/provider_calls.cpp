@@ -12,7 +12,7 @@ namespace {
 driftd_str str(const std::string& text) { return {text.data(), text.size()}; }
 
 struct HealthPush {
-  const Tenant* tenant;
+  Tenant* tenant;
   std::optional<core::HealthReport> report;
 };
 void push_health(void* user, const driftd_health* health) {

@@ -58,7 +58,10 @@ std::string_view name_of(FrameType call) {
   }
 }
 
-ProviderHost::~ProviderHost() { finish(); }
+ProviderHost::~ProviderHost() {
+  finish();
+  if (library_ >= 0) ::close(library_);
+}
 
 Status ProviderHost::serve() {
   for (;;) {
@@ -99,10 +102,11 @@ bool ProviderHost::handle(Frame frame) {
 void ProviderHost::load(const Frame& frame) {
   const auto asked = decode<Load>(frame.payload);
   if (!asked) return refuse(frame.call, asked.error().code, asked.error().message);
-  auto file = LibraryFile::open(asked->file, asked->sha256);
+  if (library_ < 0) return refuse(frame.call, Code::conflict, "load: a plugin is loaded already");
+  auto file = LibraryFile::adopt(asked->file, std::exchange(library_, -1));
   if (!file) return refuse(frame.call, file.error().code, file.error().message);
   Result<std::string> jail = std::string();
-  if (before_load_) jail = before_load_(*asked, *file);
+  if (before_load_) jail = before_load_(*asked);
   if (!jail) return refuse(frame.call, jail.error().code, jail.error().message);
   if (!asked->in_process) upkeep_ = std::make_unique<Upkeep>();
   const auto library = load_library(std::move(*file), asked->in_process);
@@ -206,7 +210,7 @@ void ProviderHost::answer(ActiveCall& call, driftd_status status, std::string bo
   result.code = call.budget_hit() ? Code::budget : code_of(status == DRIFTD_OK ? flushed : status);
   const auto& last = call.last_diagnostic();
   std::string reason = thrown.empty() ? last.text : thrown;
-  if (call.budget_hit() || call.budget_neared()) {
+  if (call.budget_hit() || call.stopped_early()) {
     result.budget_hit = call.budget_name();
     reason = fmt::format("at the budget of {} records or {} bytes a refresh", tenant_.open.max_records,
                          tenant_.open.max_bytes);

@@ -19,11 +19,12 @@ namespace driftd::host {
 /// watch, health, diff, upgrade and apply each.
 class ProviderHost {
  public:
-  /// Called with the opened file before any of its code runs and before this object makes a thread; says what holds the
-  /// process from then on. An error refuses the load.
-  using BeforeLoad = std::function<Result<std::string>(const Load&, const LibraryFile&)>;
-  /// Takes over the descriptor.
-  explicit ProviderHost(int fd, BeforeLoad before = {}) : link_(fd), before_load_(std::move(before)) {}
+  /// Called before any of the plugin's code runs and before this object makes a thread; says what holds the process from
+  /// then on. An error refuses the load.
+  using BeforeLoad = std::function<Result<std::string>(const Load&)>;
+  /// Takes over the descriptors: of the protocol and of the plugin's sealed bytes.
+  ProviderHost(int fd, int library, BeforeLoad before = {})
+      : link_(fd), library_(library), before_load_(std::move(before)) {}
   ~ProviderHost();
   /// Serves until the agent says stop or goes away; then cancels and awaits all calls and closes the instance.
   /// `corrupt` when what arrives makes no sense. [its own thread]
@@ -56,6 +57,7 @@ class ProviderHost {
   driftd_status do_apply(ActiveCall&, const std::string&, driftd_call, std::string&);
 
   Link link_;
+  int library_;  ///< -1: load has it
   const BeforeLoad before_load_;
   Tenant tenant_;
   std::unique_ptr<Upkeep> upkeep_;  ///< of a worker; in-process it is the agent's own state

@@ -28,7 +28,7 @@ std::shared_ptr<Supervisor> SupervisedSession::make(const Plugin& plugin, bool t
   SupervisorSpec supervised;
   supervised.session = spec_;
   supervised.file = plugin.file;
-  supervised.sha256 = plugin.pin;
+  supervised.bytes = plugin.bytes;
   supervised.trial = trial;
   if (plugin.info) supervised.schema = plugin.info->settings_schema;
   if (plugin.info) {  // a schema that cannot be read was refused when the file was described
@@ -40,6 +40,7 @@ std::shared_ptr<Supervisor> SupervisedSession::make(const Plugin& plugin, bool t
 }
 
 void SupervisedSession::serve(Plugin plugin) {
+  if (stopping_) return;
   const bool late = missing_.has_value();
   plugin_ = std::move(plugin);
   missing_.reset();
@@ -99,6 +100,7 @@ Status SupervisedSession::fits(const Plugin& next) const {
 }
 
 Task<void> SupervisedSession::take_up(std::shared_ptr<SupervisedSession> self, Plugin next) {
+  if (self->stopping_) co_return;
   self->judged_ = next;
   if (const Status fit = self->fits(next); !fit) {
     self->refuse(next, fit.error().message);
@@ -132,7 +134,7 @@ Task<void> SupervisedSession::take_up(std::shared_ptr<SupervisedSession> self, P
 /// What the old version is at may end; its watch begins anew on the other one.
 Task<void> SupervisedSession::retire(std::shared_ptr<SupervisedSession> self, std::shared_ptr<Supervisor> old) {
   self->beside_.push_back(old);
-  old->end_watch();
+  old->retire();
   co_await Supervisor::idle(old, Steady::now() + kDrain);
   co_await Supervisor::stop(old);
   std::erase(self->beside_, old);

@@ -142,12 +142,19 @@ void check(const Json& schema, const Json& value, const std::string& path, Error
   check_alternatives(schema, "oneOf", value, path, errors);
 }
 
-void collect_sensitive(const Json& schema, const std::string& path, std::vector<std::string>& out) {
-  if (!schema.is_object()) return;
-  if (schema.value("writeOnly", false)) out.push_back(path);
-  const Json properties = schema.value("properties", Json::object());
-  for (const auto& item : properties.items()) collect_sensitive(item.value(), path + "." + item.key(), out);
-  if (schema.contains("items")) collect_sensitive(schema["items"], path + "[]", out);
+Status collect_sensitive(const Json& schema, const std::string& path, std::vector<std::string>& out) {
+  if (!schema.is_object()) return {};
+  const auto secret = schema.find("writeOnly");
+  if (secret != schema.end() && !secret->is_boolean()) {
+    return fail(Code::corrupt, fmt::format("settings schema: {}: `writeOnly` must be true or false, found {}", path,
+                                           secret->dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 100)));
+  }
+  if (secret != schema.end() && secret->get<bool>()) out.push_back(path);
+  if (const auto properties = schema.find("properties"); properties != schema.end() && properties->is_object()) {
+    for (const auto& item : properties->items()) DRIFTD_CHECK(collect_sensitive(item.value(), path + "." + item.key(), out));
+  }
+  const auto items = schema.find("items");
+  return items == schema.end() ? Status{} : collect_sensitive(*items, path + "[]", out);
 }
 
 Result<Json> parse_object(std::string_view text, const char* what) {
@@ -187,7 +194,7 @@ Result<std::vector<SettingsError>> validate_settings(std::string_view schema_jso
 Result<std::vector<std::string>> sensitive_settings(std::string_view schema_json) {
   DRIFTD_TRY(const Json schema, parse_object(schema_json, "settings schema"));
   std::vector<std::string> out;
-  collect_sensitive(schema, "settings", out);
+  DRIFTD_CHECK(collect_sensitive(schema, "settings", out));
   return out;
 }
 

@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/redirect_error.hpp>
 
+#include "base/fatal.hpp"
 #include "base/log.hpp"
 #include "host/describe.hpp"
 
@@ -41,7 +41,7 @@ Supervisor::Supervisor(HostOptions options, SupervisorSpec spec, OnEvent on_even
   status_.state = "starting";
 }
 
-void Supervisor::start() { asio::co_spawn(options_.core, run(shared_from_this()), asio::detached); }
+void Supervisor::start() { asio::co_spawn(options_.core, run(shared_from_this()), fatal); }
 
 Task<void> Supervisor::pause(std::chrono::milliseconds most) {
   asio::steady_timer timer(options_.core, most);
@@ -91,8 +91,8 @@ Task<Result<std::shared_ptr<const core::ProviderInfo>>> Supervisor::info(std::sh
 Task<void> Supervisor::run(std::shared_ptr<Supervisor> self) {
   while (!self->stopping_) {
     co_await serve(self);
-    if (self->other_jail_ && !self->stopping_) continue;
-    if (self->stopping_ || self->spec_.describe_only || self->spec_.trial) break;
+    if (self->other_jail_ && !self->stopping_ && !self->retired_) continue;
+    if (self->stopping_ || self->retired_ || self->spec_.describe_only || self->spec_.trial) break;
     const bool parked = self->status_.state == "parked";
     const auto wait = parked ? self->options_.parked : self->backoff_.next();
     self->retry_.expires_after(wait);
@@ -111,9 +111,11 @@ Task<void> Supervisor::serve(std::shared_ptr<Supervisor> self) {
   const bool threads = self->spec_.session.isolation == core::SessionSpec::Isolation::in_process;
   self->set_state("starting");
   self->kill_reason_.clear();
+  self->killed_ = false;
   self->jail_retried_ = std::exchange(self->other_jail_, false);
-  auto started =
-      threads ? start_threads(self->options_.core) : start_process(self->options_.core, self->options_.worker);
+  const int library = self->spec_.bytes->descriptor();
+  auto started = threads ? start_threads(self->options_.core, library)
+                         : start_process(self->options_.core, self->options_.worker, library);
   if (!started) {
     self->failure_ = started.error();
     self->set_state("backoff");
@@ -122,8 +124,8 @@ Task<void> Supervisor::serve(std::shared_ptr<Supervisor> self) {
   self->failure_.reset();
   self->worker_ = std::move(started->worker);
   self->connection_ = std::make_shared<Connection>(self->options_.core, started->fd);
-  if (self->worker_->errors() != nullptr) asio::co_spawn(self->options_.core, read_errors(self), asio::detached);
-  asio::co_spawn(self->options_.core, open(self), asio::detached);
+  if (self->worker_->errors() != nullptr) asio::co_spawn(self->options_.core, read_errors(self), fatal);
+  asio::co_spawn(self->options_.core, open(self), fatal);
   self->watch_usage();
   const auto deliver = [raw = self.get()](Frame frame) { raw->on_frame(std::move(frame)); };
   const Status ended = co_await Connection::receive(self->connection_, deliver);
@@ -155,6 +157,7 @@ Task<void> Supervisor::open(std::shared_ptr<Supervisor> self) {
   self->kill_reason_ = opened.error().message;
   self->status_.last_exit = opened.error().message;
   self->connection_->send(FrameType::stop, 0, {});
+  self->limit_stop();
 }
 
 Task<Status> Supervisor::open_steps(std::shared_ptr<Supervisor> self) {
@@ -178,7 +181,7 @@ Task<Status> Supervisor::open_steps(std::shared_ptr<Supervisor> self) {
 Load Supervisor::load_request() {
   const bool threads = spec_.session.isolation == core::SessionSpec::Isolation::in_process;
   jail_paths_ = wanted_paths();
-  return {spec_.file,          threads, spec_.sha256, jail_paths_.read, jail_paths_.unix_sockets,
+  return {spec_.file,          threads, jail_paths_.read, jail_paths_.unix_sockets,
           options_.jail_kills, options_.experimental};
 }
 
@@ -258,10 +261,11 @@ void Supervisor::bury(const std::string& how) {
     pipe->close(ended);
   }
   usage_.cancel();
+  stop_limit_.cancel();
   worker_.reset();
   connection_->close();
   connection_.reset();
-  if (other_jail_ && !stopping_) return fail_calls(Error{Code::unavailable, "the worker gets another jail"});
+  if (other_jail_ && !stopping_ && !retired_) return fail_calls(Error{Code::unavailable, "the worker gets another jail"});
   if (stopping_) return fail_calls(Error{Code::cancelled, "the session is stopped"});
   if (failure_) {
     fail_calls(*failure_);
@@ -270,6 +274,7 @@ void Supervisor::bury(const std::string& how) {
   const std::string names = in_flight();
   status_.last_exit = kill_reason_.empty() ? how + (names.empty() ? "" : " in " + names) : kill_reason_;
   fail_calls(Error{Code::unavailable, "worker " + status_.last_exit});
+  if (retired_) return tell("crashed", status_.last_exit);
   after_crash();
 }
 
@@ -288,7 +293,9 @@ void Supervisor::after_crash() {
   set_state(park ? "parked" : "backoff");
 }
 
-void Supervisor::end_watch() {
+void Supervisor::retire() {
+  retired_ = true;
+  retry_.cancel();
   for (const auto& [id, call] : calls_) {
     if (call->type == FrameType::watch) cancel(*call);
   }
@@ -300,17 +307,26 @@ Task<void> Supervisor::idle(std::shared_ptr<Supervisor> self, Steady::time_point
   }
 }
 
+/// The worker was told to stop: it has the grace time to close its instance and to go.
+void Supervisor::limit_stop() {
+  stop_limit_.expires_after(options_.grace);
+  stop_limit_.async_wait([weak = weak_from_this()](const boost::system::error_code& ended) {
+    const auto self = weak.lock();
+    if (ended || !self || !self->worker_) return;
+    self->tell("misbehaved", fmt::format("did not return from {} within {} of being stopped: killed",
+                                         self->calls_.empty() ? "close" : self->in_flight(),
+                                         render_seconds(self->options_.grace)));
+    self->kill("did not stop in time: killed");
+  });
+}
+
 Task<void> Supervisor::stop(std::shared_ptr<Supervisor> self) {
   if (!self->stopping_) {
     self->stopping_ = true;
     self->retry_.cancel();
     for (const auto& [id, call] : self->calls_) self->cancel(*call);
     if (self->connection_) self->connection_->send(FrameType::stop, 0, {});
-    self->stop_limit_.expires_after(self->options_.grace);
-    self->stop_limit_.async_wait([weak = self->weak_from_this()](const boost::system::error_code& ended) {
-      const auto supervisor = weak.lock();
-      if (!ended && supervisor) supervisor->kill("did not stop in time: killed");
-    });
+    self->limit_stop();
     self->set_state(self->status_.state);
   }
   while (!self->finished_) co_await self->pause(self->options_.grace);

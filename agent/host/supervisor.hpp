@@ -12,6 +12,7 @@
 #include "host/connection.hpp"
 #include "host/host.hpp"
 #include "host/jail_paths.hpp"
+#include "host/library_file.hpp"
 #include "host/line_log.hpp"
 #include "host/messages.hpp"
 #include "host/rate.hpp"
@@ -23,7 +24,7 @@ namespace driftd::host {
 struct SupervisorSpec {
   core::SessionSpec session;
   std::string file;            ///< of the plugin
-  std::string sha256;          ///< its pin, hex; empty: none
+  std::shared_ptr<const LibraryFile> bytes;  ///< of that file, sealed: what every worker of this supervisor loads
   std::string schema;          ///< of its settings, as last seen: which paths the jail opens; empty: not known yet
   bool describe_only = false;  ///< scan: load, do not open; the first failure is final
   bool trial = false;          ///< a new version: the first failure is final and nobody's crash, until adopt()
@@ -49,7 +50,8 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   static Task<void> stop(std::shared_ptr<Supervisor> self);
   /// A trial that opened serves from now on.
   void adopt() { spec_.trial = false; }
-  void end_watch();  ///< cancels the watch, if there is one
+  /// Another version serves: the watch ends, and a worker that dies now is neither replaced nor a crash of the backend.
+  void retire();
   /// Waits until no call is under way, at most until `deadline`.
   static Task<void> idle(std::shared_ptr<Supervisor> self, Steady::time_point deadline);
   Status resume();  ///< a parked worker starts at once; `conflict`: it is not parked
@@ -76,6 +78,7 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   void on_frame(Frame frame);
   void on_result(Call& call, Frame frame);
   void on_stream(Call& call, Frame frame);
+  void give_credit(Call& call);
   bool on_credit(Call& call, const Frame& frame);
   void on_metric(const Frame& frame);
   void on_log(const Frame& frame);
@@ -83,6 +86,8 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   void arm(Call& call);
   void expire(Call& call);
   void kill(std::string reason);
+  void limit_stop();
+  bool due(const std::string& what);
   void watch_usage();
   bool within_budgets();
   void account(const Call& call, const CallResult& result);
@@ -112,20 +117,21 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   std::map<std::uint64_t, std::shared_ptr<Call>> calls_;
   std::map<std::string, Rate> rates_;
   std::set<std::string> metrics_;  ///< declared
-  Rate log_rate_, log_flood_{std::chrono::milliseconds(2), 10'000};
+  Rate log_rate_, log_flood_{std::chrono::milliseconds(2), 10'000}, metric_flood_{std::chrono::milliseconds(1), 20'000};
   std::uint64_t lines_dropped_ = 0;  ///< since the last one printed
   std::uint64_t next_call_ = 1;
   std::optional<Error> failure_;  ///< load or open said no; not a crash
   std::string kill_reason_;
+  bool killed_ = false;        ///< this worker
   JailPaths jail_paths_;  ///< of the worker that runs
   bool other_jail_ = false;    ///< this worker ends, the next gets other paths
   bool jail_retried_ = false;  ///< this worker is that next one
-  bool stopping_ = false, finished_ = false;
+  bool stopping_ = false, finished_ = false, retired_ = false;
   Backoff backoff_;
   std::deque<Steady::time_point> crashes_;
   Steady::time_point running_since_{};
-  Steady::time_point secret_told_{};
   Steady::time_point jail_looked_{};
+  std::map<std::string, Steady::time_point> told_;  ///< what a plugin does again and again
   asio::steady_timer retry_, usage_, stop_limit_;
   std::set<asio::steady_timer*> waiting_;  ///< cancelled at each change of state
 };

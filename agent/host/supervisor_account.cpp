@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/log.hpp"
+#include "host/limits.hpp"
 #include "host/provider_host.hpp"
 #include "host/supervisor.hpp"
 
@@ -13,8 +14,7 @@ namespace {
 constexpr auto kUsagePoll = std::chrono::milliseconds(500);
 constexpr auto kJailPoll = std::chrono::seconds(2);
 constexpr auto kTellAgain = std::chrono::minutes(10);  // of what a plugin does again and again
-constexpr std::size_t kMaxText = 1024;                 // of what a worker tells, bytes
-constexpr std::size_t kMaxRules = 32;
+constexpr std::size_t kMaxTold = 1024;                 // of what a worker tells, bytes
 
 }  // namespace
 
@@ -33,27 +33,37 @@ void Supervisor::account(const Call& call, const CallResult& result) {
     if (status_.misuses.size() < kMaxRules || status_.misuses.contains(name)) status_.misuses[name] += times;
   }
   if (result.misuses > 0) {
-    status_.last_misuse = fmt::format("{} (in {})", printable(result.misuse, kMaxText), in);
-    tell("misbehaved", fmt::format("broke a rule of the ABI {} times in {}; first: {}", result.misuses, in,
-                                   printable(result.misuse, kMaxText)));
+    const std::string rule = result.misuse.substr(0, std::min<std::size_t>(result.misuse.find(':'), 64));
+    status_.last_misuse = fmt::format("{} (in {})", printable(result.misuse, kMaxTold), in);
+    if (due("rule " + rule)) {
+      tell("misbehaved", fmt::format("broke a rule of the ABI {} times in {}; first: {}", result.misuses, in,
+                                     printable(result.misuse, kMaxTold)));
+    }
   }
   if (result.denied_secrets > 0) {
     status_.denied_secrets += result.denied_secrets;
-    const auto now = Steady::now();
-    const bool again = secret_told_ != Steady::time_point{} && now - secret_told_ < kTellAgain;
-    if (!again) {
-      secret_told_ = now;
+    if (due("secret")) {
       tell("secret_denied", fmt::format("{} asked for a secret that was not minted for it (in {}); denied, {} times so far",
                                         spec_.file, in, status_.denied_secrets));
     }
   }
-  if (!result.budget_hit.empty()) hit_budget(printable(result.budget_hit, 16), printable(result.message, kMaxText));
+  if (!result.budget_hit.empty()) hit_budget(printable(result.budget_hit, 16), printable(result.message, kMaxTold));
 }
 
 void Supervisor::hit_budget(const std::string& budget, std::string message) {
   if (status_.budget_hits.size() < kMaxRules || status_.budget_hits.contains(budget)) ++status_.budget_hits[budget];
   status_.last_budget_hit = message;
-  tell("budget", std::move(message));
+  if (due("budget " + budget)) tell("budget", std::move(message));
+}
+
+/// A plugin does again and again what it does wrong: it is told once, and once more every ten minutes; counts are exact.
+bool Supervisor::due(const std::string& what) {
+  const auto now = Steady::now();
+  const auto found = told_.find(what);
+  if (found == told_.end() && told_.size() >= kMaxRules) return false;
+  if (found != told_.end() && now - found->second < kTellAgain) return false;
+  told_[what] = now;
+  return true;
 }
 
 void Supervisor::watch_usage() {
@@ -79,27 +89,28 @@ bool Supervisor::jail_holds() {
   return false;
 }
 
-/// Memory of the worker, and processor time since each call began. False: it was killed.
+/// Memory and threads of the worker, and processor time since each call began. False: it was killed.
 bool Supervisor::within_budgets() {
   const auto& budgets = spec_.session.budgets;
-  status_.rss_bytes = worker_->rss_bytes();
-  if (budgets.rss_bytes > 0 && status_.rss_bytes > budgets.rss_bytes) {
-    const std::string reason =
-        fmt::format("RSS {} MiB over the budget of {} MiB", status_.rss_bytes >> 20, budgets.rss_bytes >> 20);
-    hit_budget("rss", reason);
+  const Usage used = worker_->usage();
+  status_.rss_bytes = used.rss_bytes;
+  const auto over = [&](const char* budget, const std::string& reason) {
+    hit_budget(budget, reason);
     kill(reason);
     return false;
+  };
+  if (budgets.rss_bytes > 0 && used.rss_bytes > budgets.rss_bytes) {
+    return over("rss", fmt::format("RSS {} MiB over the budget of {} MiB", used.rss_bytes >> 20, budgets.rss_bytes >> 20));
+  }
+  if (used.threads > budgets.threads) {
+    return over("threads", fmt::format("{} threads over the budget of {}", used.threads, budgets.threads));
   }
   if (budgets.cpu.count() == 0) return true;
-  const auto used = worker_->cpu_time();
   for (const auto& [id, call] : calls_) {
-    const auto cost = used - call->cpu_at_begin;
+    const auto cost = used.cpu - call->cpu_at_begin;
     if (call->type == FrameType::watch || cost <= budgets.cpu) continue;
-    const std::string reason = fmt::format("CPU {} over the budget of {} in {}", render_seconds(cost),
-                                           render_seconds(budgets.cpu), name_of(call->type));
-    hit_budget("cpu", reason);
-    kill(reason);
-    return false;
+    return over("cpu", fmt::format("CPU {} over the budget of {} in {}", render_seconds(cost),
+                                   render_seconds(budgets.cpu), name_of(call->type)));
   }
   return true;
 }
@@ -130,6 +141,8 @@ const core::WorkerStatus& Supervisor::status() {
 }
 
 void Supervisor::tell(std::string what, std::string message) {
+  if (spec_.describe_only) return;  // the factory says what became of the file
+  if (retired_) return log::room("host").info("[{}] the replaced version: {}: {}", spec_.session.backend, what, message);
   if (spec_.trial) return log::room("host").info("[{}] trial of {}: {}: {}", spec_.session.backend, spec_.file, what, message);
   log::room("host").warn("[{}] {}: {}", spec_.session.backend, what, message);
   if (on_event_) on_event_({spec_.session.backend, std::move(what), std::move(message)});

@@ -28,7 +28,7 @@ std::shared_ptr<Call> Supervisor::begin(FrameType type, std::string payload, Ste
                                                  payload.size(), kMaxPayload));
     return call;
   }
-  if (worker_) call->cpu_at_begin = worker_->cpu_time();
+  if (worker_) call->cpu_at_begin = worker_->usage().cpu;
   calls_[call->id] = call;
   connection_->send(type, call->id, std::move(payload));
   arm(*call);
@@ -82,13 +82,17 @@ std::optional<Frame> Supervisor::pop(Call& call) {
     call.queue.pop_front();
     call.owed += out->payload.size() + kHeaderSize;
   }
+  give_credit(call);
+  return out;
+}
+
+void Supervisor::give_credit(Call& call) {
   // a worker waits for credit only when it has used all of it: the step is always reached then
   if (call.owed >= kCreditStep && connection_ && !call.done) {
     connection_->send(FrameType::credit, call.id, encode(Credit{call.owed}));
     call.taken -= call.owed;
     call.owed = 0;
   }
-  return out;
 }
 
 void Supervisor::on_frame(Frame frame) {
@@ -103,8 +107,10 @@ void Supervisor::on_frame(Frame frame) {
     case FrameType::permit:
       return on_permit(call, frame);
     case FrameType::metric:
-      if (on_credit(*call, frame)) on_metric(frame);
-      return;
+      if (!on_credit(*call, frame)) return;
+      on_metric(frame);
+      call->owed += frame.payload.size() + kHeaderSize;  // read at once, also where nobody waits for pages
+      return give_credit(*call);
     case FrameType::records:
     case FrameType::mark:
     case FrameType::diagnostic:
@@ -122,7 +128,6 @@ bool Supervisor::on_credit(Call& call, const Frame& frame) {
     return false;
   }
   call.taken += frame.payload.size() + kHeaderSize;
-  if (frame.type == FrameType::metric) call.owed += frame.payload.size() + kHeaderSize;
   return true;
 }
 
@@ -141,7 +146,7 @@ void Supervisor::on_stream(Call& call, Frame frame) {
 }
 
 void Supervisor::on_result(Call& call, Frame frame) {
-  auto result = decode<CallResult>(frame.payload);
+  auto result = decode<CallResult>(frame.payload, kMaxRules);
   if (!result) return condemn(fmt::format("answered {} with what cannot be decoded", name_of(call.type)));
   clean(*result, scrubber_);
   account(call, *result);
@@ -151,7 +156,9 @@ void Supervisor::on_result(Call& call, Frame frame) {
   calls_.erase(call.id);
 }
 
+/// A worker of ours tells 500 a second. Nothing waits for them: a flood is no accident.
 void Supervisor::on_metric(const Frame& frame) {
+  if (!metric_flood_.try_take(Steady::now())) return condemn("flooded the metrics");
   const auto gauge = decode<Gauge>(frame.payload);
   if (!gauge || !metrics_.contains(gauge->name)) return condemn("sent a metric that describe does not declare");
   char* end = nullptr;
@@ -197,7 +204,7 @@ void Supervisor::on_permit(const std::shared_ptr<Call>& call, const Frame& frame
 }
 
 void Supervisor::condemn(const std::string& what) {
-  if (!kill_reason_.empty()) return;
+  if (killed_) return;
   ++status_.misuses["protocol"];
   status_.last_misuse = what;
   tell("misbehaved", what);
@@ -206,6 +213,7 @@ void Supervisor::condemn(const std::string& what) {
 
 /// Its socket is closed too: what it had still to say is not heard, and a child that it left behind holds nobody up.
 void Supervisor::kill(std::string reason) {
+  killed_ = true;
   if (kill_reason_.empty()) kill_reason_ = std::move(reason);
   if (worker_) worker_->kill();
   if (connection_) connection_->close();

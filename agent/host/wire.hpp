@@ -119,8 +119,8 @@ std::string encode(const T& value) {
   return encoder.take();
 }
 template <class T>
-Result<T> decode(std::string_view payload) {
-  Decoder decoder(payload);
+Result<T> decode(std::string_view payload, std::size_t most = kAnyCount) {
+  Decoder decoder(payload, most);
   T value{};
   decoder(value);
   if (!decoder.whole()) return fail(Code::corrupt, "a frame's payload cannot be decoded");

@@ -10,14 +10,20 @@
 
 namespace driftd::host {
 
+/// What a worker takes of the machine. All zero: not known.
+struct Usage {
+  std::int64_t rss_bytes = 0;
+  std::chrono::milliseconds cpu{0};  ///< processor time so far
+  int threads = 0;
+};
+
 /// What serves one session: a process, or threads of this one. Core thread.
 class Worker {
  public:
   virtual ~Worker() = default;
   virtual int pid() const { return 0; }  ///< 0: in-process
-  virtual std::int64_t rss_bytes() const { return 0; }
-  virtual std::chrono::milliseconds cpu_time() const { return {}; }  ///< used so far
-  virtual void limit_files(int) {}                                  ///< descriptors that it may hold
+  virtual Usage usage() const { return {}; }
+  virtual void limit_files(int) {}          ///< descriptors that it may hold
   virtual void kill() = 0;  ///< at once; reap() then returns soon
   /// Ends it if it still lives, and says how it ended: `killed by signal 11 (Segmentation fault)`, `exited with 0`.
   virtual Task<std::string> reap() = 0;
@@ -30,9 +36,10 @@ struct Started {
   int fd = -1;  ///< the agent's end of the protocol socket; owned by the caller
 };
 
-/// A worker process in its own process group, with /dev/null as stdin and stdout. `unavailable` when it cannot start.
-Result<Started> start_process(asio::any_io_executor core, const std::string& program);
+/// A worker process in its own process group, with /dev/null as stdin and stdout, the protocol at descriptor 3 and a copy
+/// of `library`, the plugin's sealed bytes, at 4. `unavailable` when it cannot start.
+Result<Started> start_process(asio::any_io_executor core, const std::string& program, int library);
 /// Own threads of this process. A plugin that never returns costs its threads: they are left behind.
-Result<Started> start_threads(asio::any_io_executor core);
+Result<Started> start_threads(asio::any_io_executor core, int library);
 
 }  // namespace driftd::host

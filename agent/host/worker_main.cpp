@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// driftd-provider-host FD AGENT_PID: one plugin instance in a process of its own. Started by the agent only.
+// driftd-provider-host FD AGENT_PID: speaks at FD, finds the plugin's sealed bytes at FD + 1. One plugin instance in a process of its own. Started by the agent only.
 #include <unistd.h>
 #include <cstdio>
 #include <cstdlib>
@@ -11,9 +11,8 @@ namespace {
 
 using namespace driftd;
 
-Result<std::string> enter_jail(const host::Load& load, const host::LibraryFile& file) {
+Result<std::string> enter_jail(const host::Load& load) {
   host::JailSpec jail;
-  jail.library = file.copied() ? -1 : file.descriptor();
   jail.read_paths = load.read_paths;
   jail.unix_sockets = load.unix_sockets;
   jail.kills = load.jail_kills;
@@ -33,7 +32,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "%s\n", stripped.error().message.c_str());
     return 3;
   }
-  auto* host = new driftd::host::ProviderHost(fd, &enter_jail);  // its end is the end of the process: no destructor of a plugin runs
+  auto* host = new driftd::host::ProviderHost(fd, fd + 1, &enter_jail);  // its end is the end of the process: no destructor of a plugin runs
   const auto served = host->serve();
   if (!served) std::fprintf(stderr, "worker: %s\n", served.error().message.c_str());
   ::_exit(served ? 0 : 4);

@@ -20,7 +20,8 @@
 namespace driftd::host {
 namespace {
 
-constexpr int kProtocolFd = 3;
+constexpr int kProtocolFd = 3, kLibraryFd = 4;
+constexpr int kHigh = 10;  // where copies wait that dup2 must not overwrite
 constexpr auto kExitGrace = std::chrono::seconds(1);  // between the end of the socket and the end of the process
 
 std::string render_exit(int status) {
@@ -58,8 +59,7 @@ class Process final : public Worker {
     forget_old_workers();
   }
   int pid() const override { return pid_; }
-  std::int64_t rss_bytes() const override;
-  std::chrono::milliseconds cpu_time() const override;
+  Usage usage() const override;
   void limit_files(int most) override {
     const rlimit64 files{static_cast<rlim64_t>(most), static_cast<rlim64_t>(most)};
     if (!reaped_) ::prlimit64(pid_, RLIMIT_NOFILE, &files, nullptr);
@@ -110,32 +110,30 @@ std::string proc_text(pid_t pid, const char* name) {
   return got > 0 ? std::string(text, static_cast<std::size_t>(got)) : std::string();
 }
 
-std::int64_t Process::rss_bytes() const {
-  long long total = 0;
-  long long resident = 0;
-  if (std::sscanf(proc_text(pid_, "statm").c_str(), "%lld %lld", &total, &resident) != 2) return 0;
-  return resident * ::sysconf(_SC_PAGESIZE);
-}
-
-/// utime + stime: the 14th and 15th field of stat; the second is the name in parentheses, which may hold anything.
-std::chrono::milliseconds Process::cpu_time() const {
+/// utime, stime, num_threads and rss: fields 14, 15, 20 and 24 of /proc/PID/stat (proc(5)); the second is the name in
+/// parentheses, which may hold anything.
+Usage Process::usage() const {
   const std::string text = proc_text(pid_, "stat");
   const std::size_t name_end = text.rfind(')');
-  unsigned long long user = 0;
-  unsigned long long system = 0;
+  unsigned long long user = 0, system = 0;
+  int threads = 0;
+  long long pages = 0;
   const bool read = name_end != std::string::npos &&
                     std::sscanf(text.c_str() + name_end + 1,
-                                " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user, &system) == 2;
+                                " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %d %*d %*u %*u %lld",
+                                &user, &system, &threads, &pages) == 4;
   if (!read) return {};
-  return std::chrono::milliseconds((user + system) * 1000 / static_cast<unsigned long long>(::sysconf(_SC_CLK_TCK)));
+  const auto ticks = static_cast<unsigned long long>(::sysconf(_SC_CLK_TCK));
+  return {pages * ::sysconf(_SC_PAGESIZE), std::chrono::milliseconds((user + system) * 1000 / ticks), threads};
 }
 
 /// Descriptors of a start that did not happen yet.
 struct Ends {
   int socket[2] = {-1, -1};
   int pipe[2] = {-1, -1};
+  int library = -1;
   ~Ends() {
-    for (const int fd : {socket[0], socket[1], pipe[0], pipe[1]}) {
+    for (const int fd : {socket[0], socket[1], pipe[0], pipe[1], library}) {
       if (fd >= 0) ::close(fd);
     }
   }
@@ -147,12 +145,13 @@ Result<pid_t> spawn(const std::string& program, const Ends& ends) {
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawnattr_init(&attributes);
   // stderr first: dup2 onto 3 may overwrite nothing that is still needed, the sources are CLOEXEC and closed by exec
-  const int high = ::fcntl(ends.socket[1], F_DUPFD_CLOEXEC, 10);
+  const int high = ::fcntl(ends.socket[1], F_DUPFD_CLOEXEC, kHigh);
   ::posix_spawn_file_actions_adddup2(&actions, ends.pipe[1], 2);
   ::posix_spawn_file_actions_adddup2(&actions, high, kProtocolFd);
+  ::posix_spawn_file_actions_adddup2(&actions, ends.library, kLibraryFd);
   ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-  ::posix_spawn_file_actions_addclosefrom_np(&actions, kProtocolFd + 1);
+  ::posix_spawn_file_actions_addclosefrom_np(&actions, kLibraryFd + 1);
   sigset_t none;
   sigset_t all;
   ::sigemptyset(&none);
@@ -182,9 +181,11 @@ bool is_worker(int pid) {
   return workers().contains(pid);
 }
 
-Result<Started> start_process(asio::any_io_executor core, const std::string& program) {
+Result<Started> start_process(asio::any_io_executor core, const std::string& program, int library) {
   Ends ends;
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.socket) != 0 || ::pipe2(ends.pipe, O_CLOEXEC) != 0) {
+  ends.library = ::fcntl(library, F_DUPFD_CLOEXEC, kHigh);
+  const bool paired = ends.library >= 0 && ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.socket) == 0;
+  if (!paired || ::pipe2(ends.pipe, O_CLOEXEC) != 0) {
     return fail(Code::unavailable, fmt::format("cannot start a worker: {}", std::strerror(errno)));
   }
   DRIFTD_TRY(const pid_t pid, spawn(program, ends));

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/socket.h>
+#include <unistd.h>
+#include <cerrno>
 #include <cstring>
 #include <thread>
 
@@ -12,7 +15,7 @@ namespace {
 
 class Threads final : public Worker {
  public:
-  explicit Threads(int fd) : host_(std::make_shared<ProviderHost>(fd)), thread_(&Threads::serve, host_) {}
+  Threads(int fd, int library) : host_(std::make_shared<ProviderHost>(fd, library)), thread_(&Threads::serve, host_) {}
   ~Threads() override { leave(); }
   void kill() override { leave(); }
   /// The socket ended because serve() did, unless it was killed before.
@@ -32,13 +35,16 @@ class Threads final : public Worker {
 
 }  // namespace
 
-Result<Started> start_threads(asio::any_io_executor) {
+Result<Started> start_threads(asio::any_io_executor, int library) {
   int ends[2];
+  const int own = ::fcntl(library, F_DUPFD_CLOEXEC, 3);
+  if (own < 0) return fail(Code::unavailable, fmt::format("cannot start an in-process session: {}", std::strerror(errno)));
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    ::close(own);
     return fail(Code::unavailable, fmt::format("cannot start an in-process session: {}", std::strerror(errno)));
   }
   Started out;
-  out.worker = std::make_unique<Threads>(ends[1]);
+  out.worker = std::make_unique<Threads>(ends[1], own);
   out.fd = ends[0];
   return out;
 }

@@ -2,6 +2,7 @@
 /* Wrong with memory, theirs and ours. */
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +72,14 @@ driftd_status animal_refresh(driftd_instance self, driftd_call call, const drift
                              driftd_refresh_result* result) {
   for (int i = 0; i < 20; ++i)
     if (dup(((zoo_instance*)self)->nudge) < 0) return zoo_fail(call, DRIFTD_UNAVAILABLE, "no descriptor is left");
+  return base_refresh(self, call, args, result);
+}
+
+#elif defined(ZOO_tires) /* as one does whose pool of connections is never given back */
+driftd_status animal_refresh(driftd_instance self, driftd_call call, const driftd_refresh_args* args,
+                             driftd_refresh_result* result) {
+  static atomic_int left = 30;
+  if (left-- <= 0) return zoo_fail(call, DRIFTD_UNAVAILABLE, "no connection is left in the pool");
   return base_refresh(self, call, args, result);
 }
 

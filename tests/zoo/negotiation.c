@@ -57,21 +57,24 @@ driftd_status animal_refresh(driftd_instance self, driftd_call call, const drift
   return base_refresh(self, call, args, result);
 }
 
-#elif defined(ZOO_writes_past)
+#elif defined(ZOO_writes_past) || defined(ZOO_writes_past_accept)
 static void write_behind(void* given) {
   uint32_t size;
   memcpy(&size, given, sizeof size);
   memset((char*)given + size, 0x5a, sizeof(uint64_t));
 }
+#ifdef ZOO_writes_past_accept
 driftd_status animal_entry(const driftd_host_table* host, const driftd_offer* offer, driftd_accept* out) {
   write_behind(out);
   return base_entry(host, offer, out);
 }
+#else
 driftd_status animal_refresh(driftd_instance self, driftd_call call, const driftd_refresh_args* args,
                              driftd_refresh_result* result) {
   write_behind(result);
   return base_refresh(self, call, args, result);
 }
+#endif
 
 #elif defined(ZOO_null_slot)
 driftd_status animal_entry(const driftd_host_table* host, const driftd_offer* offer, driftd_accept* out) {

@@ -105,6 +105,7 @@ struct Budgets {
   std::uint64_t bytes = 1ull << 30;        ///< per refresh
   std::chrono::milliseconds cpu{0};        ///< processor time of one call but watch; 0: as much as `call` lets it
   int files = 1024;                        ///< descriptors of the worker
+  int threads = 512;                       ///< of the worker, the host's own few among them
 };
 
 struct SessionSpec {
@@ -122,7 +123,7 @@ struct SessionSpec {
 /// Something that the agent should know of.
 struct SessionEvent {
   std::string backend;  ///< or, of a file that no backend uses, empty
-  std::string what;     ///< budget | crashed | parked | misbehaved | secret_denied | upgraded | upgrade_refused
+  std::string what;     ///< budget | crashed | parked | misbehaved | secret_denied | upgraded | upgrade_refused | plugin_refused
   std::string message;
 };
 

@@ -24,7 +24,7 @@ struct WorkerStatus {
   std::map<std::string, std::uint64_t> misuses;  ///< broken rules of the ABI by function: emit, mark, secret …
   std::string last_misuse;
   std::uint64_t denied_secrets = 0;                  ///< secret() for a token that is not this instance's
-  std::map<std::string, std::uint64_t> budget_hits;  ///< by budget: rss, cpu, call, records, bytes, files
+  std::map<std::string, std::uint64_t> budget_hits;  ///< by budget: rss, cpu, call, records, bytes, files, threads
   std::string last_budget_hit;
   std::string jail;             ///< what the worker gave up, as it says; empty: in-process, or not known yet
   std::string upgrade_refused;  ///< why the file that lies there now is not taken up; empty: it is

@@ -198,8 +198,9 @@ typedef struct driftd_host_table {
   int64_t (*now)(void);
   /* [call] a log line with key/values; scrubbed of the instance's secrets, rate-limited. `kv` {call} may be NULL. */
   void (*log)(driftd_call call, int32_t level, driftd_str text, const driftd_kv* kv, uint32_t kv_count);
-  /* [call] a gauge of the plugin, `name` declared in describe().metrics. -> OK, INVALID (an undeclared name, not a
-   * number), CANCELLED, DEADLINE, INTERNAL */
+  /* [call] a gauge of the plugin, `name` declared in describe().metrics. 500 a second are taken, 10,000 at once; what is
+   * more is dropped and counted as a misuse. -> OK, INVALID (an undeclared name, not a number), CANCELLED, DEADLINE,
+   * INTERNAL */
   driftd_status (*metric)(driftd_call call, driftd_str name, double value);
   /* [call] 1 when the host wants the call to end, else 0. */
   int32_t (*cancelled)(driftd_call call);

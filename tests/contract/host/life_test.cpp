@@ -97,6 +97,31 @@ TEST_F(Life, ACallThatTakesAllItsTimeIsABudgetHit) {
   EXPECT_EQ(session.status().budget_hits.at("call"), 1u);
 }
 
+TEST_F(Life, ABudgetThatIsHitAgainAndAgainIsCountedEachTimeAndToldOnce) {
+  core::Budgets budgets;
+  budgets.call = milliseconds(400);
+  auto& session = open("wait", budgets);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(refresh(session).error().code, Code::deadline);
+  EXPECT_EQ(session.status().budget_hits.at("call"), 3u);
+  EXPECT_THAT(events_, ElementsAre("budget: no answer within the budget of 400 ms in refresh"));
+}
+
+TEST_F(Life, AListingThatComesNearItsBudgetAndIsCompleteHitsNothing) {
+  core::Budgets budgets;
+  budgets.records = 1;  // of one: more than nine tenths
+  auto& session = open("", budgets);
+  EXPECT_TRUE(refresh(session));
+  EXPECT_THAT(session.status().budget_hits, ::testing::IsEmpty());
+}
+
+TEST_F(Life, ManyMetricsHoldUpNoCallAndTheRestIsDropped) {
+  auto& session = open("gauges");
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(why(session), "it did not fail");
+  EXPECT_EQ(session.status().gauges.count("lives"), 1u);
+  EXPECT_GT(session.status().misuses.at("metric"), 0u);
+  EXPECT_EQ(session.status().restarts, 0u);
+}
+
 TEST_F(Life, AParkedWorkerIsFreedAtOnceAndOnlyThen) {
   options_.crashes_to_park = 2;
   auto& session = open("abort");

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plugin files that arrive, are replaced, go away or are pinned while sessions run on them.
 #include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <csignal>
 #include <filesystem>
+#include <fstream>
 
 #include "contract/host/core_thread.hpp"
 #include "host/pins.hpp"
@@ -17,6 +21,16 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
+
+/// Worker processes of this one.
+int workers() {
+  int n = 0;
+  for (const auto& task : fs::directory_iterator("/proc/self/task")) {
+    std::ifstream children(task.path() / "children");
+    for (std::string pid; children >> pid;) n += read_file("/proc/" + pid + "/comm") == "driftd-provider\n" ? 1 : 0;
+  }
+  return n;
+}
 
 class Upgrade : public ::testing::Test {
  protected:
@@ -161,6 +175,100 @@ TEST_F(Upgrade, ABrokenFileIsRefusedAndTheOldVersionGoesOn) {
   core_.until([&] { return changes_ == 1; });
   EXPECT_EQ(session.status().upgrade_refused, "");
   EXPECT_EQ(version(), "2.0");
+}
+
+/// What runs is what was judged: the refused file must not come in by the back door of a restart.
+TEST_F(Upgrade, AWorkerThatDiesIsReplacedByTheVersionThatServesNotByTheRefusedOne) {
+  install("v1");
+  auto& session = open();
+  ASSERT_TRUE(refresh());
+  lock({{file(), host::sha256_of(file()).value()}});
+  core_.until([&] { return found(file()).pin == "pinned"; });
+  install("v2");
+  core_.until([&] { return session.status().upgrade_refused.find("not the pinned ones") != std::string::npos; });
+  const auto killed_and_back = [&] {
+    const int before = session.status().pid;
+    ASSERT_EQ(::kill(before, SIGKILL), 0);
+    core_.until([&] { return session.status().state == "running" && session.status().pid != before; });
+    EXPECT_EQ(version(), "1.0");
+    EXPECT_TRUE(refresh());
+  };
+  killed_and_back();
+  fs::remove(file());
+  killed_and_back();  // also when there is no file any more
+}
+
+TEST_F(Upgrade, BytesWrittenOverInPlaceDoNotReachTheWorkerThatRunsThem) {
+  install("v1");
+  auto& session = open();
+  ASSERT_TRUE(refresh());
+  std::ofstream(file(), std::ios::binary | std::ios::trunc) << read_file(DRIFTD_BINARY_DIR "/tests/lives/open_breaks.so");
+  core_.until([&] { return !session.status().upgrade_refused.empty(); });
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(refresh());
+  EXPECT_EQ(session.status().crashes, 0u);
+}
+
+TEST_F(Upgrade, TheSameBytesWithAnotherTimeAreNoUpgradeAndForgiveNoCrash) {
+  install("v1");
+  auto& session = open(R"({"mode":"abort"})");
+  EXPECT_FALSE(refresh());
+  fs::last_write_time(file(), fs::file_time_type::clock::now());
+  EXPECT_FALSE(refresh());
+  EXPECT_EQ(found(file()).info ? "" : found(file()).info.error().message, "");
+  EXPECT_FALSE(refresh());
+  EXPECT_EQ(session.status().crashes, 3u);
+  EXPECT_EQ(changes_, 0);
+}
+
+TEST_F(Upgrade, ACrashOfTheReplacedVersionIsNotTheNewOnes) {
+  install("v1");
+  auto& session = open(R"({"mode":"wait"})");
+  core_.until([&] { return session.status().state == "running"; });
+  const int old = session.status().pid;
+  std::optional<Result<core::RefreshOutcome>> in_flight;
+  core_.start(session.refresh({}, keep(pages_)), in_flight);
+  install("v2");
+  core_.until([&] { return changes_ == 1; });
+  ASSERT_EQ(::kill(old, SIGKILL), 0);
+  core_.until([&] { return in_flight.has_value(); });
+  EXPECT_FALSE(told("crashed")) << ::testing::PrintToString(events_);
+  EXPECT_EQ(session.status().crashes, 0u);
+}
+
+TEST_F(Upgrade, AServingFileKeepsItsNameWhateverIsPutBesideIt) {
+  install("v1");
+  auto& session = open();
+  ASSERT_TRUE(refresh());
+  install("v2", "aaa");
+  core_.until([&] { return told("plugin_refused: " + file("aaa")) || !found(file("aaa")).info; });
+  EXPECT_THAT(found(file("aaa")).info.error().message, HasSubstr("provider `lives` is already found in " + file()));
+  EXPECT_EQ(version(), "1.0");
+  EXPECT_EQ(session.status().file, file());
+}
+
+TEST_F(Upgrade, WhatIsNoFileHoldsNobodyUpAndIsNamed) {
+  install("v1");
+  ASSERT_EQ(::mkfifo(file("pipe").c_str(), 0600), 0);
+  ASSERT_EQ(::truncate(dir_.write("plugins/huge.so", "").c_str(), 20ll << 30), 0);
+  open();
+  EXPECT_TRUE(refresh());
+  EXPECT_THAT(found(file("pipe")).info.error().message, HasSubstr("pipe.so: is no file"));
+  EXPECT_THAT(found(file("huge")).info.error().message, HasSubstr("expected a plugin of at most"));
+  EXPECT_TRUE(told("plugin_refused: " + file("pipe")));
+  const auto before = events_.size();
+  (void)core_.run(factory_->scan());
+  EXPECT_EQ(events_.size(), before) << "told once, not at each scan";
+}
+
+TEST_F(Upgrade, PluginsThatHangWhileTheyLoadAreLookedAtTogetherAndAStopEndsThat) {
+  install("v1");
+  for (const auto* name : {"h1", "h2", "h3"}) install("apart/load_hangs", name);
+  std::optional<std::vector<SessionFactory::Found>> scanned;
+  core_.start(factory_->scan(), scanned);
+  core_.until([&] { return workers() >= 3; });
+  factory_->watch(false);
+  core_.until([&] { return scanned.has_value(); }, std::chrono::seconds(8));
+  core_.until([&] { return workers() == 0; });
 }
 
 TEST_F(Upgrade, AFileThatWentIsNamedAndItsWorkerStays) {

@@ -25,6 +25,8 @@ const std::map<std::string, std::string>& relatives() {
   static const std::map<std::string, std::string> kRelatives = {
       {"forges_verdict", "binary.loads"},
       {"daemonizes", "refresh.works"},
+      {"writes_past_accept", "negotiation.no_overwrite"},
+      {"tires", "memory.refresh_flat"},
       {"leaks_calls_descriptors", "memory.refresh_flat"},
       {"changes_handlers", "threads.process_state"},
       {"changes_folder", "threads.process_state"},

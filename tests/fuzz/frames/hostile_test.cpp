@@ -39,7 +39,7 @@ TEST_P(BrokenRule, IsNamedAndTheWorkerKilled) {
 }
 
 constexpr Broken kRules[] = {
-    {"metric_flood", "sent more than its credit"},
+    {"metric_flood", "flooded the metrics"},
     {"unknown_call", "spoke of a call that is not running"},
     {"agents_frame", "sent a frame that only the agent sends"},
     {"metric_name", "sent a metric that describe does not declare"},
@@ -64,10 +64,24 @@ constexpr Broken kRules[] = {
     {"over_budget", "sent more than its budget of 10000 records"},
     {"result_garbage", "answered refresh with what cannot be decoded"},
     {"result_code", "answered refresh with what cannot be decoded"},
+    {"many_rules", "answered refresh with what cannot be decoded"},
     {"answer_shape", "answered refresh with something else"},
 };
 INSTANTIATE_TEST_SUITE_P(Worker, BrokenRule, ::testing::ValuesIn(kRules),
                          [](const auto& info) { return std::string(info.param.wish); });
+
+TEST_F(HostileWorker, OneThatRefusesToOpenAndStaysIsKilledAndTriedAgain) {
+  auto& session = open("refuses_open_and_stays");
+  core_.until([&] { return session.status().restarts > 1; });
+  EXPECT_THAT(events_, ::testing::Contains(HasSubstr("misbehaved: did not return from close within 500 ms")));
+  EXPECT_THAT(why(session), HasSubstr("open: not today"));
+}
+
+TEST_F(HostileWorker, OneThatRefusesToOpenMayNotSpeakOn) {
+  auto& session = open("refuses_open_and_floods");
+  core_.until([&] { return session.status().restarts > 1; });
+  EXPECT_THAT(events_, ::testing::Contains("misbehaved: spoke of a call that is not running"));
+}
 
 TEST_F(HostileWorker, RecordsBeyondTheCreditKillIt) {
   auto& session = open("over_credit");

@@ -101,4 +101,11 @@ void EngineLine::change(core::ResourceId id) {
   });
 }
 
+void EngineLine::hint() {
+  on_core([this] {
+    factory_.last->hint();
+    return 0;
+  });
+}
+
 }  // namespace driftd::test

@@ -44,6 +44,7 @@ class EngineLine {
   void pressure(bool hold);
   /// The watch reports this resource.
   void change(core::ResourceId id);
+  void hint();  ///< the watch says that something changed, not what
 
   /// Runs a coroutine on the core thread to its end.
   template <class T>

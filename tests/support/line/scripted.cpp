@@ -81,7 +81,11 @@ Task<Status> ScriptedSession::watch(std::string, core::PageHandler on_page) {
       continue;
     }
     core::RecordPage page;
-    page.records.push_back(observed(changed_.front(), world_->resources.at(changed_.front())));
+    if (changed_.front() == core::ResourceId{}) {
+      page.marks.push_back({core::Mark::Type::bookmark});
+    } else {
+      page.records.push_back(observed(changed_.front(), world_->resources.at(changed_.front())));
+    }
     changed_.pop_front();
     const Status taken = co_await on_page(std::move(page));
     if (!taken) co_return taken;
@@ -106,6 +110,12 @@ Task<Result<std::string>> ScriptedSession::upgrade(std::string kind, std::uint32
 
 Task<Result<core::ApplyOutcome>> ScriptedSession::apply(core::ApplyRequest) {
   co_return fail(Code::unsupported, "a scripted world cannot be changed from outside");
+}
+
+core::WorkerStatus ScriptedSession::status() const {
+  core::WorkerStatus out;
+  out.state = world_->worker;
+  return out;
 }
 
 Task<void> ScriptedSession::stop() {

@@ -39,6 +39,7 @@ struct ScriptedWorld {
   std::optional<Error> upgrade_fails;
   std::vector<std::string> upgraded;            ///< what was asked: `kind from_revision body`
   core::DiscoverOutcome discovered;
+  std::string worker = "running";               ///< state of WorkerStatus
 };
 
 class ScriptedSession final : public core::Session {
@@ -54,11 +55,13 @@ class ScriptedSession final : public core::Session {
   Task<Result<core::DiscoverOutcome>> discover() override;
   Task<Result<std::string>> upgrade(std::string kind, std::uint32_t from_revision, std::string body) override;
   Task<Result<core::ApplyOutcome>> apply(core::ApplyRequest request) override;
-  core::WorkerStatus status() const override { return {}; }
+  core::WorkerStatus status() const override;
   Task<void> stop() override;
 
   /// The watch reports this resource as it is in the world.
   void change(core::ResourceId id);
+  /// The watch says that something changed, not what.
+  void hint() { change({}); }
 
  private:
   core::RecordPage page_of(const std::string& kind, std::size_t& left) const;

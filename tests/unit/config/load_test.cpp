@@ -74,6 +74,12 @@ TEST(Load, BudgetsOfProcessorTimeAndDescriptorsAreRead) {
   EXPECT_EQ(bad("defaults: { budgets: { files: 8 } }\n").size(), 1u);
 }
 
+TEST(Load, ABudgetOfThreadsIsReadAndIsPartOfWhatAReloadCompares) {
+  const std::string text = "backends:\n- { name: a, provider: redis, budgets: { threads: 64 } }\n";
+  EXPECT_EQ(good(text).backends.at(0).budgets.threads, 64);
+  EXPECT_EQ(bad("defaults: { budgets: { threads: 8 } }\n").size(), 1u);
+}
+
 TEST(Load, BackendTakesTheDefaultsAndOverridesThem) {
   const Config config = good(
       "defaults: { interval: 10s, budgets: { rss: 64MiB, call: 5s }, isolation: in-process }\n"

@@ -66,5 +66,33 @@ TEST_F(EngineUnderPressure, RefreshOnDemandCommitsNothingWhileTheOutboxIsFull) {
   EXPECT_THAT(line_->drifts(), SizeIs(1));
 }
 
+TEST_F(EngineUnderPressure, HintsWithoutEndBeginACycleEveryHalfSecondAtMost) {
+  line_->interval = hours(1);
+  line_->world->watches = true;
+  line_->start(true);
+  ASSERT_TRUE(eventually([&] { return established(); }, seconds(10)));
+  const auto before = line_->view().cycles;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto three_more = [&] {
+    line_->hint();
+    return line_->view().cycles >= before + 3;
+  };
+  ASSERT_TRUE(eventually(three_more, seconds(20)));
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, milliseconds(1000)) << "two distances of half a second";
+}
+
+TEST_F(EngineUnderPressure, AWorkerThatStillStartsSaysNothingOfTheSystemBehindIt) {
+  line_->interval = milliseconds(10);
+  line_->world->worker = "starting";
+  line_->world->health_fails = Error{Code::unavailable, "the worker is not running (starting)"};
+  line_->world->refresh_fails = line_->world->health_fails;
+  line_->start(true);
+  ASSERT_TRUE(eventually([&] { return line_->view().cycles >= 2; }, seconds(10)));
+  EXPECT_EQ(health_events(), 0u);
+  EXPECT_EQ(line_->view().health.state, core::HealthReport::State::unknown);
+  in_the_world([](ScriptedWorld& world) { world.worker = "backoff"; });
+  EXPECT_TRUE(eventually([&] { return line_->view().health.state == core::HealthReport::State::degraded; }, seconds(10)));
+}
+
 }  // namespace
 }  // namespace driftd::test

@@ -41,7 +41,27 @@ TEST(Describe, MistakesNameFileAndMember) {
   EXPECT_THAT(parse_info(sample(R"(,"diff":"yes")")).error().message, HasSubstr("x.so: describe: "));
   Loaded nameless = sample();
   nameless.describe = R"({"version":"1"})";
-  EXPECT_EQ(parse_info(nameless).error().message, "x.so: describe: `id` must be a text that is not empty");
+  EXPECT_EQ(parse_info(nameless).error().message, "x.so: describe: `id` must be a text of 1 to 128 bytes without control characters");
+  for (const auto* describe : {R"({"id":"x\u001b[31m","version":"1","types":["x"],"kinds":["thing"]})",
+                               R"({"id":"x","version":"2.0\n2026-11-21 [b] crashed","types":["x"],"kinds":["thing"]})",
+                               R"({"id":"x","version":"1","types":["x\n"],"kinds":["thing"]})",
+                               R"({"id":"x","version":"1","types":["x"],"kinds":["thing","thing"]})"}) {
+    Loaded forged = sample();
+    forged.describe = describe;
+    EXPECT_FALSE(parse_info(forged)) << describe;
+  }
+  Loaded many = sample();
+  many.describe = R"({"id":"x","version":"1","types":["x"],"kinds":["thing")";
+  for (int i = 0; i < 300; ++i) many.describe += ",\"k" + std::to_string(i) + "\"";
+  many.describe += "]}";
+  EXPECT_THAT(parse_info(many).error().message, HasSubstr("`kinds` must be a list of 1 to 256 names, each once"));
+  Loaded large = sample();
+  large.kinds["thing"].append(2u << 20, ' ');
+  EXPECT_THAT(parse_info(large).error().message, HasSubstr("schema of kind `thing` has"));
+  Loaded odd = sample();
+  odd.settings_schema = R"({"type":"object","properties":{"p":{"type":"string","writeOnly":"yes"}}})";
+  EXPECT_THAT(parse_info(odd).error().message,
+              HasSubstr("settings.p: `writeOnly` must be true or false, found \"yes\""));
   Loaded bare = sample();
   bare.kinds.clear();
   EXPECT_EQ(parse_info(bare).error().message, "x.so: kind `thing` has no schema");

@@ -24,8 +24,8 @@ class LibraryFileTest : public ::testing::Test {
  protected:
   LibraryFileTest() : so_(folder_.file("tester.so")) { fs::copy_file(kTester, so_); }
   static std::string hash_of(const std::string& file) { return to_hex(sha256(test::read_file(file))); }
-  const Library* load(const std::string& pin = {}) {
-    auto file = LibraryFile::open(so_, pin);
+  const Library* load() {
+    auto file = LibraryFile::open(so_);
     EXPECT_TRUE(file) << file.error().message;
     const auto library = load_library(std::move(*file), true);
     EXPECT_TRUE(library) << library.error().message;
@@ -35,37 +35,31 @@ class LibraryFileTest : public ::testing::Test {
   const std::string so_;
 };
 
-TEST_F(LibraryFileTest, AMatchingPinLoadsFromACopyThatNobodyCanChange) {
-  auto file = LibraryFile::open(so_, hash_of(so_));
+TEST_F(LibraryFileTest, SealedBytesAreACopyThatNobodyCanChangeWithTheirHash) {
+  const std::string hash = hash_of(so_);
+  auto file = LibraryFile::open_sealed(so_);
   ASSERT_TRUE(file) << file.error().message;
-  EXPECT_TRUE(file->copied());
+  EXPECT_EQ(file->sha256(), hash);
   EXPECT_EQ(::fcntl(file->descriptor(), F_GET_SEALS) & (F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW),
             F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW);
   std::ofstream(so_, std::ios::trunc) << "no library any more";
-  const auto library = load_library(std::move(*file), true);
+  auto handed_over = LibraryFile::adopt(so_, ::dup(file->descriptor()));
+  ASSERT_TRUE(handed_over) << handed_over.error().message;
+  const auto library = load_library(std::move(*handed_over), true);
   ASSERT_TRUE(library) << library.error().message;
   EXPECT_THAT((*library)->loaded.describe, HasSubstr("\"tester\""));
 }
 
-TEST_F(LibraryFileTest, AnotherByteThanPinnedIsRefusedWithBothHashesAndTheNextStep) {
-  const std::string pin = hash_of(so_);
-  std::ofstream(so_, std::ios::app) << "x";
-  const auto file = LibraryFile::open(so_, pin);
-  ASSERT_FALSE(file);
-  EXPECT_EQ(file.error().code, Code::denied);
-  EXPECT_THAT(file.error().message, HasSubstr(so_ + ": refused, because its bytes are not those that were locked: "
-                                                    "expected sha256 " + pin + ", found " + hash_of(so_) +
-                                              "; if the change is yours, run `driftd plugin lock`"));
-}
-
-TEST_F(LibraryFileTest, APinInCapitalsIsTheSamePin) {
-  std::string pin = hash_of(so_);
-  for (char& c : pin) c = static_cast<char>(::toupper(c));
-  EXPECT_TRUE(LibraryFile::open(so_, pin));
+TEST_F(LibraryFileTest, AnEmptyOrHugeFileIsNoPluginAndIsNotRead) {
+  EXPECT_THAT(LibraryFile::open_sealed(folder_.write("empty.so", "")).error().message, HasSubstr("empty.so: is empty"));
+  const std::string huge = folder_.write("huge.so", "");
+  ASSERT_EQ(::truncate(huge.c_str(), 20ll << 30), 0);
+  EXPECT_THAT(LibraryFile::open_sealed(huge).error().message,
+              HasSubstr("huge.so: has 21474836480 bytes; expected a plugin of at most 1073741824"));
 }
 
 TEST_F(LibraryFileTest, WhatReplacesTheFileAfterItWasOpenedIsNotLoaded) {
-  auto file = LibraryFile::open(so_, {});
+  auto file = LibraryFile::open(so_);
   ASSERT_TRUE(file) << file.error().message;
   fs::rename(folder_.write("other", "no library"), so_);
   const auto library = load_library(std::move(*file), true);
@@ -88,10 +82,10 @@ TEST_F(LibraryFileTest, TheSameFileIsTheSameLibraryAndAnUpgradedOneIsAnother) {
 }
 
 TEST_F(LibraryFileTest, AFolderOrAPipeIsNoPlugin) {
-  EXPECT_THAT(LibraryFile::open(folder_.path(), {}).error().message, HasSubstr("is no file; expected a plugin (.so)"));
+  EXPECT_THAT(LibraryFile::open(folder_.path()).error().message, HasSubstr("is no file; expected a plugin (.so)"));
   const std::string pipe = folder_.file("pipe.so");
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_THAT(LibraryFile::open(pipe, {}).error().message, HasSubstr("is no file"));
+  EXPECT_THAT(LibraryFile::open(pipe).error().message, HasSubstr("is no file"));
 }
 
 TEST_F(LibraryFileTest, AFolderOnTheWayThatOthersMayWriteIsRefusedAlsoBehindALink) {

@@ -78,5 +78,12 @@ TEST(SettingsSchema, WriteOnlySettingsAreTheSensitiveOnes) {
   EXPECT_THAT(sensitive_settings(kSchema).value(), ElementsAre("settings.password", "settings.tls.key"));
 }
 
+TEST(SensitiveSettings, AWordInThePlaceOfTrueIsToldAndThrowsNothing) {
+  const auto found = sensitive_settings(R"({"type":"object","properties":{"p":{"writeOnly":"yes"}}})");
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().message, "settings schema: settings.p: `writeOnly` must be true or false, found \"yes\"");
+  EXPECT_TRUE(sensitive_settings(R"({"properties":7,"items":[1]})")) << "what is no schema has no secrets";
+}
+
 }  // namespace
 }  // namespace driftd::host

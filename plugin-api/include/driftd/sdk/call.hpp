@@ -74,6 +74,8 @@ class Call {
                                 str(d.text), str(d.right), d.retry_after_ms, str(d.backend)};
     host->diag(handle_, &out);
   }
+  /// A gauge that describe().metrics declares.
+  void metric(std::string_view name, double value) { accepted(host->metric(handle_, str(name), value), "metric"); }
   /// Waits for the host's rate limiter; throws Failure when cancelled or late.
   void permit(std::string_view bucket, std::uint32_t tokens = 1) {
     accepted(host->permit(handle_, str(bucket), tokens), "permit");

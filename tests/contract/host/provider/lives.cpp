@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A provider in several versions, for what happens when its file is replaced; and one that takes too much time.
-// LIVES comes from the build: 1 and 2 are good, 3 breaks in describe, 4 opens for nobody.
+// LIVES comes from the build: 1 and 2 are good, 3 breaks in describe, 4 opens for nobody, 5 never
+// answers describe.
 //   mode: "spin" burns processor time for ever; "wait" stays in refresh for a while; "steal" asks for a secret of
-//   others; "files" opens descriptors until there are none; "abort".
+//   others; "files" opens descriptors until there are none; "gauges" tells a metric 40,000 times; "abort".
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
@@ -24,7 +25,7 @@ using Json = nlohmann::json;
 #define LIVES_VERSION "2.0"
 #define LIVES_KINDS R"(["one","two"])"
 #endif
-constexpr bool kBreaksInDescribe = LIVES == 3, kBreaksInOpen = LIVES == 4;
+constexpr bool kBreaksInDescribe = LIVES == 3, kBreaksInOpen = LIVES == 4, kHangsInDescribe = LIVES == 5;
 
 class Lives final : public Instance {
  public:
@@ -39,6 +40,7 @@ class Lives final : public Instance {
     if (mode == "steal") (void)call.secret("token-of-another");
     if (mode == "files") take_files();
     if (mode == "abort") std::abort();
+    for (int i = 0; mode == "gauges" && i < 40'000; ++i) call.metric("lives", i);
     for (const auto& kind : Json::parse(LIVES_KINDS)) {
       Record r{kind.get<std::string>(), "1"};
       r.body = Json{{"version", LIVES_VERSION}, {"pid", settings_.value("pid", false) ? ::getpid() : 0}}.dump();
@@ -88,8 +90,9 @@ std::string schema_of(const std::string& kind) {
 
 const Plugin& plugin() {
   if (kBreaksInDescribe) std::abort();
+  while (kHangsInDescribe) ::pause();
   static const Plugin kPlugin{R"({"id":"lives","version":")" LIVES_VERSION R"(","types":["lives"],"kinds":)" LIVES_KINDS
-                              R"(,"concurrency":2,"extensions":[{"id":"driftd.watch","revision":1}]})",
+                              R"(,"concurrency":2,"metrics":[{"name":"lives"}],"extensions":[{"id":"driftd.watch","revision":1}]})",
                               {{"settings", R"({"type":"object","properties":{"mode":{"type":"string"},)"
                                             R"("pid":{"type":"boolean"}}})"},
                                {"one", schema_of("one")},

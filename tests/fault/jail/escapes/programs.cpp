@@ -29,6 +29,7 @@ int run_execveat(const Targets&) {
 
 int run_memory(const Targets&) {
   const int memory = ::memfd_create("program", 0);
+  if (memory < 0) return errno;
   const int from = ::open("/usr/bin/true", O_RDONLY);
   char buffer[65536];
   for (ssize_t got; (got = ::read(from, buffer, sizeof buffer)) > 0;) {

@@ -77,8 +77,21 @@ class Hostile {
     const Frame call = next_call(link_);
     const auto settings = nlohmann::json::parse(host::decode<host::Open>(call.payload)->settings_json);
     wish_ = settings.value("do", "");
+    if (wish_.starts_with("refuses_open")) refuse(call.call);
     random_.seed(settings.value("seed", 1u) + static_cast<unsigned>(::getpid()));
     say(FrameType::result, call.call, answer());
+  }
+
+  /// Says no to open and stays, silent or loud.
+  [[noreturn]] void refuse(std::uint64_t call) {
+    host::CallResult told;
+    told.code = Code::invalid;
+    told.message = "open: not today";
+    say(FrameType::result, call, encode(told));
+    if (wish_ == "refuses_open_and_floods") {
+      for (;;) say(FrameType::records, call + 1000, "x");
+    }
+    for (;;) ::pause();
   }
 
   void endless(FrameType type, std::uint64_t call, const std::string& payload) {
@@ -218,6 +231,11 @@ void Hostile::misbehave_in_records(std::uint64_t call) {
 
 void Hostile::misbehave_in_answer(std::uint64_t call) {
   if (wish_ == "result_garbage") say(FrameType::result, call, "no result");
+  if (wish_ == "many_rules") {
+    host::CallResult told;
+    for (int i = 0; i < 1000; ++i) told.rules["rule " + std::to_string(i)] = 1;
+    result(call, std::move(told));
+  }
   if (wish_ == "result_code") result(call, {static_cast<Code>(-5), "no code"});
   if (wish_ == "answer_shape") result(call, {Code::ok, {}, "not a refresh answer"});
   if (wish_ == "health") result(call, {Code::ok, {}, "not a report"});

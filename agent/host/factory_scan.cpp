@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the plugin files say of themselves, and which of them may run.
+#include <fmt/format.h>
+#include <algorithm>
+#include <boost/asio/as_tuple.hpp>
+#include <optional>
+
+#include "base/fatal.hpp"
+#include "base/log.hpp"
+#include "host/factory.hpp"
+
+namespace driftd::host {
+namespace {
+
+using Info = std::shared_ptr<const core::ProviderInfo>;
+
+constexpr std::size_t kTogether = 8;                 // files that are described at once
+constexpr auto kTryAgain = std::chrono::minutes(1);  // what was refused, when something beside it changed
+
+}  // namespace
+
+/// One at a time: two scans of the same new file would start two workers for it.
+Task<void> Factory::look(bool changed) {
+  while (looking_) {
+    const auto bell = std::make_shared<asio::steady_timer>(options_.core, asio::steady_timer::time_point::max());
+    waiting_.push_back(bell);
+    co_await bell->async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+  struct Looking {
+    Factory& factory;
+    explicit Looking(Factory& f) : factory(f) { factory.looking_ = true; }
+    ~Looking() {
+      factory.looking_ = false;
+      for (const auto& bell : std::exchange(factory.waiting_, {})) bell->cancel();
+    }
+  };
+  {
+    const Looking looking(*this);
+    read_lock();
+    co_await look_at_all(changed);
+    index();
+  }
+  if (watch_) settle();
+}
+
+void Factory::read_lock() {
+  auto pins = read_pins(options_.plugin_lock, options_.lock_required);
+  const Status rights = pins && pins->locked ? check_file_rights(options_.plugin_lock) : Status{};
+  lock_broken_.reset();
+  if (!pins) lock_broken_ = pins.error();
+  if (!rights) lock_broken_ = rights.error();
+  if (pins) pins_ = std::move(*pins);
+}
+
+/// The files that are looked at together; ends when `running` is none.
+struct Factory::Round {
+  explicit Round(const asio::any_io_executor& core) : one_ended(core) {}
+  std::map<std::string, Described> seen;
+  std::size_t running = 0;
+  asio::steady_timer one_ended;
+};
+
+/// A plugin that hangs while it is loaded holds up those of its round, for as long as a load may take.
+Task<void> Factory::look_at_all(bool changed) {
+  const auto round = std::make_shared<Round>(options_.core);
+  const auto files = all_files();
+  std::size_t next = 0;
+  while (next < files.size() || round->running > 0) {
+    if (next < files.size() && round->running < kTogether) {
+      ++round->running;
+      asio::co_spawn(options_.core, look_into(shared_from_this(), round, files[next++], changed), fatal);
+      continue;
+    }
+    round->one_ended.expires_at(asio::steady_timer::time_point::max());
+    co_await round->one_ended.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+  described_ = std::move(round->seen);
+}
+
+Task<void> Factory::look_into(std::shared_ptr<Factory> self, std::shared_ptr<Round> round, std::string file, bool changed) {
+  Described seen = co_await self->look_at(file, changed);
+  if (!self->closing_) self->tell_refusal(file, seen);
+  round->seen.insert_or_assign(std::move(file), std::move(seen));
+  --round->running;
+  round->one_ended.cancel();
+}
+
+/// Once for each reason, not at each scan.
+void Factory::tell_refusal(const std::string& file, const Described& seen) {
+  const auto before = described_.find(file);
+  const bool known = before != described_.end() && !before->second.info && !seen.info &&
+                     before->second.info.error().message == seen.info.error().message;
+  if (seen.info || known) return;
+  const std::string& why = seen.info.error().message;
+  const std::string message = why.find(file) == std::string::npos ? file + ": " + why : why;
+  log::room("host").warn("plugin refused: {}", message);
+  if (*handler_) (*handler_)({"", "plugin_refused", message});
+}
+
+/// Off the core thread: a plugin may have many megabytes, and its disk may be slow.
+Task<Result<Factory::Bytes>> Factory::read(std::string file) {
+  struct Work {
+    std::string file;
+    Result<Bytes> operator()() const {
+      DRIFTD_TRY(LibraryFile sealed, LibraryFile::open_sealed(file));
+      return std::make_shared<const LibraryFile>(std::move(sealed));
+    }
+  };
+  Work work{std::move(file)};
+  if (!options_.io) co_return work();
+  struct Boxed {  // run_on needs a result that can be made empty
+    Work work;
+    std::optional<Result<Bytes>> operator()() const { return work(); }
+  };
+  Boxed boxed{std::move(work)};
+  auto done = co_await run_on(options_.io, std::move(boxed));
+  co_return std::move(*done);
+}
+
+/// A worker that loads the file, tells what it says and ends.
+Task<Result<Info>> Factory::describe(std::string file, Bytes bytes) {
+  SupervisorSpec spec;
+  spec.session.backend = "scan";
+  spec.file = file;
+  spec.bytes = std::move(bytes);
+  spec.describe_only = true;
+  const auto supervisor = std::make_shared<Supervisor>(options_, std::move(spec), Supervisor::OnEvent{});
+  std::erase_if(describing_, [](const auto& other) { return other.expired(); });
+  describing_.push_back(supervisor);
+  supervisor->start();
+  if (closing_) supervisor->drop();
+  Result<Info> info = co_await Supervisor::info(supervisor);
+  co_await Supervisor::stop(supervisor);
+  co_return info;
+}
+
+/// What was described and has not changed is not loaded again. What was refused is, when something beside it changed.
+Task<Factory::Described> Factory::look_at(std::string file, bool changed) {
+  Described out{stamp_of(file), {}, {}, {}, fail(Code::internal, "not described")};
+  const auto known = described_.find(file);
+  const bool same = known != described_.end() && known->second.stamp == out.stamp && known->second.bytes;
+  std::optional<Described> before;
+  if (same) before = known->second;
+  Status rights = same ? check_file_rights(file) : Status{};
+  if (same) out.bytes = before->bytes;
+  if (!same) {
+    auto bytes = co_await read(file);
+    if (bytes) out.bytes = std::move(*bytes);
+    if (!bytes) rights = fail(bytes.error());
+  }
+  if (out.bytes) out.sha256 = out.bytes->sha256();
+  if (rights) rights = admit(file, out);
+  if (!rights) {
+    out.info = fail(rights.error());
+    co_return out;
+  }
+  const bool asked = same && before->pin == out.pin && before->tried != Steady::time_point{};
+  const bool again = changed && asked && !before->info && Steady::now() - before->tried >= kTryAgain;
+  if (asked && !again) {
+    out.info = before->info;
+    out.tried = before->tried;
+    co_return out;
+  }
+  out.tried = Steady::now();
+  out.info = co_await describe(file, out.bytes);
+  co_return out;
+}
+
+/// The lock's word on a file, before any of its code runs.
+Status Factory::admit(const std::string& file, Described& seen) const {
+  if (lock_broken_) return fail(*lock_broken_);
+  if (!pins_.locked) return {};
+  seen.pin = "unpinned";
+  DRIFTD_TRY(const std::string pinned, pins_.of(file));
+  seen.pin = pinned == seen.sha256 ? "pinned" : "changed";
+  if (pinned == seen.sha256) return {};
+  return fail(Code::denied, fmt::format("{}: refused, because its bytes are not the pinned ones (sha256 {}…, {} says {}…); "
+                                        "look at the file, then run `driftd plugin lock`",
+                                        file, seen.sha256.substr(0, 12), pins_.file.string(), pinned.substr(0, 12)));
+}
+
+/// Of the folders, named one by one, or served from: a file each, once.
+std::vector<std::string> Factory::all_files() const {
+  auto out = plugins_in(options_.plugin_dirs);
+  const auto add = [&](const std::string& file) {
+    if (stamp_of(file).there() && std::find(out.begin(), out.end(), file) == out.end()) out.push_back(file);
+  };
+  for (const auto& file : options_.plugin_files) add(file.string());
+  for (const auto& session : sessions()) add(session->plugin().file);
+  return out;
+}
+
+}  // namespace driftd::host
