@@ -104,8 +104,7 @@ struct Budgets {
   std::uint64_t records = 1'000'000;       ///< per refresh
   std::uint64_t bytes = 1ull << 30;        ///< per refresh
   std::chrono::milliseconds cpu{0};        ///< processor time of one call but watch; 0: as much as `call` lets it
-  int files = 1024;                        ///< descriptors of the worker
-  int threads = 512;                       ///< of the worker, the host's own few among them
+  int files = 1024, threads = 512;         ///< of the worker: descriptors, threads (the host's own few among them)
 };
 
 struct SessionSpec {
@@ -145,7 +144,7 @@ class SessionFactory {
   virtual Result<std::shared_ptr<Session>> open(SessionSpec spec) = 0;
   virtual void on_event(std::function<void(SessionEvent)> handler) = 0;
   /// From now on sessions follow what lies in the plugin folders: files that arrive, are upgraded, or are pinned anew.
-  virtual void watch(bool) {}
+  virtual void watch(bool) {}  ///< false: no longer; a scan under way ends
 };
 
 }  // namespace driftd::core
