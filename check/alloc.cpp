@@ -19,9 +19,19 @@ std::atomic<long> live{0};
 }  // namespace
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-bool can_fail_allocations() { return false; }
+bool owns_malloc() { return false; }
+
+extern "C" {
+std::size_t __sanitizer_get_allocated_size(const volatile void* at);
+void __sanitizer_malloc_hook(const volatile void*, std::size_t size) {
+  live.fetch_add(static_cast<long>(size), std::memory_order_relaxed);
+}
+void __sanitizer_free_hook(const volatile void* at) {
+  live.fetch_sub(static_cast<long>(__sanitizer_get_allocated_size(at)), std::memory_order_relaxed);
+}
+}
 #else
-bool can_fail_allocations() { return true; }
+bool owns_malloc() { return true; }
 
 extern "C" {
 void* __libc_malloc(std::size_t size);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// malloc of this program, which counts and can be told to fail. Without a sanitizer only: those have one of their own.
+// malloc of this program, which counts and can be told to fail. A sanitizer has its own: that one only counts.
 #pragma once
 
 #include <cstdint>
 
 namespace driftd::check {
 
-bool can_fail_allocations();
-/// Bytes that were handed out and not given back, of the whole process; 0 under a sanitizer.
+/// Not under a sanitizer. Its malloc keeps what was freed for a while, too: resident memory says nothing of leaks then.
+bool owns_malloc();
+/// Bytes that were handed out and not given back, of the whole process.
 long live_bytes();
 
 /// While it lives, the `number`-th allocation of this thread (from 1; 0: none) answers NULL.

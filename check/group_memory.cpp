@@ -211,7 +211,7 @@ std::uint64_t try_with(const Subject& subject, std::uint64_t number, bool spare_
 }
 
 void failing_allocations(const Subject& subject) {
-  if (!can_fail_allocations()) throw NotMade("this build of driftd-check has a sanitizer's malloc");
+  if (!owns_malloc()) throw NotMade("this build of driftd-check has a sanitizer's malloc");
   Host::get().set_table(sheltered_table());
   Bare plain(subject, {});
   plain.open();

@@ -160,7 +160,8 @@ std::string ProcessState::signal_difference(const ProcessState& later) const {
 Footprint Footprint::take() {
   long pages = 0, resident = 0;
   std::ifstream("/proc/self/statm") >> pages >> resident;
-  return {live_bytes(), resident * ::sysconf(_SC_PAGESIZE), entries("/proc/self/fd"), entries("/proc/self/task")};
+  const long rss = owns_malloc() ? resident * ::sysconf(_SC_PAGESIZE) : 0;
+  return {live_bytes(), rss, entries("/proc/self/fd"), entries("/proc/self/task")};
 }
 
 void expect_flat(const std::string& what, int warmup, int times, const std::function<void()>& work, const Pace& pace) {

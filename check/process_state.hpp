@@ -27,8 +27,8 @@ struct ProcessState {
 
 /// What this process uses now.
 struct Footprint {
-  long heap = 0;  ///< bytes that malloc has handed out and not got back; 0 under a sanitizer
-  long rss = 0;   ///< bytes
+  long heap = 0;  ///< bytes that malloc has handed out and not got back
+  long rss = 0;   ///< bytes; 0 under a sanitizer
   long fds = 0, threads = 0;
   static Footprint take();
 };
