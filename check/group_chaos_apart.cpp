@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 
 #include "check/group_chaos.hpp"
 #include "check/kept_listing.hpp"
@@ -95,7 +96,7 @@ void enter_jail(const Subject& subject) {
   const auto paths = host::jail_paths(settings_schema_apart(subject), subject.settings_json);
   host::JailSpec spec;
   spec.read_paths = paths.read;
-  spec.read_paths.push_back(subject.file);  // a worker gets its bytes; here they are loaded by the path
+  spec.read_paths.push_back(std::filesystem::canonical(subject.file).string());  // here it is loaded by its path
   spec.unix_sockets = paths.unix_sockets;
   const auto held = host::lock_process(spec);
   if (!held) throw NotMade("the worker's jail cannot be entered here: " + held.error().message);
