@@ -89,9 +89,9 @@ Task<Result<std::shared_ptr<const core::ProviderInfo>>> Supervisor::info(std::sh
 }
 
 Task<void> Supervisor::run(std::shared_ptr<Supervisor> self) {
-  while (!self->stopping_) {
+  while (!self->stopping_ && !self->retired_) {
     co_await serve(self);
-    if (self->other_jail_ && !self->stopping_ && !self->retired_) continue;
+    if (self->other_jail_) continue;
     if (self->stopping_ || self->retired_ || self->spec_.describe_only || self->spec_.trial) break;
     const bool parked = self->status_.state == "parked";
     const auto wait = parked ? self->options_.parked : self->backoff_.next();
