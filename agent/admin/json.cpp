@@ -50,6 +50,7 @@ Value worker(const core::WorkerStatus& status) {
                        {"denied_secrets", number(static_cast<std::int64_t>(status.denied_secrets))},
                        {"budget_hits", counts(status.budget_hits)},
                        {"last_budget_hit", status.last_budget_hit},
+                       {"last_failure", status.last_failure},
                        {"jail", status.jail},
                        {"upgrade_refused", status.upgrade_refused}};
 }

@@ -38,6 +38,7 @@ std::string reason(const core::Value& worker) {
   if (const std::string hits = counts(worker, "budget_hits"); !hits.empty()) {
     append(out, "met budgets: " + hits + " (last: " + text(worker, "last_budget_hit") + ")");
   }
+  append(out, text(worker, "last_failure"));
   return out;
 }
 

@@ -47,6 +47,9 @@ void Supervisor::account(const Call& call, const CallResult& result) {
                                         spec_.file, in, status_.denied_secrets));
     }
   }
+  if (call.type == FrameType::refresh && result.code != Code::cancelled) {
+    status_.last_failure = result.code == Code::ok ? std::string() : printable(result.message, kMaxTold);
+  }
   if (!result.budget_hit.empty()) hit_budget(printable(result.budget_hit, 16), printable(result.message, kMaxTold));
 }
 

@@ -26,6 +26,7 @@ struct WorkerStatus {
   std::uint64_t denied_secrets = 0;                  ///< secret() for a token that is not this instance's
   std::map<std::string, std::uint64_t> budget_hits;  ///< by budget: rss, cpu, call, records, bytes, files, threads
   std::string last_budget_hit;
+  std::string last_failure;     ///< `refresh: connection refused`; empty: the last refresh answered OK, or there was none
   std::string jail;             ///< what the worker gave up, as it says; empty: in-process, or not known yet
   std::string upgrade_refused;  ///< why the file that lies there now is not taken up; empty: it is
 };

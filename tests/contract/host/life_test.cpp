@@ -84,6 +84,7 @@ TEST_F(Life, AWorkerOutOfDescriptorsMeetsItsBudgetOfFiles) {
   budgets.files = 64;
   auto& session = open("files", budgets);
   EXPECT_EQ(why(session), "refresh: cannot connect; no descriptor is left (budget files)");
+  EXPECT_EQ(session.status().last_failure, "refresh: cannot connect; no descriptor is left (budget files)");
   EXPECT_EQ(session.status().budget_hits.at("files"), 1u);
 }
 

@@ -59,6 +59,13 @@ const std::vector<Beast> kMisbehaving = {
     {"leaks_calls_descriptors", "of 1024 descriptors open", ""},
 };
 
+/// The jail says no to them, so their refresh fails: in `driftd status`, the log and `driftd plugin ls`.
+const std::vector<Beast> kHeld = {
+    {"fork_bomb", "refresh: Operation not permitted", ""},
+    {"forks", "refresh: cannot start the process that does the work", ""},
+    {"runs_programs", "refresh: cannot run /bin/true", ""},
+};
+
 /// Never opened: the scan of the folder says why, in the log and in `driftd plugin ls`.
 const std::vector<Beast> kRefused = {
     {"constructor_exits", "exited with 7 in load", ""},
@@ -81,7 +88,7 @@ class ZooLine : public testing::Test {
     redis_.grant_readme("redis-canary");
     std::string backends = redis_backend(redis_) + "    interval: 1s\n";
     backends += "  - { name: sound, provider: sound, interval: 1s }\n";
-    for (const auto* list : {&kFailing, &kMisbehaving}) {
+    for (const auto* list : {&kFailing, &kMisbehaving, &kHeld}) {
       for (const auto& beast : *list) add(backends, beast.name, beast.extra);
     }
     for (const auto& name : kQuiet) add(backends, name, "");
@@ -123,6 +130,11 @@ class ZooLine : public testing::Test {
       EXPECT_THAT(status, HasSubstr(beast.reason)) << beast.name;
       EXPECT_THAT(row_of(plugins, beast.name), HasSubstr(beast.reason)) << plugins;
       EXPECT_THAT(log, HasSubstr("[" + beast.name + "] crashed")) << beast.name;
+    }
+    for (const auto& beast : kHeld) {
+      EXPECT_THAT(status, HasSubstr(beast.reason)) << beast.name;
+      EXPECT_THAT(row_of(plugins, beast.name), HasSubstr(beast.reason)) << plugins;
+      EXPECT_TRUE(says(log, beast.name, beast.reason)) << beast.name;
     }
     for (const auto& beast : kMisbehaving) {
       EXPECT_THAT(row_of(plugins, beast.name), HasSubstr(beast.reason)) << plugins;
