@@ -112,6 +112,7 @@ Task<void> Supervisor::serve(std::shared_ptr<Supervisor> self) {
   self->set_state("starting");
   self->kill_reason_.clear();
   self->killed_ = false;
+  self->idle_cpu_.reset();
   self->jail_retried_ = std::exchange(self->other_jail_, false);
   const int library = self->spec_.bytes->descriptor();
   auto started = threads ? start_threads(self->options_.core, library)

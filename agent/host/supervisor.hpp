@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "base/backoff.hpp"
@@ -130,6 +131,7 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   Backoff backoff_;
   std::deque<Steady::time_point> crashes_;
   Steady::time_point running_since_{};
+  std::optional<std::chrono::milliseconds> idle_cpu_;  ///< used when the last call ended
   Steady::time_point jail_looked_{};
   std::map<std::string, Steady::time_point> told_;  ///< what a plugin does again and again
   asio::steady_timer retry_, usage_, stop_limit_;

@@ -92,7 +92,8 @@ bool Supervisor::jail_holds() {
   return false;
 }
 
-/// Memory and threads of the worker, and processor time since each call began. False: it was killed.
+/// Memory and threads of the worker, and processor time since each call began, or since the last one ended. False: it was
+/// killed.
 bool Supervisor::within_budgets() {
   const auto& budgets = spec_.session.budgets;
   const Usage used = worker_->usage();
@@ -109,6 +110,12 @@ bool Supervisor::within_budgets() {
     return over("threads", fmt::format("{} threads over the budget of {}", used.threads, budgets.threads));
   }
   if (budgets.cpu.count() == 0) return true;
+  if (!calls_.empty()) idle_cpu_.reset();
+  if (calls_.empty() && !idle_cpu_) idle_cpu_ = used.cpu;
+  if (idle_cpu_ && used.cpu - *idle_cpu_ > budgets.cpu) {
+    return over("cpu", fmt::format("CPU {} over the budget of {} while no call ran", render_seconds(used.cpu - *idle_cpu_),
+                                   render_seconds(budgets.cpu)));
+  }
   for (const auto& [id, call] : calls_) {
     const auto cost = used.cpu - call->cpu_at_begin;
     if (call->type == FrameType::watch || cost <= budgets.cpu) continue;

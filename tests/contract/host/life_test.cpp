@@ -79,6 +79,15 @@ TEST_F(Life, AnEndlessLoopIsKilledAtTheProcessorBudget) {
   EXPECT_EQ(session.status().budget_hits.at("cpu"), 1u);
 }
 
+TEST_F(Life, AThreadThatGoesOnWhenItsCallEndedMeetsTheProcessorBudget) {
+  core::Budgets budgets;
+  budgets.cpu = milliseconds(1000);
+  auto& session = open("spin_beside", budgets);
+  EXPECT_TRUE(refresh(session));
+  core_.until([&] { return !events_.empty(); });
+  EXPECT_THAT(events_[0], MatchesRegex("budget: CPU [0-9.]+ s over the budget of 1 s while no call ran"));
+}
+
 TEST_F(Life, AWorkerOutOfDescriptorsMeetsItsBudgetOfFiles) {
   core::Budgets budgets;
   budgets.files = 64;

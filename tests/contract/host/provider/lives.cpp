@@ -2,7 +2,7 @@
 // A provider in several versions, for what happens when its file is replaced; and one that takes too much time.
 // LIVES comes from the build: 1 and 2 are good, 3 breaks in describe, 4 opens for nobody, 5 never
 // answers describe.
-//   mode: "spin" burns processor time for ever; "wait" stays in refresh for a while; "steal" asks for a secret of
+//   mode: "spin" burns processor time for ever, "spin_beside" on a thread of its own; "wait" stays in refresh for a while; "steal" asks for a secret of
 //   others; "files" opens descriptors until there are none; "gauges" tells a metric 40,000 times; "abort".
 #include <fcntl.h>
 #include <poll.h>
@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <thread>
 
 #include "driftd/provider.hpp"
 
@@ -36,6 +37,7 @@ class Lives final : public Instance {
   RefreshResult refresh(Call& call, const Refresh&) override {
     const std::string mode = settings_.value("mode", "");
     if (mode == "spin") spin();
+    if (mode == "spin_beside") std::thread(&Lives::spin).detach();
     if (mode == "wait") wait(call);
     if (mode == "steal") (void)call.secret("token-of-another");
     if (mode == "files") take_files();
