@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A provider in several versions, for what happens when its file is replaced; and one that takes too much time.
-// LIVES comes from the build: 1 and 2 are good, 3 breaks in describe, 4 opens for nobody, 5 never
-// answers describe.
-//   mode: "spin" burns processor time for ever, "spin_beside" on a thread of its own; "wait" stays in refresh for a while; "steal" asks for a secret of
-//   others; "files" opens descriptors until there are none; "gauges" tells a metric 40,000 times; "abort".
+// LIVES comes from the build: 1 and 2 are good, 3 breaks in describe, 4 opens for nobody, 5 never answers describe.
+//   mode: "spin" burns processor time for ever, "spin_beside" on a thread of its own; "wait" stays in refresh for a while;
+//   "steal" asks for a secret of others; "files" opens descriptors until there are none; "gauges" tells a metric 40,000
+//   times; "abort".
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
