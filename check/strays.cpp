@@ -11,7 +11,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <string>
 
 namespace driftd::check {
 namespace {
@@ -32,16 +32,18 @@ Process parse_stat(const std::string& stat) {
 
 Process read_process(const fs::path& folder) {
   std::ifstream in(folder / "stat");
-  return in ? parse_stat({std::istreambuf_iterator<char>(in), {}}) : Process{};  // it ended meanwhile
+  std::string stat;  // empty: it ended meanwhile, before the file was opened or before it was read
+  std::getline(in, stat, '\0');
+  return parse_stat(stat);
 }
 
 std::set<pid_t> children() {
   std::set<pid_t> out;
   std::error_code failed;
-  for (const auto& entry : fs::directory_iterator("/proc", failed)) {
-    const std::string name = entry.path().filename();
+  for (fs::directory_iterator at("/proc", failed), end; !failed && at != end; at.increment(failed)) {
+    const std::string name = at->path().filename();
     if (std::isdigit(static_cast<unsigned char>(name.front())) == 0) continue;
-    if (read_process(entry.path()).parent == ::getpid()) out.insert(static_cast<pid_t>(std::stol(name)));
+    if (read_process(at->path()).parent == ::getpid()) out.insert(static_cast<pid_t>(std::stol(name)));
   }
   return out;
 }

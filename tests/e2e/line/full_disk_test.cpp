@@ -32,7 +32,8 @@ TEST(FullDisk, AgentSaysSoGoesOnAndDeliversOnceThereIsRoomAgain) {
   replace_file(state, tfstate(7, 4));
   ASSERT_TRUE(eventually([&] { return agent.log().find("were not stored") != std::string::npos; }, seconds(40))) << agent.log();
   EXPECT_TRUE(agent.running());
-  EXPECT_THAT(agent.backend("platform")->dump(), testing::HasSubstr("full"));
+  EXPECT_TRUE(eventually([&] { return agent.backend("platform")->dump().find("full") != std::string::npos; }, seconds(40)))
+      << agent.backend("platform")->dump();
   EXPECT_EQ(events_of_stream(nats).count("platform/instance/kafka_topic.orders"), 0u);
 
   std::filesystem::remove(inside + "/fill");
