@@ -94,7 +94,6 @@ void print(const char* name, const Percentiles& p) {
 struct Options {
   int changes = 1000, turn = 100, rate = 100;
   double most = 3.0;
-  int rounds = 3;
 };
 
 class Run {
@@ -185,14 +184,10 @@ int main(int argc, char** argv) {
   app.add_option("--changes", options.changes);
   app.add_option("--rate", options.rate, "changes a second");
   app.add_option("--turn", options.turn);
-  app.add_option("--most", options.most, "exit 1 when p99 is above so many times the floor's in every round");
-  app.add_option("--rounds", options.rounds, "measured anew, while it is above that");
+  app.add_option("--most", options.most, "exit 1 when p99 is above so many times the floor's");
   CLI11_PARSE(app, argc, argv);
   try {
-    // p99 of a thousand changes is its ten worst: one burst of a neighbour's writes. A slow line is slow in each round.
-    int exceeded = 1;
-    for (int round = 0; round < options.rounds && exceeded != 0; ++round) exceeded = driftd::bench::measure(options);
-    return exceeded;
+    return driftd::bench::measure(options);
   } catch (const std::exception& e) {
     std::cerr << "bench_latency: " << e.what() << '\n';
     return 2;
