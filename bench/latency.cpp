@@ -92,7 +92,7 @@ void print(const char* name, const Percentiles& p) {
 }
 
 struct Options {
-  int changes = 1000, turn = 100, rate = 100;
+  int changes = 3000, turn = 100, rate = 100;
   double most = 3.0;
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/escape.hpp"
 #include "check/registry.hpp"
 #include "host/text.hpp"
 
@@ -25,29 +26,6 @@ std::size_t count(const Run& run, Ending ending, Level level) {
   return static_cast<std::size_t>(std::count_if(run.checks.begin(), run.checks.end(), [&](const Finished& f) {
     return f.outcome.ending == ending && f.check.level == level;
   }));
-}
-
-/// The code point of a well-formed sequence.
-std::uint32_t decoded(std::string_view sequence) {
-  const auto first = static_cast<unsigned char>(sequence.front());
-  std::uint32_t out = sequence.size() == 1 ? first : first & (0xffu >> (sequence.size() + 1));
-  for (const char c : sequence.substr(1)) out = out << 6 | (static_cast<unsigned char>(c) & 0x3fu);
-  return out;
-}
-
-std::size_t length_of_sequence(char first) {
-  const auto byte = static_cast<unsigned char>(first);
-  return byte < 0x80 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
-}
-
-/// It moves a terminal's cursor, turns the order of a line around, breaks it, or may not stand in XML.
-bool is_unsafe(std::uint32_t c) {
-  struct Range {
-    std::uint32_t first, last;
-  };
-  static constexpr Range kRanges[] = {{0x00, 0x08},     {0x0b, 0x1f},     {0x7f, 0x9f},     {0x061c, 0x061c},
-                                      {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069}, {0xfffe, 0xffff}};
-  return std::any_of(std::begin(kRanges), std::end(kRanges), [c](Range r) { return r.first <= c && c <= r.last; });
 }
 
 std::string one_line(std::string_view text) {
@@ -151,9 +129,11 @@ std::string safe(std::string_view text) {
   const std::string whole = host::printable(text, kMostBytes);
   std::string out;
   for (std::string_view rest = whole; !rest.empty();) {
-    const std::string_view one = rest.substr(0, length_of_sequence(rest.front()));
-    const std::uint32_t c = decoded(one);
-    out += !is_unsafe(c) ? std::string(one) : c < 0x80 ? fmt::format("\\x{:02x}", c) : fmt::format("\\u{{{:x}}}", c);
+    const std::string_view one = rest.substr(0, utf8_sequence(rest));
+    const auto c = static_cast<unsigned>(code_point(one));
+    const bool in_xml = c != 0xfffe && c != 0xffff;
+    const bool shown = c == '\n' || c == '\t' || (in_xml && !is_obeyed(one));
+    out += shown ? std::string(one) : c < 0x80 ? fmt::format("\\x{:02x}", c) : fmt::format("\\u{{{:x}}}", c);
     rest.remove_prefix(one.size());
   }
   return out;

@@ -9,15 +9,13 @@ namespace {
 
 unsigned byte(std::string_view text, std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; }
 
-/// Of a sequence of one to three bytes, which all that is obeyed has; 0xFFFF: of four.
-unsigned code_point(std::string_view s) {
-  if (s.size() == 1) return byte(s, 0);
-  if (s.size() == 2) return (byte(s, 0) & 0x1f) << 6 | (byte(s, 1) & 0x3f);
-  if (s.size() == 3) return (byte(s, 0) & 0x0f) << 12 | (byte(s, 1) & 0x3f) << 6 | (byte(s, 2) & 0x3f);
-  return 0xffff;
-}
-
 }  // namespace
+
+char32_t code_point(std::string_view s) {
+  char32_t out = s.size() == 1 ? byte(s, 0) : byte(s, 0) & (0xffu >> (s.size() + 1));
+  for (std::size_t i = 1; i < s.size(); ++i) out = out << 6 | (byte(s, i) & 0x3f);
+  return out;
+}
 
 std::size_t utf8_sequence(std::string_view s) {
   const unsigned a = byte(s, 0);
@@ -37,8 +35,9 @@ std::size_t utf8_sequence(std::string_view s) {
 }
 
 bool is_obeyed(std::string_view sequence) {
-  const unsigned c = code_point(sequence);
-  return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+  const char32_t c = code_point(sequence);
+  return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x061c || c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e) ||
+         (c >= 0x2066 && c <= 0x2069);
 }
 
 std::string escaped(std::string_view text) {
@@ -50,7 +49,7 @@ std::string escaped(std::string_view text) {
     if (well_formed && !is_obeyed(one)) {
       out += one;
     } else {
-      const unsigned c = code_point(one);
+      const auto c = static_cast<unsigned>(code_point(one));
       out += n == 1 ? fmt::format("\\x{:02x}", c) : fmt::format("\\u{:04x}", c);
     }
     text.remove_prefix(n);

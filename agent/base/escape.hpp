@@ -10,6 +10,9 @@ namespace driftd {
 /// Bytes of the well-formed UTF-8 sequence at the front (Unicode 15, table 3-7); 0: none.
 std::size_t utf8_sequence(std::string_view text);
 
+/// Of one well-formed sequence that is all of `sequence`.
+char32_t code_point(std::string_view sequence);
+
 /// Whether a terminal or a reader of lines would obey this sequence instead of showing it: C0 and C1 controls, DEL, line and
 /// paragraph separators, marks that turn the direction of what follows.
 bool is_obeyed(std::string_view sequence);

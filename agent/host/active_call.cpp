@@ -46,25 +46,16 @@ Tenant::Misuses Tenant::take_misuses() {
   return std::exchange(misuses_, {});
 }
 
-bool Tenant::Tokens::take() {
-  const std::int64_t now = mono_ns();
-  left = std::min(most, left + each_ns * static_cast<double>(now - filled_ns));
-  filled_ns = now;
-  if (left < 1) return false;
-  left -= 1;
-  return true;
-}
-
 std::optional<std::uint64_t> Tenant::may_log() {
   const std::lock_guard lock(mutex_);
-  if (logs_.take()) return std::exchange(log_dropped_, 0);
+  if (logs_.try_take(Rate::Clock::now())) return std::exchange(log_dropped_, 0);
   ++log_dropped_;
   return std::nullopt;
 }
 
 bool Tenant::may_tell_metric() {
   const std::lock_guard lock(mutex_);
-  return metrics_.take();
+  return metrics_.try_take(Rate::Clock::now());
 }
 
 ActiveCall::~ActiveCall() {

@@ -10,6 +10,7 @@
 #include "host/extensions.hpp"
 #include "host/library.hpp"
 #include "host/link.hpp"
+#include "host/rate.hpp"
 #include "host/text.hpp"
 
 namespace driftd::host {
@@ -40,13 +41,7 @@ struct Tenant {
  private:
   std::mutex mutex_;
   Misuses misuses_;
-  /// So many a second, up to `most` at once.
-  struct Tokens {
-    double left, most, each_ns;
-    std::int64_t filled_ns = 0;
-    bool take();
-  };
-  Tokens logs_{100, 100, 20e-9}, metrics_{10'000, 10'000, 500e-9};
+  Rate logs_{std::chrono::milliseconds(50), 100}, metrics_{std::chrono::milliseconds(2), 10'000};
   std::uint64_t log_dropped_ = 0;
 };
 

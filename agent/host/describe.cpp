@@ -15,9 +15,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kMaxText = 1u << 20;     // describe and each schema, bytes
-constexpr std::size_t kMostNames = 256;        // kinds, types
-constexpr std::size_t kMostNameBytes = 128;    // of one of them, of id and version
+constexpr std::size_t kMostDocument = 1u << 20;  // describe and each schema, bytes
+constexpr std::size_t kMostNames = 256;           // kinds, types
+constexpr std::size_t kMostNameBytes = 128;       // of one of them, of id and version
 
 struct Pushed {
   std::string text;
@@ -27,7 +27,7 @@ struct Pushed {
 void keep(void* user, driftd_str text) {
   auto& pushed = *static_cast<Pushed*>(user);
   ++pushed.times;
-  if (text.len <= kMaxText) pushed.text.assign(text.data, text.len);
+  if (text.len <= kMostDocument) pushed.text.assign(text.data, text.len);
 }
 
 Result<std::string> checked(const std::string& file, const std::string& what, driftd_status status, Pushed pushed) {
@@ -111,7 +111,7 @@ Status readable(const std::string& text, const std::string& where) {
 }
 
 Result<Json> object(const std::string& text, const std::string& where) {
-  if (text.size() > kMaxText) return fail(Code::invalid, fmt::format("{}: has {} bytes, at most {}", where, text.size(), kMaxText));
+  if (text.size() > kMostDocument) return fail(Code::invalid, fmt::format("{}: has {} bytes, at most {}", where, text.size(), kMostDocument));
   DRIFTD_CHECK(readable(text, where));
   Json json = Json::parse(text, nullptr, false);
   if (!json.is_object()) return fail(Code::invalid, where + ": expected a JSON object, found something else");
@@ -123,9 +123,9 @@ Status parse_schemas(const Loaded& loaded, core::ProviderInfo& info) {
     const auto text = loaded.kinds.find(kind);
     if (text == loaded.kinds.end())
       return fail(Code::invalid, fmt::format("{}: kind `{}` has no schema", loaded.file, kind));
-    if (text->second.size() > kMaxText) {
+    if (text->second.size() > kMostDocument) {
       return fail(Code::invalid, fmt::format("{}: schema of kind `{}` has {} bytes, at most {}", loaded.file, kind,
-                                             text->second.size(), kMaxText));
+                                             text->second.size(), kMostDocument));
     }
     auto schema = core::KindSchema::parse(text->second);
     if (!schema) {

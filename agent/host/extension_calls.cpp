@@ -15,8 +15,6 @@ namespace {
 constexpr std::size_t kMostBackends = 4096;      // of one discovery
 constexpr std::size_t kMostBytes = 6u << 20;     // of one discovery; a frame holds 8 MiB
 
-driftd_str str(const std::string& text) { return {text.data(), text.size()}; }
-
 struct DiscoverPush {
   ActiveCall* call;
   std::set<std::string> names;
@@ -131,10 +129,7 @@ driftd_status ProviderHost::do_apply(ActiveCall&, const std::string& payload, dr
   if (!call || call->changes.empty() || call->idempotency_key.empty()) return DRIFTD_INVALID;
   const auto apply = tenant_.extensions.apply.apply;
   if (apply == nullptr) return DRIFTD_UNSUPPORTED;
-  std::vector<driftd_change> changes;
-  for (const auto& c : call->changes) {
-    changes.push_back({sizeof(driftd_change), c.index, str(c.path), str(c.old_value), str(c.new_value)});
-  }
+  const auto changes = borrowed(call->changes);
   driftd_apply_args args{};
   args.size = sizeof args;
   args.flags = call->dry_run ? DRIFTD_APPLY_DRY_RUN : 0;

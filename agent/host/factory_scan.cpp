@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <boost/asio/as_tuple.hpp>
-#include <optional>
 
 #include "base/fatal.hpp"
 #include "base/log.hpp"
@@ -108,13 +107,8 @@ Task<Result<Factory::Bytes>> Factory::read(std::string file) {
   };
   Work work{std::move(file)};
   if (!options_.io) co_return work();
-  struct Boxed {  // run_on needs a result that can be made empty
-    Work work;
-    std::optional<Result<Bytes>> operator()() const { return work(); }
-  };
-  Boxed boxed{std::move(work)};
-  auto done = co_await run_on(options_.io, std::move(boxed));
-  co_return std::move(*done);
+  auto done = co_await run_on(options_.io, std::move(work));
+  co_return done;
 }
 
 /// A worker that loads the file, tells what it says and ends.
@@ -139,8 +133,7 @@ Task<Factory::Described> Factory::look_at(std::string file, bool changed) {
   Described out{stamp_of(file), {}, {}, {}, fail(Code::internal, "not described")};
   const auto known = described_.find(file);
   const bool same = known != described_.end() && known->second.stamp == out.stamp && known->second.bytes;
-  std::optional<Described> before;
-  if (same) before = known->second;
+  const Described* before = same ? &known->second : nullptr;  // stays: the round replaces all of them at its end
   Status rights = same ? check_file_rights(file) : Status{};
   if (same) out.bytes = before->bytes;
   if (!same) {

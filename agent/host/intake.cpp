@@ -138,6 +138,12 @@ Result<core::Observation> take_record(Tenant& tenant, const driftd_record& recor
 
 }  // namespace
 
+std::vector<driftd_change> borrowed(const std::vector<DemoteChange>& changes) {
+  std::vector<driftd_change> out;
+  for (const auto& c : changes) out.push_back({sizeof(driftd_change), c.index, str(c.path), str(c.old_value), str(c.new_value)});
+  return out;
+}
+
 Result<std::vector<core::Observation>> take_records(Tenant& tenant, const driftd_record* records, std::uint32_t count,
                                                     std::uint32_t stride) {
   if (count != 0 && (records == nullptr || stride < sizeof(std::uint32_t))) {

@@ -10,6 +10,10 @@ namespace driftd::host {
 inline std::string_view view(driftd_str s) {
   return s.data == nullptr ? std::string_view{} : std::string_view(s.data, static_cast<std::size_t>(s.len));
 }
+/// Borrowed: good while `text` is.
+inline driftd_str str(const std::string& text) { return {text.data(), text.size()}; }
+/// The same for a list of changes.
+std::vector<driftd_change> borrowed(const std::vector<DemoteChange>& changes);
 /// Reads a struct that may be older (shorter) than ours: what is missing is zero.
 template <class T>
 T adopt(const void* given) {

@@ -9,8 +9,6 @@
 namespace driftd::host {
 namespace {
 
-driftd_str str(const std::string& text) { return {text.data(), text.size()}; }
-
 struct HealthPush {
   Tenant* tenant;
   std::optional<core::HealthReport> report;
@@ -96,10 +94,7 @@ driftd_status ProviderHost::do_watch(ActiveCall&, const std::string& payload, dr
 driftd_status ProviderHost::do_demote(ActiveCall&, const std::string& payload, driftd_call, std::string& body) {
   const auto call = decode<DemoteCall>(payload);
   if (!call) return DRIFTD_INVALID;
-  std::vector<driftd_change> changes;
-  for (const auto& c : call->changes) {
-    changes.push_back({sizeof(driftd_change), c.index, str(c.path), str(c.old_value), str(c.new_value)});
-  }
+  const auto changes = borrowed(call->changes);
   const driftd_diff_args args{sizeof args,
                               sizeof(driftd_change),
                               str(call->id.kind),

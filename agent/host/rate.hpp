@@ -8,7 +8,7 @@
 namespace driftd::host {
 
 /// A limiter (GCRA): one token `each`, `burst` at once. As it stands it is the host-owned one behind `permit`: 50 tokens
-/// a second, 100 at once. Core thread.
+/// a second, 100 at once. Not thread-safe.
 class Rate {
  public:
   using Clock = std::chrono::steady_clock;

@@ -72,7 +72,7 @@ class Breaks : public ::testing::TestWithParam<Animal> {};
 
 TEST_P(Breaks, ItsCheckAndIsNamedWithTheReason) {
   const Animal& animal = GetParam();
-  if (kSanitized && animal.breaks.contains(kNeedsOwnMalloc)) GTEST_SKIP() << "a sanitizer's malloc cannot fail";
+  if (kSanitized && animal.breaks.contains(kNeedsOwnMalloc)) GTEST_SKIP() << "LOUD: a sanitizer's malloc cannot fail";
   std::vector<std::string> ids;
   bool must = false;
   for (const auto& [id, level] : animal.breaks) {

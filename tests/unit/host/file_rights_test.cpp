@@ -40,7 +40,7 @@ class FileRights : public ::testing::Test {
 TEST_F(FileRights, AFileOfRootOrOneselfInSuchFoldersPasses) { EXPECT_EQ(refusal(so_), ""); }
 
 TEST_F(FileRights, AStrangersFileIsRefusedAlsoInAStickyFolder) {
-  if (!root()) GTEST_SKIP() << "only root gives files away";
+  if (!root()) GTEST_SKIP() << "LOUD: only root gives files away, so this rule is not tested";
   mode("good", 01777);
   EXPECT_EQ(refusal(so_), "") << "root's own file in a sticky folder";
   give("good/ok.so", kStranger);
@@ -49,7 +49,7 @@ TEST_F(FileRights, AStrangersFileIsRefusedAlsoInAStickyFolder) {
 }
 
 TEST_F(FileRights, AStrangersFolderIsRefused) {
-  if (!root()) GTEST_SKIP() << "only root gives folders away";
+  if (!root()) GTEST_SKIP() << "LOUD: only root gives folders away, so this rule is not tested";
   give("good", kStranger);
   EXPECT_THAT(refusal(so_), HasSubstr(folder_.file("good") + " belongs to uid 65534"));
 }
@@ -63,7 +63,7 @@ TEST_F(FileRights, ALinkInTheMiddleIsAHopLikeAnyOther) {
 }
 
 TEST_F(FileRights, AStrangersLinkIsRefused) {
-  if (!root()) GTEST_SKIP() << "only root gives links away";
+  if (!root()) GTEST_SKIP() << "LOUD: only root gives links away, so this rule is not tested";
   fs::create_symlink(so_, folder_.path() / "top/ok.so");
   give("top/ok.so", kStranger);
   EXPECT_THAT(refusal(folder_.file("top/ok.so")), HasSubstr(folder_.file("top/ok.so") + " belongs to uid 65534"));
@@ -83,7 +83,7 @@ TEST_F(FileRights, AnAclBehindAGroupThatIsTrustedIsRefused) {
                                0x04, 0, 4, 0, 0xff, 0xff, 0xff, 0xff,
                                0x10, 0, 7, 0, 0xff, 0xff, 0xff, 0xff,
                                0x20, 0, 4, 0, 0xff, 0xff, 0xff, 0xff};
-  if (::setxattr(so_.c_str(), "system.posix_acl_access", acl, sizeof acl, 0) != 0) GTEST_SKIP() << "no ACLs here";
+  if (::setxattr(so_.c_str(), "system.posix_acl_access", acl, sizeof acl, 0) != 0) GTEST_SKIP() << "LOUD: no ACLs here, so this rule is not tested";
   EXPECT_THAT(refusal(so_), HasSubstr(so_ + " has an ACL that lets others write; see `getfacl " + so_ + "`"));
 }
 
