@@ -89,6 +89,7 @@ Value list_of(const std::vector<std::string>& texts) {
 
 Value to_json(const core::Coverage& coverage) {
   return Value::Object{{"kind", coverage.kind},
+                       {"state", word(core::state_of(coverage))},
                        {"established", flag(coverage.established)},
                        {"complete", flag(coverage.complete)},
                        {"resources", number(coverage.resources)},

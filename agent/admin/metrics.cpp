@@ -90,6 +90,7 @@ struct PrometheusMetrics::Series {
   Gauges open{gauge("backend_open_drifts", "Drifts that stand.")};
   Gauges resources{gauge("backend_resources", "Resources known.")};
   Gauges unknown{gauge("backend_unknown_resources", "Resources with an attribute that cannot be judged, by kind.")};
+  Gauges coverage{gauge("backend_coverage", "1: how a kind can be judged now, by its label state.")};
   Gauges complete{gauge("backend_last_complete_timestamp_seconds", "When all kinds were last listed whole.")};
   Gauges restarts{gauge("backend_worker_restarts", "Restarts of the backend's worker.")};
   Gauges rss{gauge("backend_worker_resident_bytes", "Resident memory of the backend's worker.")};
@@ -107,7 +108,7 @@ struct PrometheusMetrics::Series {
 };
 
 void PrometheusMetrics::Series::set_backends(const core::AgentView& view) {
-  for (auto* set : {&up, &open, &resources, &unknown, &complete, &restarts, &rss, &crashes, &parked, &misuses, &denied,
+  for (auto* set : {&up, &open, &resources, &unknown, &coverage, &complete, &restarts, &rss, &crashes, &parked, &misuses, &denied,
                     &budget_hits}) {
     set->clear();
   }
@@ -122,6 +123,7 @@ void PrometheusMetrics::Series::set_backends(const core::AgentView& view) {
     set_worker(backend);
     for (const auto& kind : backend.coverage) {
       unknown.at({{"backend", backend.name}, {"kind", kind.kind}}).Set(static_cast<double>(kind.unknown));
+      coverage.at({{"backend", backend.name}, {"kind", kind.kind}, {"state", std::string(core::state_of(kind))}}).Set(1);
     }
   }
 }

@@ -7,7 +7,7 @@ namespace driftd::cli {
 namespace {
 
 void show(const Context& context, const core::Value& answer) {
-  Table table({"BACKEND", "PROVIDER", "ENDPOINT", "STATE", "HEALTH", "WORKER", "KIND", "RESOURCES", "UNKNOWN", "COVERAGE"});
+  Table table({"BACKEND", "PROVIDER", "ENDPOINT", "STATE", "HEALTH", "WORKER", "KIND", "RESOURCES", "UNKNOWN", "COVERAGE", "REASON"});
   for (const auto& backend : list(answer, "backends")) {
     const std::string state = text(backend, "state");
     const std::string health = text(member(backend, "health"), "state");
@@ -17,14 +17,13 @@ void show(const Context& context, const core::Value& answer) {
     const auto coverage = list(backend, "coverage");
     for (const auto& kind : coverage) {
       auto row = first;
-      const bool whole = flag(kind, "complete") && list(kind, "reasons").empty();
-      const std::string note = whole ? "whole" : join(list(kind, "reasons"));
+      const std::string seen = text(kind, "state");
       row.insert(row.end(), {text(kind, "kind"), text(kind, "resources"), text(kind, "unknown"),
-                             {note.empty() ? "not listed yet" : note, whole ? Colour::green : Colour::yellow}});
+                             {seen, seen == "seen" ? Colour::green : Colour::yellow}, join(list(kind, "reasons"))});
       table.add(std::move(row));
       first = {"", "", "", "", "", ""};
     }
-    if (coverage.empty()) table.add({first[0], first[1], first[2], first[3], first[4], first[5], "", "", "", ""});
+    if (coverage.empty()) table.add({first[0], first[1], first[2], first[3], first[4], first[5], "", "", "", "", ""});
   }
   context.print(table, "no backends");
 }

@@ -21,8 +21,10 @@ int probe(const Context& context, const std::string& which) {
   return good ? kOk : kFinding;
 }
 
+constexpr std::size_t kNote = 160;  // bytes; `driftd backends` and the log have all of it
+
 /// What keeps a backend from being judged whole: its error, its health, or the first kind that is incomplete.
-std::string note_of(const core::Value& backend) {
+std::string whole_note(const core::Value& backend) {
   const std::string error = text(backend, "last_error"), health = text(member(backend, "health"), "reason");
   if (!error.empty() || !health.empty()) return error.empty() ? health : error;
   for (const auto& kind : list(backend, "coverage")) {
@@ -31,6 +33,14 @@ std::string note_of(const core::Value& backend) {
     }
   }
   return {};
+}
+
+std::string note_of(const core::Value& backend) {
+  std::string note = whole_note(backend);
+  if (note.size() <= kNote) return note;
+  std::size_t end = kNote;
+  while (end > 0 && (static_cast<unsigned char>(note[end]) & 0xC0) == 0x80) --end;  // not inside of a character
+  return note.substr(0, end) + " …";
 }
 
 void show(const Context& context, const core::Value& status) {

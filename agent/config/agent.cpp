@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "config/parts.hpp"
+#include "config/secrets.hpp"
 
 namespace driftd::config {
 namespace {
@@ -75,14 +76,18 @@ std::string beside_config(const Report& report, const std::string& path) {
   return (folder / path).lexically_normal().string();
 }
 
-Agent read_agent(Section section) {
+Agent read_agent(Section section, const LoadOptions& options) {
   Agent out;
-  out.name = section.text("name", host_name());
-  out.cluster = section.text("cluster", out.cluster);
+  out.name = text_here(section, "name", options, host_name());
+  out.cluster = text_here(section, "cluster", options, out.cluster);
+  out.node = text_here(section, "node", options);
   for (const auto& [key, value] : {std::pair("name", out.name), std::pair("cluster", out.cluster)}) {
-    const std::string fault = value.empty() ? "it is empty" : name_fault(value);
+    const std::string fault = value.empty() ? "it is empty" : core::name_fault(value);
     if (fault.empty()) continue;
     section.report().error(section.at(key), "'" + std::string(key) + "' of the agent cannot be '" + value + "': " + fault);
+  }
+  if (const std::string fault = core::name_fault(out.node); !fault.empty()) {
+    section.report().error(section.at("node"), "'node' of the agent cannot be '" + out.node + "': " + fault);
   }
   out.data_dir = section.text("data_dir", out.data_dir.string());
   out.plugin_dirs = read_plugin_dirs(section);

@@ -35,7 +35,7 @@ std::string registration(const core::BackendSpec& spec, const core::Value& setti
 void check_name(Section& section, const std::string& name, std::set<std::string>& names) {
   if (name.empty()) return;
   Report& report = section.report();
-  if (const std::string fault = name_fault(name); !fault.empty()) {
+  if (const std::string fault = core::name_fault(name); !fault.empty()) {
     report.error(section.at("name"), "a backend cannot be named '" + name + "': " + fault, "letters, digits, - _ .");
   } else if (!names.insert(name).second) {
     report.error(section.at("name"), "two backends are named '" + name + "'", "each name once", "", "rename one of them");
@@ -57,9 +57,21 @@ void read_settings(Section& section, const LoadOptions& options, core::BackendSp
   spec.registration_json = registration(spec, settings.with_references);
 }
 
-core::BackendSpec read_backend(Section section, const Defaults& defaults, const LoadOptions& options, Config& config) {
+/// `node`: which agents of a fleet with one configuration run this backend. Nothing written: those that have no node.
+/// Where a pattern lets more than one run it, each names its own: `cache` on node `n1` is `cache-n1`.
+bool runs_here(Section& section, const std::string& node, core::BackendSpec& spec) {
+  const std::string wanted = section.text("node");
+  if (wanted.empty() || node.empty()) return wanted.empty() == node.empty();
+  if (!core::Glob::of_name(wanted).matches(std::string_view(node))) return false;
+  if (wanted != node) spec.name += "-" + node;
+  return true;
+}
+
+core::BackendSpec read_backend(Section section, const Defaults& defaults, const LoadOptions& options, Config& config,
+                               bool& here) {
   core::BackendSpec spec;
   spec.name = section.required_text("name", "a name that is unique among the backends");
+  here = runs_here(section, config.agent.node, spec);
   spec.was = section.text("was");
   spec.provider = section.required_text("provider", "a provider, such as redis, postgres or terraform");
   if (spec.provider.find('/') != std::string::npos) spec.provider = beside_config(section.report(), spec.provider);
@@ -69,7 +81,10 @@ core::BackendSpec read_backend(Section section, const Defaults& defaults, const 
   spec.interval = section.duration("interval", defaults.interval, milliseconds(100), milliseconds(86'400'000));
   spec.isolation = read_isolation(section, defaults.isolation);
   spec.budgets = read_budgets(section.section("budgets"), defaults.budgets);
-  read_settings(section, options, spec, config);
+  spec.discover = section.boolean("discover", true);
+  LoadOptions form_only = options;
+  form_only.resolve_secrets = false;  // what another node has need not be here
+  read_settings(section, here ? options : form_only, spec, config);
   auto rules = defaults.rules;
   read_rules(section, rules, true);
   rules.generation = generation_of(rules);
@@ -93,16 +108,6 @@ void check_former_names(Report& report, const std::vector<const Node*>& items, c
 }
 
 }  // namespace
-
-std::string name_fault(std::string_view name) {
-  if (name == "type" || name == "source") return "the name is reserved (subjects backend.type.… and backend.source.…)";
-  if (name.size() > 128) return "it is longer than 128 bytes";
-  for (const char c : name) {
-    if (static_cast<unsigned char>(c) <= ' ' || c == 0x7F) return "it holds a space or control character";
-    if (c == '/' || c == '*' || c == '>') return std::string("it holds '") + c + "'";
-  }
-  return "";
-}
 
 core::SessionSpec::Isolation read_isolation(Section& section, core::SessionSpec::Isolation fallback) {
   using Isolation = core::SessionSpec::Isolation;
@@ -141,6 +146,7 @@ Defaults read_defaults(Section section) {
 
 void read_backends(Section& root, const Defaults& defaults, const LoadOptions& options, Config& config) {
   std::set<std::string> names;
+  int elsewhere = 0;
   const auto items = root.items("backends");
   for (const Node* item : items) {
     const Node* name = item->find("name");
@@ -149,9 +155,16 @@ void read_backends(Section& root, const Defaults& defaults, const LoadOptions& o
     Section section(root.report(), item, "backends[]", title);
     if (named && !looks_like_reference(name->text)) check_name(section, name->text, names);
     if (!section.present()) continue;
-    config.backends.push_back(read_backend(std::move(section), defaults, options, config));
+    bool here = true;
+    auto spec = read_backend(std::move(section), defaults, options, config, here);
+    if (here) config.backends.push_back(std::move(spec));
+    elsewhere += here ? 0 : 1;
   }
   check_former_names(root.report(), items, names);
+  if (elsewhere == 0 || !config.backends.empty()) return;
+  const std::string where = config.agent.node.empty() ? "this agent has no 'agent.node'" : "'agent.node' is " + config.agent.node;
+  root.report().warn(root.at("backends"), "none of the " + std::to_string(elsewhere) + " backends runs here: " + where,
+                     "compare 'node' of the backends with it");
 }
 
 }  // namespace driftd::config

@@ -24,6 +24,7 @@ namespace driftd::config {
 
 struct Agent {
   std::string name;  ///< default: the host's name
+  std::string node;  ///< where it runs: it takes the backends of that node only; empty: those of no node
   std::string cluster = "default";
   std::filesystem::path data_dir = "/var/lib/driftd";
   std::vector<std::string> plugin_dirs;  ///< absolute; default: /usr/lib/driftd/providers

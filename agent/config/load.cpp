@@ -14,7 +14,7 @@ Config read_root(Report& report, const Node& node, const LoadOptions& options) {
   config.file = report.file;
   config.secrets_resolved = options.resolve_secrets;
   Section root(report, &node, "", "the file");
-  config.agent = read_agent(root.section("agent"));
+  config.agent = read_agent(root.section("agent"), options);
   config.log = read_log(root.section("log"));
   config.admin = read_admin(root.section("admin"));
   config.metrics = read_metrics(root.section("metrics"));

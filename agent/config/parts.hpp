@@ -20,7 +20,7 @@ struct Defaults {
   core::Rules rules;  ///< not hashed yet
 };
 
-Agent read_agent(Section section);
+Agent read_agent(Section section, const LoadOptions& options);
 Admin read_admin(Section section);
 log::Settings read_log(Section section);
 Metrics read_metrics(Section section);
@@ -44,8 +44,5 @@ std::uint64_t generation_of(const core::Rules& rules);
 std::string beside_config(const Report& report, const std::string& path);
 core::Budgets read_budgets(Section section, core::Budgets from);
 core::SessionSpec::Isolation read_isolation(Section& section, core::SessionSpec::Isolation fallback);
-
-/// Why `name` cannot name a backend, sink or agent; empty: it can.
-std::string name_fault(std::string_view name);
 
 }  // namespace driftd::config

@@ -58,7 +58,33 @@ bool holds_credentials(std::string_view text) {
   return sign != std::string_view::npos && authority.substr(0, sign).find(':') != std::string_view::npos;
 }
 
+std::optional<std::string> environment_of(const LoadOptions& options, const std::string& name) {
+  if (options.environment) return options.environment(name);
+  const char* value = std::getenv(name.c_str());
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
 }  // namespace
+
+std::string text_here(Section& section, std::string_view key, const LoadOptions& options, std::string fallback) {
+  const Node* node = section.find(key);
+  const bool reference = node != nullptr && node->kind == Node::Kind::scalar && looks_like_reference(node->text);
+  if (!reference) return section.text(key, std::move(fallback));
+  const std::string& text = node->text;
+  constexpr std::string_view kOpen = "${env:";
+  if (!text.starts_with(kOpen) || text.find('}') != text.size() - 1) {
+    section.report().error(node->at, "'" + std::string(key) + "' is no secret: only a variable can stand here",
+                           "text, or ${env:NAME} as the whole value", "'" + text + "'");
+    return fallback;
+  }
+  if (!options.resolve_secrets) return "unresolved";
+  const std::string name = text.substr(kOpen.size(), text.size() - kOpen.size() - 1);
+  const auto value = environment_of(options, name);
+  if (value && !value->empty()) return *value;
+  section.report().error(node->at, "environment variable " + name + " is " + (value ? "empty" : "not set"), "a text in it", "",
+                         "set it in the environment of the agent (Kubernetes: fieldRef spec.nodeName)");
+  return fallback;
+}
 
 bool looks_like_reference(std::string_view text) {
   return std::any_of(kSchemes.begin(), kSchemes.end(), [&](std::string_view scheme) {
@@ -193,9 +219,7 @@ std::optional<std::string> SettingsReader::resolve(const Node& node, const std::
 }
 
 std::optional<std::string> SettingsReader::environment(const std::string& name) const {
-  if (options_.environment) return options_.environment(name);
-  const char* value = std::getenv(name.c_str());
-  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  return environment_of(options_, name);
 }
 
 std::optional<std::string> SettingsReader::resolve_env(const Node& node, const std::string& name) {

@@ -54,6 +54,9 @@ class SettingsReader {
   Settings out_;
 };
 
+/// Text that differs from machine to machine and is no secret: as written, or `${env:NAME}` as the whole value.
+std::string text_here(Section& section, std::string_view key, const LoadOptions& options, std::string fallback = "");
+
 /// A YAML value as JSON without any secret handling (expected values of `expect:`).
 core::Value to_value(const Node& node);
 

@@ -24,7 +24,10 @@ struct BackendSpec {
   std::map<std::string, std::string> secrets;   ///< token → bytes; never logged
   std::string registration_json;                ///< canonical, secrets as references; a change is an UPDATED event
   std::map<std::string, std::string> labels;
-  std::vector<std::string> patterns;
+  std::vector<std::string> patterns, capabilities;
+  std::map<std::string, std::string> metadata;  ///< goes into its events
+  std::string discovered_by;  ///< the backend whose provider found it: it is registered, not read; empty: the config
+  bool discover = true;       ///< what its own provider discovers is registered
   std::chrono::milliseconds interval{30'000};   ///< staleness promise (semantics 17)
   SessionSpec::Isolation isolation = SessionSpec::Isolation::process;
   Budgets budgets;

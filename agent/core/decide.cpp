@@ -40,8 +40,9 @@ Status check_state(const Drift& drift, const Decision& decision) {
                                     drift.actor + "; undo that first");
   }
   if (decision.verb == Verb::approve && drift.against == Against::expectation) {
-    return fail(Code::conflict, name_of(drift) + " deviates from an expectation of the config, which no approval can " +
-                                    "move; change `expect:` or reject or ignore the drift");
+    return fail(Code::conflict, name_of(drift) + " deviates from an expectation of the config or of a source (a " +
+                                    "Terraform state), which no approval can move; change `expect:` or what declares it, or " +
+                                    "reject or ignore the drift");
   }
   return {};
 }

@@ -36,6 +36,16 @@ bool has_all(const std::map<std::string, std::string>& labels, const std::map<st
 
 bool reserved_name(std::string_view name) { return name == "type" || name == "source"; }
 
+std::string name_fault(std::string_view name) {
+  if (reserved_name(name)) return "the name is reserved (subjects backend.type.… and backend.source.…)";
+  if (name.size() > 128) return "it is longer than 128 bytes";
+  for (const char c : name) {
+    if (static_cast<unsigned char>(c) <= ' ' || c == 0x7F) return "it holds a space or control character";
+    if (c == '/' || c == '*' || c == '>') return std::string("it holds '") + c + "'";
+  }
+  return "";
+}
+
 std::string subject_token(std::string_view name) {
   if (name.empty()) return "=";  // no other name gives it: `=` is always followed by its hex
   std::string out;

@@ -81,6 +81,8 @@ std::string subject_of(const StoredEvent& event);
 std::string subject_token(std::string_view name);
 /// `type` and `source`: as backend names they would collide with the views; subject_of escapes their first letter.
 bool reserved_name(std::string_view name);
+/// Why `name` cannot name a backend, sink or agent; empty: it can.
+std::string name_fault(std::string_view name);
 /// CloudEvents: `//<cluster>/driftd/<provider>`, `io.driftd.backend.<what>.v1`, `<backend>[/<kind>/<id>]`.
 std::string cloudevent_source(const StoredEvent& event);
 std::string cloudevent_type(const StoredEvent& event);

@@ -137,7 +137,9 @@ BackendSnapshot redacted(BackendSnapshot entry) {
   return entry;
 }
 
+/// Registration fields go by the RFC's names alone, also when a source speaks of them.
 std::string field_of(const ResourceId& resource, const std::string& path) {
+  if (resource.kind == "registration" && path != kIdentityPath) return path;
   return path == kIdentityPath ? render(resource) : render(resource) + ":" + path;
 }
 

@@ -109,6 +109,8 @@ Judgement gone_now(const JudgeContext& context, const StoredResource& stored, co
     out.next.external_name.clear();
   } else if (stored.baseline) {
     collect_gone(context, stored, *baseline, out, finding);
+  } else {
+    collect_absent(context, stored, out, finding);
   }
   reconcile(setting_of(context), stored, std::move(finding), out);
   return out;
@@ -127,8 +129,10 @@ std::uint64_t judged_under(const JudgeContext& context) {
   if (!context.established) return 0;
   const Digest schema = digest(0, {context.schema->kind(), std::to_string(context.schema->revision()),
                                    std::to_string(kNormaliserRevision)});
-  const std::uint64_t out = context.rules->generation ^ schema.low;
-  return out == 0 ? 1 : out;
+  const std::uint64_t rules = context.rules->generation ^ schema.low;
+  std::uint64_t folded = 0;
+  for (const auto& each : context.declared) folded += weight(each.source_uid, each.digest);
+  return with_declared(rules == 0 ? 1 : rules, folded);
 }
 
 Judgement judge(const JudgeContext& context, const StoredResource& stored, const Sighting& sighting) {

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/declaration.hpp"
 #include "core/diff.hpp"
 #include "core/drift.hpp"
 #include "core/resource.hpp"
@@ -56,6 +57,7 @@ struct JudgeContext {
   /// Earlier revisions of `schema`, by number: which attributes changed type, class or flags (semantics 10). A revision
   /// that is not here counts as unchanged: nothing is re-baselined on a guess.
   std::map<std::uint32_t, std::shared_ptr<const KindSchema>> former;
+  std::vector<Declaration> declared;  ///< of the resource that is judged, by every source that declares it
   std::string deletions_accepted_by;  ///< who approved `scope/<kind>`: a deletion is opened as approved by them
 };
 

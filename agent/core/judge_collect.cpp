@@ -36,6 +36,7 @@ class Collector {
 
   void created(const Value& body);
   void deleted(const Value& baseline);
+  void absent();
   void compare(Value baseline, const Value& body);
   void expectations(const Value& body);
   void carry_unknown();
@@ -47,13 +48,14 @@ class Collector {
   bool reread(const std::string& path) const;
   bool ignored(Change& change);
   bool demoted(const Change& change, Against against);
-  void place(Change change, Against against, Operation operation);
+  void place(Change change, Against against, Operation operation, std::string reason = {});
   bool whole(Operation operation, std::vector<Change> changes, const std::string& name);
   void follow(Value& baseline, const Change& change, const char* why);
   void keep_was_unread(const Value& baseline);
   std::vector<std::string> superseded_by_schema();
   Value wanted(const Value& body);
-  void want(const Path& path, const Value& value, const Value& body, Value& into);
+  void want(const Path& path, const Value& value, const std::string& why, const Value& body, Value& into);
+  std::string why(const std::string& path) const;
 
   const JudgeContext& context_;
   const StoredResource& stored_;
@@ -61,6 +63,7 @@ class Collector {
   Judgement& out_;
   Finding& finding_;
   const KindSchema* former_ = nullptr;
+  std::map<std::string, std::string> declared_by_;  ///< path → words, where a source wants it
 };
 
 /// A digest that no rule of the schema classes is a credential: the provider called it sensitive.
@@ -103,19 +106,20 @@ bool Collector::demoted(const Change& change, Against against) {
   return false;
 }
 
-void Collector::place(Change change, Against against, Operation operation) {
+/// `reason`: why it stands, where the change itself does not tell (who declared it).
+void Collector::place(Change change, Against against, Operation operation, std::string reason) {
   const Path path = attribute_path(change.path);
   if (ignored(change)) return;
   if (change.path != kIdentityPath && demoted(change, against)) return;
   const Chosen chosen = choose_policy(*context_.rules, stored_.id, path, change.cls, context_.applied_state);
   Action action = chosen.action;
-  std::string reason;
+  const std::string also = reason.empty() ? "" : "; " + reason;
   if (action == Action::enforce) {
     action = Action::manual;
-    reason = "policy enforce (" + chosen.where + "): the provider cannot apply, so a person decides";
+    reason = "policy enforce (" + chosen.where + "): the provider cannot apply, so a person decides" + also;
   } else if (action == Action::automatic && against == Against::expectation) {
     action = Action::manual;
-    reason = "policy auto (" + chosen.where + ") cannot accept what an expectation forbids";
+    reason = "policy auto (" + chosen.where + ") cannot accept what an expectation forbids" + also;
   }
   Group& group = finding_.groups[{change.cls, against, action}];
   group.operation = operation;
@@ -232,29 +236,51 @@ void Collector::compare(Value baseline, const Value& body) {
 }
 
 /// One expected value goes into the wanted body; null means that the attribute must not be there.
-void Collector::want(const Path& path, const Value& value, const Value& body, Value& into) {
+void Collector::want(const Path& path, const Value& value, const std::string& why, const Value& body, Value& into) {
   const Value* now = find(body, path);
-  if (now && as_digest(*now) && !as_digest(value)) {
-    out_.unknown.push_back({path.render(), "a sensitive value cannot be compared with an expectation"});
+  if (now && as_digest(*now).has_value() != as_digest(value).has_value()) {
+    out_.unknown.push_back({path.render(), as_digest(value) ? "declared as a secret, but read in clear: the two cannot be compared"
+                                                            : "a sensitive value cannot be compared with an expectation"});
     return;
   }
   if (assign(into, path, value.is_null() ? nullptr : &value)) return;
   Change missing{path.render(), schema().cls(path), render(value), {}, false};
-  place(std::move(missing), Against::expectation, Operation::changed);
+  place(std::move(missing), Against::expectation, Operation::changed, why);
 }
 
 Value Collector::wanted(const Value& body) {
   Value out = body;
-  std::set<std::string> done;  // the first expectation that names a path wins
+  std::set<std::string> done;  // the first expectation that names a path wins, the config's before any source's
   for (const auto& expectation : context_.rules->expect) {
     if (!expectation.match.resource(stored_.id)) continue;
     for (const auto& [path, value] : expectation.where_all) {
       if (!done.insert(path.render()).second) continue;
       finding_.declared.push_back(path.render());
-      want(path, value, body, out);
+      want(path, value, {}, body, out);
+    }
+  }
+  for (const auto& declaration : context_.declared) {
+    finding_.declared.emplace_back(kIdentityPath);
+    const Result<Value> declared = parse(declaration.body);
+    if (!declared) out_.unknown.push_back({"", words_of(declaration) + ", unreadably: " + declared.error().message});
+    if (!declared) continue;
+    for (const auto& [path, value] : declared_values(*declared)) {
+      if (value.is_null() || !done.insert(path.render()).second) continue;
+      finding_.declared.push_back(path.render());
+      const std::string words = words_of(declaration);
+      declared_by_[path.render()] = words;
+      want(path, value, words, body, out);
     }
   }
   return out;
+}
+
+/// Who declared what a change deviates from; empty: an expectation of the config.
+std::string Collector::why(const std::string& path) const {
+  for (const auto& [declared, words] : declared_by_) {
+    if (related(declared, path)) return words;
+  }
+  return {};
 }
 
 void Collector::expectations(const Value& body) {
@@ -269,8 +295,17 @@ void Collector::expectations(const Value& body) {
   }
   for (auto& change : found.changes) {
     change.cls = class_of(change, attribute_path(change.path));
-    if (change.cls != ChangeClass::health) place(std::move(change), Against::expectation, Operation::changed);
+    std::string reason = why(change.path);
+    if (change.cls != ChangeClass::health) place(std::move(change), Against::expectation, Operation::changed, std::move(reason));
   }
+}
+
+/// A source declares what is not there.
+void Collector::absent() {
+  if (context_.declared.empty() || kind_class() == ChangeClass::health) return;
+  finding_.declared.emplace_back(kIdentityPath);
+  Change missing{std::string(kIdentityPath), kind_class(), text_of(stored_.id.id), {}, false};
+  place(std::move(missing), Against::expectation, Operation::deleted, words_of(context_.declared.front()));
 }
 
 /// Unknown is neither drift nor its end: what an open drift said of a path that cannot be read now stands as last seen.
@@ -321,6 +356,10 @@ void collect_seen(const JudgeContext& context, const StoredResource& stored, con
 void collect_gone(const JudgeContext& context, const StoredResource& stored, const Value& baseline, Judgement& out,
                   Finding& finding) {
   Collector(context, stored, nullptr, out, finding).deleted(baseline);
+}
+
+void collect_absent(const JudgeContext& context, const StoredResource& stored, Judgement& out, Finding& finding) {
+  Collector(context, stored, nullptr, out, finding).absent();
 }
 
 }  // namespace driftd::core

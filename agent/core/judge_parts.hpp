@@ -54,6 +54,9 @@ void collect_seen(const JudgeContext& context, const StoredResource& stored, con
 void collect_gone(const JudgeContext& context, const StoredResource& stored, const Value& baseline, Judgement& out,
                   Finding& finding);
 
+/// What never was accepted and is not there, though a source declares it. [judge_collect.cpp]
+void collect_absent(const JudgeContext& context, const StoredResource& stored, Judgement& out, Finding& finding);
+
 /// A stored row whose baseline a provider's upgrade gave in the current schema revision's form.
 struct UpgradedRow {
   StoredResource row;

@@ -60,7 +60,9 @@ DriftStatus end_of(const Drift& drift, const StoredResource& stored, const Findi
   if (finding.rebased) {
     reverted = false;
   } else if (drift.against == Against::expectation) {
-    reverted = finding.gone ? !stored.baseline : std::all_of(drift.changes.begin(), drift.changes.end(), declared);
+    const bool all_declared = std::all_of(drift.changes.begin(), drift.changes.end(), declared);
+    const bool was_absent = drift.operation == Operation::deleted;  // gone still, and no source declares it any more
+    reverted = finding.gone ? !stored.baseline && !was_absent : all_declared;
   } else if (finding.gone) {
     reverted = drift.operation == Operation::created;
   } else {

@@ -6,6 +6,7 @@
 #include "core/drift.hpp"
 #include "core/event.hpp"
 #include "core/extension.hpp"
+#include "core/ports/control.hpp"
 #include "core/resource.hpp"
 
 namespace driftd::core {
@@ -85,5 +86,14 @@ Result<Operation> parse_operation(std::string_view text) { return value_of(kOper
 
 std::string render(const ResourceId& id) { return id.kind + "/" + id.id; }
 std::string render(const Extension& extension) { return extension.id + "/" + std::to_string(extension.revision); }
+
+std::string_view state_of(const Coverage& coverage) {
+  if (coverage.complete) return coverage.reasons.empty() && coverage.unknown == 0 ? "seen" : "partial";
+  for (const auto& reason : coverage.reasons) {
+    if (reason.starts_with("denied") || reason.starts_with("unauthenticated")) return "denied";
+    if (reason.starts_with("unsupported")) return "unsupported";
+  }
+  return coverage.established ? "stale" : "unseen";
+}
 
 }  // namespace driftd::core

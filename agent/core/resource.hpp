@@ -53,6 +53,7 @@ struct Mark {
   std::string kind;
   std::string cursor;
   std::uint64_t count = 0;
+  std::string backend;  ///< as in Observation
 };
 
 /// What a provider says about a failure (driftd_diagnostic).
@@ -60,6 +61,7 @@ struct Diagnostic {
   Code code = Code::internal;
   std::string kind, id, path, text, right;
   std::int64_t retry_after_ms = 0;
+  std::string backend;  ///< as in Observation
 };
 
 /// Reachability of a backend at one moment (driftd_health).

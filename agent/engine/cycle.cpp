@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/cycle.hpp"
+#include "engine/spoken_session.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -13,17 +14,11 @@ namespace {
 
 constexpr std::size_t kReadAtOnce = 256;
 constexpr std::chrono::seconds kReadDeadline{30};
-constexpr std::size_t kMaxReasons = 100;  // of one kind
 
 std::string sentence(const core::Diagnostic& d) {
   std::string out = std::string(render(d.code)) + ": " + d.text;
   if (!d.right.empty()) out += " (grant " + d.right + ")";
   return out;
-}
-
-void add_once(std::vector<std::string>& reasons, const std::string& reason) {
-  if (reasons.size() >= kMaxReasons) return;  // a provider may say something else each time
-  if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) reasons.push_back(reason);
 }
 
 std::string metadata(const core::Observation& observation, const char* key) {
@@ -38,6 +33,11 @@ std::uint64_t number(const std::string& text) {
 }
 
 }  // namespace
+
+void add_once(std::vector<std::string>& reasons, const std::string& reason) {
+  constexpr std::size_t kMost = 100;  // of one kind: a provider may say something else each time
+  if (reasons.size() < kMost && std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) reasons.push_back(reason);
+}
 
 bool CycleReport::complete() const {
   return status.has_value() &&
@@ -81,8 +81,10 @@ void Cycle::note_diagnostics(const std::vector<core::Diagnostic>& diagnostics) {
     if (d.code == Code::not_found) continue;
     if (d.kind.empty()) {
       add_once(general_, sentence(d));
-    } else {
+    } else if (d.backend.empty()) {
       add_once(kinds_[d.kind].reasons, sentence(d));
+    } else {
+      add_once(foreign_[{d.backend, d.kind}].reasons, sentence(d));
     }
   }
 }
@@ -126,20 +128,24 @@ Task<Status> Cycle::judge_records(std::vector<core::Observation> records, Extras
 Task<Status> Cycle::take(core::RecordPage page) {
   note_diagnostics(page.diagnostics);
   std::vector<core::Observation> own;
+  Extras extras;
   for (auto& record : page.records) {
     ++received_;
-    if (!record.backend.empty() && record.backend != ledger_.spec().name) {
-      add_once(general_, "unsupported: records for other backends (" + record.backend + ") are not taken yet");
+    if (!record.backend.empty()) {
+      take_declared(record, extras);
       continue;
     }
     if (serial_.empty()) applied_ = applied_state(record) || applied_;  // also when all that is left says nothing new
     ++kinds_[record.id.kind].received;
     own.push_back(std::move(record));
   }
-  Extras extras;
   for (const auto& mark : page.marks) {
     if (mark.type == core::Mark::Type::checkpoint) extras.cursor = mark.cursor;
     if (mark.type != core::Mark::Type::complete) continue;
+    if (!mark.backend.empty()) {
+      complete_declared(mark, extras);
+      continue;
+    }
     Kind& kind = kinds_[mark.kind];
     if (mark.count != kind.received) {
       add_once(kind.reasons, "corrupt: COMPLETE says " + std::to_string(mark.count) + " resources, " +
@@ -156,7 +162,11 @@ void Cycle::close_kinds(const Status& status) {
   if (ledger_.info() != nullptr) {
     for (const auto& kind : ledger_.info()->kinds) kinds_.try_emplace(kind);
   }
-  std::erase_if(kinds_, [this](const auto& item) { return !ledger_.scope().wants_kind(item.first); });
+  std::erase_if(kinds_, [this](const auto& item) {
+    const bool spoken = item.first == SpokenSession::kKind &&  // a source lists it for other backends
+                        !item.second.complete && item.second.received == 0;
+    return spoken || !ledger_.scope().wants_kind(item.first);
+  });
   if (!status) {
     const std::string reason = std::string(render(status.error().code)) + ": " + status.error().message;
     if (general_.empty()) general_.push_back(reason);
@@ -196,6 +206,7 @@ Task<Status> Cycle::hold_or_confirm(std::string kind) {
   DRIFTD_CO_CHECK(co_await confirm(std::move(gone), &kinds_[kind]));
   DRIFTD_CO_CHECK(co_await scope_drift(kind, std::move(held)));
   DRIFTD_CO_CHECK(co_await look_again(kind));
+  DRIFTD_CO_CHECK(co_await confirm_absent(kind));
   Extras done;  // of what was accepted only what is still missing stays so
   done.row = ledger_.accepted_done(kind, run_);
   if (!done.row) co_return Status{};
@@ -271,15 +282,16 @@ Task<Status> Cycle::watch_page(core::RecordPage page) {
   note_diagnostics(page.diagnostics);
   std::vector<core::Observation> present;
   std::vector<core::ResourceId> tombstones;
+  Extras extras;
   for (auto& record : page.records) {
-    if (!record.backend.empty() && record.backend != ledger_.spec().name) continue;
-    if (record.tombstone) {
+    if (!record.backend.empty()) {
+      take_declared(record, extras);
+    } else if (record.tombstone) {
       if (ledger_.scope().wants(record.id)) tombstones.push_back(record.id);
     } else {
       present.push_back(std::move(record));
     }
   }
-  Extras extras;
   for (const auto& mark : page.marks) {
     if (!mark.cursor.empty()) extras.watch_cursor = mark.cursor;
   }
@@ -334,6 +346,7 @@ CycleReport Cycle::report(Status status) const {
     coverage.reasons = kind.reasons;
     out.coverage.push_back(std::move(coverage));
   }
+  add_foreign(out.coverage);
   return out;
 }
 

@@ -22,6 +22,9 @@ struct CycleReport {
   bool complete() const;          ///< every kind was listed whole
 };
 
+/// Adds a reason that is not among them, up to a bound.
+void add_once(std::vector<std::string>& reasons, const std::string& reason);
+
 /// One refresh → diff → judge → commit pass of one backend. Lives for one run, on the core thread, under the Turn.
 class Cycle {
  public:
@@ -38,10 +41,19 @@ class Cycle {
     bool complete = false;
     std::vector<std::string> reasons;
   };
+  /// What a source said of one kind of another backend in this run.
+  using Foreign = std::pair<std::string, std::string>;  // backend, kind
+
   Task<Status> take(core::RecordPage page);
+  /// A record or COMPLETE that a source sent for another backend: into the commit of the page.
+  void take_declared(const core::Observation& record, Extras& extras);
+  void complete_declared(const core::Mark& mark, Extras& extras);
+  void speak(const core::Observation& record, Kind& kind);
+  void add_foreign(std::vector<core::Coverage>& coverage) const;
   void note_diagnostics(const std::vector<core::Diagnostic>& diagnostics);
   Task<Status> judge_records(std::vector<core::Observation> records, Extras extras);
   Task<Status> confirm_missing();
+  Task<Status> confirm_absent(std::string kind);
   Task<Status> confirm(std::vector<core::ResourceId> ids, Kind* kind);
   Task<Status> hold_or_confirm(std::string kind);
   Task<Status> look_again(std::string kind);
@@ -58,6 +70,7 @@ class Cycle {
   core::Session& session_;
   std::uint32_t run_;
   std::map<std::string, Kind> kinds_;
+  std::map<Foreign, Kind> foreign_;
   std::vector<std::string> general_;  ///< reasons that concern every kind
   std::uint64_t received_ = 0, settled_ = 0, transitions_ = 0;
   bool applied_ = false;

@@ -20,18 +20,6 @@ std::string new_uid() {
   return to_hex(bytes);
 }
 
-/// Top-level members of two registrations that differ, as `changed_fields`.
-std::vector<std::string> changed_fields(const std::string& before, const std::string& after) {
-  const auto old_value = core::parse(before);
-  const auto new_value = core::parse(after);
-  std::vector<std::string> out;
-  if (!old_value || !new_value) return out;
-  const core::Difference difference =
-      core::diff(*old_value, *new_value, *core::KindSchema::unknown("registration"), {});
-  for (const auto& change : difference.changes) out.push_back(change.path);
-  return out;
-}
-
 constexpr std::chrono::hours kStateKept{7 * 24};  // of a backend that left the config (semantics 1)
 
 /// Finds, and takes out of `rows`, the row of a backend by its name or its former name: one that is there, or one that
@@ -63,6 +51,22 @@ Task<void> stop_one(std::shared_ptr<Runner> runner, int& left, asio::steady_time
 
 }  // namespace
 
+/// Says where a registration event comes from.
+std::string cause_of(const core::BackendSpec& spec) {
+  return spec.discovered_by.empty() ? "configuration" : "discovered by " + spec.discovered_by;
+}
+
+std::vector<std::string> changed_fields(const std::string& before, const std::string& after) {
+  const auto old_value = core::parse(before);
+  const auto new_value = core::parse(after);
+  std::vector<std::string> out;
+  if (!old_value || !new_value) return out;
+  const core::Difference difference =
+      core::diff(*old_value, *new_value, *core::KindSchema::unknown("registration"), {});
+  for (const auto& change : difference.changes) out.push_back(change.path);
+  return out;
+}
+
 std::string canonical_type(const std::string& provider) {
   static const std::map<std::string, std::string> kAliases = {
       {"postgresql", "postgres"}, {"pg", "postgres"}, {"kubernetes", "k8s"}, {"tfstate", "terraform"}};
@@ -76,7 +80,27 @@ std::string canonical_type(const std::string& provider) {
 
 Engine::Engine(std::shared_ptr<Context> context, core::SessionFactory& factory, core::RedactionKey worker_key,
                std::uint64_t digest_seed)
-    : context_(std::move(context)), factory_(factory), worker_key_(std::move(worker_key)), digest_seed_(digest_seed) {}
+    : context_(std::move(context)), factory_(factory), worker_key_(std::move(worker_key)), digest_seed_(digest_seed), registry_(context_->core) {
+  context_->declared = [this](const std::string& backend) {
+    if (Runner* runner = find(backend); runner != nullptr) runner->declared();
+  };
+  context_->discovered = [this](std::string source, core::DiscoverOutcome outcome) {
+    return take_discovered(std::move(source), std::move(outcome));
+  };
+  context_->spoken = [this](Word word) { return hear(std::move(word)); };
+  context_->undeclarable = [this](const std::string& backend, const std::string& kind) {
+    return undeclarable(backend, kind);
+  };
+}
+
+std::string Engine::undeclarable(const std::string& backend, const std::string& kind) const {
+  const auto found = runners_.find(backend);
+  if (found == runners_.end()) return "no backend '" + backend + "' is configured: what is declared of it is held against nothing";
+  const core::ProviderInfo* info = found->second->ledger().info();
+  const bool known = info == nullptr || std::find(info->kinds.begin(), info->kinds.end(), kind) != info->kinds.end();
+  if (known) return {};
+  return "provider " + info->id + " of backend " + backend + " has no kind '" + kind + "': what is declared is held against nothing";
+}
 
 core::SessionSpec Engine::session_spec(const core::BackendSpec& spec) const {
   core::SessionSpec out;
@@ -92,17 +116,31 @@ core::SessionSpec Engine::session_spec(const core::BackendSpec& spec) const {
   return out;
 }
 
-Task<Status> Engine::start(std::vector<core::BackendSpec> specs, bool loops) {
+Task<Result<std::vector<core::BackendRow>>> Engine::rows_by_age() {
   DRIFTD_CO_TRY(auto rows, co_await context_->store.backends());
-  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {  // there first, then the one that left last
-    return a.deleted_ns.value_or(std::numeric_limits<Nanos>::max()) > b.deleted_ns.value_or(std::numeric_limits<Nanos>::max());
-  });
+  const auto left = [](const core::BackendRow& row) { return row.deleted_ns.value_or(std::numeric_limits<Nanos>::max()); };
+  std::sort(rows.begin(), rows.end(), [&](const auto& a, const auto& b) { return left(a) > left(b); });
+  co_return rows;
+}
+
+Task<Status> Engine::start(std::vector<core::BackendSpec> specs, bool loops) {
+  loops_ = loops;
+  DRIFTD_CO_TRY(auto rows, co_await rows_by_age());
   for (auto& spec : specs) {
     DRIFTD_CO_CHECK(co_await bring_up(std::move(spec), rows));
   }
+  std::vector<core::BackendRow> found;
   for (auto& row : rows) {
     if (row.deleted_ns) continue;
-    DRIFTD_CO_CHECK(co_await bring_down(std::move(row)));
+    Runner* source = finder_of(row);
+    if (source != nullptr) {
+      found.push_back(std::move(row));
+    } else {
+      DRIFTD_CO_CHECK(co_await bring_down(std::move(row)));
+    }
+  }
+  for (auto& row : found) {
+    DRIFTD_CO_CHECK(co_await bring_back(std::move(row)));
   }
   if (!loops) co_return Status{};
   for (auto& [name, runner] : runners_) runner->start();
@@ -125,9 +163,13 @@ Task<Status> Engine::bring_up(core::BackendSpec spec, std::vector<core::BackendR
   row.type = spec.type.empty() ? canonical_type(spec.provider) : spec.type;
   row.provider = spec.provider;
   row.registration = spec.registration_json;
-  auto session = factory_.open(session_spec(spec));
-  if (!session) co_return fail(session.error());
-  auto runner = std::make_shared<Runner>(context_, spec, row, *session);
+  set_finder(row, spec);
+  std::shared_ptr<core::Session> own;
+  if (spec.discovered_by.empty()) {
+    DRIFTD_CO_TRY(own, factory_.open(session_spec(spec)));
+  }
+  auto session = std::make_shared<SpokenSession>(std::move(own), spec.discovered_by, spec.provider);
+  auto runner = std::make_shared<Runner>(context_, spec, row, std::move(session));
   if (created || edited) {
     Extras extras;
     extras.row = row;
@@ -136,7 +178,7 @@ Task<Status> Engine::bring_up(core::BackendSpec spec, std::vector<core::BackendR
     std::optional<core::BackendSnapshot> old_state;
     if (edited) old_state = before;
     const auto type = edited ? core::ChangeType::updated : core::ChangeType::created;
-    core::BackendEvent event = core::registration_event(type, runner->ledger().event_context("configuration"), old_state,
+    core::BackendEvent event = core::registration_event(type, runner->ledger().event_context(cause_of(spec)), old_state,
                                                         fields, context_->clock.wall());
     extras.events.push_back(runner->ledger().draft(std::move(event)));
     DRIFTD_CO_CHECK(co_await runner->ledger().commit_extras(std::move(extras)));
@@ -192,10 +234,18 @@ Task<Status> Engine::bring_down(core::BackendRow row) {
   DRIFTD_CO_TRY(auto open, co_await with_open(row.uid));
   DRIFTD_CO_CHECK(co_await retire(ledger, std::move(open), "backend unregistered"));
   Extras extras;
+  DRIFTD_CO_TRY(const auto declared, co_await context_->store.declared_by(row.uid));
+  for (const auto& entry : declared) {
+    core::DeclarationWrite write;
+    write.target = entry.target;
+    write.declaration.source_uid = entry.source_uid;
+    write.declaration.id = entry.id;
+    write.withdrawn = true;
+    extras.declarations.push_back(std::move(write));
+  }
   extras.row = row;
   extras.row->deleted_ns = context_->clock.wall();
-  core::BackendEvent event = core::registration_event(core::ChangeType::deleted, ledger.event_context("configuration"),
-                                                      std::nullopt, {}, context_->clock.wall());
+  core::BackendEvent event = core::registration_event(core::ChangeType::deleted, ledger.event_context(discovered_by(row) != nullptr ? "discovered no more" : "configuration"), std::nullopt, {}, context_->clock.wall());
   extras.events.push_back(ledger.draft(std::move(event)));
   context_->metrics.forget(row.name);
   const auto status = co_await ledger.commit_extras(std::move(extras));
@@ -203,6 +253,8 @@ Task<Status> Engine::bring_down(core::BackendRow row) {
 }
 
 Task<void> Engine::stop() {
+  stopping_ = true;
+  { const Turn::Held last = co_await registry_.enter(); }  // who comes after sees stopping_
   int left = static_cast<int>(runners_.size());
   asio::steady_timer done(context_->core, asio::steady_timer::time_point::max());
   for (auto& [name, runner] : runners_) asio::co_spawn(context_->core, stop_one(runner, left, done), fatal);
@@ -265,8 +317,9 @@ Task<Result<std::vector<core::Step>>> Engine::explain(std::string backend, core:
 }
 
 Task<Result<core::DiscoverOutcome>> Engine::discover(std::string backend) {
-  Runner* runner = find(backend);
-  if (runner == nullptr) co_return fail(unknown_backend(backend));
+  const auto found = runners_.find(backend);
+  if (found == runners_.end()) co_return fail(unknown_backend(backend));
+  const std::shared_ptr<Runner> runner = found->second;  // it may leave the registry meanwhile
   const core::ProviderInfo* info = runner->ledger().info();
   if (info != nullptr && !info->offers("driftd.discover")) {
     co_return fail(Code::unsupported, "provider " + info->id + " of backend " + backend +

@@ -4,11 +4,13 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <set>
 #include <vector>
 
 #include "core/backend.hpp"
 #include "core/ports/session.hpp"
 #include "engine/runner.hpp"
+#include "engine/turn.hpp"
 
 namespace driftd::engine {
 
@@ -47,6 +49,22 @@ class Engine {
   Runner* find(const std::string& name);
 
  private:
+  /// Discovered backends (engine_sources.cpp).
+  struct Discovery {
+    std::string source_uid;
+    int misses = 0;  ///< COMPLETE discoveries without it, in a row
+  };
+  static const std::string* discovered_by(const core::BackendRow& row);  ///< uid of the source; nullptr: the config
+  Task<core::Coverage> take_discovered(std::string source, core::DiscoverOutcome outcome);
+  Task<Status> take_one(std::string source, std::string uid, core::Discovered found);
+  Task<Status> count_misses(std::string uid, std::set<std::string> named);
+  std::string hear(Word word);
+  Runner* finder_of(const core::BackendRow& row);
+  void set_finder(core::BackendRow& row, const core::BackendSpec& spec);
+  Task<Status> bring_back(core::BackendRow row);
+
+  /// All rows of the store: there first, then the one that left last.
+  Task<Result<std::vector<core::BackendRow>>> rows_by_age();
   Task<Status> bring_up(core::BackendSpec spec, std::vector<core::BackendRow>& rows);
   Task<Status> bring_down(core::BackendRow row);
   /// Ends all open drifts of these resources.
@@ -54,12 +72,18 @@ class Engine {
   Task<Result<std::vector<core::StoredResource>>> with_open(std::string uid);
   core::SessionSpec session_spec(const core::BackendSpec& spec) const;
   Error unknown_backend(const std::string& name) const;
+  std::string undeclarable(const std::string& backend, const std::string& kind) const;
 
   std::shared_ptr<Context> context_;
   core::SessionFactory& factory_;
   core::RedactionKey worker_key_;
   std::uint64_t digest_seed_;
   std::map<std::string, std::shared_ptr<Runner>> runners_;
+  std::map<std::string, Discovery> discovered_;
+  std::map<std::string, std::string> speakers_;         ///< backend → the source that speaks for it
+  std::map<std::string, std::vector<Word>> unheard_;    ///< of backends that are not registered yet, the last of each id
+  Turn registry_;
+  bool loops_ = false, stopping_ = false;
 };
 
 }  // namespace driftd::engine

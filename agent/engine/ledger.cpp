@@ -60,6 +60,9 @@ Task<Status> Ledger::load() {
     if (entry.has_open) open.push_back(entry.id);
     if (entry.has_open && !entry.present) gone_open_.insert(entry.id);
   }
+  DRIFTD_CO_TRY(const auto declared, co_await context_->store.declared_by(row_.uid));
+  declares_.load(declared);
+  DRIFTD_CO_CHECK(co_await load_declared());
   const auto status = co_await note_expiries(std::move(open));
   co_return status;
 }
@@ -84,6 +87,11 @@ std::uint64_t Ledger::generation(const std::string& kind) const {
   auto [known, fresh] = generations_.try_emplace(kind, 0);
   if (fresh) known->second = core::judged_under(judge_context(kind, false));
   return known->second;
+}
+
+std::uint64_t Ledger::generation(const core::ResourceId& id) const {
+  const auto declared = declared_.find(id);
+  return core::with_declared(generation(id.kind), declared == declared_.end() ? 0 : declared->second);
 }
 
 std::shared_ptr<const core::KindSchema> Ledger::schema(const std::string& kind) const {
@@ -116,7 +124,7 @@ bool Ledger::settle(const core::Observation& seen, std::uint32_t run) {
   if (entry == nullptr) return false;
   entry->run = run;
   return entry->present && !entry->attention && entry->digest == seen.digest &&
-         entry->generation == static_cast<std::uint32_t>(generation(seen.id.kind));
+         entry->generation == static_cast<std::uint32_t>(generation(seen.id));
 }
 
 core::JudgeContext Ledger::judge_context(const std::string& kind, bool applied_state) const {
@@ -143,7 +151,9 @@ core::EventContext Ledger::event_context(std::string cause) const {
   out.backend.type = row_.type;
   out.backend.endpoint = spec_.endpoint;
   out.backend.config_json = spec_.registration_json;
-  out.backend.metadata = spec_.labels;
+  out.backend.metadata = spec_.metadata;
+  for (const auto& [name, label] : spec_.labels) out.backend.metadata[name] = label;
+  out.backend.capabilities = spec_.capabilities;
   out.patterns = spec_.patterns;
   return out;
 }
@@ -217,6 +227,7 @@ core::PageCommit Ledger::page_of(std::vector<Judged>& judged, const Extras& extr
   page.established = extras.established;
   page.backend = extras.row;
   page.events = extras.events;
+  page.declarations = extras.declarations;
   const core::EventContext about = event_context(cause);
   for (auto& one : judged) {
     if (one.judgement.dropped) continue;
@@ -256,10 +267,17 @@ void Ledger::adopt(const Extras& extras) {
   if (extras.watch_cursor) row_.watch_cursor = *extras.watch_cursor;
   for (const auto& kind : extras.established) row_.established[kind] = true;
   if (!extras.established.empty()) generations_.clear();
+  for (const auto& target : declares_.adopt(extras.declarations)) {
+    if (context_->declared) context_->declared(target);
+  }
 }
 
 Task<Result<Ledger::Applied>> Ledger::apply(std::vector<Sighted> sightings, Extras extras, bool applied_state,
                                             std::uint32_t run, core::Session* session) {
+  for (auto& write : extras.declarations) {
+    if (write.withdrawn) continue;
+    DRIFTD_CO_TRY(write.declaration.body, core::seal(write.declaration.body, context_->store_key));
+  }
   std::vector<core::ResourceId> ids;
   for (const auto& sighted : sightings) ids.push_back(sighted.id);
   for (int attempt = 0; attempt < kTries; ++attempt) {
@@ -275,6 +293,7 @@ Task<Result<Ledger::Applied>> Ledger::apply(std::vector<Sighted> sightings, Extr
       contexts.push_back(judge_context(id.kind, applied_state));
       if (const std::string* by = accepted_by(id)) contexts.back().deletions_accepted_by = *by;
     }
+    DRIFTD_CO_CHECK(co_await add_declared(ids, contexts));
     auto work = [stored = std::move(stored), copy = std::move(copy), contexts = std::move(contexts),
                  key = context_->store_key]() mutable {
       Result<std::vector<Judged>> out = std::vector<Judged>{};

@@ -13,6 +13,7 @@
 #include "core/ports/session.hpp"
 #include "core/scope.hpp"
 #include "engine/context.hpp"
+#include "engine/declares.hpp"
 #include "engine/index.hpp"
 
 namespace driftd::engine {
@@ -30,8 +31,14 @@ struct Extras {
   std::vector<std::string> established;
   std::optional<core::BackendRow> row;
   std::vector<core::EventDraft> events;
-  bool empty() const { return !cursor && !watch_cursor && established.empty() && !row && events.empty(); }
+  std::vector<core::DeclarationWrite> declarations;  ///< of this source; bodies as they came
+  bool empty() const {
+    return !cursor && !watch_cursor && established.empty() && !row && events.empty() && declarations.empty();
+  }
 };
+
+/// Paths in which two registrations (canonical JSON) differ.
+std::vector<std::string> changed_fields(const std::string& before, const std::string& after);
 
 /// The agent's book of one backend: its row, its rules, its index; judges sightings and commits the outcome. Core thread
 /// only, one apply() at a time (Turn).
@@ -44,6 +51,11 @@ class Ledger {
   const core::Scope& scope() const { return scope_; }
   /// What load() found out of scope with open drifts.
   const std::vector<core::ResourceId>& left_scope() const { return left_scope_; }
+  /// What sources declare of this backend, as committed now; what moved is judged again at its next sight.
+  Task<Status> load_declared();
+  /// Declared resources of a kind that are not known to be there, and were not judged under these declarations yet.
+  std::vector<core::ResourceId> declared_absent(const std::string& kind, std::uint32_t run);
+  Declares& declares() { return declares_; }
   /// New rules: everything is judged again at its next sight.
   void reload(core::BackendSpec spec);
   void set_info(std::shared_ptr<const core::ProviderInfo> info);
@@ -102,6 +114,9 @@ class Ledger {
     core::Judgement judgement;
   };
   std::uint64_t generation(const std::string& kind) const;
+  std::uint64_t generation(const core::ResourceId& id) const;
+  /// Puts what sources declare of `ids` into their contexts.
+  Task<Status> add_declared(const std::vector<core::ResourceId>& ids, std::vector<core::JudgeContext>& contexts) const;
   Task<Status> ask_demotions(const std::vector<core::StoredResource>& stored, std::vector<Sighted>& sightings,
                              core::Session* session);
   /// Baselines of older schema revisions in today's form, where the provider can convert them; what fails is unknown.
@@ -130,6 +145,8 @@ class Ledger {
   std::map<core::ResourceId, Nanos> expiring_;  ///< resources with decisions that run out, and when the first does
   std::map<std::string, Accepted> accepted_;    ///< mass deletions that somebody accepted, per kind
   std::set<core::ResourceId> gone_open_;        ///< not there, with open drifts
+  std::map<core::ResourceId, std::uint64_t> declared_;  ///< by sources, of this backend: sums of core::weight
+  Declares declares_;                                   ///< by this source, of other backends
   Index index_;
 };
 

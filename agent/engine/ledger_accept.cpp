@@ -78,10 +78,10 @@ std::optional<core::BackendRow> Ledger::accepted_done(const std::string& kind, s
 
 std::vector<core::ResourceId> Ledger::gone_to_judge(const std::string& kind) {
   std::vector<core::ResourceId> out;
-  const auto now = static_cast<std::uint32_t>(generation(kind));
   for (const auto& id : gone_open_) {
     const Index::Entry* known = id.kind == kind ? index_.find(id) : nullptr;
-    if (known != nullptr && (known->attention || known->generation != now)) out.push_back(id);
+    if (known == nullptr) continue;
+    if (known->attention || known->generation != static_cast<std::uint32_t>(generation(id))) out.push_back(id);
   }
   return out;
 }

@@ -31,7 +31,7 @@ void log_new_reasons(const std::string& backend, const std::vector<core::Coverag
 }  // namespace
 
 Runner::Runner(std::shared_ptr<Context> context, core::BackendSpec spec, core::BackendRow row,
-               std::shared_ptr<core::Session> session)
+               std::shared_ptr<SpokenSession> session)
     : context_(std::move(context)),
       session_(std::move(session)),
       ledger_(context_, spec, row),
@@ -94,6 +94,12 @@ void Runner::hold(bool held) {
 void Runner::hint() {
   hinted_ = true;
   due_.cancel();
+}
+
+void Runner::declared() {
+  declared_moved_ = true;
+  full_next_ = true;
+  hint();
 }
 
 Schedule::Clock::time_point Runner::next_cycle() const {
@@ -167,7 +173,9 @@ Task<CycleReport> Runner::cycle(bool full) {
   CycleReport report;
   report.status = co_await prepare();
   if (report.status) report.status = co_await check_identity();
+  if (report.status && std::exchange(declared_moved_, false)) report.status = co_await ledger_.load_declared();
   if (!report.status) co_return report;
+  co_await discover();
   const auto now = context_->clock.mono();
   const std::uint64_t plugin = plugin_changes_;
   full = full || full_next_ || now - last_full_ > kFullEvery;
@@ -289,39 +297,6 @@ Task<void> Runner::reload(core::BackendSpec spec) {
     full_next_ = true;
   }
   hint();
-}
-
-Task<Result<std::vector<core::Step>>> Runner::explain(core::ResourceId id, std::string path) {
-  std::vector<core::ResourceId> ids(1, id);
-  DRIFTD_CO_TRY(auto rows, co_await context_->store.load(ledger_.row().uid, std::move(ids)));
-  const core::StoredResource& row = rows.front();
-  if (row.revision == 0) co_return fail(Code::not_found, "no resource " + core::render(id) + " in backend " + ledger_.spec().name);
-  if (!row.baseline || !row.observed) {
-    co_return fail(Code::not_found, core::render(id) + (row.baseline ? " is gone" : " has no accepted baseline yet") +
-                                        ": there are no two values to compare");
-  }
-  DRIFTD_CO_TRY(const auto before, core::parse(*row.baseline));
-  DRIFTD_CO_TRY(const auto after, core::parse(*row.observed));
-  std::vector<core::Step> steps, wanted;
-  core::DiffOptions options;
-  options.old_revision = row.schema_revision;
-  options.was_unread = row.was_unread;
-  options.trace = &steps;
-  const auto schema = ledger_.schema(id.kind);
-  (void)core::diff(before, after, *schema, options);
-  for (auto& step : steps) {
-    const auto where = core::Path::parse(step.path);
-    const auto cls = where ? schema->cls(*where) : core::ChangeClass::config;
-    if (where && step.verdict == "drift") {
-      const auto* ignored = core::find_ignore(*ledger_.spec().rules, id, *where, cls);
-      const auto policy = core::choose_policy(*ledger_.spec().rules, id, *where, cls, false);
-      step.reason += ignored != nullptr ? "; not judged: ignore rule at " + ignored->where
-                                        : "; policy " + std::string(render(policy.action)) + " (" + policy.where + ")";
-    }
-    if (path.empty() || step.path == path) wanted.push_back(std::move(step));
-  }
-  if (!path.empty() && wanted.empty()) co_return fail(Code::not_found, core::render(id) + " has no attribute '" + path + "'");
-  co_return wanted;
 }
 
 }  // namespace driftd::engine

@@ -10,6 +10,7 @@
 #include "engine/hysteresis.hpp"
 #include "engine/ledger.hpp"
 #include "engine/schedule.hpp"
+#include "engine/spoken_session.hpp"
 #include "engine/turn.hpp"
 
 namespace driftd::engine {
@@ -19,7 +20,7 @@ namespace driftd::engine {
 class Runner : public std::enable_shared_from_this<Runner> {
  public:
   Runner(std::shared_ptr<Context> context, core::BackendSpec spec, core::BackendRow row,
-         std::shared_ptr<core::Session> session);
+         std::shared_ptr<SpokenSession> session);
 
   Task<Status> load();
   void start();
@@ -31,6 +32,13 @@ class Runner : public std::enable_shared_from_this<Runner> {
   void hint();
   /// New rules: everything known is judged again in the next cycle.
   Task<void> reload(core::BackendSpec spec);
+  /// What sources declare of this backend moved: everything is read again at once.
+  void declared();
+  /// A source speaks of this backend's registration; take_said() judges it.
+  void hear(core::Observation record, std::shared_ptr<const core::KindSchema> schema, const std::string& schema_text);
+  Task<Status> take_said(core::RecordPage page);
+  /// A discovered backend as discovered now; an UPDATED event where its registration changed.
+  Task<Status> reregister(core::BackendSpec spec);
   void set_stretch(int factor) { schedule_.set_stretch(factor); }
   /// Backpressure: nothing is read or committed while true.
   void hold(bool held);
@@ -54,13 +62,14 @@ class Runner : public std::enable_shared_from_this<Runner> {
   Task<void> probe();
   Task<void> tell_health(Hysteresis::Notice notice, core::HealthReport report);
   Task<Status> take_watch_page(core::RecordPage page);
+  Task<void> discover();
   std::optional<core::BackendRow> accepting(const core::Drift& drift, const core::Decision& decision) const;
   Task<void> ended();
   std::string state() const;
   void take_plugin_change();
 
   std::shared_ptr<Context> context_;
-  std::shared_ptr<core::Session> session_;
+  std::shared_ptr<SpokenSession> session_;
   Ledger ledger_;
   Turn turn_;
   Schedule schedule_;
@@ -73,8 +82,10 @@ class Runner : public std::enable_shared_from_this<Runner> {
   std::uint32_t run_ = 0;
   std::uint64_t cycles_ = 0, failures_ = 0;
   Nanos last_complete_ns_ = 0;
-  Schedule::Clock::time_point last_full_{}, last_began_{};
+  Schedule::Clock::time_point last_full_{}, last_began_{}, next_discovery_{};
+  std::optional<core::Coverage> discovery_;  ///< line of coverage of the last one
   bool full_next_ = true;    ///< the first cycle of a process, and the one after a reload, reads everything
+  bool declared_moved_ = false;
   bool hinted_ = false, stopping_ = false, held_back_ = false;
   bool identity_held_ = false;   ///< another system answered and nobody has decided
   bool identity_known_ = false;  ///< this process has seen the accepted one

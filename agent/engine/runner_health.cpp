@@ -112,7 +112,8 @@ std::optional<core::BackendRow> Runner::accepting(const core::Drift& drift, cons
 }
 
 std::string Runner::state() const {
-  if (session_->status().state == "no plugin") return "no plugin";
+  const std::string worker = session_->status().state;
+  if (worker == "no plugin" || worker == "discovered") return worker;
   if (identity_held_) return "held";
   if (cycles_ == 0) return "starting";
   if (last_code_ == Code::denied || last_code_ == Code::unauthenticated) return "denied";
@@ -137,7 +138,10 @@ core::BackendView Runner::view() {
   out.health_reason = health_.reason;
   out.worker = session_->status();
   out.coverage = coverage_;
-  for (auto& coverage : out.coverage) coverage.resources = ledger_.index().count(coverage.kind, run_).present;
+  for (auto& coverage : out.coverage) {
+    if (!coverage.kind.starts_with("declared:")) coverage.resources = ledger_.index().count(coverage.kind, run_).present;
+  }
+  if (discovery_) out.coverage.push_back(*discovery_);
   out.resources = ledger_.index().present();
   out.open_drifts = ledger_.index().open();
   out.cycles = cycles_;

@@ -55,7 +55,11 @@ Status check(const core::Observation& record, const core::ProviderInfo& info) {
 
 Status check(const core::Mark& mark, const core::ProviderInfo& info) {
   const bool whole = mark.type == core::Mark::Type::complete;
-  if (whole ? !declared(info, mark.kind) : !mark.kind.empty() && !declared(info, mark.kind))
+  DRIFTD_CHECK(check_name(mark.backend, "mark's backend"));
+  DRIFTD_CHECK(check_name(mark.kind, "mark's kind"));
+  if (!mark.backend.empty()) {  // whose kinds are not this plugin's
+    if (whole && mark.kind.empty()) return broken("sent COMPLETE without a kind");
+  } else if (whole ? !declared(info, mark.kind) : !mark.kind.empty() && !declared(info, mark.kind))
     return broken(fmt::format("sent a mark for kind `{}`, which describe does not declare", shown(mark.kind)));
   if (mark.cursor.size() > kMaxCursor) return broken(fmt::format("sent a cursor of {} bytes", mark.cursor.size()));
   if (mark.type < core::Mark::Type::checkpoint) return broken("sent a mark of no type");
@@ -71,6 +75,7 @@ void clean(core::Observation& record, const Scrubber& scrubber) {
 void clean(core::Diagnostic& d, const Scrubber& scrubber) {
   d.kind = printable(d.kind, kMaxName);
   d.id = printable(d.id, kMaxName);
+  d.backend = printable(d.backend, kMaxName);
   for (auto* text : {&d.path, &d.text, &d.right}) *text = scrubber.text(printable(*text, kMaxText));
   d.retry_after_ms = clean_wait(d.retry_after_ms);
 }

@@ -135,7 +135,6 @@ driftd_status mark(driftd_call handle, const driftd_mark* given) {
     const auto call = claim(handle, "mark");
     if (call == nullptr || given == nullptr) return DRIFTD_INVALID;
     const auto copy = adopt<driftd_mark>(given);
-    if (copy.type == DRIFTD_MARK_COMPLETE && of_another(call->tenant, copy.backend)) return DRIFTD_OK;
     auto taken = take_mark(call->tenant, copy);
     if (!taken || !call->takes_records()) {
       call->tenant.misuse(taken ? "mark: this call takes no marks" : taken.error().message);
@@ -150,7 +149,6 @@ void diag(driftd_call handle, const driftd_diagnostic* given) {
     const auto call = claim(handle, "diag");
     if (call == nullptr || given == nullptr) return DRIFTD_INVALID;
     const auto copy = adopt<driftd_diagnostic>(given);
-    if (of_another(call->tenant, copy.backend)) return DRIFTD_OK;
     return call->diagnose(take_diagnostic(call->tenant, copy));
   });
 }

@@ -108,11 +108,17 @@ Digest digest_of(std::uint64_t seed, const core::Observation& o) {
   return digest(seed, {o.id.kind, o.id.id, o.external_name, o.body, unread});
 }
 
-Status take_names(const driftd_record& record, core::Observation& out) {
+/// The backend that is spoken of; empty: the instance's own, which a source may also name.
+Result<std::string> other(const Tenant& tenant, driftd_str given) {
+  DRIFTD_TRY(std::string backend, name(given, "backend"));
+  return backend == tenant.open.backend ? std::string() : std::move(backend);
+}
+
+Status take_names(const Tenant& tenant, const driftd_record& record, core::Observation& out) {
   DRIFTD_TRY(out.id.kind, name(record.kind, "kind"));
   DRIFTD_TRY(out.id.id, name(record.id, "id"));
   if (out.id.kind.empty() || out.id.id.empty()) return fail(Code::invalid, "`kind` and `id` must not be empty");
-  DRIFTD_TRY(out.backend, name(record.backend, "backend"));
+  DRIFTD_TRY(out.backend, other(tenant, record.backend));
   DRIFTD_TRY(out.version, name(record.version, "version"));
   DRIFTD_TRY(out.external_name, name(record.external_name, "external_name"));
   DRIFTD_TRY(out.origin, name(record.origin, "origin"));
@@ -121,7 +127,7 @@ Status take_names(const driftd_record& record, core::Observation& out) {
 
 Result<core::Observation> take_record(Tenant& tenant, const driftd_record& record) {
   core::Observation out;
-  DRIFTD_CHECK(take_names(record, out));
+  DRIFTD_CHECK(take_names(tenant, record, out));
   out.tombstone = record.tombstone != 0;
   out.observed_ns = record.observed_ns;
   out.schema_revision = std::max(1u, record.schema_revision);
@@ -175,8 +181,9 @@ Result<core::Mark> take_mark(const Tenant& tenant, const driftd_mark& mark) {
   if (mark.cursor.len > kMaxCursor) return fail(Code::invalid, "mark: the cursor is longer than 64 KiB");
   if (out.type == core::Mark::Type::complete && out.kind.empty())
     return fail(Code::invalid, "mark: COMPLETE without a kind");
+  DRIFTD_TRY(out.backend, other(tenant, mark.backend));
   const auto& kinds = tenant.info->kinds;
-  if (!out.kind.empty() && std::find(kinds.begin(), kinds.end(), out.kind) == kinds.end())
+  if (!out.kind.empty() && out.backend.empty() && std::find(kinds.begin(), kinds.end(), out.kind) == kinds.end())
     return fail(Code::invalid, fmt::format("mark: kind `{}` is not declared in describe().kinds", out.kind));
   return out;
 }
@@ -193,6 +200,11 @@ void blame_texts(Tenant& tenant, const char* function, std::initializer_list<Tex
   }
 }
 
+std::string of_another(const Tenant& tenant, driftd_str backend) {
+  std::string out = printable(view(backend), kMaxName);
+  return out == tenant.open.backend ? std::string() : out;
+}
+
 core::Diagnostic take_diagnostic(Tenant& tenant, const driftd_diagnostic& given) {
   blame_texts(tenant, "diag", {{"path", given.path}, {"text", given.text}, {"right", given.right}});
   const auto clean = [&](driftd_str s) { return tenant.scrubber.text(printable(view(s), kMaxText)); };
@@ -203,7 +215,8 @@ core::Diagnostic take_diagnostic(Tenant& tenant, const driftd_diagnostic& given)
           clean(given.path),
           clean(given.text),
           clean(given.right),
-          given.retry_after_ms};
+          given.retry_after_ms,
+          of_another(tenant, given.backend)};
 }
 
 core::HealthReport take_health(Tenant& tenant, const driftd_health& given) {

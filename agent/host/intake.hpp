@@ -28,10 +28,6 @@ T adopt(const void* given) {
 Result<std::vector<core::Observation>> take_records(Tenant& tenant, const driftd_record* records, std::uint32_t count,
                                                     std::uint32_t stride);
 Result<core::Mark> take_mark(const Tenant& tenant, const driftd_mark& mark);
-/// A source speaks for many backends; of marks and diagnostics this agent takes those of the instance's own.
-inline bool of_another(const Tenant& tenant, driftd_str backend) {
-  return backend.len != 0 && view(backend) != tenant.open.backend;
-}
 core::Diagnostic take_diagnostic(Tenant& tenant, const driftd_diagnostic& diagnostic);
 core::HealthReport take_health(Tenant& tenant, const driftd_health& health);
 /// `invalid` names the member that breaks its rule.

@@ -23,9 +23,9 @@ constexpr HealthReport::State last_of(HealthReport::State) { return HealthReport
 
 template <class A> void fields(A& a, ResourceId& v) { a(v.kind, v.id); }
 template <class A> void fields(A& a, Unread& v) { a(v.path, v.code, v.reason); }
-template <class A> void fields(A& a, Mark& v) { a(v.type, v.kind, v.cursor, v.count); }
+template <class A> void fields(A& a, Mark& v) { a(v.type, v.kind, v.cursor, v.count, v.backend); }
 template <class A> void fields(A& a, Diagnostic& v) {
-  a(v.code, v.kind, v.id, v.path, v.text, v.right, v.retry_after_ms);
+  a(v.code, v.kind, v.id, v.path, v.text, v.right, v.retry_after_ms, v.backend);
 }
 template <class A> void fields(A& a, HealthReport& v) {
   a(v.state, v.latency_us, v.reason, v.role, v.system_identity, v.server_version);

@@ -41,7 +41,8 @@ Task<Status> collect(std::shared_ptr<Collected> to, core::RecordPage page) {
     const bool own = record.backend.empty() || record.backend == to->backend;
     if (own && !record.tombstone && to->missing.erase(record.id) > 0) to->records.push_back(std::move(record));
   }
-  std::move(page.diagnostics.begin(), page.diagnostics.end(), std::back_inserter(to->diagnostics));
+  const auto own = [&](const auto& d) { return d.backend.empty() || d.backend == to->backend; };
+  std::copy_if(page.diagnostics.begin(), page.diagnostics.end(), std::back_inserter(to->diagnostics), own);
   co_return Status{};
 }
 

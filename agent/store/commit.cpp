@@ -38,6 +38,7 @@ Status write_state(SqliteStore::State& state, const core::PageCommit& page, core
 
 Status write_page(SqliteStore::State& state, const core::PageCommit& page, core::Committed& out) {
   DRIFTD_CHECK(write_state(state, page, out));
+  for (const auto& write : page.declarations) DRIFTD_CHECK(write_declaration(*state.db, write));
   for (const auto& draft : page.events) {
     DRIFTD_TRY(auto event, insert_event(state, draft));
     out.events.push_back(std::move(event));

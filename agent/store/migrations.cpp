@@ -3,13 +3,14 @@
 
 #include "base/log.hpp"
 #include "migration_001_initial.hpp"
+#include "migration_002_declarations.hpp"
 #include "store/files.hpp"
 
 namespace driftd::store {
 namespace {
 
 constexpr std::int64_t kApplicationId = 0x64726674;  // "drft": `file` and the next start know whose it is
-constexpr Migration kMigrations[] = {{1, migration_001_initial}};
+constexpr Migration kMigrations[] = {{1, migration_001_initial}, {2, migration_002_declarations}};
 
 std::filesystem::path copy_name(const std::filesystem::path& file, int version) {
   auto name = file;

@@ -25,6 +25,9 @@ Result<std::int64_t> write_resource(Connection& db, std::int64_t backend, const 
 /// The stored row with its open drifts, or one of revision 0.
 Result<core::StoredResource> read_resource(Connection& db, std::int64_t backend, const core::ResourceId& id);
 
+/// Writes or withdraws what a source declares. [declarations.cpp]
+Status write_declaration(Connection& db, const core::DeclarationWrite& write);
+
 /// Columns of read_drift(), for a table or alias called `d`.
 #define DRIFTD_DRIFT_COLUMNS                                                                                        \
   "d.id, d.backend, d.kind, d.name, d.class, d.against, d.action, d.operation, d.status, d.digest, d.opened_ns, "   \

@@ -43,6 +43,10 @@ class SqliteStore final : public core::Store, public core::Outbox, public core::
   /// One row for each id, in order; revision 0 where the store has none.
   Task<Result<std::vector<core::StoredResource>>> load(std::string backend_uid,
                                                        std::vector<core::ResourceId> ids) override;
+  Task<Result<std::vector<core::DeclaredEntry>>> declared_by(std::string source_uid) override;
+  Task<Result<std::vector<core::DeclaredEntry>>> declared_of(std::string target) override;
+  Task<Result<std::vector<core::Declaration>>> declarations(std::string target,
+                                                            std::vector<core::ResourceId> ids) override;
   Task<Result<core::Committed>> commit(core::PageCommit page) override;
   Task<Result<Owner>> owner_of(std::string drift_id) override;
   Task<Status> audit(std::string actor, std::string verb, std::string subject, std::string reason,

@@ -20,12 +20,15 @@ struct Coverage {
   std::int64_t resources = 0, unknown = 0;     ///< unknown: resources with at least one unknown attribute
   std::vector<std::string> reasons;            ///< each names the right, the error, or the settings path
 };
+/// In one word: `seen` (listed whole, nothing unknown), `partial` (listed whole, some of it unknown), `denied` or
+/// `unsupported` (as the first reason says), `stale` (it was seen once, not now), `unseen` (never yet).
+std::string_view state_of(const Coverage& coverage);
 
 struct BackendView {
   std::string uid, name, type, provider, endpoint;
   std::map<std::string, std::string> labels;
   std::vector<std::string> patterns;
-  std::string state;         ///< starting | ok | late | backoff | denied | failed | held (system identity) | no plugin
+  std::string state;         ///< starting | ok | late | backoff | denied | failed | held (system identity) | no plugin | discovered
   HealthReport health;       ///< after hysteresis
   std::string health_reason;
   WorkerStatus worker;

@@ -49,11 +49,24 @@ struct ResourceWrite {
   std::vector<Drift> ended;  ///< drifts that leave the open set, kept for history
 };
 
+/// What a source declares of one resource of another backend, without the body.
+struct DeclaredEntry {
+  std::string source_uid, target;  ///< target: the name of the backend that it speaks of, registered or not
+  ResourceId id;
+  Digest digest;
+};
+struct DeclarationWrite {
+  std::string target;
+  Declaration declaration;  ///< replaces what the same source said of the same resource
+  bool withdrawn = false;   ///< the source does not declare it any more; only ids count
+};
+
 /// The unit of commit: a page with its cursor, one SAVEPOINT (delivery.md).
 struct PageCommit {
   std::string backend_uid;
   std::vector<ResourceWrite> writes;
   std::vector<EventDraft> events;
+  std::vector<DeclarationWrite> declarations;
   std::optional<std::string> cursor, watch_cursor;
   std::vector<std::string> established;  ///< kinds that now have their baseline
   std::optional<BackendRow> backend;     ///< replaces the row's registration, identity, notes; a new one whole
@@ -73,6 +86,10 @@ class Store {
   virtual Task<Result<std::vector<BackendRow>>> backends() = 0;
   virtual Task<Result<std::vector<IndexEntry>>> index(std::string backend_uid) = 0;
   virtual Task<Result<std::vector<StoredResource>>> load(std::string backend_uid, std::vector<ResourceId> ids) = 0;
+  /// What one source declares; what all sources declare of one backend; with bodies, of those ids, by source's name.
+  virtual Task<Result<std::vector<DeclaredEntry>>> declared_by(std::string source_uid) = 0;
+  virtual Task<Result<std::vector<DeclaredEntry>>> declared_of(std::string target) = 0;
+  virtual Task<Result<std::vector<Declaration>>> declarations(std::string target, std::vector<ResourceId> ids) = 0;
   virtual Task<Result<Committed>> commit(PageCommit page) = 0;
   /// The resource that an open drift belongs to: backend uid and row. not_found: no such drift; a closed one: conflict.
   struct Owner { std::string backend_uid; StoredResource resource; };

@@ -18,7 +18,7 @@ T must(Result<T> result) {
 
 }  // namespace
 
-EngineLine::EngineLine(const TempDir& dir) : factory_(world, core_.get_executor()) {
+EngineLine::EngineLine(const TempDir& dir) : factory_(world, source, core_.get_executor()) {
   store::Settings settings;
   settings.data_dir = dir.path() / "data";
   store_ = must(store::SqliteStore::open(settings, store_pool_.get_executor(), io_.get_executor(), clock_));
@@ -64,10 +64,20 @@ void EngineLine::start(bool loops, core::Rules rules, bool backends) {
   if (rules.generation == 0) rules.generation = 1;
   spec.rules = std::make_shared<const core::Rules>(std::move(rules));
   std::vector<core::BackendSpec> specs(backends ? 1 : 0, spec);
+  if (!source->declared_kinds.empty() || !source->extensions.empty()) {
+    spec.name = "source";
+    specs.push_back(spec);
+  }
   must(wait(engine_->start(std::move(specs), loops)));
 }
 
-engine::CycleReport EngineLine::refresh(bool full) { return must(wait(engine_->refresh("b", full))).front().report; }
+engine::CycleReport EngineLine::refresh(bool full, const std::string& backend) {
+  return must(wait(engine_->refresh(backend, full))).front().report;
+}
+
+Result<std::vector<core::Step>> EngineLine::explain(core::ResourceId id, std::string path) {
+  return wait(engine_->explain("b", std::move(id), std::move(path)));
+}
 
 std::vector<core::Drift> EngineLine::drifts(bool all) {
   core::DriftFilter filter;

@@ -35,13 +35,15 @@ class EngineLine {
   /// `loops`: cycles and watch run by themselves; else only refresh() runs one. `backends`: none is in the config when false.
   void start(bool loops, core::Rules rules = {}, bool backends = true);
 
-  engine::CycleReport refresh(bool full = true);
+  engine::CycleReport refresh(bool full = true, const std::string& backend = "b");
+  Result<std::vector<core::Step>> explain(core::ResourceId id, std::string path = {});
   /// The open ones, or all that there ever were.
   std::vector<core::Drift> drifts(bool all = false);
   std::vector<core::StoredEvent> events();
   Result<core::Drift> decide(std::string drift, core::Decision decision);
   core::BackendView view();
   void pressure(bool hold);
+  engine::Engine& engine() { return *engine_; }  ///< core thread
   /// The watch reports this resource.
   void change(core::ResourceId id);
   void hint();  ///< the watch says that something changed, not what
@@ -61,6 +63,8 @@ class EngineLine {
 
   std::chrono::milliseconds interval{30'000};  ///< before start()
   std::shared_ptr<ScriptedWorld> world = std::make_shared<ScriptedWorld>();
+  /// Where it has something to say of others at start(), a second backend `source` runs beside `b`.
+  std::shared_ptr<ScriptedWorld> source = std::make_shared<ScriptedWorld>();
 
  private:
   SystemClock clock_;

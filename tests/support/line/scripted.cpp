@@ -46,6 +46,11 @@ Task<Result<core::RefreshOutcome>> ScriptedSession::refresh(core::RefreshRequest
     const Status taken = co_await on_page(std::move(page));
     if (!taken) co_return fail(taken.error());
   }
+  for (const auto& [backend, kind] : world_->declared_kinds) {
+    core::RecordPage page = declared_page(backend, kind);
+    const Status taken = co_await on_page(std::move(page));
+    if (!taken) co_return fail(taken.error());
+  }
   if (world_->refresh_fails) co_return fail(*world_->refresh_fails);
   co_return core::RefreshOutcome{};
 }
@@ -148,7 +153,25 @@ core::RecordPage ScriptedSession::page_of(const std::string& kind, std::size_t& 
   return page;
 }
 
-Result<std::shared_ptr<core::Session>> ScriptedFactory::open(core::SessionSpec) {
+core::RecordPage ScriptedSession::declared_page(const std::string& backend, const std::string& kind) const {
+  core::RecordPage page;
+  core::Mark complete;
+  complete.type = core::Mark::Type::complete;
+  complete.backend = backend;
+  complete.kind = kind;
+  for (const auto& [key, body] : world_->declared) {
+    if (key.first != backend || key.second.kind != kind) continue;
+    ++complete.count;
+    page.records.push_back(observed(key.second, body));
+    page.records.back().backend = backend;
+    page.records.back().metadata = world_->metadata;
+  }
+  if (world_->sends_complete) page.marks.push_back(complete);
+  return page;
+}
+
+Result<std::shared_ptr<core::Session>> ScriptedFactory::open(core::SessionSpec spec) {
+  if (spec.backend == "source") return std::shared_ptr<core::Session>(std::make_shared<ScriptedSession>(source_, core_));
   last = std::make_shared<ScriptedSession>(world_, core_);
   return std::shared_ptr<core::Session>(last);
 }

@@ -38,6 +38,9 @@ struct ScriptedWorld {
   std::map<std::string, std::string> upgrades;  ///< stored body → its form in the current revision
   std::optional<Error> upgrade_fails;
   std::vector<std::string> upgraded;            ///< what was asked: `kind from_revision body`
+  /// Of other backends, as a source: (backend, resource) → body. Each kind that has ever been in it is listed whole.
+  std::map<std::pair<std::string, core::ResourceId>, std::string> declared;
+  std::set<std::pair<std::string, std::string>> declared_kinds;  ///< (backend, kind) listed in each refresh
   core::DiscoverOutcome discovered;
   std::string worker = "running";               ///< state of WorkerStatus
 };
@@ -65,6 +68,7 @@ class ScriptedSession final : public core::Session {
 
  private:
   core::RecordPage page_of(const std::string& kind, std::size_t& left) const;
+  core::RecordPage declared_page(const std::string& backend, const std::string& kind) const;
 
   std::shared_ptr<ScriptedWorld> world_;
   std::shared_ptr<const core::ProviderInfo> info_;
@@ -75,16 +79,17 @@ class ScriptedSession final : public core::Session {
 
 class ScriptedFactory final : public core::SessionFactory {
  public:
-  ScriptedFactory(std::shared_ptr<ScriptedWorld> world, asio::any_io_executor core)
-      : world_(std::move(world)), core_(std::move(core)) {}
+  /// `source`: the world of the backend named `source`; every other backend has `world`.
+  ScriptedFactory(std::shared_ptr<ScriptedWorld> world, std::shared_ptr<ScriptedWorld> source, asio::any_io_executor core)
+      : world_(std::move(world)), source_(std::move(source)), core_(std::move(core)) {}
   Task<std::vector<Found>> scan() override { co_return std::vector<Found>{}; }
   Result<std::shared_ptr<core::Session>> open(core::SessionSpec spec) override;
   void on_event(std::function<void(core::SessionEvent)>) override {}
 
-  std::shared_ptr<ScriptedSession> last;  ///< opened last
+  std::shared_ptr<ScriptedSession> last;  ///< opened last, but the source
 
  private:
-  std::shared_ptr<ScriptedWorld> world_;
+  std::shared_ptr<ScriptedWorld> world_, source_;
   asio::any_io_executor core_;
 };
 

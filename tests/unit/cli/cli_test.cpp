@@ -155,7 +155,7 @@ TEST(Cli, OnceWithoutAnAgentOrWithAFileRunsHere) {
 
 TEST(Cli, TheOtherReadersPrintTablesAndJson) {
   FakeAgent agent;
-  EXPECT_THAT(ask(agent, {"backends"}).out, HasSubstr("whole"));
+  EXPECT_THAT(ask(agent, {"backends"}).out, HasSubstr("seen"));
   EXPECT_THAT(ask(agent, {"resources", "cache", "--bodies"}).out, HasSubstr("[REDACTED]"));
   EXPECT_THAT(ask(agent, {"queue"}).out, HasSubstr("ops"));
   EXPECT_THAT(ask(agent, {"deadletter", "ls"}).out, HasSubstr("HTTP 400 from ops"));

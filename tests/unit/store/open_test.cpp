@@ -98,14 +98,16 @@ TEST_F(StoreTest, DamagedKeyFileIsRefusedWithoutPrintingIt) {
   EXPECT_EQ(opened.error().message.find(secret), std::string::npos);
 }
 
+int newest() { return store::migrations().back().number; }
+
 TEST_F(StoreTest, NewerStoreIsRefusedWithBothVersionsAndTheFix) {
   bench.close();
-  tamper(file(), "PRAGMA user_version = 7");
+  tamper(file(), "PRAGMA user_version = 77");
   const auto opened = bench.open();
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, Code::conflict);
   EXPECT_THAT(opened.error().message,
-              AllOf(HasSubstr("schema version 7"), HasSubstr("up to 1"), HasSubstr("install the newer")));
+              AllOf(HasSubstr("schema version 77"), HasSubstr("up to " + std::to_string(newest())), HasSubstr("install the newer")));
 }
 
 TEST_F(StoreTest, ForeignDatabaseIsRefused) {
@@ -159,11 +161,11 @@ class MigrationTest : public StoreTest {
 TEST_F(MigrationTest, StoreInUseIsCopiedBeforeAStep) {
   const auto seqs = emit(3);
   bench.close();
-  ASSERT_TRUE(migrate_with({{2, "ALTER TABLE backend ADD COLUMN color TEXT; DELETE FROM event;"}}));
-  EXPECT_EQ(read(file(), "PRAGMA user_version"), 2);
+  ASSERT_TRUE(migrate_with({{newest() + 1, "ALTER TABLE backend ADD COLUMN color TEXT; DELETE FROM event;"}}));
+  EXPECT_EQ(read(file(), "PRAGMA user_version"), newest() + 1);
   EXPECT_EQ(read(file(), "SELECT count(*) FROM event"), 0);
-  const std::string copy = file() + ".before-v2";
-  EXPECT_EQ(read(copy, "PRAGMA user_version"), 1);
+  const std::string copy = file() + ".before-v" + std::to_string(newest() + 1);
+  EXPECT_EQ(read(copy, "PRAGMA user_version"), newest());
   EXPECT_EQ(read(copy, "SELECT max(seq) FROM event"), seqs.back());
   EXPECT_EQ(mode_of(copy), 0600U);
 }
@@ -171,20 +173,32 @@ TEST_F(MigrationTest, StoreInUseIsCopiedBeforeAStep) {
 TEST_F(MigrationTest, FailedStepChangesNothing) {
   emit(3);
   bench.close();
-  const auto migrated = migrate_with({{2, "DELETE FROM event; INSERT INTO no_such_table VALUES (1);"}});
+  const auto migrated = migrate_with({{newest() + 1, "DELETE FROM event; INSERT INTO no_such_table VALUES (1);"}});
   ASSERT_FALSE(migrated);
-  EXPECT_THAT(migrated.error().message, AllOf(HasSubstr("migration 2"), HasSubstr("no_such_table")));
-  EXPECT_EQ(read(file(), "PRAGMA user_version"), 1);
+  EXPECT_THAT(migrated.error().message, AllOf(HasSubstr("migration " + std::to_string(newest() + 1)), HasSubstr("no_such_table")));
+  EXPECT_EQ(read(file(), "PRAGMA user_version"), newest());
   EXPECT_EQ(read(file(), "SELECT count(*) FROM event"), 3);
   EXPECT_TRUE(bench.open());
 }
 
 TEST_F(MigrationTest, DowngradeNamesTheCopyThatWouldFit) {
   bench.close();
-  ASSERT_TRUE(migrate_with({{2, "CREATE TABLE later (x);"}}));
+  ASSERT_TRUE(migrate_with({{newest() + 1, "CREATE TABLE later (x);"}}));
   const auto opened = bench.open();
   ASSERT_FALSE(opened);
-  EXPECT_THAT(opened.error().message, HasSubstr("store.db.before-v2"));
+  EXPECT_THAT(opened.error().message, HasSubstr("store.db.before-v" + std::to_string(newest() + 1)));
+}
+
+TEST_F(MigrationTest, StoreOfTheFirstVersionGoesOnUnderThisOne) {
+  const auto seqs = emit(3);
+  bench.close();
+  tamper(file(), "DROP TABLE declaration; PRAGMA user_version = 1");
+  ASSERT_TRUE(bench.open());
+  bench.close();
+  EXPECT_EQ(read(file(), "PRAGMA user_version"), newest());
+  EXPECT_EQ(read(file(), "SELECT max(seq) FROM event"), seqs.back());
+  EXPECT_EQ(read(file(), "SELECT count(*) FROM declaration"), 0);
+  EXPECT_EQ(read(file() + ".before-v2", "PRAGMA user_version"), 1);
 }
 
 }  // namespace

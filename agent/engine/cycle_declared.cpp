@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Declarations in a cycle: those that this source makes of other backends, and those that others make of this one.
+#include <iterator>
+
+#include "engine/cycle.hpp"
+#include "engine/spoken_session.hpp"
+
+namespace driftd::engine {
+
+void Cycle::take_declared(const core::Observation& record, Extras& extras) {
+  Kind& kind = foreign_[{record.backend, record.id.kind}];
+  if (!record.tombstone) ++kind.received;
+  if (record.id.kind == SpokenSession::kKind) return speak(record, kind);
+  auto write = ledger_.declares().take(record, ledger_.row().uid, run_);
+  if (write) extras.declarations.push_back(std::move(*write));
+}
+
+/// A word on another backend's registration goes to that backend at once; should this page fail, it comes again with it.
+void Cycle::speak(const core::Observation& record, Kind& kind) {
+  const core::ProviderInfo* info = ledger_.info();
+  const auto schema = info == nullptr ? nullptr : ledger_.schema(record.id.kind);
+  if (schema == nullptr || !context_->spoken) return;
+  const auto text = info->schema_texts.find(record.id.kind);
+  if (text == info->schema_texts.end()) {
+    add_once(kind.reasons, "provider " + info->id + " declares no kind 'registration': its records are not read");
+    return;
+  }
+  const std::string fault = context_->spoken(Word{ledger_.spec().name, record, schema, text->second});
+  if (!fault.empty()) add_once(kind.reasons, fault);
+}
+
+void Cycle::complete_declared(const core::Mark& mark, Extras& extras) {
+  Kind& kind = foreign_[{mark.backend, mark.kind}];
+  if (mark.count != kind.received) {
+    add_once(kind.reasons, "corrupt: COMPLETE says " + std::to_string(mark.count) + " resources, " +
+                               std::to_string(kind.received) + " arrived");
+    return;
+  }
+  kind.complete = true;
+  if (mark.kind == SpokenSession::kKind) {
+    if (mark.count > 0) return;
+    core::Observation gone;
+    gone.backend = mark.backend;
+    gone.id = {mark.kind, mark.backend};
+    gone.tombstone = true;
+    gone.observed_ns = context_->clock.wall();
+    return speak(gone, kind);
+  }
+  auto missing = ledger_.declares().missing(mark.backend, mark.kind, ledger_.row().uid, run_);
+  std::move(missing.begin(), missing.end(), std::back_inserter(extras.declarations));
+  const std::string fault = context_->undeclarable ? context_->undeclarable(mark.backend, mark.kind) : std::string();
+  if (mark.count > 0 && !fault.empty()) add_once(kind.reasons, fault);
+}
+
+/// What sources declare and the complete list does not have: a read must say so, then it is judged.
+Task<Status> Cycle::confirm_absent(std::string kind) {
+  if (!ledger_.established(kind)) co_return Status{};
+  const auto status = co_await confirm(ledger_.declared_absent(kind, run_), &kinds_[kind]);
+  co_return status;
+}
+
+/// One line of coverage for each kind of each backend that this source declares.
+void Cycle::add_foreign(std::vector<core::Coverage>& coverage) const {
+  for (const auto& [of, kind] : foreign_) {
+    core::Coverage line;
+    line.kind = "declared:" + of.first + "/" + of.second;
+    line.established = true;
+    line.complete = kind.complete;
+    line.resources = static_cast<std::int64_t>(kind.received);
+    line.reasons = kind.reasons;
+    if (!kind.complete && line.reasons.empty()) line.reasons.emplace_back("not listed whole: the provider sent no COMPLETE");
+    coverage.push_back(std::move(line));
+  }
+}
+
+}  // namespace driftd::engine

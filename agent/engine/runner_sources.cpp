@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// A backend as a source of others, and as one that sources speak of.
+#include <algorithm>
+
+#include "engine/runner.hpp"
+
+namespace driftd::engine {
+
+/// What the provider knows of other backends goes into the registry before its records speak of them.
+Task<void> Runner::discover() {
+  const auto now = context_->clock.mono();
+  const bool offers = ledger_.info() != nullptr && ledger_.info()->offers("driftd.discover");
+  if (!offers || !ledger_.spec().discover || !context_->discovered || now < next_discovery_) co_return;
+  auto outcome = co_await session_->discover();
+  if (!outcome) {
+    core::Coverage failed;
+    failed.kind = "discovered";
+    failed.established = true;
+    failed.resources = discovery_ ? discovery_->resources : 0;
+    failed.reasons.push_back(std::string(render(outcome.error().code)) + ": " + outcome.error().message);
+    discovery_ = std::move(failed);
+    co_return;
+  }
+  next_discovery_ = now + outcome->next;
+  discovery_ = co_await context_->discovered(ledger_.spec().name, std::move(*outcome));
+}
+
+void Runner::hear(core::Observation record, std::shared_ptr<const core::KindSchema> schema,
+                  const std::string& schema_text) {
+  if (!session_->hear(std::move(record), std::move(schema), schema_text)) return;
+  full_next_ = true;  // a kind more: the next cycle lists it whole, which makes its baseline
+  hint();
+}
+
+Task<Status> Runner::take_said(core::RecordPage page) {
+  const auto self = shared_from_this();
+  const Turn::Held held = co_await turn_.enter();
+  if (ledger_.info() == nullptr || !ledger_.established(SpokenSession::kKind) || identity_held_ || stopping_ || held_back_) {
+    full_next_ = true;
+    hint();
+    co_return Status{};
+  }
+  Cycle one(context_, ledger_, *session_, run_);
+  const auto status = co_await one.watch_page(std::move(page));
+  co_return status;
+}
+
+Task<Status> Runner::reregister(core::BackendSpec spec) {
+  const auto self = shared_from_this();
+  const Turn::Held held = co_await turn_.enter();
+  core::BackendSnapshot before;
+  before.name = ledger_.row().name;
+  before.type = ledger_.row().type;
+  before.endpoint = ledger_.spec().endpoint;
+  before.config_json = ledger_.row().registration;
+  const auto fields = changed_fields(before.config_json, spec.registration_json);
+  const std::string cause = "discovered by " + spec.discovered_by;
+  Extras extras;
+  extras.row = ledger_.row();
+  extras.row->registration = spec.registration_json;
+  extras.row->type = spec.type;
+  extras.row->provider = spec.provider;
+  ledger_.reload(std::move(spec));
+  if (fields.empty()) co_return Status{};
+  extras.events.push_back(ledger_.draft(core::registration_event(core::ChangeType::updated, ledger_.event_context(cause),
+                                                                 std::move(before), fields, context_->clock.wall())));
+  const auto status = co_await ledger_.commit_extras(std::move(extras));
+  co_return status;
+}
+
+}  // namespace driftd::engine

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/spoken_session.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace driftd::engine {
+namespace {
+
+tl::unexpected<Error> unread() {
+  return fail(Code::unsupported, "a discovered backend is not read: configure a backend of its name to read it");
+}
+
+}  // namespace
+
+SpokenSession::SpokenSession(std::shared_ptr<core::Session> inner, std::string source, std::string provider)
+    : inner_(std::move(inner)), source_(std::move(source)), provider_(std::move(provider)) {}
+
+bool SpokenSession::hear(core::Observation record, std::shared_ptr<const core::KindSchema> schema,
+                         const std::string& schema_text) {
+  const bool first = schema_ == nullptr || schema_text != schema_text_;
+  schema_ = std::move(schema);
+  schema_text_ = schema_text;
+  if (first) info_.reset();
+  record.backend.clear();
+  said_[record.id.id] = std::move(record);
+  return first;
+}
+
+Task<Result<std::shared_ptr<const core::ProviderInfo>>> SpokenSession::info() {
+  std::shared_ptr<const core::ProviderInfo> below;
+  if (inner_) {
+    DRIFTD_CO_TRY(below, co_await inner_->info());
+    if (schema_ == nullptr) co_return below;
+  }
+  if (info_ && below == below_) co_return info_;
+  core::ProviderInfo out;
+  if (below) out = *below;
+  if (!below) out.id = provider_;
+  if (schema_ != nullptr) {
+    out.kinds.emplace_back(kKind);
+    out.schemas[kKind] = schema_;
+    out.schema_texts[kKind] = schema_text_;
+  }
+  below_ = std::move(below);
+  info_ = std::make_shared<const core::ProviderInfo>(std::move(out));
+  co_return info_;
+}
+
+core::RecordPage SpokenSession::page() const {
+  core::RecordPage out;
+  for (const auto& [id, record] : said_) {
+    if (!record.tombstone) out.records.push_back(record);
+  }
+  core::Mark complete;
+  complete.type = core::Mark::Type::complete;
+  complete.kind = kKind;
+  complete.count = out.records.size();
+  out.marks.push_back(std::move(complete));
+  return out;
+}
+
+Task<Result<core::RefreshOutcome>> SpokenSession::refresh(core::RefreshRequest request, core::PageHandler on_page) {
+  core::RefreshOutcome outcome;
+  if (inner_) {
+    DRIFTD_CO_TRY(outcome, co_await inner_->refresh(std::move(request), on_page));
+    if (outcome.unchanged || schema_ == nullptr) co_return outcome;  // what was said anew came as a page of its own
+  }
+  if (schema_ != nullptr) {
+    core::RecordPage said = page();
+    const Status taken = co_await on_page(std::move(said));
+    if (!taken) co_return fail(taken.error());
+  }
+  co_return outcome;
+}
+
+Task<Result<core::ReadOutcome>> SpokenSession::read(std::vector<core::ResourceId> ids, std::chrono::milliseconds deadline) {
+  core::ReadOutcome out;
+  std::vector<core::ResourceId> others;
+  for (auto& id : ids) {
+    if (id.kind != kKind || schema_ == nullptr) {
+      others.push_back(std::move(id));
+      continue;
+    }
+    const auto said = said_.find(id.id);
+    if (said == said_.end()) continue;  // the source has not spoken of it in this process: unknown
+    if (said->second.tombstone) out.not_found.push_back(id);
+    if (!said->second.tombstone) out.found.push_back(said->second);
+  }
+  if (others.empty()) co_return out;
+  if (!inner_) co_return unread();
+  DRIFTD_CO_TRY(auto read, co_await inner_->read(std::move(others), deadline));
+  std::move(out.found.begin(), out.found.end(), std::back_inserter(read.found));
+  std::move(out.not_found.begin(), out.not_found.end(), std::back_inserter(read.not_found));
+  co_return read;
+}
+
+Task<Result<core::HealthReport>> SpokenSession::health() {
+  if (inner_) {
+    auto report = co_await inner_->health();
+    co_return report;
+  }
+  core::HealthReport out;
+  out.reason = "known from " + source_ + ", not read: no backend of this name is configured";
+  co_return out;
+}
+
+Task<Status> SpokenSession::watch(std::string cursor, core::PageHandler on_page) {
+  if (!inner_) co_return unread();
+  auto status = co_await inner_->watch(std::move(cursor), std::move(on_page));
+  co_return status;
+}
+
+Task<Result<std::vector<core::Demotion>>> SpokenSession::demote(core::ResourceId id, std::vector<core::Change> changes) {
+  if (!inner_ || id.kind == kKind) co_return std::vector<core::Demotion>{};
+  auto out = co_await inner_->demote(std::move(id), std::move(changes));
+  co_return out;
+}
+
+Task<Result<core::DiscoverOutcome>> SpokenSession::discover() {
+  if (!inner_) co_return unread();
+  auto out = co_await inner_->discover();
+  co_return out;
+}
+
+Task<Result<std::string>> SpokenSession::upgrade(std::string kind, std::uint32_t from_revision, std::string body) {
+  if (!inner_ || kind == kKind) co_return unread();
+  auto out = co_await inner_->upgrade(std::move(kind), from_revision, std::move(body));
+  co_return out;
+}
+
+Task<Result<core::ApplyOutcome>> SpokenSession::apply(core::ApplyRequest request) {
+  if (!inner_ || request.id.kind == kKind) co_return unread();
+  auto out = co_await inner_->apply(std::move(request));
+  co_return out;
+}
+
+core::WorkerStatus SpokenSession::status() const {
+  if (inner_) return inner_->status();
+  core::WorkerStatus out;
+  out.state = "discovered";
+  return out;
+}
+
+Status SpokenSession::resume() {
+  if (inner_) return inner_->resume();
+  return fail(Code::conflict, "nothing is parked");
+}
+
+void SpokenSession::on_change(std::function<void()> handler) {
+  if (inner_) inner_->on_change(std::move(handler));
+}
+
+Task<void> SpokenSession::stop() {
+  if (inner_) co_await inner_->stop();
+}
+
+}  // namespace driftd::engine

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/ports/session.hpp"
+
+namespace driftd::engine {
+
+/// A backend's session with, beside what its provider reads, what a source says of its registration (kind
+/// `registration`: the mapped Secret, Service, object). Without a provider of its own (a discovered backend that the config
+/// does not name) that is all there is. Until a source has spoken it adds nothing. Core thread only.
+class SpokenSession final : public core::Session {
+ public:
+  /// `inner` may be null: a discovered backend, found by the backend `source` with its `provider`.
+  explicit SpokenSession(std::shared_ptr<core::Session> inner, std::string source = {}, std::string provider = {});
+
+  /// What a source sent: a record, or a tombstone. True when it is the first word: the backend has a kind more now.
+  bool hear(core::Observation record, std::shared_ptr<const core::KindSchema> schema, const std::string& schema_text);
+
+  Task<Result<std::shared_ptr<const core::ProviderInfo>>> info() override;
+  Task<Result<core::RefreshOutcome>> refresh(core::RefreshRequest request, core::PageHandler on_page) override;
+  Task<Result<core::ReadOutcome>> read(std::vector<core::ResourceId> ids, std::chrono::milliseconds deadline) override;
+  Task<Result<core::HealthReport>> health() override;
+  Task<Status> watch(std::string cursor, core::PageHandler on_page) override;
+  Task<Result<std::vector<core::Demotion>>> demote(core::ResourceId id, std::vector<core::Change> changes) override;
+  Task<Result<core::DiscoverOutcome>> discover() override;
+  Task<Result<std::string>> upgrade(std::string kind, std::uint32_t from_revision, std::string body) override;
+  Task<Result<core::ApplyOutcome>> apply(core::ApplyRequest request) override;
+  core::WorkerStatus status() const override;
+  Status resume() override;
+  void on_change(std::function<void()> handler) override;
+  Task<void> stop() override;
+
+  static constexpr const char* kKind = "registration";
+
+ private:
+  core::RecordPage page() const;
+
+  std::shared_ptr<core::Session> inner_;
+  std::string source_, provider_;
+  std::shared_ptr<const core::KindSchema> schema_;
+  std::string schema_text_;
+  std::map<std::string, core::Observation> said_;  ///< by id; a tombstone: the source says that it is gone
+  std::shared_ptr<const core::ProviderInfo> below_, info_;  ///< what `inner` said of itself; with our kind
+};
+
+}  // namespace driftd::engine

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Backends that a source discovers, and what it says of their registration.
+#include "on_the_store.hpp"
+
+#include "proto/codec.hpp"
+
+namespace driftd::test {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+constexpr const char* kRegistration = R"({"schema":"driftd-schema/1","kind":"registration","attributes":{
+  "config.**.password":{"class":"credential"},"discovery.**":{"class":"endpoint"}}})";
+
+class SourceEngine : public EngineOnTheStore {
+ protected:
+  SourceEngine() {
+    world().kinds.clear();
+    world().extensions = {"driftd.discover"};
+    world().schemas["registration"] = kRegistration;
+    world().discovered.complete = true;
+    find("orders", "kafka");
+  }
+  ScriptedWorld& world() { return *line_->source; }
+  void find(const std::string& name, const std::string& type) {
+    core::Discovered out;
+    out.name = name;
+    out.type = type;
+    out.endpoints = {name + ".prod.svc:9092"};
+    out.labels = {{"team", "a"}};
+    out.origin = "kubernetes-service";
+    world().discovered.backends.push_back(out);
+    say(name, R"({"config":{"kafka":{"password":"one"}},"discovery":{"service":{"port":9092}}})");
+  }
+  void say(const std::string& name, const std::string& body) {
+    world().declared_kinds.insert({name, "registration"});
+    world().declared[{name, {"registration", name}}] = body;
+  }
+  /// A cycle of the source, then one of the backend, which lists what was said.
+  void look(const std::string& backend = "orders") {
+    report_ = line_->refresh(true, "source");
+    if (line_->on_core([&] { return line_->engine().find(backend) != nullptr; })) line_->refresh(true, backend);
+  }
+  void again(bool with_source = true) {
+    const ScriptedWorld b = *line_->world, source = *line_->source;
+    line_.reset();
+    line_ = std::make_unique<EngineLine>(dir_);
+    *line_->world = b;
+    if (with_source) *line_->source = source;
+    line_->start(false);
+  }
+  /// `what source changed_fields` of each event of a backend.
+  std::vector<std::string> told(const std::string& backend = "orders") {
+    std::vector<std::string> out;
+    for (const auto& event : line_->events()) {
+      if (event.backend != backend) continue;
+      const auto json = core::parse(proto::to_json(event).value()).value();
+      std::string fields;
+      if (const auto* list = json.find("changed_fields")) {
+        for (const auto& field : *list->array()) fields += " " + *field.string();
+      }
+      out.push_back(event.what + " " + event.source + fields);
+    }
+    return out;
+  }
+};
+
+TEST_F(SourceEngine, DiscoveredBackendIsRegisteredAndNotRead) {
+  line_->start(false);
+  look();
+  EXPECT_THAT(told(), ElementsAre("created scripted"));
+  const auto views = line_->on_core([&] { return line_->engine().view(); });
+  const auto seen = std::find_if(views.begin(), views.end(), [](const auto& v) { return v.name == "orders"; });
+  ASSERT_NE(seen, views.end());
+  EXPECT_EQ(seen->type, "kafka");
+  EXPECT_EQ(seen->endpoint, "orders.prod.svc:9092");
+  EXPECT_EQ(seen->state, "discovered");
+  look();
+  EXPECT_THAT(told(), SizeIs(1));
+}
+
+TEST_F(SourceEngine, ItIsGoneAfterTwoCompleteDiscoveriesWithoutIt) {
+  line_->start(false);
+  look();
+  const auto all = world().discovered.backends;
+  world().discovered.backends.clear();
+  world().discovered.complete = false;
+  for (int i = 0; i < 3; ++i) line_->refresh(true, "source");
+  EXPECT_THAT(told(), SizeIs(1)) << "nothing follows from an incomplete one";
+  world().discovered.complete = true;
+  line_->refresh(true, "source");
+  world().discovered.backends = all;
+  line_->refresh(true, "source");
+  world().discovered.backends.clear();
+  line_->refresh(true, "source");
+  EXPECT_THAT(told(), SizeIs(1)) << "one of two, twice";
+  line_->refresh(true, "source");
+  EXPECT_THAT(told(), ElementsAre("created scripted", "deleted scripted"));
+  EXPECT_FALSE(line_->on_core([&] { return line_->engine().find("orders") != nullptr; }));
+}
+
+TEST_F(SourceEngine, RotatedSecretIsTheBackendsEventUnderTheRegistrationsFieldName) {
+  line_->start(false);
+  look();
+  say("orders", R"({"config":{"kafka":{"password":"two"}},"discovery":{"service":{"port":9092}}})");
+  look();
+  say("orders", R"({"config":{"kafka":{"password":"two"}},"discovery":{"service":{"port":9094}}})");
+  look();
+  EXPECT_THAT(told(), ElementsAre("created scripted", "credentials.rotated scripted config.kafka.password",
+                                  "endpoint.changed scripted discovery.service.port"));
+}
+
+TEST_F(SourceEngine, SourceSpeaksForTheBackendThatTheConfigNames) {
+  world().discovered.backends.clear();
+  world().declared.clear();
+  world().declared_kinds.clear();
+  find("b", "redis");
+  line_->start(false);
+  refresh();
+  look("b");
+  ASSERT_THAT(told("b"), ElementsAre("created manual"));
+  say("b", R"({"config":{"kafka":{"password":"two"}},"discovery":{"service":{"port":9092}}})");
+  look("b");
+  EXPECT_THAT(told("b"), ElementsAre("created manual", "credentials.rotated scripted config.kafka.password"));
+  world().discovered.backends.clear();
+  for (int i = 0; i < 3; ++i) look("b");
+  EXPECT_THAT(told("b"), SizeIs(2)) << "the config defines it still";
+}
+
+TEST_F(SourceEngine, RestartSaysNothingTwiceAndFindsWhatChangedMeanwhile) {
+  line_->start(false);
+  look();
+  again();
+  look();
+  EXPECT_THAT(told(), SizeIs(1));
+  again();
+  say("orders", R"({"config":{"kafka":{"password":"two"}},"discovery":{"service":{"port":9092}}})");
+  look();
+  EXPECT_THAT(told(), ElementsAre("created scripted", "credentials.rotated scripted config.kafka.password"));
+}
+
+TEST_F(SourceEngine, SourceThatLeavesTheConfigTakesItsBackendsAlong) {
+  line_->start(false);
+  look();
+  again(false);
+  EXPECT_THAT(told(), ElementsAre("created scripted", "deleted scripted"));
+}
+
+TEST_F(SourceEngine, EditedRegistrationIsUpdated) {
+  line_->start(false);
+  look();
+  world().discovered.backends[0].labels["team"] = "b";
+  world().discovered.backends[0].capabilities = {"tls"};
+  look();
+  look();
+  EXPECT_THAT(told(), ElementsAre("created scripted", "updated scripted capabilities labels.team"));
+}
+
+TEST_F(SourceEngine, NameThatNoSubjectTakesLowersTheCoverage) {
+  find("a/b", "kafka");
+  find("source", "kafka");
+  line_->start(false);
+  look();
+  const auto views = line_->on_core([&] { return line_->engine().view(); });
+  std::string reasons;
+  for (const auto& view : views) {
+    for (const auto& line : view.coverage) {
+      for (const auto& reason : line.reasons) reasons += reason + "\n";
+    }
+  }
+  EXPECT_THAT(reasons, HasSubstr("a/b: a backend cannot be named so: it holds '/'"));
+}
+
+TEST_F(SourceEngine, RegistrationThatIsGoneIsADriftOfThatBackend) {
+  line_->start(false);
+  look();
+  world().declared.clear();
+  look();
+  const auto drifts = line_->drifts();
+  ASSERT_THAT(drifts, SizeIs(1));
+  EXPECT_EQ(drifts[0].operation, core::Operation::deleted);
+  EXPECT_EQ(drifts[0].resource, (core::ResourceId{"registration", "orders"}));
+}
+
+}  // namespace
+}  // namespace driftd::test
