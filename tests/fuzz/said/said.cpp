@@ -35,12 +35,12 @@ std::string answer(const std::string& body) {
 }
 
 std::vector<Frame> all_frames(std::uint64_t call) {
-  const core::Diagnostic diagnostic{Code::denied, "thing", "1", "a", "may not", "+list", 100};
+  const core::Diagnostic diagnostic{Code::denied, "thing", "1", "a", "may not", "+list", 100, "orders"};
   const core::HealthReport health{core::HealthReport::State::up, 42, "", "primary", "id-1", "9"};
   const std::vector<core::Demotion> demotions{{0, true, "still applying"}};
   return {{FrameType::records, call, encode(std::vector<core::Observation>{observation("1"), observation("2")})},
           {FrameType::mark, call, encode(core::Mark{core::Mark::Type::checkpoint, "thing", "cursor", 2})},
-          {FrameType::mark, call, encode(core::Mark{core::Mark::Type::complete, "thing", "", 2})},
+          {FrameType::mark, call, encode(core::Mark{core::Mark::Type::complete, "thing", "", 2, "orders"})},
           {FrameType::diagnostic, call, encode(diagnostic)},
           {FrameType::log, call, encode(host::LogLine{1, "a line"})},
           {FrameType::metric, call, encode(host::Gauge{"things", "2"})},
@@ -110,13 +110,13 @@ core::Observation odd_observation(Random& random) {
 
 Frame odd_frame(std::uint64_t call, Random& random) {
   const core::Diagnostic diagnostic{static_cast<Code>(random() % 15), odd_text(random, 100) + "\xff", odd_text(random, 5000),
-                                    odd_text(random, 100), odd_text(random, 20'000), "+x", odd_number(random)};
+                                    odd_text(random, 100), odd_text(random, 20'000), "+x", odd_number(random), odd_text(random, 5000)};
   const std::string numbers[] = {"1", "-1e308", "nan", "inf", "0x10", "1e-400"};
   switch (random() % 8) {
     case 0:
       return {FrameType::mark, call, encode(core::Mark{core::Mark::Type::bookmark, "", odd_text(random, 6000), random()})};
     case 1:
-      return {FrameType::mark, call, encode(core::Mark{core::Mark::Type::complete, "thing", "", random()})};
+      return {FrameType::mark, call, encode(core::Mark{core::Mark::Type::complete, "thing", "", random(), odd_text(random, 5000)})};
     case 2:
       return {FrameType::diagnostic, call, encode(diagnostic)};
     case 3:
