@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "driftd/sdk/call.hpp"
+#include "http/http.hpp"
+
+namespace driftd::http {
+
+class Exchange;
+
+/// Requests in flight at once, driven by one thread, with the connections that they leave behind. Not thread-safe: one
+/// for each thread. Failures of sockets and TLS are UNAVAILABLE, of local certificate files INVALID; texts name method,
+/// host and path, never queries, headers or bodies.
+class Wire {
+ public:
+  using Steady = std::chrono::steady_clock;
+
+  /// How a request ended: with a response (of whatever status) or a failure.
+  struct Ended {
+    std::uint64_t id = 0;
+    Response response;
+    std::optional<sdk::Failure> failure;
+  };
+
+  explicit Wire(Options options);
+  ~Wire();
+  Wire(const Wire&) = delete;
+  Wire& operator=(const Wire&) = delete;
+
+  /// Begins a request and returns its number, from 1 on. INVALID: no URL that can be asked. Not from inside on_body.
+  std::uint64_t start(sdk::Call& call, Request request);
+  /// Forgets a request that is in flight. Not from inside on_body.
+  void abort(std::uint64_t id);
+  std::size_t in_flight() const { return exchanges_.size(); }
+
+  /// Moves everything on until a request has ended or `until` has come; those that ended. CANCELLED, DEADLINE of the call.
+  std::vector<Ended> run(sdk::Call& call, Steady::time_point until);
+
+ private:
+  std::vector<Ended> reap();
+  void wait(sdk::Call& call, std::chrono::milliseconds most);
+
+  const Options options_;
+  void* multi_;
+  std::uint64_t last_ = 0;
+  std::map<std::uint64_t, std::unique_ptr<Exchange>> exchanges_;
+};
+
+/// One request after the other, over connections that stay open. Not thread-safe.
+class Client {
+ public:
+  explicit Client(Options options) : wire_(std::move(options)) {}
+
+  /// Waits for the answer, of whatever status, through redirects if the request allows them. Every wait ends at the
+  /// deadline of the call and on cancel.
+  Response send(sdk::Call& call, const Request& request);
+
+ private:
+  Response once(sdk::Call& call, const Request& request);
+
+  Wire wire_;
+};
+
+}  // namespace driftd::http
