@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <curl/curl.h>
 #include <mutex>
+#include <utility>
 
 #include "http/exchange.hpp"
 
@@ -105,7 +106,7 @@ std::vector<Wire::Ended> Wire::run(sdk::Call& call, Steady::time_point until) {
     if (curl_multi_perform(multi_, &running) != CURLM_OK) throw sdk::Failure(DRIFTD_INTERNAL, "libcurl cannot go on");
     auto ended = reap();
     const auto now = Steady::now();
-    if (!ended.empty() || now >= until) return ended;
+    if (std::exchange(nudged_, false) || !ended.empty() || now >= until) return ended;
     if (now >= deadline) throw sdk::Failure(DRIFTD_DEADLINE, "no answer over HTTP before the deadline of the call");
     const auto left = std::chrono::ceil<milliseconds>(std::min(until, deadline) - now);
     wait(call, std::clamp(left, milliseconds(1), milliseconds(60'000)));

@@ -40,8 +40,11 @@ class Wire {
   /// Forgets a request that is in flight. Not from inside on_body.
   void abort(std::uint64_t id);
   std::size_t in_flight() const { return exchanges_.size(); }
+  /// From inside on_body: run() returns soon, though nothing has ended.
+  void nudge() { nudged_ = true; }
 
-  /// Moves everything on until a request has ended or `until` has come; those that ended. CANCELLED, DEADLINE of the call.
+  /// Moves everything on until a request has ended, `until` has come or somebody nudged; those that ended. CANCELLED,
+  /// DEADLINE of the call.
   std::vector<Ended> run(sdk::Call& call, Steady::time_point until);
 
  private:
@@ -51,6 +54,7 @@ class Wire {
   const Options options_;
   void* multi_;
   std::uint64_t last_ = 0;
+  bool nudged_ = false;
   std::map<std::uint64_t, std::unique_ptr<Exchange>> exchanges_;
 };
 

@@ -178,6 +178,7 @@ std::size_t Exchange::take_header(char* data, std::size_t size, std::size_t coun
       exchange.received_ = 0;
     }
     const auto colon = line.find(':');
+    if (trimmed(line).empty()) exchange.begin_body();
     if (colon == std::string_view::npos) return line.size();
     exchange.response_.headers[lower(std::string(line.substr(0, colon)))] = trimmed(line.substr(colon + 1));
     return line.size();
@@ -197,10 +198,19 @@ std::size_t Exchange::take_body(char* data, std::size_t size, std::size_t count,
   }
 }
 
-bool Exchange::take(std::string_view piece) {
+bool Exchange::is_streamed() const {
   long status = 0;
   curl_easy_getinfo(easy_, CURLINFO_RESPONSE_CODE, &status);
-  const bool streamed = request_.on_body && status >= 200 && status < 300;
+  return request_.on_body && status >= 200 && status < 300;
+}
+
+void Exchange::begin_body() {
+  received_ = 0;
+  if (is_streamed()) request_.on_body({});
+}
+
+bool Exchange::take(std::string_view piece) {
+  const bool streamed = is_streamed();
   const std::size_t most = request_.on_body && !streamed ? kErrorBody : request_.most_body;
   const std::size_t before = streamed ? received_ : response_.body.size();
   const bool endless = streamed && most == 0;

@@ -32,6 +32,8 @@ class Exchange {
   void set_server_name(const std::string& name);
   void set_blob(CURLoption option, const std::string& pem);
   [[noreturn]] void fail(CURLcode ended) const;
+  bool is_streamed() const;
+  void begin_body();
   bool take(std::string_view piece);
   void release();
 

@@ -42,7 +42,8 @@ struct Request {
   std::size_t most_body = 64u << 20;          ///< bytes after decompression; more is BUDGET
   int redirects = 0;                          ///< followed to the same origin, of GET and HEAD; others are answers
   /// Takes the body of a 2xx answer piece by piece, which then is not kept (but still counted when `most_body` is not 0:
-  /// 0 is without end). Runs on the caller's thread; an exception ends the request and comes out of send() or run().
+  /// 0 is without end); an empty piece first says that such an answer has begun. Runs on the caller's thread; an exception
+  /// ends the request and comes out of send() or run().
   std::function<void(std::string_view)> on_body{};
 };
 

@@ -52,6 +52,7 @@ sdk::Record copy(const driftd_record& r) {
   out.version = text(r.version);
   out.external_name = text(r.external_name);
   out.origin = text(r.origin);
+  out.backend = text(r.backend);
   out.observed_ns = r.observed_ns;
   out.tombstone = r.tombstone != 0;
   for (std::uint32_t i = 0; i < r.unread_count; ++i) {
@@ -78,7 +79,9 @@ driftd_status mark(driftd_call c, const driftd_mark* m) {
   Call& call = call_of(c);
   ++call.out.marks;
   call.first_mark = true;
-  if (m->type == DRIFTD_MARK_COMPLETE) {
+  if (m->type == DRIFTD_MARK_COMPLETE && m->backend.len > 0) {
+    call.out.complete_of[{text(m->backend), text(m->kind)}] = m->count;
+  } else if (m->type == DRIFTD_MARK_COMPLETE) {
     call.out.complete[text(m->kind)] = m->count;
   } else {
     call.out.cursor = text(m->cursor);
@@ -167,7 +170,7 @@ Collected ProviderProbe::refresh(const std::string& cursor, std::chrono::millise
 Collected ProviderProbe::read(const std::vector<sdk::Identity>& ids) {
   Call call(secrets_, std::chrono::seconds(20));
   std::vector<driftd_identity> wanted;
-  for (const auto& id : ids) wanted.push_back({sizeof(driftd_identity), 0, sdk::str(id.kind), sdk::str(id.id)});
+  for (const auto& id : ids) wanted.push_back({sizeof(driftd_identity), 0, sdk::str(id.kind), sdk::str(id.id), sdk::str(id.backend)});
   call.out.status = table_->read(instance_, call.handle(), wanted.data(), static_cast<std::uint32_t>(wanted.size()),
                                  sizeof(driftd_identity));
   return call.out;
@@ -180,6 +183,43 @@ Collected ProviderProbe::health() {
                                              text(h->role), text(h->system_identity), text(h->server_version)};
   };
   call.out.status = table_->health(instance_, call.handle(), take, &call.out);
+  return call.out;
+}
+
+namespace {
+
+std::map<std::string, std::string> pairs(const driftd_kv* from, std::uint32_t count) {
+  std::map<std::string, std::string> out;
+  for (std::uint32_t i = 0; i < count; ++i) out[text(from[i].key)] = text(from[i].value);
+  return out;
+}
+
+driftd_status take_backend(void* user, const driftd_discovered* d) {
+  sdk::Backend& out = static_cast<Collected*>(user)->backends.emplace_back();
+  out.name = text(d->name);
+  out.type = text(d->type);
+  out.origin = text(d->origin);
+  out.external = (d->flags & DRIFTD_BACKEND_EXTERNAL) != 0;
+  out.revision = text(d->revision);
+  for (std::uint64_t i = 0; i < d->endpoint_count; ++i) out.endpoints.push_back(text(d->endpoints[i]));
+  for (std::uint64_t i = 0; i < d->capability_count; ++i) out.capabilities.push_back(text(d->capabilities[i]));
+  out.credentials = pairs(d->credentials, d->credential_count);
+  out.labels = pairs(d->labels, d->label_count);
+  out.metadata = pairs(d->metadata, d->metadata_count);
+  return DRIFTD_OK;
+}
+
+}  // namespace
+
+Collected ProviderProbe::discover() {
+  const auto* table = static_cast<const driftd_discover_table*>(
+      table_->query(sdk::str(DRIFTD_EXT_DISCOVER), DRIFTD_EXT_DISCOVER_REVISION));
+  if (table == nullptr) throw std::runtime_error("the provider has no discover");
+  Call call(secrets_, std::chrono::seconds(20));
+  const driftd_discover_args args{sizeof args, 0, nullptr, 0};
+  driftd_discover_result result{sizeof result, 0, 0};
+  call.out.status = table->discover(instance_, call.handle(), &args, &take_backend, &call.out, &result);
+  call.out.discovery_complete = result.complete != 0;
   return call.out;
 }
 

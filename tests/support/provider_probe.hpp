@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "driftd/sdk/types.hpp"
+#include "driftd/sdk/extensions.hpp"
 
 struct driftd_watch_table;
 
@@ -21,7 +21,10 @@ namespace driftd::test {
 struct Collected {
   driftd_status status = DRIFTD_INTERNAL;
   std::vector<sdk::Record> records;
-  std::map<std::string, std::uint64_t> complete;  ///< kind → count
+  std::map<std::string, std::uint64_t> complete;  ///< kind → count, of the instance's own backend
+  std::map<std::pair<std::string, std::string>, std::uint64_t> complete_of;  ///< (backend, kind) → count, of others
+  std::vector<sdk::Backend> backends;             ///< discovered
+  bool discovery_complete = false;
   std::string cursor;                             ///< of the last CHECKPOINT or BOOKMARK
   int marks = 0;
   std::vector<sdk::Diagnostic> diagnostics;
@@ -45,6 +48,7 @@ class ProviderProbe {
   Collected refresh(const std::string& cursor = {}, std::chrono::milliseconds most = std::chrono::seconds(20));
   Collected read(const std::vector<sdk::Identity>& ids);
   Collected health();
+  Collected discover();
   /// Watches until `enough` says so of what was collected so far (asked after each mark) or `most` has passed. From the
   /// first mark on `watching` runs every 20 ms.
   Collected watch(const std::string& cursor, const std::function<bool(const Collected&)>& enough,

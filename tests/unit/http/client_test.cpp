@@ -75,10 +75,15 @@ TEST_F(HttpClient, UnpacksGzipUpToTheLimit) {
 
 TEST_F(HttpClient, HandsAStreamOverAsItComes) {
   std::string got;
+  int begun = 0;
   Request request{server.url("/lines")};
-  request.on_body = [&](std::string_view piece) { got += piece; };
+  request.on_body = [&](std::string_view piece) {
+    begun += piece.empty() ? 1 : 0;
+    got += piece;
+  };
   const Response response = client.send(call, request);
   EXPECT_EQ(got, "one\ntwo\n");
+  EXPECT_EQ(begun, 1);
   EXPECT_EQ(response.body, "");
 }
 
@@ -117,7 +122,9 @@ TEST_F(HttpClient, TheDeadlineOfTheCallEndsAWait) {
 
 TEST_F(HttpClient, CancelEndsAWaitAtOnce) {
   Request request{server.url("/endless")};
-  request.on_body = [&](std::string_view) { hosted.cancel(); };
+  request.on_body = [&](std::string_view piece) {
+    if (!piece.empty()) hosted.cancel();
+  };
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_EQ(failure([&] { client.send(call, request); }).code, DRIFTD_CANCELLED);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
@@ -174,6 +181,17 @@ TEST_F(HttpClient, SeveralRequestsRunAtOnce) {
   }));
   wire.abort(first);
   EXPECT_EQ(wire.in_flight(), 0u);
+}
+
+TEST_F(HttpClient, ANudgeEndsARunThoughNothingHasEnded) {
+  Wire wire{Options{}};
+  Request endless{server.url("/endless")};
+  endless.on_body = [&](std::string_view piece) {
+    if (!piece.empty()) wire.nudge();
+  };
+  wire.start(call, endless);
+  EXPECT_TRUE(wire.run(call, Wire::Steady::time_point::max()).empty());
+  EXPECT_EQ(wire.in_flight(), 1u);
 }
 
 TEST(HttpStatus, SaysWhatTheSchedulerMustDo) {

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an event of the watch stands for beside its own object: a Helm release is several Secrets, a backend is several
+// objects.
+#include "k8s/helm.hpp"
+#include "k8s/tree.hpp"
+#include "k8s/watcher.hpp"
+
+namespace driftd::k8s {
+namespace {
+
+constexpr std::chrono::seconds kAgain{1};
+
+const Resource* of_kind(const std::vector<Resource>& resources, const char* kind) {
+  for (const auto& resource : resources) {
+    if (resource.kind == kind) return &resource;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void Watcher::follow_up(sdk::Call& call) {
+  if (Clock::now() < follow_again_) return;
+  try {
+    if (!releases_.empty()) follow_releases(call);
+    const bool first = !defining_ && settings_.scope.wants_kind(kRegistration);
+    if (first || !causes_.empty()) follow_backends(call);
+  } catch (const sdk::Failure& failure) {
+    const bool ends = host_failure_ || failure.code == DRIFTD_CANCELLED || failure.code == DRIFTD_DEADLINE;
+    if (ends) throw;
+    call.diag({failure.code, failure.kind, {}, {}, failure.what(), failure.right, failure.retry_after_ms});
+    // A right that is missing is no reason to hold back what the other kinds have to say.
+    if (failure.code == DRIFTD_DENIED || failure.code == DRIFTD_UNSUPPORTED) causes_.clear(), releases_.clear();
+    follow_again_ = Clock::now() + kAgain;
+  }
+}
+
+void Watcher::follow_releases(sdk::Call& call) {
+  const Resource* secrets = of_kind(resources_, kHelmRelease);
+  for (const auto& [space, name] : std::exchange(releases_, {})) {
+    releases_.emplace(space, name);
+    Resource one = *secrets;
+    one.label_selector += ",name=" + name;
+    HelmReleases found;
+    const std::int64_t sent = call.now_ns();
+    lister_.list(call, one, space, [&](const json& object, std::int64_t) { found.add(object); });
+    std::vector<sdk::Diagnostic> diagnostics;
+    auto records = found.records(diagnostics);
+    for (const auto& diagnostic : diagnostics) call.diag(diagnostic);
+    if (records.empty() && diagnostics.empty()) {
+      records.push_back({kHelmRelease, space + "/" + name});
+      records.back().tombstone = true;
+    }
+    for (auto& record : records) {
+      record.observed_ns = sent;
+      if (settings_.scope.wants(record.kind, record.id)) emit(call, record);
+    }
+    releases_.erase({space, name});
+  }
+}
+
+void Watcher::follow_backends(sdk::Call& call) {
+  const bool first = !defining_;
+  if (first) {
+    defining_ = directory_.collect(call, resources_);
+  } else {
+    directory_.complete(call, *defining_);
+  }
+  std::vector<sdk::Diagnostic> diagnostics;
+  auto now = definitions(*defining_, settings_, diagnostics);
+  for (const auto& diagnostic : diagnostics) call.diag(diagnostic);
+  for (const auto& ref : causes_) {
+    for (const auto& [name, definition] : now) {
+      const auto before = known_.find(name);
+      if (!definition.uses(ref) && (before == known_.end() || !before->second.uses(ref))) continue;
+      sdk::Record record = registration_of(definition, *defining_, settings_, ref);
+      record.observed_ns = call.now_ns();
+      emit(call, record);
+    }
+    for (const auto& [name, definition] : known_) {
+      if (now.contains(name) || !definition.uses(ref)) continue;
+      sdk::Record gone;
+      gone.kind = kRegistration;
+      gone.id = gone.backend = name;
+      gone.tombstone = true;
+      gone.observed_ns = call.now_ns();
+      emit(call, gone);
+    }
+  }
+  known_ = std::move(now);
+  causes_.clear();
+}
+
+}  // namespace driftd::k8s

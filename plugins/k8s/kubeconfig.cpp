@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <yaml-cpp/yaml.h>
+
+#include "k8s/base64.hpp"
+#include "k8s/settings.hpp"
+
+namespace driftd::k8s {
+namespace {
+
+constexpr const char* kWhere = "settings.kubeconfig: ";
+
+[[noreturn]] void bad(const std::string& text) { throw sdk::Failure(DRIFTD_INVALID, kWhere + text); }
+
+std::string text(const YAML::Node& node, const char* key) {
+  const YAML::Node value = node[key];
+  return value && value.IsScalar() ? value.as<std::string>() : std::string();
+}
+
+/// The element called `name` of a list of {name, <what>: {…}}.
+YAML::Node named(const YAML::Node& root, const char* list, const char* what, const std::string& name) {
+  const YAML::Node elements = root[list];
+  if (elements && elements.IsSequence()) {
+    for (const auto& element : elements) {
+      if (element.IsMap() && text(element, "name") == name && element[what] && element[what].IsMap()) return element[what];
+    }
+  }
+  bad("no " + std::string(what) + " is called '" + name + "'");
+}
+
+std::string at(const std::string& folder, const std::string& path) {
+  return path.empty() || path.front() == '/' ? path : folder + path;
+}
+
+std::string decoded(const YAML::Node& node, const char* key) {
+  const std::string raw = text(node, key);
+  const auto out = decode_base64(raw);
+  if (!out) bad(std::string(key) + ": expected base64");
+  return *out;
+}
+
+void take_cluster(const YAML::Node& cluster, const std::string& folder, bool insecure, Settings& out) {
+  out.server = text(cluster, "server");
+  out.tls.ca_pem = decoded(cluster, "certificate-authority-data");
+  if (out.tls.ca_pem.empty()) out.tls.ca_file = at(folder, text(cluster, "certificate-authority"));
+  out.tls.server_name = text(cluster, "tls-server-name");
+  if (!text(cluster, "proxy-url").empty()) bad("the cluster has a proxy-url, which this provider does not use");
+  if (text(cluster, "insecure-skip-tls-verify") != "true") return;
+  if (!insecure) {
+    bad("insecure-skip-tls-verify would believe whoever answers; name the CA there (certificate-authority), or set "
+        "`insecure: true` in the settings if that is meant");
+  }
+  out.tls.verify = false;
+}
+
+void take_user(const YAML::Node& user, const std::string& folder, Settings& out) {
+  if (user["exec"]) {
+    bad("the user's credential comes from a program (exec: " + text(user["exec"], "command") +
+        "), and providers run none; let the agent run it and name the token in the settings: token: \"${exec:…}\", or "
+        "use a service account's token: token_file: /path");
+  }
+  for (const char* key : {"auth-provider", "username", "as", "as-uid", "as-groups", "as-user-extra"}) {
+    if (user[key]) bad(std::string("the user has ") + key + ", which this provider does not do; use a token or a certificate");
+  }
+  out.tls.certificate_pem = decoded(user, "client-certificate-data");
+  out.tls.key_pem = decoded(user, "client-key-data");
+  if (out.tls.certificate_pem.empty()) out.tls.certificate_file = at(folder, text(user, "client-certificate"));
+  if (out.tls.key_pem.empty()) out.tls.key_file = at(folder, text(user, "client-key"));
+  out.identification.token_file = at(folder, text(user, "tokenFile"));
+  if (out.identification.token_file.empty()) out.identification.token = text(user, "token");
+}
+
+}  // namespace
+
+void apply_kubeconfig(Settings& settings, const std::string& yaml, const std::string& folder, const std::string& wanted,
+                      bool insecure) {
+  try {
+    const YAML::Node root = YAML::Load(yaml);
+    if (!root.IsMap()) bad("expected a YAML mapping with clusters, contexts and users");
+    const std::string context = wanted.empty() ? text(root, "current-context") : wanted;
+    if (context.empty()) bad("no current-context; name one in settings.context");
+    const YAML::Node chosen = named(root, "contexts", "context", context);
+    take_cluster(named(root, "clusters", "cluster", text(chosen, "cluster")), folder, insecure, settings);
+    take_user(named(root, "users", "user", text(chosen, "user")), folder, settings);
+  } catch (const YAML::Exception& e) {
+    bad("line " + std::to_string(e.mark.line + 1) + ": no valid YAML");  // the message could quote a token
+  }
+}
+
+}  // namespace driftd::k8s

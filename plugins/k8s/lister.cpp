@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "k8s/lister.hpp"
+
+#include <cstdlib>
+
+#include "k8s/items.hpp"
+#include "k8s/tree.hpp"
+
+namespace driftd::k8s {
+namespace {
+
+constexpr std::size_t kMostObject = 16u << 20;  // etcd takes 1.5 MiB; JSON and managedFields make more of it
+constexpr int kFresh = 3;                       // lists begun anew because their token grew too old
+constexpr int kStreamsSince = 32;               // minor version that offers WatchList
+
+json parse_object(std::string_view text, const char* what) {
+  json out = json::parse(text, nullptr, false);
+  if (!out.is_object()) throw sdk::Failure(DRIFTD_CORRUPT, std::string(what) + ": no JSON object");
+  return out;
+}
+
+/// Ends a stream whose rest is of no interest.
+struct Enough {
+  std::string resource_version;
+};
+
+}  // namespace
+
+std::string query_of(const Resource& resource, const std::string& first) {
+  std::string out = "?" + first;
+  if (!resource.label_selector.empty()) out += "&labelSelector=" + http::escape(resource.label_selector);
+  if (!resource.field_selector.empty()) out += "&fieldSelector=" + http::escape(resource.field_selector);
+  return out;
+}
+
+Lister::Page Lister::page(sdk::Call& call, const Resource& resource, const std::string& space, const std::string& query,
+                          const Take& take) {
+  const std::string path = resource.path(space), what = "GET " + path;
+  const std::int64_t sent = call.now_ns();
+  ItemSplitter splitter([&](const std::string& text) { take(parse_object(text, path.c_str()), sent); }, kMostObject);
+  const auto once = [&] {
+    http::Request request = api_.get(call, path + query);
+    request.most_body = 0;
+    request.on_body = [&](std::string_view piece) { splitter.feed(piece); };
+    return client_.send(call, request);
+  };
+  http::Response response = once();
+  if (response.status == 401 && api_.refused(call)) response = once();
+  if (!response.ok()) throw refusal(response, what, resource.kind, resource.right("list", space));
+  const json rest = parse_object(splitter.rest(), path.c_str());
+  const Page out{text(rest, {"metadata", "resourceVersion"}), text(rest, {"metadata", "continue"})};
+  if (out.resource_version.empty()) throw sdk::Failure(DRIFTD_CORRUPT, what + ": a list without a resourceVersion", resource.kind);
+  return out;
+}
+
+std::string Lister::list(sdk::Call& call, const Resource& resource, const std::string& space, const Take& take) {
+  if (settings_.streaming_lists && server_streams(call)) {
+    if (const auto version = stream(call, resource, space, take)) return *version;
+  }
+  const std::string limit = "limit=" + std::to_string(settings_.page);
+  std::string next;
+  for (int fresh = 0;;) {
+    const std::string more = next.empty() ? "" : "&continue=" + http::escape(next);
+    try {
+      const Page done = page(call, resource, space, query_of(resource, limit + more), take);
+      next = done.next;
+      if (next.empty()) return done.resource_version;
+    } catch (const sdk::Failure& failure) {
+      if (failure.code != DRIFTD_CURSOR_EXPIRED || next.empty() || ++fresh >= kFresh) throw;
+      next.clear();  // the continue token is too old: from the start
+    }
+  }
+}
+
+std::string Lister::position(sdk::Call& call, const Resource& resource, const std::string& space) {
+  return page(call, resource, space, query_of(resource, "limit=1"), [](const json&, std::int64_t) {}).resource_version;
+}
+
+bool Lister::server_streams(sdk::Call& call) {
+  if (streams_ >= 0) return streams_ == 1;
+  const http::Response response = ask(call, api_, client_, "/version");
+  const json version = json::parse(response.body, nullptr, false);
+  const bool recent = text(version, {"major"}) == "1" && std::atoi(text(version, {"minor"}).c_str()) >= kStreamsSince;
+  streams_ = response.ok() && recent ? 1 : 0;
+  return streams_ == 1;
+}
+
+/// Nothing: the server does not do that after all, pages it is.
+std::optional<std::string> Lister::stream(sdk::Call& call, const Resource& resource, const std::string& space,
+                                          const Take& take) {
+  const std::string path = resource.path(space), what = "GET " + path;
+  const std::int64_t sent = call.now_ns();
+  const std::string seconds = std::to_string(std::max<std::int64_t>(settings_.call.count() / 1000, 1));
+  LineSplitter lines(
+      [&](std::string_view line) {
+        const json event = parse_object(line, path.c_str());
+        const std::string type = text(event, {"type"});
+        const json& object = find(event, {"object"});
+        if (type == "ADDED" || type == "MODIFIED") return take(object, sent);
+        if (type == "ERROR") throw sdk::Failure(DRIFTD_UNAVAILABLE, what + ": " + text(object, {"message"}), resource.kind);
+        const bool whole = text(object, {"metadata", "annotations", "k8s.io/initial-events-end"}) == "true";
+        if (type == "BOOKMARK" && whole) throw Enough{text(object, {"metadata", "resourceVersion"})};
+      },
+      kMostObject);
+  const auto once = [&] {
+    http::Request request = api_.get(call, path + query_of(resource, "watch=1&sendInitialEvents=true&allowWatchBookmarks=true&"
+                                                                     "resourceVersionMatch=NotOlderThan&timeoutSeconds=" +
+                                                                         seconds));
+    request.most_body = 0;
+    request.on_body = [&](std::string_view piece) { lines.feed(piece); };
+    return client_.send(call, request);
+  };
+  try {
+    http::Response response = once();
+    if (response.status == 401 && api_.refused(call)) response = once();
+    if (response.status == 400 || response.status == 422) return streams_ = 0, std::nullopt;
+    if (response.status == 403) return std::nullopt;  // `list` may be granted, and is what is named if it is not
+    if (!response.ok()) throw refusal(response, what, resource.kind, resource.right("watch", space));
+    throw sdk::Failure(DRIFTD_UNAVAILABLE, what + ": the stream ended before the list was whole", resource.kind);
+  } catch (const Enough& whole) {
+    return whole.resource_version;
+  }
+}
+
+}  // namespace driftd::k8s

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "k8s/mapping.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "driftd/sdk/scope.hpp"
+#include "k8s/base64.hpp"
+#include "k8s/tree.hpp"
+
+namespace driftd::k8s {
+namespace {
+
+json chosen(const json& all, const std::vector<std::string>& globs) {
+  json out = json::object();
+  if (!all.is_object()) return out;
+  for (const auto& [name, value] : all.items()) {
+    const auto matches = [&name = name](const auto& glob) { return sdk::glob_match(glob, name); };
+    if (std::any_of(globs.begin(), globs.end(), matches)) out[name] = value;
+  }
+  return out;
+}
+
+void add_metadata(const json& object, sdk::Record& record) {
+  const Writer writer = last_writer(object);
+  auto& out = record.metadata;
+  out["namespace"] = text(object, {"metadata", "namespace"});
+  out["name"] = text(object, {"metadata", "name"});
+  out["resource_version"] = record.version;
+  out["manager"] = writer.manager;
+  out["operation"] = writer.operation;
+  out["time"] = writer.time;
+  std::erase_if(out, [](const auto& item) { return item.second.empty(); });
+}
+
+std::string origin_of(const Resource& resource) {
+  std::string out = "kubernetes-" + (resource.custom != nullptr ? resource.object : resource.kind);
+  std::replace(out.begin(), out.end(), '_', '-');
+  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
+  return out == "kubernetes-prism-backend" ? "prism-backend" : out;
+}
+
+sdk::Record begin(const Resource& resource, const json& object) {
+  sdk::Record out;
+  out.kind = resource.kind;
+  out.id = resource.id(text(object, {"metadata", "namespace"}), text(object, {"metadata", "name"}));
+  out.external_name = text(object, {"metadata", "uid"});
+  out.version = text(object, {"metadata", "resourceVersion"});
+  out.origin = origin_of(resource);
+  return out;
+}
+
+void map_body(const Resource& resource, const json& object, const Settings& settings, json& body, json& status,
+              sdk::Record& record) {
+  const std::string& kind = resource.kind;
+  if (kind == kSecret) return map_secret(object, body);
+  if (kind == "config_map") return map_config_map(object, body, record);
+  if (kind == "service") return map_service(object, settings, body, status);
+  if (kind == "endpoint_slice") return map_endpoint_slice(object, body, status);
+  if (kind == "ingress") return map_ingress(object, body);
+  if (kind == "deployment" || kind == "stateful_set" || kind == "daemon_set") {
+    return map_workload(object, settings, body, status, record);
+  }
+  map_custom(object, resource.custom, body, status);
+}
+
+}  // namespace
+
+Writer last_writer(const json& object) {
+  Writer out;
+  for (const auto& field : list(object, {"metadata", "managedFields"})) {
+    const std::string when = text(field, {"time"});  // RFC 3339 in UTC: sorts as text
+    if (text(field, {"subresource"}) == "status" || when < out.time) continue;
+    out = {text(field, {"manager"}), text(field, {"operation"}), when};
+  }
+  return out;
+}
+
+json decoded_data(const json& data) {
+  json out = json::object();
+  if (!data.is_object()) return out;
+  for (const auto& [key, value] : data.items()) {
+    if (!value.is_string()) continue;
+    auto raw = decode_base64(value.get_ref<const std::string&>());
+    if (raw && is_utf8(*raw)) {
+      out[key] = std::move(*raw);
+    } else {
+      out[key] = {{"base64", value}};  // never the same as a text
+    }
+  }
+  return out;
+}
+
+std::string member_path(const std::string& attribute, const std::string& name) {
+  return attribute + "[" + json(name).dump() + "]";
+}
+
+bool looks_secret(const std::string& name, const std::string& value) {
+  static constexpr std::array kWords = {"password", "passwd",     "secret", "token",   "credential",
+                                        "apikey",   "api_key",    "access_key", "private", "dsn"};
+  std::string lower = name;
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  const auto named = [&](const char* word) { return lower.find(word) != std::string::npos; };
+  if (std::any_of(kWords.begin(), kWords.end(), named)) return true;
+  if (value.find("PRIVATE KEY-----") != std::string::npos) return true;
+  const auto scheme = value.find("://");
+  if (scheme == std::string::npos) return false;
+  const auto end = value.find_first_of("/ \n", scheme + 3);
+  const std::string authority = value.substr(scheme + 3, end == std::string::npos ? end : end - scheme - 3);
+  const auto at = authority.rfind('@');
+  return at != std::string::npos && authority.find(':') < at;
+}
+
+sdk::Record map_object(const Resource& resource, const json& object, const Settings& settings) {
+  sdk::Record record = begin(resource, object);
+  json body = json::object(), status = json::object();
+  map_body(resource, object, settings, body, status, record);
+  json labels = chosen(find(object, {"metadata", "labels"}), settings.labels);
+  json annotations = chosen(find(object, {"metadata", "annotations"}), settings.annotations);
+  if (!labels.empty()) body["labels"] = std::move(labels);
+  if (!annotations.empty()) body["annotations"] = std::move(annotations);
+  record.body = body.dump();
+  record.status = status.dump();
+  add_metadata(object, record);
+  return record;
+}
+
+sdk::Record tombstone(const Resource& resource, const json& object) {
+  sdk::Record record = begin(resource, object);
+  record.tombstone = true;
+  add_metadata(object, record);
+  return record;
+}
+
+void map_secret(const json& object, json& body) {
+  put(body, "type", find(object, {"type"}));
+  put(body, "immutable", find(object, {"immutable"}));
+  body["data"] = decoded_data(find(object, {"data"}));
+}
+
+void map_config_map(const json& object, json& body, sdk::Record& record) {
+  put(body, "immutable", find(object, {"immutable"}));
+  const json& data = find(object, {"data"});
+  body["data"] = data.is_object() ? data : json::object();
+  for (const auto& [key, value] : body["data"].items()) {
+    const bool secret = value.is_string() && looks_secret({}, value.get_ref<const std::string&>());
+    if (secret) record.sensitive.push_back(member_path("data", key));
+  }
+  const json& binary = find(object, {"binaryData"});
+  if (binary.is_object()) body["binary_data"] = binary;
+}
+
+void map_custom(const json& object, const Custom* custom, json& body, json& status) {
+  const json& state = find(object, {"status"});
+  if (state.is_object()) status = state;
+  if (custom == nullptr || custom->fields.empty()) {
+    const json& spec = find(object, {"spec"});
+    if (spec.is_object()) body = spec;
+    return;
+  }
+  for (const auto& [name, path] : custom->fields) {
+    const json* at = &object;
+    std::string pointer = "/";
+    for (const char c : path) pointer += c == '.' || c == '[' ? '/' : c;
+    std::erase(pointer, ']');
+    const json::json_pointer where(pointer);
+    if (at->contains(where)) body[name] = at->at(where);
+  }
+}
+
+}  // namespace driftd::k8s

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "k8s/position.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "k8s/kinds.hpp"
+
+namespace driftd::k8s {
+
+using nlohmann::json;
+
+std::string position_key(const Resource& resource, const std::string& space) {
+  return resource.kind + "|" + resource.plural + "|" + space;
+}
+
+std::string render_cursor(const Positions& positions, const std::string& scope) {
+  return json{{"v", 1}, {"scope", scope}, {"at", positions}}.dump();
+}
+
+std::optional<Positions> parse_cursor(const std::string& cursor, const std::string& scope) {
+  const json parsed = json::parse(cursor, nullptr, false);
+  if (!parsed.is_object()) return std::nullopt;
+  try {
+    if (parsed.at("v") != 1 || parsed.at("scope") != scope) return std::nullopt;
+    return parsed.at("at").get<Positions>();
+  } catch (const json::exception&) {
+    return std::nullopt;
+  }
+}
+
+void Vouch::listed(List list) {
+  const std::lock_guard lock(mutex_);
+  list_ = std::move(list);
+}
+
+std::optional<Vouch::List> Vouch::last() const {
+  const std::lock_guard lock(mutex_);
+  return list_;
+}
+
+void Vouch::forget() {
+  const std::lock_guard lock(mutex_);
+  list_.reset();
+}
+
+void Vouch::watching(std::optional<Clock::time_point> since) {
+  const std::lock_guard lock(mutex_);
+  since_ = since;
+}
+
+bool Vouch::stands(const std::string& cursor) const {
+  const std::lock_guard lock(mutex_);
+  return list_ && since_ && !cursor.empty() && list_->cursor == cursor && list_->sent >= *since_;
+}
+
+}  // namespace driftd::k8s

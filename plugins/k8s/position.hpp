@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+
+namespace driftd::k8s {
+
+/// `kind|plural|namespace` → resource version, opaque. What a cursor is made of.
+using Positions = std::map<std::string, std::string>;
+
+struct Resource;
+std::string position_key(const Resource& resource, const std::string& space);
+
+/// The positions as a cursor; `scope` differs whenever what is watched does.
+std::string render_cursor(const Positions& positions, const std::string& scope);
+/// Nothing: it is none of ours, or of another scope.
+std::optional<Positions> parse_cursor(const std::string& cursor, const std::string& scope);
+
+/// What refresh and watch of one instance know of each other: a watch that has gone on since a whole list answers for it,
+/// without a request. Thread-safe.
+class Vouch {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  struct List {
+    Positions positions;
+    std::string cursor;
+    Clock::time_point sent;  ///< before its first request
+  };
+  void listed(List list);
+  std::optional<List> last() const;
+  void forget();  ///< its positions are too old to watch from
+
+  /// The watch sees every change since `since`; nothing: one of its streams is broken, or silent for too long.
+  void watching(std::optional<Clock::time_point> since);
+  /// Nothing was missed since the list that ended with this cursor.
+  bool stands(const std::string& cursor) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::optional<List> list_;
+  std::optional<Clock::time_point> since_;
+};
+
+}  // namespace driftd::k8s

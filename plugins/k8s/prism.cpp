@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "k8s/prism.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "k8s/kinds.hpp"
+#include "k8s/mapping.hpp"
+#include "k8s/tree.hpp"
+
+namespace driftd::k8s {
+namespace {
+
+struct Type {
+  const char *name, *alias;
+  std::int64_t port;
+};
+constexpr std::array<Type, 6> kTypes = {{{"kafka", "kafka", 9092},
+                                         {"nats", "nats", 4222},
+                                         {"redis", "redis", 6379},
+                                         {"postgres", "postgresql", 5432},
+                                         {"mysql", "mysql", 3306},
+                                         {"mongodb", "mongodb", 27017}}};
+
+const json& get(const Objects& objects, const std::optional<Ref>& ref) {
+  static const json kNull;
+  const auto found = ref ? objects.find(*ref) : objects.end();
+  return found == objects.end() ? kNull : found->second;
+}
+
+std::string canonical_type(const std::string& type) {
+  for (const auto& known : kTypes) {
+    if (type == known.alias) return known.name;
+  }
+  return type;
+}
+
+std::int64_t default_port(const std::string& type) {
+  for (const auto& known : kTypes) {
+    if (type == known.name) return known.port;
+  }
+  return 0;
+}
+
+std::optional<Ref> ref_in(const json& spec, const char* what, const char* type, const std::string& space) {
+  const json& found = find(spec, {"discovery", what});
+  const std::string name = text(found, {"name"}), other = text(found, {"namespace"});
+  if (name.empty()) return std::nullopt;
+  return Ref{type, other.empty() ? space : other, name};
+}
+
+Definition from_prism(const Ref& ref, const json& object) {
+  const json& spec = find(object, {"spec"});
+  Definition out;
+  out.name = ref.name;
+  out.type = canonical_type(text(spec, {"type"}));
+  out.prism = ref;
+  out.service = ref_in(spec, "service", "Service", ref.space);
+  out.secret = ref_in(spec, "secret", "Secret", out.service ? out.service->space : ref.space);
+  out.config_map = ref_in(spec, "configMap", "ConfigMap", out.service ? out.service->space : ref.space);
+  const std::string username = text(spec, {"discovery", "secret", "usernameKey"});
+  const std::string password = text(spec, {"discovery", "secret", "passwordKey"});
+  if (!username.empty()) out.username_key = username;
+  if (!password.empty()) out.password_key = password;
+  out.config_key = text(spec, {"discovery", "configMap", "key"});
+  const json& port = find(spec, {"discovery", "service", "port"});
+  if (port.is_number_integer()) out.port = port.get<std::int64_t>();
+  if (find(spec, {"config"}).is_object()) out.overrides = find(spec, {"config"});
+  out.capabilities = list(spec, {"capabilities"});
+  if (find(spec, {"metadata"}).is_object()) out.metadata = find(spec, {"metadata"});
+  return out;
+}
+
+std::int64_t service_port(const Definition& definition, const json& service) {
+  if (definition.port) return *definition.port;
+  const json& ports = list(service, {"spec", "ports"});
+  const std::int64_t usual = default_port(definition.type);
+  for (const auto& port : ports) {
+    if (find(port, {"port"}) == json(usual)) return usual;
+  }
+  return ports.empty() || !find(ports.front(), {"port"}).is_number_integer() ? usual
+                                                                             : find(ports.front(), {"port"}).get<std::int64_t>();
+}
+
+std::string host_of(const Definition& definition, const json& service, const Settings& settings) {
+  if (!definition.service) return {};
+  const std::string external = text(service, {"spec", "externalName"});
+  if (text(service, {"spec", "type"}) == "ExternalName" && !external.empty()) return external;
+  return definition.service->name + "." + definition.service->space + ".svc." + settings.cluster_domain;
+}
+
+void take_labelled(Definition& definition, const Ref& ref, const json& object, const std::string& group) {
+  auto& slot = ref.type == "Service" ? definition.service : ref.type == "Secret" ? definition.secret : definition.config_map;
+  if (slot && *slot != ref) return;  // the first by name: the same each time
+  slot = ref;
+  const json& labels = find(object, {"metadata", "labels"});
+  const json& annotations = find(object, {"metadata", "annotations"});
+  const std::string type = text(labels, {(group + "/backend-type").c_str()});
+  if (!type.empty()) definition.type = canonical_type(type);
+  for (const auto& [name, key] : {std::pair{"/username-key", &definition.username_key},
+                                  {"/password-key", &definition.password_key},
+                                  {"/config-key", &definition.config_key}}) {
+    const std::string value = text(annotations, {(group + name).c_str()});
+    if (!value.empty()) *key = value;
+  }
+}
+
+/// A Service that says no type may have the usual port of one.
+void guess_type(Definition& definition, const Objects& objects) {
+  const json& ports = list(get(objects, definition.service), {"spec", "ports"});
+  for (const auto& known : kTypes) {
+    const auto usual = [&](const json& port) { return find(port, {"port"}) == json(known.port); };
+    if (definition.type.empty() && std::any_of(ports.begin(), ports.end(), usual)) definition.type = known.name;
+  }
+}
+
+/// `config.kafka.auth.sasl.password` for Kafka, `config.redis.password` for the others.
+json& credentials_in(json& config, const std::string& type) {
+  return type == "kafka" ? config["auth"]["sasl"] : config;
+}
+
+std::string credential_path(const std::string& type, const char* name) {
+  return "config." + type + (type == "kafka" ? ".auth.sasl." : ".") + name;
+}
+
+std::string newest(const Definition& definition, const Objects& objects) {
+  std::string out = definition.prism ? "PrismBackend" : "Service", time;
+  for (const auto& ref : {definition.prism, definition.service, definition.secret}) {
+    const json& object = get(objects, ref);
+    if (object.is_null()) continue;
+    const std::string when = std::max(last_writer(object).time, text(object, {"metadata", "creationTimestamp"}));
+    if (when > time) out = ref->type, time = when;
+  }
+  return out;
+}
+
+std::string origin_of(const std::string& type) {
+  if (type == "PrismBackend") return "prism-backend";
+  return type == "Secret" ? "kubernetes-secret" : type == "ConfigMap" ? "kubernetes-config-map" : "kubernetes-service";
+}
+
+std::string version_of(const json& object) { return text(object, {"metadata", "resourceVersion"}); }
+
+}  // namespace
+
+std::map<std::string, Definition> definitions(const Objects& objects, const Settings& settings,
+                                              std::vector<sdk::Diagnostic>& diagnostics) {
+  std::map<std::string, Definition> out;
+  const auto told = [&](driftd_status code, const std::string& id, const std::string& text) {
+    diagnostics.push_back({code, kRegistration, id, {}, text});
+  };
+  for (const auto& [ref, object] : objects) {
+    if (ref.type != "PrismBackend") continue;
+    const auto [at, fresh] = out.try_emplace(ref.name, from_prism(ref, object));
+    if (!fresh) told(DRIFTD_INVALID, ref.name, "two PrismBackends have this name: in " + at->second.prism->space + " and " + ref.space);
+  }
+  const std::string name_label = settings.group + "/backend-name";
+  const auto eq = settings.discover.find('=');
+  const std::string key = settings.discover.substr(0, eq);
+  for (const auto& [ref, object] : objects) {
+    if (ref.type == "PrismBackend" || !find(object, {"metadata", "labels"}).contains(key)) continue;
+    const std::string label = text(object, {"metadata", "labels", name_label.c_str()});
+    const std::string name = label.empty() ? ref.name : label;
+    Definition& definition = out[name];
+    if (definition.prism) continue;  // it says itself what it is made of
+    definition.name = name;
+    take_labelled(definition, ref, object, settings.group);
+  }
+  for (auto at = out.begin(); at != out.end();) {
+    guess_type(at->second, objects);
+    const bool whole = !at->second.type.empty();
+    if (!whole) told(DRIFTD_INVALID, at->first, "backend " + at->first + " has no type; label it " + settings.group + "/backend-type");
+    at = whole ? std::next(at) : out.erase(at);
+  }
+  return out;
+}
+
+std::vector<Ref> missing(const Definition& definition, const Objects& objects) {
+  std::vector<Ref> out;
+  for (const auto& ref : {definition.service, definition.secret, definition.config_map}) {
+    if (ref && !objects.contains(*ref)) out.push_back(*ref);
+  }
+  return out;
+}
+
+sdk::Backend backend_of(const Definition& definition, const Objects& objects, const Settings& settings) {
+  const json& service = get(objects, definition.service);
+  sdk::Backend out;
+  out.name = definition.name;
+  out.type = definition.type;
+  out.external = text(service, {"spec", "type"}) == "ExternalName";
+  const std::string host = host_of(definition, service, settings);
+  if (!host.empty()) out.endpoints = {host + ":" + std::to_string(service_port(definition, service))};
+  out.origin = definition.prism ? "prism-backend" : origin_of("Service");
+  const json& main = get(objects, definition.prism ? definition.prism : definition.service);
+  out.revision = version_of(main);
+  for (const auto& each : definition.capabilities) {
+    if (each.is_string()) out.capabilities.push_back(each);
+  }
+  const json& keys = find(get(objects, definition.secret), {"data"});
+  for (const auto& [path, key] : {std::pair{"username", definition.username_key}, {"password", definition.password_key}}) {
+    if (!keys.contains(key)) continue;
+    out.credentials[path] = "k8s:" + definition.secret->space + "/" + definition.secret->name + "#" + key;
+  }
+  for (const auto& [name, value] : definition.metadata.items()) {
+    if (value.is_string()) out.metadata[name] = value;
+  }
+  out.metadata["namespace"] = (definition.prism ? definition.prism : definition.service ? definition.service : definition.secret)->space;
+  return out;
+}
+
+sdk::Record registration_of(const Definition& definition, const Objects& objects, const Settings& settings,
+                            const std::optional<Ref>& cause) {
+  const json &service = get(objects, definition.service), &secret = get(objects, definition.secret);
+  sdk::Record out;
+  out.kind = kRegistration;
+  out.id = out.backend = definition.name;
+  json config = definition.overrides;
+  const std::string host = host_of(definition, service, settings);
+  const std::int64_t port = service_port(definition, service);
+  json discovery = json::object();
+  if (definition.service) {
+    discovery["service"] = {{"name", definition.service->name}, {"namespace", definition.service->space}, {"port", port}};
+    const std::string endpoint = host + ":" + std::to_string(port);
+    if (definition.type == "kafka") config["brokers"] = {endpoint};
+    if (definition.type == "nats") config["servers"] = {endpoint};
+    if (definition.type != "kafka" && definition.type != "nats") config["host"] = host, config["port"] = port;
+  }
+  if (definition.secret) {
+    discovery["secret"] = {{"name", definition.secret->name}, {"namespace", definition.secret->space}};
+    const json values = decoded_data(find(secret, {"data"}));
+    for (const auto& [name, key] : {std::pair{"username", definition.username_key}, {"password", definition.password_key}}) {
+      const std::string path = credential_path(definition.type, name);
+      out.sensitive.push_back(path);
+      if (secret.is_null()) {
+        out.unread.push_back({path, DRIFTD_UNAVAILABLE, "the Secret " + definition.secret->space + "/" +
+                                                            definition.secret->name + " is missing or not readable"});
+      } else if (values.contains(key)) {
+        credentials_in(config, definition.type)[name] = values.at(key);
+      }
+    }
+  }
+  const json& map = get(objects, definition.config_map);
+  if (definition.config_map) discovery["config_map"] = {{"name", definition.config_map->name}, {"namespace", definition.config_map->space}};
+  if (!definition.config_key.empty()) put(config, "data", find(map, {"data", definition.config_key.c_str()}));
+  const json body = {{"type", definition.type},           {"discovery", discovery},
+                     {"config", {{definition.type, config}}}, {"capabilities", definition.capabilities},
+                     {"metadata", definition.metadata}};
+  out.body = body.dump();
+  const json& main = get(objects, cause && definition.uses(*cause) && objects.contains(*cause) ? cause
+                                  : definition.prism                                             ? definition.prism
+                                                                                                 : definition.service);
+  out.version = version_of(main);
+  out.origin = origin_of(cause ? cause->type : newest(definition, objects));
+  out.metadata = {{"resource_version", out.version}};
+  if (definition.service) out.metadata["kubernetes_service"] = definition.service->name, out.metadata["namespace"] = definition.service->space;
+  if (definition.secret) {
+    out.metadata["kubernetes_secret"] = definition.secret->name;
+    out.metadata["namespace"] = definition.secret->space;
+    out.metadata["secret_version"] = version_of(secret);
+  }
+  if (definition.prism) out.metadata["prism_backend"] = definition.prism->space + "/" + definition.prism->name;
+  std::erase_if(out.metadata, [](const auto& item) { return item.second.empty(); });
+  return out;
+}
+
+}  // namespace driftd::k8s

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "driftd/sdk/extensions.hpp"
+#include "k8s/settings.hpp"
+
+namespace driftd::k8s {
+
+/// An object of the API by where it is; `type` is its kind there: Service, Secret, ConfigMap, PrismBackend.
+struct Ref {
+  std::string type, space, name;
+  friend auto operator<=>(const Ref&, const Ref&) = default;
+};
+/// Objects as they are read, by where they are.
+using Objects = std::map<Ref, nlohmann::json>;
+
+/// What a cluster says of one backend: the objects that define it, and which of their keys hold what.
+struct Definition {
+  std::string name, type;
+  std::optional<Ref> prism, service, secret, config_map;
+  std::string username_key = "username", password_key = "password", config_key;
+  std::optional<std::int64_t> port;  ///< of the settings of a PrismBackend; else the Service's
+  nlohmann::json overrides = nlohmann::json::object(), capabilities = nlohmann::json::array(),
+                 metadata = nlohmann::json::object();
+
+  bool uses(const Ref& ref) const { return ref == prism || ref == service || ref == secret || ref == config_map; }
+};
+
+/// The definitions in these objects: each PrismBackend, and the labelled Services, Secrets and ConfigMaps that share a
+/// name. What is not enough for one gets a diagnostic. Pure.
+std::map<std::string, Definition> definitions(const Objects& objects, const Settings& settings,
+                                              std::vector<sdk::Diagnostic>& diagnostics);
+
+/// What a definition points to and `objects` do not hold yet.
+std::vector<Ref> missing(const Definition& definition, const Objects& objects);
+
+/// The definition as what the agent discovers, and as the record of kind `registration` of that backend. Values of
+/// Secrets are in the record's sensitive paths only. `cause`: what changed, if that is known.
+sdk::Backend backend_of(const Definition& definition, const Objects& objects, const Settings& settings);
+sdk::Record registration_of(const Definition& definition, const Objects& objects, const Settings& settings,
+                            const std::optional<Ref>& cause);
+
+}  // namespace driftd::k8s

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driftd/provider.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+#include "driftd_schema_json.hpp"
+#include "k8s/catalog.hpp"
+#include "k8s/directory.hpp"
+#include "k8s/helm.hpp"
+#include "k8s/mapping.hpp"
+#include "k8s/reader.hpp"
+#include "k8s/tree.hpp"
+#include "k8s/watcher.hpp"
+
+namespace driftd::k8s {
+namespace {
+
+constexpr std::chrono::milliseconds kHealthMost{900};
+
+class KubernetesInstance final : public sdk::Instance {
+ public:
+  explicit KubernetesInstance(Settings settings)
+      : settings_(std::move(settings)), api_(settings_), catalog_(api_, settings_) {}
+
+  sdk::RefreshResult refresh(sdk::Call& call, const sdk::Refresh& request) override {
+    if (!request.full && vouch_.stands(request.cursor)) return {true, 0};
+    const auto sent = Vouch::Clock::now();
+    auto client = take();
+    Reader reader(api_, settings_, *client, streaming_);
+    const auto types = catalog_.look(call, *client);
+    for (const auto& diagnostic : types.diagnostics) call.diag(diagnostic);
+    const bool whole = reader.refresh(call, request, types);
+    Vouch::List list{reader.positions(), {}, sent};
+    list.cursor = render_cursor(list.positions, scope_of(types.resources));
+    call.checkpoint(whole ? list.cursor : std::string());
+    if (whole && request.kinds.empty()) vouch_.listed(std::move(list));
+    park(std::move(client));
+    return {};
+  }
+
+  void read(sdk::Call& call, std::span<const sdk::Identity> ids) override {
+    auto client = take();
+    Reader reader(api_, settings_, *client, streaming_);
+    const auto types = catalog_.look(call, *client);
+    for (const auto& id : ids) {
+      if (reader.read(call, id, types.resources)) not_found(call, id);
+    }
+    park(std::move(client));
+  }
+
+  void watch(sdk::Call& call, const std::string& cursor) override {
+    std::vector<Resource> resources;
+    {
+      auto client = take();
+      resources = catalog_.look(call, *client).resources;
+      park(std::move(client));
+    }
+    const std::string scope = scope_of(resources);
+    Watcher(api_, settings_, std::move(resources), scope, vouch_, streaming_).run(call, cursor);
+  }
+
+  sdk::Discovery discover(sdk::Call& call, const sdk::Discoverer& to) override {
+    auto client = take();
+    Lister lister(api_, settings_, *client, streaming_);
+    Directory directory(api_, settings_, *client, lister);
+    const std::int64_t sent = call.now_ns();
+    const Objects objects = directory.collect(call, catalog_.look(call, *client).resources);
+    std::vector<sdk::Diagnostic> diagnostics;
+    for (const auto& [name, definition] : definitions(objects, settings_, diagnostics)) {
+      sdk::Backend backend = backend_of(definition, objects, settings_);
+      backend.observed_ns = sent;
+      to.push(backend);
+    }
+    for (const auto& diagnostic : diagnostics) call.diag(diagnostic);
+    park(std::move(client));
+    return {diagnostics.empty(), 0};
+  }
+
+  sdk::Health health(sdk::Call& call) override {
+    const auto begin = std::chrono::steady_clock::now();
+    sdk::Health out;
+    http::Options options = api_.options();
+    options.connect = std::min(options.connect, kHealthMost);
+    http::Client client(options);  // its own: a refresh may be blocked
+    try {
+      out = look(call, client);
+    } catch (const sdk::Failure& failure) {
+      out.state = failure.code == DRIFTD_UNAUTHENTICATED ? DRIFTD_HEALTH_DEGRADED : DRIFTD_HEALTH_DOWN;
+      out.reason = failure.what();
+    }
+    const auto took = std::chrono::steady_clock::now() - begin;
+    out.latency_us = std::chrono::duration_cast<std::chrono::microseconds>(took).count();
+    return out;
+  }
+
+ private:
+  http::Response probe(sdk::Call& call, http::Client& client, const std::string& path) {
+    http::Request request = api_.get(call, path);
+    request.timeout = std::min(request.timeout, kHealthMost);
+    return client.send(call, request);
+  }
+
+  sdk::Health look(sdk::Call& call, http::Client& client) {
+    sdk::Health out;
+    const http::Response ready = probe(call, client, "/readyz");
+    if (!ready.ok()) {
+      out.state = DRIFTD_HEALTH_DEGRADED;
+      out.reason = "/readyz: HTTP status " + std::to_string(ready.status);
+    }
+    const http::Response version = probe(call, client, "/version");
+    out.server_version = text(json::parse(version.body, nullptr, false), {"gitVersion"});
+    // The cluster's identity by custom; empty where the right to get it is missing.
+    const http::Response system = probe(call, client, "/api/v1/namespaces/kube-system");
+    out.system_identity = text(json::parse(system.body, nullptr, false), {"metadata", "uid"});
+    return out;
+  }
+
+  std::string scope_of(const std::vector<Resource>& resources) const {
+    std::string out = settings_.server + " " + settings_.scope.text();
+    for (const auto& resource : resources) out += " " + resource.base + "/" + resource.plural + "?" + resource.label_selector;
+    for (const auto& space : settings_.namespaces) out += " " + space;
+    return std::to_string(std::hash<std::string>{}(out));
+  }
+
+  /// A parked client, whose connections may still live, or a new one.
+  std::unique_ptr<http::Client> take() {
+    const std::lock_guard lock(mutex_);
+    if (parked_ != nullptr) return std::move(parked_);
+    return std::make_unique<http::Client>(api_.options());
+  }
+  void park(std::unique_ptr<http::Client> client) {
+    const std::lock_guard lock(mutex_);
+    parked_ = std::move(client);
+  }
+
+  const Settings settings_;
+  Api api_;
+  Catalog catalog_;
+  Vouch vouch_;
+  std::atomic<int> streaming_{-1};
+  std::mutex mutex_;
+  std::unique_ptr<http::Client> parked_;
+};
+
+std::unique_ptr<sdk::Instance> open(sdk::Call&, std::string_view, std::string_view settings) {
+  return std::make_unique<KubernetesInstance>(parse_settings(settings));
+}
+
+const sdk::Plugin& plugin() {
+  static const sdk::Plugin kPlugin = [] {
+    const auto schema = json::parse(driftd_schema_json);
+    sdk::Plugin out;
+    json kinds = json::array();
+    for (const auto& [kind, document] : schema.at("kinds").items()) {
+      out.schemas[kind] = document.dump();
+      kinds.push_back(kind);
+    }
+    out.schemas["settings"] = schema.at("settings").dump();
+    const json extensions = {{{"id", DRIFTD_EXT_WATCH}, {"revision", DRIFTD_EXT_WATCH_REVISION}},
+                             {{"id", DRIFTD_EXT_DISCOVER}, {"revision", DRIFTD_EXT_DISCOVER_REVISION}}};
+    out.describe = json{{"id", "k8s"},     {"version", "0.1.0"},        {"types", {"k8s", "kubernetes"}},
+                        {"kinds", kinds},  {"extensions", extensions},  {"concurrency", 4},
+                        {"metrics", json::array()}}
+                       .dump();
+    out.has_watch = out.has_discover = true;
+    out.open = &open;
+    return out;
+  }();
+  return kPlugin;
+}
+
+}  // namespace
+}  // namespace driftd::k8s
+
+DRIFTD_PROVIDER(driftd::k8s::plugin)

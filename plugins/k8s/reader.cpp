@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "k8s/reader.hpp"
+
+#include <algorithm>
+
+#include "k8s/helm.hpp"
+#include "k8s/mapping.hpp"
+#include "k8s/tree.hpp"
+
+namespace driftd::k8s {
+namespace {
+
+/// It concerns one kind: the others are still read.
+bool is_of_one_kind(const sdk::Failure& failure) {
+  return !failure.kind.empty() && failure.code != DRIFTD_UNAUTHENTICATED && failure.code != DRIFTD_CANCELLED &&
+         failure.code != DRIFTD_DEADLINE;
+}
+
+sdk::Diagnostic diagnostic(const sdk::Failure& failure, const std::string& kind, const std::string& id = {}) {
+  return {failure.code, kind, id, {}, failure.what(), failure.right, failure.retry_after_ms};
+}
+
+}  // namespace
+
+std::uint64_t Reader::emit(sdk::Call& call, sdk::Record record, std::int64_t sent) {
+  record.observed_ns = sent;
+  call.emit(record);
+  return 1;
+}
+
+std::uint64_t Reader::list(sdk::Call& call, const Resource& resource) {
+  std::uint64_t count = 0;
+  for (const auto& space : spaces_of(resource, settings_)) {
+    if (resource.kind == kHelmRelease) {
+      count += list_releases(call, resource, space);
+      continue;
+    }
+    const auto take = [&](const json& object, std::int64_t sent) {
+      try {
+        sdk::Record record = map_object(resource, object, settings_);
+        if (settings_.scope.wants(record.kind, record.id)) count += emit(call, std::move(record), sent);
+      } catch (const json::exception&) {  // its text could quote a value
+        throw sdk::Failure(DRIFTD_CORRUPT, "an object of " + resource.plural + " is not of the form of its type", resource.kind);
+      }
+    };
+    positions_[position_key(resource, space)] = lister_.list(call, resource, space, take);
+  }
+  return count;
+}
+
+std::uint64_t Reader::list_releases(sdk::Call& call, const Resource& resource, const std::string& space) {
+  HelmReleases releases;
+  const std::int64_t sent = call.now_ns();
+  const auto take = [&](const json& object, std::int64_t) { releases.add(object); };
+  positions_[position_key(resource, space)] = lister_.list(call, resource, space, take);
+  std::vector<sdk::Diagnostic> diagnostics;
+  std::uint64_t count = 0;
+  for (auto& record : releases.records(diagnostics)) {
+    if (settings_.scope.wants(record.kind, record.id)) count += emit(call, std::move(record), sent);
+  }
+  for (const auto& each : diagnostics) call.diag(each);
+  return count;
+}
+
+bool Reader::refresh_kind(sdk::Call& call, const std::string& kind, const Catalog::Answer& types) {
+  const auto about = [&](const sdk::Diagnostic& each) { return each.kind == kind; };
+  bool whole = std::none_of(types.diagnostics.begin(), types.diagnostics.end(), about);
+  std::uint64_t count = 0;
+  for (const auto& resource : types.resources) {
+    if (resource.kind != kind) continue;
+    try {
+      count += list(call, resource);
+    } catch (const sdk::Failure& failure) {
+      if (!is_of_one_kind(failure)) throw;
+      call.diag(diagnostic(failure, kind));
+      whole = false;
+    }
+  }
+  if (whole) call.complete(kind, count);
+  return whole;
+}
+
+bool Reader::refresh_backends(sdk::Call& call, const std::vector<Resource>& resources) {
+  try {
+    const std::int64_t sent = call.now_ns();
+    const Objects objects = directory_.collect(call, resources);
+    std::vector<sdk::Diagnostic> diagnostics;
+    for (const auto& [name, definition] : definitions(objects, settings_, diagnostics)) {
+      emit(call, registration_of(definition, objects, settings_, std::nullopt), sent);
+      call.complete(kRegistration, 1, name);
+    }
+    for (const auto& each : diagnostics) call.diag(each);
+    if (diagnostics.empty()) call.complete(kRegistration, 0);  // of this backend itself there is none
+    return diagnostics.empty();
+  } catch (const sdk::Failure& failure) {
+    if (!is_of_one_kind(failure)) throw;
+    call.diag(diagnostic(failure, kRegistration));
+    return false;
+  }
+}
+
+bool Reader::refresh(sdk::Call& call, const sdk::Refresh& request, const Catalog::Answer& types) {
+  std::vector<std::string> kinds;
+  for (const auto& resource : types.resources) {
+    if (std::find(kinds.begin(), kinds.end(), resource.kind) == kinds.end()) kinds.push_back(resource.kind);
+  }
+  for (const char* each : {kPrismBackend, kObject}) {  // also where there is no such type
+    if (std::find(kinds.begin(), kinds.end(), each) == kinds.end()) kinds.push_back(each);
+  }
+  bool whole = true;
+  for (const auto& kind : kinds) {
+    if (request.wants(kind) && settings_.scope.wants_kind(kind)) whole &= refresh_kind(call, kind, types);
+  }
+  if (request.wants(kRegistration) && settings_.scope.wants_kind(kRegistration)) whole &= refresh_backends(call, types.resources);
+  return whole;
+}
+
+bool Reader::read(sdk::Call& call, const sdk::Identity& id, const std::vector<Resource>& resources) {
+  try {
+    if (id.kind == kRegistration) return read_backend(call, id, resources);
+    bool known = false;
+    for (const auto& resource : resources) {
+      if (resource.kind != id.kind) continue;
+      known = true;
+      const Place place = place_of(resource, id.id);
+      if (place.name.empty()) continue;
+      if (id.kind == kHelmRelease) return read_release(call, id, resource, place);
+      return read_object(call, id, resource, place);
+    }
+    const bool served_elsewhere = id.kind == kPrismBackend || id.kind == kObject;
+    if (known && id.kind != kObject) return true;  // no id that such an object could have
+    if (!served_elsewhere && !known) return true;
+    call.diag({DRIFTD_UNSUPPORTED, id.kind, id.id, {}, "the API server does not serve this type", {}, 0, id.backend});
+  } catch (const sdk::Failure& failure) {
+    if (!is_of_one_kind(failure)) throw;
+    call.diag(diagnostic(failure, id.kind, id.id));
+  }
+  return false;
+}
+
+bool Reader::read_object(sdk::Call& call, const sdk::Identity& id, const Resource& resource, const Place& place) {
+  const std::string path = resource.path(place.space, place.name);
+  const std::int64_t sent = call.now_ns();
+  const http::Response response = ask(call, api_, client_, path);
+  if (response.status == 404 && reason_of(response.body) == "NotFound") return true;  // the object, not the type
+  if (!response.ok()) throw refusal(response, "GET " + path, id.kind, resource.right("get", place.space));
+  const json object = json::parse(response.body, nullptr, false);
+  if (!object.is_object()) throw sdk::Failure(DRIFTD_CORRUPT, "GET " + path + ": no JSON object", id.kind);
+  // One GET sees what the list of this kind leaves out.
+  if (id.kind == kSecret && text(object, {"type"}) == "helm.sh/release.v1") return true;
+  emit(call, map_object(resource, object, settings_), sent);
+  return false;
+}
+
+bool Reader::read_release(sdk::Call& call, const sdk::Identity&, const Resource& resource, const Place& place) {
+  Resource one = resource;
+  one.label_selector += ",name=" + place.name;
+  HelmReleases releases;
+  const std::int64_t sent = call.now_ns();
+  lister_.list(call, one, place.space, [&](const json& object, std::int64_t) { releases.add(object); });
+  std::vector<sdk::Diagnostic> diagnostics;
+  const auto records = releases.records(diagnostics);
+  for (const auto& each : diagnostics) call.diag(each);
+  for (const auto& record : records) emit(call, record, sent);
+  return records.empty() && diagnostics.empty();
+}
+
+bool Reader::read_backend(sdk::Call& call, const sdk::Identity& id, const std::vector<Resource>& resources) {
+  const std::int64_t sent = call.now_ns();
+  const Objects objects = directory_.collect(call, resources);
+  std::vector<sdk::Diagnostic> diagnostics;
+  const auto found = definitions(objects, settings_, diagnostics);
+  const auto definition = found.find(id.id);
+  if (definition != found.end()) {
+    emit(call, registration_of(definition->second, objects, settings_, std::nullopt), sent);
+    return false;
+  }
+  for (const auto& each : diagnostics) call.diag(each);
+  return diagnostics.empty();
+}
+
+}  // namespace driftd::k8s

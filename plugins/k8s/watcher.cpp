@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "k8s/watcher.hpp"
+
+#include <algorithm>
+
+#include "k8s/helm.hpp"
+#include "k8s/mapping.hpp"
+#include "k8s/tree.hpp"
+
+namespace driftd::k8s {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr std::size_t kMostEvent = 16u << 20;
+constexpr milliseconds kFirstBackoff{800}, kMostBackoff{30'000};
+constexpr seconds kSilence{90};       // bookmarks come once a minute
+constexpr seconds kMarkEvery{10};     // positions that moved without a change of ours
+constexpr seconds kSoon{1};
+
+}  // namespace
+
+Watcher::Watcher(Api& api, const Settings& settings, std::vector<Resource> resources, std::string scope, Vouch& vouch,
+                 std::atomic<int>& streams)
+    : api_(api), settings_(settings), resources_(std::move(resources)), scope_(std::move(scope)), vouch_(vouch),
+      wire_(api.options()), client_(api.options()), lister_(api, settings, client_, streams),
+      directory_(api, settings, client_, lister_) {
+  const bool registers = settings_.scope.wants_kind(kRegistration);
+  for (const auto& resource : resources_) {
+    const bool emits = settings_.scope.wants_kind(resource.kind);
+    const bool defines = resource.kind == kSecret || resource.kind == "service" || resource.kind == "config_map" ||
+                         resource.kind == kPrismBackend;
+    if (!emits && !(registers && defines)) continue;
+    for (const auto& space : spaces_of(resource, settings_)) {
+      Stream& stream = streams_.emplace_back();
+      stream.resource = &resource;
+      stream.space = space;
+      stream.key = position_key(resource, space);
+      stream.emits = emits;
+    }
+  }
+}
+
+Watcher::~Watcher() { vouch_.watching(std::nullopt); }
+
+void Watcher::place(const std::string& cursor) {
+  const auto given = parse_cursor(cursor, scope_);
+  const auto last = vouch_.last();
+  for (auto& stream : streams_) {
+    if (given && given->contains(stream.key)) {
+      stream.version = given->at(stream.key);
+    } else if (last && last->positions.contains(stream.key)) {
+      stream.version = last->positions.at(stream.key);
+      stream.since = last->sent;
+    }
+  }
+}
+
+void Watcher::run(sdk::Call& call, const std::string& cursor) {
+  place(cursor);
+  while (true) {
+    open_due(call);
+    report();
+    for (const auto& ended : wire_.run(call, wake_at())) take_end(call, ended);
+    if (host_failure_) throw *host_failure_;
+    check_expired();
+    drop_silent();
+    follow_up(call);
+    bookmark(call);
+  }
+}
+
+Watcher::Clock::time_point Watcher::wake_at() const {
+  auto out = Clock::now() + seconds(30);
+  for (const auto& stream : streams_) {
+    out = std::min(out, stream.request == 0 ? stream.again : stream.heard + kSilence);
+  }
+  const bool waits = !releases_.empty() || !causes_.empty();
+  return waits ? std::min(out, follow_again_) : out;
+}
+
+void Watcher::open_due(sdk::Call& call) {
+  for (auto& stream : streams_) {
+    if (stream.request != 0 || stream.again > Clock::now()) continue;
+    try {
+      if (stream.version.empty()) ask_position(call, stream);
+      open(call, stream);
+    } catch (const sdk::Failure& failure) {
+      if (failure.code == DRIFTD_CANCELLED || failure.code == DRIFTD_DEADLINE) throw;
+      tell(call, stream, failure);
+      later(stream, milliseconds(failure.retry_after_ms));
+    }
+  }
+}
+
+void Watcher::ask_position(sdk::Call& call, Stream& stream) {
+  stream.version = lister_.position(call, *stream.resource, stream.space);
+  stream.since = Clock::now();
+}
+
+void Watcher::open(sdk::Call& call, Stream& stream) {
+  const int lasts = std::uniform_int_distribution(300, 600)(random_);  // so that not all of them end at once
+  http::Request request = api_.get(call, stream.resource->path(stream.space) +
+                                             query_of(*stream.resource, "watch=1&allowWatchBookmarks=true&timeoutSeconds=" +
+                                                                            std::to_string(lasts) + "&resourceVersion=" +
+                                                                            http::escape(stream.version)));
+  request.timeout = milliseconds(0);
+  request.most_body = 0;
+  stream.lines = std::make_unique<LineSplitter>([this, &call, &stream](auto line) { take_line(call, stream, line); }, kMostEvent);
+  request.on_body = [this, &stream](std::string_view piece) {
+    stream.heard = Clock::now();
+    stream.open = true;
+    if (piece.empty()) return wire_.nudge();
+    stream.lines->feed(piece);
+  };
+  stream.request = wire_.start(call, std::move(request));
+  stream.opened = stream.heard = Clock::now();
+  stream.open = stream.expired = false;
+}
+
+void Watcher::take_line(sdk::Call& call, Stream& stream, std::string_view line) {
+  const json event = json::parse(line, nullptr, false);
+  if (!event.is_object()) {
+    throw sdk::Failure(DRIFTD_CORRUPT, "watch " + stream.resource->plural + ": an event is no JSON object");
+  }
+  try {
+    take_event(call, stream, event);
+  } catch (const json::exception&) {  // its text could quote a value
+    call.diag({DRIFTD_CORRUPT, stream.resource->kind, {}, {}, "an object of the watch is not of the form of its type"});
+    stream.version = text(event, {"object", "metadata", "resourceVersion"});
+  }
+}
+
+void Watcher::take_event(sdk::Call& call, Stream& stream, const json& event) {
+  const std::string type = text(event, {"type"});
+  const json& object = find(event, {"object"});
+  wire_.nudge();
+  if (type == "ERROR") {
+    const json& code = find(object, {"code"});
+    stream.expired = code == json(410) || text(object, {"reason"}) == "Expired" || text(object, {"reason"}) == "Gone";
+    return;
+  }
+  stream.backoff = {};
+  stream.told = false;
+  const std::string version = text(object, {"metadata", "resourceVersion"});
+  if (type != "BOOKMARK") take_object(call, stream, object, type == "DELETED");
+  if (!version.empty()) stream.version = version;
+}
+
+void Watcher::take_object(sdk::Call& call, Stream& stream, const json& object, bool gone) {
+  const Resource& resource = *stream.resource;
+  if (resource.kind == kHelmRelease) {
+    const std::string id = release_of(object);
+    if (!id.empty()) releases_.emplace(text(object, {"metadata", "namespace"}), text(object, {"metadata", "labels", "name"}));
+    return;
+  }
+  if (stream.emits) {
+    sdk::Record record = gone ? tombstone(resource, object) : map_object(resource, object, settings_);
+    record.observed_ns = call.now_ns();
+    if (settings_.scope.wants(record.kind, record.id)) emit(call, record);
+  }
+  note_definition(ref_of(resource, object), object, gone);
+}
+
+void Watcher::note_definition(const Ref& ref, const json& object, bool gone) {
+  const bool defines = ref.type == "Service" || ref.type == "Secret" || ref.type == "ConfigMap" || ref.type == "PrismBackend";
+  if (!defines || !settings_.scope.wants_kind(kRegistration)) return;
+  const auto uses = [&](const auto& item) { return item.second.uses(ref); };
+  const bool part = ref.type == "PrismBackend" || is_labelled(object, settings_);
+  const bool was = std::any_of(known_.begin(), known_.end(), uses) || (defining_ && defining_->contains(ref));
+  if (!part && !was && defining_) return;
+  causes_.insert(ref);
+  if (!defining_) return;
+  if (gone) {
+    defining_->erase(ref);
+  } else {
+    (*defining_)[ref] = object;
+  }
+}
+
+void Watcher::emit(sdk::Call& call, const sdk::Record& record) {
+  try {
+    call.emit(record);  // FINISH_SOON: there is no page to end
+    emitted_ = true;
+  } catch (const sdk::Failure& failure) {
+    host_failure_ = failure;
+    throw;
+  }
+}
+
+void Watcher::take_end(sdk::Call& call, const http::Wire::Ended& ended) {
+  const auto of_it = [&](const Stream& stream) { return stream.request == ended.id; };
+  const auto found = std::find_if(streams_.begin(), streams_.end(), of_it);
+  if (found == streams_.end() || host_failure_) return;
+  Stream& stream = *found;
+  stream.request = 0;
+  stream.open = false;
+  const std::string what = "watch " + stream.resource->plural;
+  if (ended.failure) {
+    tell(call, stream, *ended.failure);
+    return later(stream);
+  }
+  const http::Response& response = ended.response;
+  stream.expired = stream.expired || response.status == 410;
+  if (response.status == 401 && api_.refused(call)) return;  // again at once, with the new token
+  if (!response.ok() && response.status != 410) {
+    tell(call, stream, refusal(response, what, stream.resource->kind, stream.resource->right("watch", stream.space)));
+    return later(stream, milliseconds(response.retry_after_ms));
+  }
+  if (Clock::now() - stream.opened < kSoon) later(stream);
+}
+
+void Watcher::tell(sdk::Call& call, Stream& stream, const sdk::Failure& failure) {
+  if (stream.told) return;
+  stream.told = true;
+  call.diag({failure.code, stream.resource->kind, {}, {}, failure.what(), failure.right, failure.retry_after_ms});
+}
+
+void Watcher::later(Stream& stream, milliseconds at_least) {
+  stream.backoff = std::clamp(stream.backoff * 2, kFirstBackoff, kMostBackoff);
+  const double jitter = std::uniform_real_distribution(1.0, 2.0)(random_);
+  const auto wait = std::chrono::duration_cast<milliseconds>(stream.backoff * jitter);
+  stream.again = Clock::now() + std::max(wait, at_least);
+}
+
+void Watcher::drop_silent() {
+  for (auto& stream : streams_) {
+    if (stream.request == 0 || Clock::now() - stream.heard < kSilence) continue;
+    wire_.abort(stream.request);
+    stream.request = 0;
+    stream.open = false;
+    later(stream);
+  }
+}
+
+void Watcher::check_expired() {
+  for (const auto& stream : streams_) {
+    if (!stream.expired) continue;
+    vouch_.forget();
+    throw sdk::Failure(DRIFTD_CURSOR_EXPIRED, "watch " + stream.resource->plural +
+                                                  ": the API server no longer knows where this watch was; everything is listed again",
+                       stream.resource->kind);
+  }
+}
+
+void Watcher::report() {
+  auto since = Clock::time_point::min();
+  for (const auto& stream : streams_) {
+    if (!stream.open || Clock::now() - stream.heard > kSilence) return vouch_.watching(std::nullopt);
+    since = std::max(since, stream.since);
+  }
+  const bool behind = !releases_.empty() || !causes_.empty();
+  vouch_.watching(behind ? std::nullopt : std::optional(since));
+}
+
+void Watcher::bookmark(sdk::Call& call) {
+  if (!releases_.empty() || !causes_.empty()) return;  // the position would promise what was not emitted yet
+  if (!emitted_ && Clock::now() - marked_ < kMarkEvery) return;
+  Positions positions;
+  for (const auto& stream : streams_) {
+    if (!stream.version.empty()) positions[stream.key] = stream.version;
+  }
+  if (positions.empty()) return;
+  call.bookmark(render_cursor(positions, scope_));
+  emitted_ = false;
+  marked_ = Clock::now();
+}
+
+}  // namespace driftd::k8s

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "k8s/directory.hpp"
+#include "k8s/items.hpp"
+#include "k8s/position.hpp"
+
+namespace driftd::k8s {
+
+/// One watch of a resource in a namespace.
+struct Stream {
+  using Clock = std::chrono::steady_clock;
+
+  const Resource* resource = nullptr;
+  std::string space, key;
+  std::string version;          ///< resource version reached; empty: to be asked for
+  std::uint64_t request = 0;    ///< in flight; 0: none
+  bool open = false;            ///< the server accepted it
+  bool emits = true;            ///< false: only looked at for what defines backends
+  bool expired = false;         ///< the server forgot `version`
+  bool told = false;            ///< that it is refused
+  Clock::time_point since = Clock::time_point::min();  ///< it sees every change since then
+  Clock::time_point heard{}, opened{}, again{};
+  std::chrono::milliseconds backoff{0};
+  std::unique_ptr<LineSplitter> lines;
+};
+
+/// The reflector: watches all resources at once on the thread of the call, over as few connections as the server allows.
+/// Emits changed objects and tombstones, each group ended by a BOOKMARK with the positions of all streams. A stream that
+/// breaks is taken up where it was, with backoff; one whose position is forgotten ends the watch with CURSOR_EXPIRED.
+class Watcher {
+ public:
+  using Clock = Stream::Clock;
+
+  Watcher(Api& api, const Settings& settings, std::vector<Resource> resources, std::string scope, Vouch& vouch,
+          std::atomic<int>& streams);
+  ~Watcher();
+
+  /// Until the call is cancelled. `cursor` empty or of another scope: from the last whole list, else from now.
+  void run(sdk::Call& call, const std::string& cursor);
+
+ private:
+  void place(const std::string& cursor);
+  void open_due(sdk::Call& call);
+  void open(sdk::Call& call, Stream& stream);
+  void ask_position(sdk::Call& call, Stream& stream);
+  void take_line(sdk::Call& call, Stream& stream, std::string_view line);
+  void take_event(sdk::Call& call, Stream& stream, const nlohmann::json& event);
+  void take_object(sdk::Call& call, Stream& stream, const nlohmann::json& object, bool gone);
+  void note_definition(const Ref& ref, const nlohmann::json& object, bool gone);
+  void take_end(sdk::Call& call, const http::Wire::Ended& ended);
+  void drop_silent();
+  void later(Stream& stream, std::chrono::milliseconds at_least = {});
+  void tell(sdk::Call& call, Stream& stream, const sdk::Failure& failure);
+  void check_expired();
+  void follow_up(sdk::Call& call);
+  void follow_releases(sdk::Call& call);
+  void follow_backends(sdk::Call& call);
+  void emit(sdk::Call& call, const sdk::Record& record);
+  void bookmark(sdk::Call& call);
+  void report();
+  Clock::time_point wake_at() const;
+
+  Api& api_;
+  const Settings& settings_;
+  const std::vector<Resource> resources_;
+  const std::string scope_;
+  Vouch& vouch_;
+  http::Wire wire_;
+  http::Client client_;
+  Lister lister_;
+  Directory directory_;
+  std::vector<Stream> streams_;
+  std::mt19937 random_{std::random_device{}()};
+  std::optional<sdk::Failure> host_failure_;  ///< what the host answered to emit
+
+  std::set<std::pair<std::string, std::string>> releases_;  ///< namespace, name: to be put together anew
+  std::optional<Objects> defining_;                          ///< nothing: to be read first
+  std::map<std::string, Definition> known_;
+  std::set<Ref> causes_;
+  Clock::time_point follow_again_{};
+  bool emitted_ = false;
+  Clock::time_point marked_{};
+};
+
+}  // namespace driftd::k8s

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// What goes wrong on the way: rights, credentials, cut connections, a server that is stopped, paused or forgets.
+#include "cluster.hpp"
+
+namespace driftd::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct K8sFailure : Cluster {
+  static json only_secrets(const std::string& space) { return with(kube().settings({space}), {{"include", {"secret"}}}); }
+  static void fill(const std::string& space, int count, std::size_t size = 10) {
+    for (int i = 0; i < count; ++i) {
+      kube().create_secret(space, "s-" + std::to_string(i), {{"value", std::string(size, 'x')}});
+    }
+  }
+  static json rule(const std::string& resource, json verbs) {
+    return {{"apiGroups", {""}}, {"resources", {resource}}, {"verbs", std::move(verbs)}};
+  }
+};
+
+TEST_F(K8sFailure, ADeniedKindIsNamedWithItsRightAndStallsNoOther) {
+  const std::string space = fresh_namespace();
+  fill(space, 1);
+  const TempDir dir;
+  const std::string token = kube().account(space, "half", json::array({rule("configmaps", {"get", "list", "watch"})}));
+  ProviderProbe k8s = probe(with(kube().settings({space}), {{"include", {"secret", "config_map"}}, {"token_file", dir.write("token", token)}}));
+  const Collected got = k8s.refresh();
+  EXPECT_EQ(got.status, DRIFTD_OK);
+  EXPECT_EQ(got.complete.count("config_map"), 1u) << shown(got);
+  EXPECT_EQ(got.complete.count("secret"), 0u);
+  const auto* denied = got.diagnostic(DRIFTD_DENIED);
+  ASSERT_NE(denied, nullptr);
+  EXPECT_EQ(denied->kind, "secret");
+  EXPECT_EQ(denied->right, "list secrets in namespace " + space);
+  const Collected read = k8s.read({{"secret", space + "/s-0"}});
+  EXPECT_EQ(read.diagnostic(DRIFTD_NOT_FOUND), nullptr);
+  ASSERT_NE(read.diagnostic(DRIFTD_DENIED), nullptr);
+  EXPECT_EQ(read.diagnostic(DRIFTD_DENIED)->right, "get secrets in namespace " + space);
+  const Collected watched = watch(k8s, "", {{[&] { kube().create("/api/v1/namespaces/" + space + "/configmaps", {{"metadata", {{"name", "c"}}}}); },
+                                             [&](const Collected& w) { return w.find("config_map", space + "/c") != nullptr; }}});
+  EXPECT_NE(watched.diagnostic(DRIFTD_DENIED), nullptr);
+}
+
+TEST_F(K8sFailure, AListCutInMidPageIsNotComplete) {
+  const std::string space = fresh_namespace();
+  fill(space, 120, 4000);
+  for (const bool streams : {false, true}) {
+    Relay relay(kube().port());
+    ProviderProbe k8s = probe(with(only_secrets(space), {{"server", "https://127.0.0.1:" + std::to_string(relay.port())},
+                                                         {"page", 50},
+                                                         {"streaming_lists", streams}}));
+    relay.cut_after(400'000);
+    const Collected cut = k8s.refresh();
+    EXPECT_EQ(cut.status, DRIFTD_UNAVAILABLE) << shown(cut);
+    EXPECT_GT(cut.records.size(), 0u);
+    EXPECT_LT(cut.records.size(), 120u);
+    EXPECT_TRUE(cut.complete.empty());
+    relay.cut_after(0);
+    const Collected whole = k8s.refresh();
+    ASSERT_EQ(whole.complete.count("secret"), 1u) << shown(whole);
+    EXPECT_EQ(whole.complete.at("secret"), 120u);
+    EXPECT_EQ(whole.records.size(), 120u);
+  }
+}
+
+TEST_F(K8sFailure, ACutWatchIsTakenUpWhereItWas) {
+  const std::string space = fresh_namespace();
+  Relay relay(kube().port());
+  ProviderProbe k8s = probe(with(only_secrets(space), {{"server", "https://127.0.0.1:" + std::to_string(relay.port())}}));
+  ASSERT_EQ(k8s.refresh().status, DRIFTD_OK);
+  const auto seen = [&](int i) {
+    return [&, i](const Collected& got) { return got.find("secret", space + "/t-" + std::to_string(i)) != nullptr; };
+  };
+  const Collected got = watch(k8s, "", {{[&] { kube().create_secret(space, "t-0", {{"a", "b"}}); }, seen(0)},
+                                        {[&] {
+                                           relay.cut_now();
+                                           kube().create_secret(space, "t-1", {{"a", "b"}});
+                                         },
+                                         seen(1)}});
+  EXPECT_EQ(got.records.size(), 2u);
+  EXPECT_GT(relay.cuts(), 0);
+}
+
+TEST_F(K8sFailure, TheTokenFileIsReadAnewWhenItsTokenIsRefused) {
+  const std::string space = fresh_namespace();
+  const TempDir dir;
+  const std::string file = dir.write("token", "not-a-token");
+  ProviderProbe k8s = probe(with(only_secrets(space), {{"token_file", file}}));
+  EXPECT_EQ(k8s.refresh().status, DRIFTD_UNAUTHENTICATED);
+  EXPECT_EQ(k8s.health().health.state, DRIFTD_HEALTH_DEGRADED);
+  dir.write("token", kube().admin_token() + "\n");
+  const Collected got = k8s.refresh();
+  EXPECT_EQ(got.status, DRIFTD_OK) << shown(got);
+}
+
+TEST_F(K8sFailure, AClientsCertificateIsAnIdentityToo) {
+  const std::string space = fresh_namespace();
+  json settings = only_secrets(space);
+  settings.erase("token_file");
+  settings["tls"]["certificate_file"] = kube().client_certificate();
+  ProviderProbe k8s = probe(settings);
+  const Collected got = k8s.refresh();
+  ASSERT_NE(got.diagnostic(DRIFTD_DENIED), nullptr) << shown(got);
+  EXPECT_THAT(got.diagnostic(DRIFTD_DENIED)->text, HasSubstr("\"certified\""));
+}
+
+TEST_F(K8sFailure, AnotherCaOrAnotherNameIsNotBelieved) {
+  json settings = kube().settings({"default"});
+  settings["tls"]["ca_file"] = kube().file("other.pem");
+  const Collected untrusted = probe(settings).refresh();
+  EXPECT_EQ(untrusted.status, DRIFTD_UNAVAILABLE);
+  EXPECT_THAT(untrusted.diagnostics.at(0).text, HasSubstr("not trusted"));
+  settings = kube().settings({"default"});
+  settings["tls"]["server_name"] = "elsewhere.test";
+  EXPECT_EQ(probe(settings).refresh().status, DRIFTD_UNAVAILABLE);
+  settings["tls"]["server_name"] = "kube.test";
+  EXPECT_EQ(probe(settings).refresh().status, DRIFTD_OK);
+}
+
+TEST_F(K8sFailure, AKubeconfigIsReadAndItsProgramsAreRefused) {
+  ProviderProbe k8s = probe({{"kubeconfig", kube().kubeconfig()}, {"namespaces", {"default"}}});
+  EXPECT_EQ(k8s.refresh().status, DRIFTD_OK);
+  EXPECT_EQ(k8s.health().health.state, DRIFTD_HEALTH_UP);
+  EXPECT_THAT(k8s.health().health.server_version, HasSubstr("v1."));
+  EXPECT_EQ(k8s.health().health.system_identity.size(), 36u);
+}
+
+TEST_F(K8sFailure, AServerThatIsStoppedOrPausedIsDownAndDeletesNothing) {
+  const std::string space = fresh_namespace();
+  fill(space, 1);
+  ProviderProbe k8s = probe(with(only_secrets(space), {{"call_timeout_ms", 1500}}));
+  ASSERT_EQ(k8s.refresh().status, DRIFTD_OK);
+  kube().pause();
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(k8s.health().health.state, DRIFTD_HEALTH_DOWN);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(1500));
+  const Collected paused = k8s.refresh();
+  EXPECT_EQ(paused.status, DRIFTD_UNAVAILABLE);
+  EXPECT_TRUE(paused.complete.empty());
+  const Collected read = k8s.read({{"secret", space + "/s-0"}});
+  EXPECT_EQ(read.status, DRIFTD_UNAVAILABLE);
+  EXPECT_EQ(read.diagnostic(DRIFTD_NOT_FOUND), nullptr);
+  kube().resume();
+  kube().stop();
+  EXPECT_EQ(k8s.health().health.state, DRIFTD_HEALTH_DOWN);
+  EXPECT_EQ(k8s.refresh().status, DRIFTD_UNAVAILABLE);
+  kube().start();
+  EXPECT_EQ(k8s.refresh().status, DRIFTD_OK);
+}
+
+TEST_F(K8sFailure, AWatchGoesOnThroughARestartAndIsExpiredAfterACompaction) {
+  const std::string space = fresh_namespace();
+  ProviderProbe k8s = probe(only_secrets(space));
+  ASSERT_EQ(k8s.refresh().status, DRIFTD_OK);
+  const auto make = [&](const std::string& name) { kube().create_secret(space, name, {{"a", "b"}}); };
+  const auto seen = [&](const std::string& name) {
+    return [&, name](const Collected& got) { return got.find("secret", space + "/" + name) != nullptr; };
+  };
+  const Collected through = watch(k8s, "", {{[&] { make("before"); }, seen("before")},
+                                            {[&] {
+                                               kube().kill();
+                                               kube().start();
+                                               make("after");
+                                             },
+                                             seen("after")}});
+  EXPECT_EQ(through.records.size(), 2u) << "none missed, none twice";
+  make("unseen");
+  kube().compact();
+  kube().kill();
+  kube().start();
+  make("last");  // the watch cache begins here
+  const Collected expired = k8s.watch(through.cursor, [](const Collected&) { return false; }, std::chrono::seconds(30));
+  EXPECT_EQ(expired.status, DRIFTD_CURSOR_EXPIRED) << shown(expired);
+  const Collected again = k8s.refresh();
+  EXPECT_EQ(again.complete.at("secret"), 4u);
+  const Collected on = watch(k8s, "", {{[&] { make("more"); }, seen("more")}});
+  EXPECT_EQ(on.records.size(), 1u);
+}
+
+TEST_F(K8sFailure, AnUnbrokenWatchAnswersForTheListWithoutARequest) {
+  const std::string space = fresh_namespace();
+  ProviderProbe k8s = probe(only_secrets(space));
+  const Collected listed = k8s.refresh();
+  EXPECT_FALSE(k8s.refresh(listed.cursor).unchanged) << "nobody watches";
+  const Collected again = k8s.refresh();
+  std::atomic<bool> unchanged{false};
+  k8s.watch("", [&](const Collected&) { return unchanged.load(); }, std::chrono::seconds(20),
+            [&] {
+              if (!unchanged) unchanged = k8s.refresh(again.cursor).unchanged;
+            });
+  EXPECT_TRUE(unchanged);
+  EXPECT_FALSE(k8s.refresh(again.cursor).unchanged) << "nobody watches any more";
+}
+
+}  // namespace
+}  // namespace driftd::test

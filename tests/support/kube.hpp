@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <csignal>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "support/process.hpp"
+
+namespace driftd::test {
+
+/// A real kube-apiserver (tests/servers/kube) with its etcd on free loopback ports, with a CA, RBAC, an admin's token and
+/// service accounts. No kubelet and no controllers: objects stay as they are written.
+class KubeServer {
+ public:
+  struct Answer {
+    int status = 0;
+    nlohmann::json body;
+  };
+
+  KubeServer();  ///< returns when it is ready
+  ~KubeServer();
+
+  std::string server() const { return "https://127.0.0.1:" + std::to_string(port_); }
+  int port() const { return port_; }
+  std::string ca_file() const { return dir_.file("ca.pem"); }
+  std::string file(const std::string& name) const { return dir_.file(name); }
+  std::string admin_token() const { return "admin-token-of-the-test"; }
+  /// certificate and key in one file, of user `certified` in group `people`.
+  std::string client_certificate() const { return dir_.file("client-both.pem"); }
+  static std::string tools();  ///< the folder of etcd, helm, informer
+
+  void stop();    ///< the API server, SIGTERM
+  void kill();    ///< the API server, SIGKILL
+  void start();   ///< again, on the same port; waits until it is ready
+  void pause() { apiserver_.signal(SIGSTOP); }
+  void resume() { apiserver_.signal(SIGCONT); }
+  void compact() const;  ///< etcd forgets every version but the newest
+
+  /// As the admin. `type`: of the body; empty: JSON, for PATCH a merge patch. Any thread.
+  Answer request(const std::string& method, const std::string& path, const std::string& body = {}, std::string type = {}) const;
+  /// POST; throws when it was not created.
+  nlohmann::json create(const std::string& path, const nlohmann::json& object) const;
+  nlohmann::json patch(const std::string& path, const nlohmann::json& change) const;
+  nlohmann::json get(const std::string& path) const;
+  void remove(const std::string& path) const;
+  /// YAML documents, one after the other, each created where its kind belongs.
+  void apply(const std::string& yaml) const;
+
+  void create_namespace(const std::string& name) const;
+  /// Creates the Secret with these values as stringData.
+  nlohmann::json create_secret(const std::string& space, const std::string& name, const nlohmann::json& values,
+                               const nlohmann::json& labels = nlohmann::json::object()) const;
+  /// A service account's token by TokenRequest.
+  std::string token_of(const std::string& space, const std::string& account) const;
+  /// A service account `account` in `space` and a Role there with these rules, and its token.
+  std::string account(const std::string& space, const std::string& account, const nlohmann::json& rules) const;
+  /// Settings of the provider for this server, as whoever has the token in `token_file`.
+  nlohmann::json settings(const std::vector<std::string>& namespaces) const;
+  /// A kubeconfig of the admin, for helm.
+  std::string kubeconfig() const { return dir_.file("kubeconfig"); }
+  std::string log() const { return read_file(dir_.file("apiserver.log")); }
+
+ private:
+  void make_certificates() const;
+  void start_etcd();
+  bool ready() const;
+
+  TempDir dir_;
+  int port_, etcd_port_, peer_port_;
+  Child etcd_, apiserver_;
+};
+
+/// A TCP relay on loopback that can cut what runs through it.
+class Relay {
+ public:
+  explicit Relay(int to);
+  ~Relay();
+  int port() const { return port_; }
+  /// Each connection is cut once so many bytes came back; 0: never.
+  void cut_after(std::size_t bytes);
+  void cut_now();  ///< all connections
+  int cuts() const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+  int port_ = 0;
+};
+
+}  // namespace driftd::test

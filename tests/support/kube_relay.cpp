@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <arpa/inet.h>
+#include <atomic>
+#include <fcntl.h>
+#include <mutex>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdexcept>
+#include <sys/socket.h>
+#include <thread>
+#include <unistd.h>
+
+#include "support/kube.hpp"
+
+namespace driftd::test {
+namespace {
+
+struct Pair {
+  int near = -1, far = -1;
+  std::size_t back = 0;
+};
+
+sockaddr_in loopback(int port) {
+  sockaddr_in out{};
+  out.sin_family = AF_INET;
+  out.sin_port = htons(static_cast<std::uint16_t>(port));
+  out.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return out;
+}
+
+}  // namespace
+
+struct Relay::State {
+  int to = 0, listener = -1;
+  std::atomic<std::size_t> limit{0};
+  std::atomic<bool> stop{false}, cut{false};
+  std::atomic<int> cuts{0};
+  std::thread thread;
+
+  void run();
+  bool pass(int from, int into, Pair& pair, bool back);
+};
+
+bool Relay::State::pass(int from, int into, Pair& pair, bool back) {
+  char buffer[16 << 10];
+  const ssize_t got = ::recv(from, buffer, sizeof buffer, MSG_DONTWAIT);
+  if (got <= 0) return got < 0 && (errno == EAGAIN || errno == EINTR);
+  for (ssize_t sent = 0; sent < got;) {
+    const ssize_t some = ::send(into, buffer + sent, static_cast<std::size_t>(got - sent), MSG_NOSIGNAL);
+    if (some <= 0) return false;
+    sent += some;
+  }
+  if (back) pair.back += static_cast<std::size_t>(got);
+  const bool over = back && limit > 0 && pair.back >= limit;
+  if (over) ++cuts;
+  return !over;
+}
+
+void Relay::State::run() {
+  std::vector<Pair> pairs;
+  while (!stop) {
+    if (cut.exchange(false)) {
+      for (const auto& pair : pairs) ::close(pair.near), ::close(pair.far), ++cuts;
+      pairs.clear();
+    }
+    std::vector<pollfd> fds = {{listener, POLLIN, 0}};
+    for (const auto& pair : pairs) fds.push_back({pair.near, POLLIN, 0}), fds.push_back({pair.far, POLLIN, 0});
+    if (::poll(fds.data(), fds.size(), 20) <= 0) continue;
+    std::vector<Pair> left;
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      Pair& pair = pairs[i];
+      const bool lives = (fds[1 + 2 * i].revents == 0 || pass(pair.near, pair.far, pair, false)) &&
+                         (fds[2 + 2 * i].revents == 0 || pass(pair.far, pair.near, pair, true));
+      if (lives) {
+        left.push_back(pair);
+      } else {
+        ::close(pair.near);
+        ::close(pair.far);
+      }
+    }
+    pairs = std::move(left);
+    if (fds[0].revents == 0) continue;
+    Pair fresh{::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC), ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), 0};
+    const sockaddr_in address = loopback(to);
+    if (::connect(fresh.far, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
+      pairs.push_back(fresh);
+    } else {
+      ::close(fresh.near);
+      ::close(fresh.far);
+    }
+  }
+  for (const auto& pair : pairs) ::close(pair.near), ::close(pair.far);
+}
+
+Relay::Relay(int to) : state_(std::make_shared<State>()) {
+  state_->to = to;
+  state_->listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = loopback(0);
+  socklen_t size = sizeof address;
+  if (::bind(state_->listener, reinterpret_cast<sockaddr*>(&address), size) != 0 || ::listen(state_->listener, 16) != 0 ||
+      ::getsockname(state_->listener, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+    throw std::runtime_error("relay: no port");
+  }
+  port_ = ntohs(address.sin_port);
+  state_->thread = std::thread([state = state_.get()] { state->run(); });
+}
+
+Relay::~Relay() {
+  state_->stop = true;
+  state_->thread.join();
+  ::close(state_->listener);
+}
+
+void Relay::cut_after(std::size_t bytes) { state_->limit = bytes; }
+void Relay::cut_now() { state_->cut = true; }
+int Relay::cuts() const { return state_->cuts; }
+
+}  // namespace driftd::test
