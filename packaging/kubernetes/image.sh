@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# image.sh DEB OUT [ROOT]: an OCI archive of the agent, without a daemon and without a registry: Debian's packages in an empty
-# image. ROOT: a minimal Debian tree to start from (made by debootstrap where absent). Needs root, buildah, debootstrap.
+# image.sh DEB OUT [MIRROR]: an OCI archive of the agent, without a daemon and without a registry: a minimal Debian with what
+# the package depends on, made by debootstrap. Needs root, buildah, debootstrap. http_proxy is kept to, not written down.
 set -eu
-[ $# -ge 2 ] || { echo "usage: $0 driftd_VERSION_ARCH.deb OUT.tar [ROOT]" >&2; exit 2; }
+[ $# -ge 2 ] || { echo "usage: $0 driftd_VERSION_ARCH.deb OUT.tar [MIRROR]" >&2; exit 2; }
 deb=$(realpath "$1")
 out=$(realpath -m "$2")
 [ -f "$deb" ] || { echo "$0: no package $1; make package builds it" >&2; exit 2; }
@@ -19,19 +19,15 @@ clean() {
   rm -rf "$work"
 }
 trap clean EXIT
-root=${3:-}
-if [ -z "$root" ]; then
-  root="$work/root"
-  debootstrap --variant=minbase bookworm "$root" >"$work/debootstrap.log" 2>&1 || { tail -n 20 "$work/debootstrap.log" >&2; exit 1; }
-fi
+depends=$(dpkg-deb -f "$deb" Depends | tr ',' '\n' | sed 's/|.*//; s/(.*//; s/[[:space:]]//g' | sort -u | tr '\n' ',')
 container=$(b from scratch)
 mount=$(b mount "$container")
-cp -a "$root/." "$mount/"
+debootstrap --variant=minbase --include="${depends}ca-certificates" bookworm "$mount" ${3:+"$3"} >"$work/log" 2>&1 \
+  || { tail -n 20 "$work/log" >&2; exit 1; }
 cp "$deb" "$mount/driftd.deb"
-chroot "$mount" sh -ec 'export DEBIAN_FRONTEND=noninteractive
-  apt-get update -q && apt-get install -y -q --no-install-recommends ca-certificates /driftd.deb
-  rm -rf /driftd.deb /var/lib/apt/lists/* /var/cache/apt/archives/*.deb' >"$work/install.log" 2>&1 \
-  || { tail -n 20 "$work/install.log" >&2; exit 1; }
+chroot "$mount" dpkg -i /driftd.deb >"$work/log" 2>&1 || { tail -n 20 "$work/log" >&2; exit 1; }
+rm -rf "$mount/driftd.deb" "$mount"/var/cache/apt/archives/*.deb "$mount"/var/lib/apt/lists/* "$mount"/var/log/*.log \
+  "$mount/etc/resolv.conf" "$mount/etc/hostname"
 b umount "$container" >/dev/null
 b config --user 64000:64000 --entrypoint '["/usr/bin/driftd"]' --cmd 'run --config /etc/driftd/driftd.yaml' \
   --volume /var/lib/driftd --volume /run/driftd "$container"

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// packaging/kubernetes on a real API server: accepted where `restricted` is enforced, its rights enough and no more.
+#include <gmock/gmock.h>
+#include <yaml-cpp/yaml.h>
+
+#include <filesystem>
+
+#include "support/kube.hpp"
+#include "support/provider_probe.hpp"
+
+namespace driftd::test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::string packaged(const std::string& name) { return read_file(DRIFTD_SOURCE_DIR "/packaging/kubernetes/" + name); }
+
+json to_json(const YAML::Node& node) {
+  if (node.IsMap()) {
+    json out = json::object();
+    for (const auto& member : node) out[member.first.as<std::string>()] = to_json(member.second);
+    return out;
+  }
+  if (node.IsSequence()) {
+    json out = json::array();
+    for (const auto& item : node) out.push_back(to_json(item));
+    return out;
+  }
+  if (node.IsNull()) return nullptr;
+  const auto text = node.as<std::string>();
+  if (node.Tag() == "!") return text;  // quoted
+  const auto plain = json::parse(text, nullptr, false);
+  const bool octal = text.size() > 1 && text[0] == '0' && text.find_first_not_of("01234567") == std::string::npos;
+  if (octal) return std::stoi(text, nullptr, 8);
+  return plain.is_discarded() ? json(text) : plain;
+}
+
+std::vector<json> documents(const std::string& name) {
+  std::vector<json> out;
+  for (const auto& document : YAML::LoadAll(packaged(name))) out.push_back(to_json(document));
+  return out;
+}
+
+json document(const std::string& name, const std::string& kind) {
+  for (auto& one : documents(name)) {
+    if (one.at("kind") == kind) return one;
+  }
+  throw std::runtime_error(name + " has no " + kind);
+}
+
+class Manifests : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    if (kube_ != nullptr) return;
+    kube_ = new KubeServer;  // ended by the death of the process
+    kube_->apply(packaged("namespace.yaml"));
+    kube_->apply(packaged("config.yaml"));
+    kube_->apply(packaged("rbac.yaml"));
+  }
+  static KubeServer& kube() { return *kube_; }
+  /// A pod of the template, as the API server would take it from the controller.
+  static KubeServer::Answer dry_pod(const json& workload, const json& change = json::object()) {
+    json pod = {{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", workload.at("spec").at("template").at("metadata")},
+                {"spec", workload.at("spec").at("template").at("spec")}};
+    pod["metadata"]["name"] = "probe";
+    pod["spec"]["containers"][0].update(change);
+    return kube().request("POST", "/api/v1/namespaces/driftd/pods?dryRun=All", pod.dump());
+  }
+
+ private:
+  static inline KubeServer* kube_ = nullptr;
+};
+
+TEST_F(Manifests, EveryObjectIsTakenByTheServerInANamespaceThatEnforcesRestricted) {
+  const std::map<std::string, std::string> places = {{"Deployment", "/apis/apps/v1/namespaces/driftd/deployments"},
+                                                     {"DaemonSet", "/apis/apps/v1/namespaces/driftd/daemonsets"},
+                                                     {"PersistentVolumeClaim", "/api/v1/namespaces/driftd/persistentvolumeclaims"}};
+  for (const char* file : {"deployment.yaml", "daemonset.yaml"}) {
+    for (const auto& object : documents(file)) {
+      const std::string kind = object.at("kind");
+      const auto answer = kube().request("POST", places.at(kind) + "?dryRun=All&fieldValidation=Strict", object.dump());
+      EXPECT_EQ(answer.status, 201) << file << " " << kind << ": " << answer.body.dump();
+    }
+  }
+}
+
+TEST_F(Manifests, TheirPodsPassRestrictedAndOneRuleLessWouldNot) {
+  for (const auto& workload : {document("deployment.yaml", "Deployment"), document("daemonset.yaml", "DaemonSet")}) {
+    const auto taken = dry_pod(workload);
+    EXPECT_EQ(taken.status, 201) << taken.body.dump();
+    const auto refused = dry_pod(workload, {{"securityContext", {{"allowPrivilegeEscalation", true}}}});
+    EXPECT_EQ(refused.status, 403) << "the namespace enforces nothing";
+    EXPECT_THAT(refused.body.dump(), HasSubstr("violates PodSecurity"));
+  }
+}
+
+TEST_F(Manifests, ExactlyThatServiceAccountSeesItsNamespaceWholeAndNothingElse) {
+  kube().create_secret("default", "packaged", {{"password", "canary-of-the-manifests"}});
+  kube().create_namespace("elsewhere");
+  const std::string token = kube().token_of("driftd", "driftd-cluster");
+  const auto settings = [&](const std::string& space) {
+    return json{{"server", kube().server()}, {"token", "the-token"}, {"tls", {{"ca_file", kube().ca_file()}}},
+                {"namespaces", {space}}};
+  };
+  ProviderProbe probe("providers/k8s.so", settings("default"), {{"the-token", token}});
+  const Collected got = probe.refresh();
+  EXPECT_EQ(got.status, DRIFTD_OK);
+  EXPECT_NE(got.find("secret", "default/packaged"), nullptr);
+  for (const char* kind : {"secret", "config_map", "service", "endpoint_slice", "ingress", "deployment", "stateful_set",
+                           "daemon_set", "helm_release"}) {
+    EXPECT_TRUE(got.complete.contains(kind)) << kind;
+  }
+  EXPECT_EQ(got.diagnostic(DRIFTD_DENIED), nullptr) << got.diagnostic(DRIFTD_DENIED)->text;
+  EXPECT_NE(probe.health().health.system_identity, "") << "driftd-identity is not enough";
+
+  ProviderProbe other("providers/k8s.so", settings("elsewhere"), {{"the-token", token}});
+  const Collected nothing = other.refresh();
+  ASSERT_NE(nothing.diagnostic(DRIFTD_DENIED), nullptr);
+  EXPECT_THAT(nothing.complete, IsEmpty());
+  EXPECT_THAT(nothing.records, IsEmpty());
+}
+
+TEST_F(Manifests, AccountOfTheNodesMayDoNothing) {
+  const std::string token = kube().token_of("driftd", "driftd-node");
+  ProviderProbe probe("providers/k8s.so",
+                      {{"server", kube().server()}, {"token", "t"}, {"tls", {{"ca_file", kube().ca_file()}}}, {"namespaces", {"default"}}},
+                      {{"t", token}});
+  const Collected got = probe.refresh();
+  EXPECT_THAT(got.records, IsEmpty());
+  EXPECT_NE(got.diagnostic(DRIFTD_DENIED), nullptr);
+}
+
+TEST_F(Manifests, ConfigurationsAreValidOnANode) {
+  const json data = document("config.yaml", "ConfigMap").at("data");
+  TempDir dir;
+  for (const auto& [name, text] : data.items()) {
+    dir.write(name, text.get<std::string>());
+    const auto run = run({DRIFTD_BINARY_DIR "/bin/driftd", "validate", "--no-secrets", dir.file(name)},
+                                 {{"NODE_NAME", "worker-1"}});
+    EXPECT_EQ(run.code, 0) << name << ": " << run.out << run.err;
+  }
+}
+
+TEST_F(Manifests, ProbesAreCommandsOfThisBuild) {
+  for (const auto& workload : {document("deployment.yaml", "Deployment"), document("daemonset.yaml", "DaemonSet")}) {
+    for (const char* name : {"startupProbe", "livenessProbe", "readinessProbe"}) {
+      const json probe = workload.at("spec").at("template").at("spec").at("containers").at(0).at(name);
+      std::vector<std::string> command = probe.at("exec").at("command");
+      command[0] = DRIFTD_BINARY_DIR "/bin/driftd";
+      for (auto& word : command) {
+        if (word.find(".sock") != std::string::npos) word = "/nonexistent/driftd.sock";
+      }
+      EXPECT_EQ(run(command).code, 69) << name << ": no agent answers";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace driftd::test
