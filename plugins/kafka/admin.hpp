@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The admin API of librdkafka: what its requests need, owned, and its answers as plain values.
+#pragma once
+
+#include <librdkafka/rdkafka.h>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kafka/answers.hpp"
+#include "kafka/handle.hpp"
+
+namespace driftd::kafka {
+
+class Options {
+ public:
+  Options(const Handle& handle, rd_kafka_admin_op_t op, std::chrono::milliseconds request);
+  rd_kafka_AdminOptions_t* get() const { return options_.get(); }
+
+ private:
+  std::unique_ptr<rd_kafka_AdminOptions_t, decltype(&rd_kafka_AdminOptions_destroy)> options_;
+};
+
+/// Topics or brokers by name.
+class Resources {
+ public:
+  Resources(rd_kafka_ResourceType_t type, const std::vector<std::string>& names);
+  ~Resources();
+  Resources(const Resources&) = delete;
+  Resources& operator=(const Resources&) = delete;
+  rd_kafka_ConfigResource_t** get() const { return const_cast<rd_kafka_ConfigResource_t**>(resources_.data()); }
+  std::size_t size() const { return resources_.size(); }
+
+ private:
+  std::vector<rd_kafka_ConfigResource_t*> resources_;
+};
+
+/// Matches every binding.
+class AclFilter {
+ public:
+  AclFilter();
+  rd_kafka_AclBindingFilter_t* get() const { return filter_.get(); }
+
+ private:
+  std::unique_ptr<rd_kafka_AclBindingFilter_t, decltype(&rd_kafka_AclBinding_destroy)> filter_;
+};
+
+/// Name of the resource → its configuration.
+std::map<std::string, Configs> read_configs(const rd_kafka_DescribeConfigs_result_t& result);
+/// A type, operation, permission or pattern that the library does not know is `Unknown`.
+std::vector<Acl> read_acls(const rd_kafka_DescribeAcls_result_t& result);
+/// Brokers that did not answer make the outcome other than OK.
+Groups read_groups(const rd_kafka_ListConsumerGroups_result_t& result);
+#if RD_KAFKA_VERSION >= 0x020300ff
+std::map<std::string, std::string> read_topic_ids(const rd_kafka_DescribeTopics_result_t& result);
+#endif
+#if RD_KAFKA_VERSION >= 0x020200ff
+ScramUsers read_scram_users(const rd_kafka_DescribeUserScramCredentials_result_t& result);
+#endif
+
+}  // namespace driftd::kafka

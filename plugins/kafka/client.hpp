@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "kafka/handle.hpp"
+
+namespace driftd::kafka {
+
+/// True when this build of the library can name topics by their id (librdkafka 2.3), list SCRAM users (2.2).
+bool has_topic_ids();
+bool has_scram_users();
+
+/// Asks a cluster. Any number of calls at once. Every request takes one of the host's permits; every wait ends at the
+/// call's deadline, on cancellation, or after the settings' time-outs. All throw sdk::Failure: UNAVAILABLE,
+/// UNAUTHENTICATED, DEADLINE, CANCELLED, INTERNAL; what concerns one resource is its Outcome.
+class Client {
+ public:
+  Client(std::shared_ptr<Handle> handle, const Settings& settings) : handle_(std::move(handle)), settings_(settings) {}
+
+  /// Waits, `most` long, until one of the brokers answers us. Returns at once when one did before.
+  void connect(sdk::Call& call, std::chrono::milliseconds most) const;
+  /// Brokers, and every topic that we may describe.
+  Metadata metadata(sdk::Call& call) const;
+  /// Each topic by its name: OK, NOT_FOUND, DENIED. Makes none.
+  Presence ask(sdk::Call& call, const std::vector<std::string>& names) const;
+  /// In the order of `names`.
+  std::vector<Configs> topic_configs(sdk::Call& call, const std::vector<std::string>& names) const;
+  std::vector<Configs> broker_configs(sdk::Call& call, const std::vector<std::int32_t>& ids) const;
+  Acls acls(sdk::Call& call) const;
+  Groups groups(sdk::Call& call) const;
+  /// name → topic id; empty where the library has none (has_topic_ids).
+  std::map<std::string, std::string> topic_ids(sdk::Call& call, const std::vector<std::string>& names) const;
+  ScramUsers scram_users(sdk::Call& call) const;
+  /// Which cluster answers, and whether it names a controller: one small request.
+  struct Identity {
+    std::string cluster_id;
+    int brokers = 0;
+  };
+  Identity identity(sdk::Call& call, std::chrono::milliseconds most) const;
+
+ private:
+  using Event = std::shared_ptr<rd_kafka_event_t>;
+  using Send = std::function<void(rd_kafka_AdminOptions_t*, rd_kafka_queue_t*)>;
+  /// One Metadata request: all topics, or the one of that name. Null when no broker answered within `most` or `wait`.
+  std::shared_ptr<const rd_kafka_metadata_t> request(sdk::Call& call, const std::string& topic, const Wait& wait,
+                                                   std::chrono::milliseconds most) const;
+  /// Sends one admin request and waits for its answer, whose error may be of any kind.
+  Event admin(sdk::Call& call, rd_kafka_admin_op_t op, const std::string& doing, const Send& send) const;
+  std::vector<Configs> topic_batch(sdk::Call& call, const std::vector<std::string>& names) const;
+
+  std::shared_ptr<Handle> handle_;
+  const Settings& settings_;
+};
+
+}  // namespace driftd::kafka

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kafka/digest.hpp"
+
+namespace driftd::kafka {
+
+Digest::Digest(const std::string& scope) : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
+  EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr);
+  put(scope);
+}
+
+void Digest::put(const std::string& part) {
+  const std::uint64_t size = part.size();
+  EVP_DigestUpdate(context_.get(), &size, sizeof size);
+  EVP_DigestUpdate(context_.get(), part.data(), part.size());
+}
+
+void Digest::add(const sdk::Record& record) {
+  for (const auto* part : {&record.kind, &record.id, &record.external_name, &record.body, &record.status}) put(*part);
+  for (const auto& unread : record.unread) put(unread.path);
+  put(std::string());
+}
+
+std::string Digest::text() {
+  unsigned char bytes[EVP_MAX_MD_SIZE];
+  unsigned size = 0;
+  EVP_DigestFinal_ex(context_.get(), bytes, &size);
+  std::string out = "1:";
+  constexpr char kHex[] = "0123456789abcdef";
+  for (unsigned i = 0; i < size; ++i) {
+    out.push_back(kHex[bytes[i] >> 4]);
+    out.push_back(kHex[bytes[i] & 15]);
+  }
+  return out;
+}
+
+}  // namespace driftd::kafka

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <openssl/evp.h>
+#include <string>
+
+#include "driftd/sdk/types.hpp"
+
+namespace driftd::kafka {
+
+/// A SHA-256 over records in their order: what is compared of them and their status, not when they were seen.
+class Digest {
+ public:
+  explicit Digest(const std::string& scope);
+  void add(const sdk::Record& record);
+  std::string text();  ///< `1:<hex>`; ends the digest
+
+ private:
+  void put(const std::string& part);
+  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
+};
+
+}  // namespace driftd::kafka

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kafka/handle.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <ctime>
+#include <openssl/x509v3.h>
+#include <thread>
+
+#include "kafka/conf.hpp"
+
+namespace driftd::kafka {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kSlice{50};
+constexpr std::size_t kMaxText = 400;
+constexpr int kScramOfKafka4 = 0x020601ff;  // repeats its nonce until then, which Kafka 4 no longer accepts
+constexpr milliseconds kDestroyMost{1000};
+constexpr milliseconds kAllDown{1500};  // longer than the wait before the library tries to connect again
+
+std::int64_t monotonic_ns() {
+  timespec t{};
+  ::clock_gettime(CLOCK_MONOTONIC, &t);
+  return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+}
+
+/// One line of bounded length: what a broker or the library says goes into diagnostics.
+std::string one_line(std::string text) {
+  if (text.size() > kMaxText) text = text.substr(0, kMaxText) + "…";
+  std::replace_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
+  return text;
+}
+
+driftd_status status_of(rd_kafka_resp_err_t error) {
+  switch (error) {
+    case RD_KAFKA_RESP_ERR_NO_ERROR: return DRIFTD_OK;
+    case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+    case RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION: return DRIFTD_NOT_FOUND;  // a name that no topic can have
+    case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED: return DRIFTD_DENIED;
+    case RD_KAFKA_RESP_ERR__AUTHENTICATION:
+    case RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED:
+    case RD_KAFKA_RESP_ERR_UNSUPPORTED_SASL_MECHANISM: return DRIFTD_UNAUTHENTICATED;
+    case RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE:
+    case RD_KAFKA_RESP_ERR_UNSUPPORTED_VERSION: return DRIFTD_UNSUPPORTED;
+    case RD_KAFKA_RESP_ERR_THROTTLING_QUOTA_EXCEEDED: return DRIFTD_THROTTLED;
+    case RD_KAFKA_RESP_ERR__TIMED_OUT:
+    case RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT: return DRIFTD_DEADLINE;
+    case RD_KAFKA_RESP_ERR__BAD_MSG: return DRIFTD_CORRUPT;
+    case RD_KAFKA_RESP_ERR__INVALID_ARG:
+    case RD_KAFKA_RESP_ERR_INVALID_REQUEST: return DRIFTD_INTERNAL;
+    default: return DRIFTD_UNAVAILABLE;
+  }
+}
+
+}  // namespace
+
+Outcome outcome_of(rd_kafka_resp_err_t error, const char* text) {
+  if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return {};
+  std::string said = one_line(text != nullptr && *text != '\0' ? text : rd_kafka_err2str(error));
+  const bool scram = error == RD_KAFKA_RESP_ERR__AUTHENTICATION && said.find("SCRAM-") != std::string::npos;
+  if (scram && rd_kafka_version() < kScramOfKafka4) {
+    said += "; if this is Kafka 4 or newer: librdkafka before 2.6.1 cannot log in there by SCRAM, use PLAIN over TLS, "
+            "OAUTHBEARER or a client certificate";
+  }
+  return {status_of(error), said};
+}
+
+namespace {
+
+void complain(Handle::Shared& shared, rd_kafka_resp_err_t error, const char* text) {
+  const std::lock_guard lock(shared.mutex);
+  Outcome& known = shared.trouble.outcome;
+  if (error == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN) {
+    shared.trouble.all_down = true;
+    if (known.ok()) known = {DRIFTD_UNAVAILABLE, one_line(text)};
+    return;
+  }
+  // A refused login says more than the connection that is closed after it.
+  if (known.code != DRIFTD_UNAUTHENTICATED) known = outcome_of(error, text);
+}
+
+/// What librdkafka calls. Errors on the thread that polls; logs and certificates on its own threads.
+void on_error(rd_kafka_t*, int error, const char* text, void* opaque) {
+  complain(*static_cast<Handle::Shared*>(opaque), static_cast<rd_kafka_resp_err_t>(error), text);
+}
+/// Nothing is printed; an error that matters is told through on_error as well.
+void on_log(const rd_kafka_t*, int, const char*, const char*) {}
+/// Looks for the settings' server_name in the broker's own certificate, after OpenSSL has judged the chain.
+int on_certificate(rd_kafka_t*, const char*, std::int32_t, int* error, int depth, const char* der, std::size_t size,
+                   char* text, std::size_t most, void* opaque) {
+  if (*error != 0) {
+    std::snprintf(text, most, "certificate verify failed: %s", X509_verify_cert_error_string(*error));
+    return 0;
+  }
+  if (depth != 0) return 1;
+  const std::string& name = static_cast<Handle::Shared*>(opaque)->server_name;
+  const auto* at = reinterpret_cast<const unsigned char*>(der);
+  const std::unique_ptr<X509, decltype(&X509_free)> leaf(d2i_X509(nullptr, &at, static_cast<long>(size)), &X509_free);
+  const bool fits = leaf && (X509_check_host(leaf.get(), name.c_str(), name.size(), 0, nullptr) == 1 ||
+                             X509_check_ip_asc(leaf.get(), name.c_str(), 0) == 1);
+  if (!fits) std::snprintf(text, most, "certificate verify failed: it is not for %s (settings.tls.server_name)", name.c_str());
+  return fits ? 1 : 0;
+}
+
+/// Gives the client the token of the settings, once: a token that ends needs a fresh one in the settings.
+void give_token(sdk::Call& call, rd_kafka_t* client, const std::string& reference) {
+  std::string token = call.secret(reference);
+  const std::int64_t now_ms = call.now_ns() / 1'000'000;
+  char error[256];
+  rd_kafka_resp_err_t result = RD_KAFKA_RESP_ERR__INVALID_ARG;
+  BearerClaims claims;
+  try {
+    claims = claims_of(token, now_ms);
+    result = rd_kafka_oauthbearer_set_token(client, token.c_str(), claims.until_ms, claims.subject.c_str(), nullptr, 0, error,
+                                            sizeof error);
+  } catch (...) {
+    wipe(token);
+    throw;
+  }
+  wipe(token);
+  if (claims.until_ms <= now_ms) {
+    throw sdk::Failure(DRIFTD_UNAUTHENTICATED, "settings.sasl.token: the token has expired; put a fresh one in its place");
+  }
+  if (result != RD_KAFKA_RESP_ERR_NO_ERROR) throw sdk::Failure(DRIFTD_INVALID, "settings.sasl.token: refused by the library");
+}
+
+}  // namespace
+
+std::shared_ptr<Handle> Handle::open(sdk::Call& call, const Settings& settings) {
+  std::shared_ptr<Handle> out(new Handle);
+  out->shared_->server_name = settings.tls.server_name;
+  Conf conf = make_conf(call, settings);
+  rd_kafka_conf_set_opaque(conf.get(), out->shared_.get());
+  rd_kafka_conf_set_error_cb(conf.get(), &on_error);
+  rd_kafka_conf_set_log_cb(conf.get(), &on_log);
+  if (settings.tls.on && !settings.tls.server_name.empty()) rd_kafka_conf_set_ssl_cert_verify_cb(conf.get(), &on_certificate);
+  char error[512];
+  out->client_ = rd_kafka_new(RD_KAFKA_CONSUMER, conf.get(), error, sizeof error);  // the kind that never makes topics
+  if (out->client_ == nullptr) throw sdk::Failure(DRIFTD_INVALID, "settings: " + one_line(error));
+  static_cast<void>(conf.release());  // now the client's
+  if (settings.sasl.mechanism == "OAUTHBEARER") give_token(call, out->client_, settings.sasl.bearer_token);
+  return out;
+}
+
+Handle::~Handle() {
+  if (client_ == nullptr) return;
+  struct End {
+    std::mutex mutex;
+    std::condition_variable ended;
+    bool done = false;
+  };
+  auto end = std::make_shared<End>();
+  // A thread of the library may hang in the resolver: what waits for it owns all that it may still touch.
+  std::thread([end, client = client_, shared = shared_] {
+    rd_kafka_destroy_flags(client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+    const std::lock_guard lock(end->mutex);
+    end->done = true;
+    end->ended.notify_all();
+  }).detach();
+  std::unique_lock lock(end->mutex);
+  end->ended.wait_for(lock, kDestroyMost, [&] { return end->done; });
+}
+
+Handle::Trouble Handle::trouble() const {
+  const std::lock_guard lock(shared_->mutex);
+  return shared_->trouble;
+}
+
+void Handle::answered() {
+  const std::lock_guard lock(shared_->mutex);
+  shared_->trouble = {};
+  shared_->answered = true;
+}
+
+bool Handle::has_answered() const {
+  const std::lock_guard lock(shared_->mutex);
+  return shared_->answered;
+}
+
+Wait::Wait(sdk::Call& call, milliseconds most, driftd_status late, std::string doing)
+    : call_(call), began_(monotonic_ns()), until_(began_ + std::chrono::nanoseconds(most).count()), late_(late),
+      doing_(std::move(doing)), most_(most) {}
+
+milliseconds Wait::left() const {
+  std::int64_t until = until_;
+  if (call_.deadline_ns() > 0) until = std::min(until, call_.deadline_ns());
+  return milliseconds(std::max<std::int64_t>((until - monotonic_ns()) / 1'000'000, 0));
+}
+
+milliseconds Wait::slice(Handle& handle) const {
+  handle.serve();
+  if (call_.cancelled()) throw sdk::Failure(DRIFTD_CANCELLED, "cancelled while " + doing_);
+  const std::int64_t now = monotonic_ns();
+  if (call_.deadline_ns() > 0 && now >= call_.deadline_ns()) {
+    throw sdk::Failure(DRIFTD_DEADLINE, "the call's deadline passed while " + doing_);
+  }
+  const Handle::Trouble trouble = handle.trouble();
+  const bool refused = trouble.outcome.code == DRIFTD_UNAUTHENTICATED;
+  if (refused || (trouble.all_down && now - began_ > kAllDown.count() * 1'000'000)) {
+    throw sdk::Failure(trouble.outcome.code, doing_ + ": " + trouble.outcome.text);
+  }
+  if (now >= until_) {
+    throw sdk::Failure(late_, doing_ + ": no answer within " + std::to_string(most_.count()) + " ms" +
+                                  (trouble.outcome.ok() ? std::string() : "; " + trouble.outcome.text));
+  }
+  return std::clamp(left(), milliseconds(1), kSlice);
+}
+
+}  // namespace driftd::kafka

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kafka/mapping.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+namespace driftd::kafka {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMostListed = 100;
+
+/// Keys whose value is a list (ConfigDef.Type.LIST), without `listener.name.<listener>.` before them.
+constexpr std::array<std::string_view, 19> kLists{
+    "cleanup.policy", "log.cleanup.policy", "leader.replication.throttled.replicas",
+    "follower.replication.throttled.replicas", "listeners", "advertised.listeners", "controller.listener.names",
+    "controller.quorum.voters", "controller.quorum.bootstrap.servers", "process.roles", "log.dirs",
+    "sasl.enabled.mechanisms", "ssl.cipher.suites", "ssl.enabled.protocols", "metric.reporters", "early.start.listeners",
+    "group.coordinator.rebalance.protocols", "group.consumer.assignors", "listener.security.protocol.map"};
+
+std::string_view bare_key(std::string_view key) {
+  constexpr std::string_view kPrefix = "listener.name.";
+  if (!key.starts_with(kPrefix)) return key;
+  const auto dot = key.find('.', kPrefix.size());
+  return dot == std::string_view::npos ? key : key.substr(dot + 1);
+}
+
+char separator(std::string_view key) {
+  const std::string_view bare = bare_key(key);
+  if (bare == "super.users") return ';';
+  return std::find(kLists.begin(), kLists.end(), bare) != kLists.end() ? ',' : '\0';
+}
+
+json typed(const std::string& key, const std::string& value) {
+  const char by = separator(key);
+  if (by == '\0') return value;
+  json out = json::array();
+  for (std::size_t from = 0; from <= value.size();) {
+    const std::size_t to = std::min(value.find(by, from), value.size());
+    const auto begin = value.find_first_not_of(" \t", from);
+    if (begin < to) out.push_back(value.substr(begin, value.find_last_not_of(" \t", to - 1) - begin + 1));
+    from = to + 1;
+  }
+  return out;
+}
+
+/// `map["a.b"]`
+std::string path_of(const std::string& map, const std::string& key) { return map + "[" + json(key).dump() + "]"; }
+
+/// Puts a value that was set into `into`, or what hides it into the record's unread paths.
+void put(sdk::Record& record, json& into, const std::string& map, const ConfigEntry& entry) {
+  if (entry.value) {
+    into[entry.name] = typed(entry.name, *entry.value);
+  } else if (entry.sensitive) {
+    record.unread.push_back({path_of(map, entry.name), DRIFTD_UNSUPPORTED, "sensitive: Kafka shows this value to nobody"});
+  }
+}
+
+/// The place `source` among those that set `entry`, if it is one; a key's aliases (log.retention.hours) have entries of
+/// their own.
+const ConfigEntry* set_at(const ConfigEntry& entry, Source source) {
+  for (const auto& one : entry.synonyms) {
+    if (one.source == source && one.name == entry.name) return &one;
+  }
+  return entry.source == source ? &entry : nullptr;
+}
+
+void put_all(sdk::Record& record, json& body, const std::string& map, const Configs& configs, Source source) {
+  json& into = body[map] = json::object();
+  for (const auto& entry : configs.entries) {
+    const ConfigEntry* found = set_at(entry, source);
+    if (found == nullptr) continue;
+    ConfigEntry one = *found;
+    one.sensitive = entry.sensitive;
+    put(record, into, map, one);
+  }
+}
+
+/// True when the broker says where values come from (1.1 and newer).
+bool has_sources(const Configs& configs) {
+  return std::none_of(configs.entries.begin(), configs.entries.end(),
+                      [](const ConfigEntry& entry) { return entry.source == Source::unknown; });
+}
+
+sdk::Unread unread(const std::string& path, const Outcome& why, const std::string& right) {
+  const bool denied = why.code == DRIFTD_DENIED;
+  return {path, why.code, denied ? why.text + "; grant " + right : why.text};
+}
+
+constexpr const char* kNoSource = "the broker does not say where values come from (older than 1.1)";
+
+json ids(const std::vector<std::int32_t>& from) {
+  json out = json::array();
+  for (const auto id : from) out.push_back(id);
+  return out;
+}
+
+bool healthy(const Partition& p, std::int64_t min_isr) {
+  return p.leader >= 0 && p.isr.size() >= p.replicas.size() && static_cast<std::int64_t>(p.isr.size()) >= min_isr;
+}
+
+json topic_status(const Topic& topic, std::int64_t min_isr) {
+  const Wellness all = wellness(topic, min_isr);
+  json out{{"offline_partitions", all.offline}, {"under_replicated_partitions", all.under_replicated}};
+  if (min_isr > 0) out["under_min_isr_partitions"] = all.under_min_isr;
+  json isr = json::object();
+  for (const auto& p : topic.partitions) {
+    if (!healthy(p, min_isr) && isr.size() < kMostListed) isr[std::to_string(p.id)] = ids(p.isr);
+  }
+  if (!isr.empty()) out["isr"] = isr;
+  return out;
+}
+
+std::string escaped(const std::string& part) {
+  std::string out;
+  for (const char c : part) {
+    if (c == '%') out += "%25";
+    else if (c == '|') out += "%7C";
+    else out.push_back(c);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string value_json(const std::string& key, const std::string& value) { return typed(key, value).dump(); }
+
+Wellness wellness(const Topic& topic, std::int64_t min_isr) {
+  Wellness out;
+  for (const auto& p : topic.partitions) {
+    ++out.partitions;
+    out.offline += p.leader < 0 ? 1 : 0;
+    out.under_replicated += p.isr.size() < p.replicas.size() ? 1 : 0;
+    out.under_min_isr += static_cast<std::int64_t>(p.isr.size()) < min_isr ? 1 : 0;
+  }
+  return out;
+}
+
+std::int64_t min_isr(const Configs& configs) {
+  for (const auto& entry : configs.entries) {
+    std::int64_t out = 0;
+    if (entry.name != "min.insync.replicas" || !entry.value) continue;
+    std::from_chars(entry.value->data(), entry.value->data() + entry.value->size(), out);
+    return out;
+  }
+  return 0;
+}
+
+sdk::Record map_cluster(const std::vector<std::string>& bootstrap, const Metadata& metadata, const Configs* defaults,
+                        const Outcome& why, const Wellness& all) {
+  sdk::Record out{.kind = "cluster", .id = "cluster"};
+  json body{{"cluster_id", metadata.cluster_id}, {"bootstrap_servers", bootstrap}};
+  if (defaults == nullptr) {
+    out.unread.push_back(unread("broker_defaults.**", why, "DescribeConfigs on Cluster"));
+  } else if (!has_sources(*defaults)) {
+    out.unread.push_back({"broker_defaults.**", DRIFTD_UNSUPPORTED, kNoSource});
+  } else {
+    put_all(out, body, "broker_defaults", *defaults, Source::broker_default);
+  }
+  out.body = body.dump();
+  json status{{"brokers", metadata.brokers.size()},
+              {"topics", metadata.topics.size()},
+              {"partitions", all.partitions},
+              {"offline_partitions", all.offline},
+              {"under_replicated_partitions", all.under_replicated}};
+  if (all.under_min_isr >= 0) status["under_min_isr_partitions"] = all.under_min_isr;
+  out.status = status.dump();
+  return out;
+}
+
+sdk::Record map_broker(const Broker& broker, const Configs& configs) {
+  sdk::Record out{.kind = "broker", .id = std::to_string(broker.id)};
+  const bool six = broker.host.find(':') != std::string::npos;
+  json body{{"endpoint", (six ? "[" + broker.host + "]" : broker.host) + ":" + std::to_string(broker.port)}};
+  if (!configs.outcome.ok()) {
+    for (const char* path : {"static.**", "dynamic.**", "rack"}) {
+      out.unread.push_back(unread(path, configs.outcome, "DescribeConfigs on Cluster"));
+    }
+  } else if (!has_sources(configs)) {
+    for (const char* path : {"static.**", "dynamic.**"}) out.unread.push_back({path, DRIFTD_UNSUPPORTED, kNoSource});
+  } else {
+    put_all(out, body, "static", configs, Source::fixed);
+    put_all(out, body, "dynamic", configs, Source::broker);
+  }
+  for (const auto& entry : configs.entries) {
+    if (entry.name == "broker.rack" && entry.value) body["rack"] = *entry.value;
+  }
+  if (body.contains("static")) body["static"].erase("broker.rack");
+  out.body = body.dump();
+  out.status = json{{"live", true}}.dump();
+  return out;
+}
+
+sdk::Record map_silent_broker(const std::string& id) {
+  sdk::Record out{.kind = "broker", .id = id};
+  for (const char* path : {"endpoint", "rack", "static.**", "dynamic.**"}) {
+    out.unread.push_back({path, DRIFTD_UNAVAILABLE, "the broker is not alive: stopped or unregistered, the cluster does not say which"});
+  }
+  out.status = json{{"live", false}}.dump();
+  return out;
+}
+
+std::set<std::int32_t> silent_brokers(const Metadata& metadata) {
+  std::set<std::int32_t> out;
+  for (const auto& topic : metadata.topics) {
+    for (const auto& p : topic.partitions) out.insert(p.replicas.begin(), p.replicas.end());
+  }
+  for (const auto& broker : metadata.brokers) out.erase(broker.id);
+  return out;
+}
+
+sdk::Record map_topic(const Topic& topic, const Configs& configs, const std::string& id) {
+  sdk::Record out{.kind = "topic", .id = topic.name};
+  out.external_name = id;
+  json body = json::object();
+  if (topic.partitions.empty()) {
+    const Outcome why = topic.outcome.ok() ? Outcome{DRIFTD_UNAVAILABLE, "the broker named no partition yet"} : topic.outcome;
+    for (const char* path : {"partitions", "replication_factor"}) {
+      out.unread.push_back(unread(path, why, "Describe on Topic " + topic.name));
+    }
+  } else {
+    body["partitions"] = topic.partitions.size();
+    std::size_t least = topic.partitions.front().replicas.size();  // a reassignment adds replicas for a while
+    for (const auto& p : topic.partitions) least = std::min(least, p.replicas.size());
+    body["replication_factor"] = least;
+  }
+  if (!configs.outcome.ok()) {
+    out.unread.push_back(unread("config.**", configs.outcome, "DescribeConfigs on Topic " + topic.name));
+  } else if (!has_sources(configs)) {
+    out.unread.push_back({"config.**", DRIFTD_UNSUPPORTED, kNoSource});
+  } else {
+    put_all(out, body, "config", configs, Source::topic);
+  }
+  out.body = body.dump();
+  out.status = topic_status(topic, min_isr(configs)).dump();
+  return out;
+}
+
+std::string acl_id(const Acl& acl) {
+  return escaped(acl.principal) + "|" + escaped(acl.host) + "|" + acl.operation + "|" + acl.permission + "|" + acl.type + "|" +
+         escaped(acl.name) + "|" + acl.pattern;
+}
+
+bool known(const Acl& acl) {
+  for (const auto& word : {acl.type, acl.operation, acl.permission, acl.pattern}) {
+    if (word == "Unknown") return false;
+  }
+  return true;
+}
+
+const Acl* hiding_topics(const std::vector<Acl>& bindings, const std::string& principal) {
+  for (const auto& acl : bindings) {
+    const bool covers = acl.permission == "Deny" && acl.type == "Topic" && (acl.operation == "Describe" || acl.operation == "All");
+    const bool ours = principal.empty() || acl.principal == principal || acl.principal == "User:*";
+    if (covers && ours) return &acl;
+  }
+  return nullptr;
+}
+
+sdk::Record map_acl(const Acl& acl) {
+  sdk::Record out{.kind = "acl", .id = acl_id(acl)};
+  out.body = json{{"principal", acl.principal},      {"host", acl.host},          {"operation", acl.operation},
+                  {"permission", acl.permission},    {"resource_type", acl.type}, {"resource_name", acl.name},
+                  {"pattern_type", acl.pattern}}
+                 .dump();
+  return out;
+}
+
+sdk::Record map_group(const Group& group) {
+  sdk::Record out{.kind = "group", .id = group.id};
+  out.body = json{{"protocol_type", group.simple ? "" : "consumer"}}.dump();
+  out.status = json{{"state", group.state}}.dump();
+  return out;
+}
+
+sdk::Record map_scram_user(const ScramUser& user) {
+  sdk::Record out{.kind = "scram_user", .id = user.name};
+  json mechanisms = json::object();
+  for (const auto& [mechanism, iterations] : user.iterations) mechanisms[mechanism] = {{"iterations", iterations}};
+  out.body = json{{"mechanisms", mechanisms}}.dump();
+  return out;
+}
+
+}  // namespace driftd::kafka

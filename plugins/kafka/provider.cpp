@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driftd/provider.hpp"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+#include "driftd_schema_json.hpp"
+#include "kafka/digest.hpp"
+#include "kafka/reader.hpp"
+
+namespace driftd::kafka {
+namespace {
+
+using std::chrono::milliseconds;
+constexpr milliseconds kHealth{900};
+
+/// One Kafka cluster. Any number of calls at once over two clients that are made when first needed: one for reads, one
+/// for health, so that a refresh which waits for a large answer never delays a health report.
+class Cluster final : public sdk::Instance {
+ public:
+  explicit Cluster(Settings settings) : settings_(std::move(settings)) {}
+  sdk::RefreshResult refresh(sdk::Call& call, const sdk::Refresh& request) override;
+  void read(sdk::Call& call, std::span<const sdk::Identity> ids) override;
+  sdk::Health health(sdk::Call& call) override;
+
+ private:
+  /// A client that has answered at least once. It is thrown away when it fails: the next call starts from nothing.
+  template <class Work>
+  auto with_client(sdk::Call& call, Work work);
+  std::shared_ptr<Handle> handle(sdk::Call& call, std::shared_ptr<Handle>& kept);
+  void drop(std::shared_ptr<Handle>& kept, std::shared_ptr<Handle> used);
+  std::vector<std::string> wanted_kinds(const sdk::Refresh& request) const;
+
+  const Settings settings_;
+  std::mutex mutex_;
+  std::shared_ptr<Handle> reads_, health_;
+  Wellness wellness_;  ///< of the last refresh
+};
+
+std::shared_ptr<Handle> Cluster::handle(sdk::Call& call, std::shared_ptr<Handle>& kept) {
+  const std::lock_guard lock(mutex_);
+  if (!kept) kept = Handle::open(call, settings_);
+  return kept;
+}
+
+void Cluster::drop(std::shared_ptr<Handle>& kept, std::shared_ptr<Handle> used) {
+  const std::lock_guard lock(mutex_);
+  if (kept == used) kept.reset();  // `used` is the last one and ends outside of the lock
+}
+
+template <class Work>
+auto Cluster::with_client(sdk::Call& call, Work work) {
+  const auto used = handle(call, reads_);
+  try {
+    const Client client(used, settings_);
+    client.connect(call, settings_.connect);
+    return work(client);
+  } catch (const sdk::Failure& e) {
+    if (e.code == DRIFTD_UNAVAILABLE || e.code == DRIFTD_UNAUTHENTICATED || e.code == DRIFTD_DEADLINE) drop(reads_, used);
+    throw;
+  }
+}
+
+std::vector<std::string> Cluster::wanted_kinds(const sdk::Refresh& request) const {
+  std::vector<std::string> out;
+  for (const auto kind : kKinds) {
+    if (request.wants(kind) && settings_.scope.wants_kind(kind)) out.emplace_back(kind);
+  }
+  return out;
+}
+
+/// Everything is asked for first and told afterwards: the digest over it decides whether there is anything to tell.
+sdk::RefreshResult Cluster::refresh(sdk::Call& call, const sdk::Refresh& request) {
+  std::map<std::string, Listing> seen;
+  const auto kinds = wanted_kinds(request);
+  with_client(call, [&](const Client& client) {
+    Reader reader(call, client, settings_);
+    for (const auto& kind : kinds) {
+      Listing& listing = seen[kind] = reader.list(kind);
+      std::erase_if(listing.records, [&](const auto& record) { return !settings_.scope.wants(kind, record.id); });
+    }
+    const std::lock_guard lock(mutex_);
+    wellness_ = reader.wellness();
+  });
+  bool whole = true;
+  Digest digest(settings_.scope.text());
+  for (const auto& kind : kinds) {
+    for (const auto& one : seen[kind].told) {
+      call.diag(one);
+      whole = whole && one.code == DRIFTD_UNSUPPORTED;  // a right that is missing is named again in each cycle
+    }
+    for (const auto& record : seen[kind].records) digest.add(record);
+  }
+  const std::string cursor = whole ? digest.text() : std::string();
+  if (!request.full && whole && cursor == request.cursor) return {true, 0};
+  for (const auto& kind : kinds) {
+    for (const auto& record : seen[kind].records) {
+      if (!call.emit(record)) return {};
+    }
+    if (seen[kind].whole && !call.complete(kind, seen[kind].records.size())) return {};
+  }
+  call.checkpoint(cursor);
+  return {};
+}
+
+void Cluster::read(sdk::Call& call, std::span<const sdk::Identity> ids) {
+  std::map<std::string, std::set<std::string>> by_kind;
+  for (const auto& id : ids) by_kind[id.kind].insert(id.id);
+  for (const auto& [kind, wanted] : by_kind) {
+    if (std::find(kKinds.begin(), kKinds.end(), kind) == kKinds.end()) {
+      throw sdk::Failure(DRIFTD_INVALID, "no such kind: " + kind, kind);
+    }
+  }
+  std::optional<sdk::Diagnostic> unsettled;
+  with_client(call, [&](const Client& client) {
+    Reader reader(call, client, settings_);
+    for (const auto& [kind, wanted] : by_kind) {
+      const Listing found = reader.read(kind, wanted);
+      for (const auto& record : found.records) call.emit(record);
+      for (const auto& one : found.told) {
+        call.diag(one);
+        if (!one.id.empty() && one.code != DRIFTD_NOT_FOUND) unsettled = one;
+      }
+    }
+  });
+  if (unsettled) throw sdk::Failure(unsettled->code, unsettled->id + ": " + unsettled->text, unsettled->kind, unsettled->right);
+}
+
+sdk::Health Cluster::health(sdk::Call& call) {
+  const auto used = handle(call, health_);
+  sdk::Health out;
+  const auto begin = std::chrono::steady_clock::now();
+  try {
+    const auto identity = Client(used, settings_).identity(call, kHealth);
+    out.system_identity = identity.cluster_id;
+    const std::lock_guard lock(mutex_);
+    if (wellness_.offline > 0) {
+      out.state = DRIFTD_HEALTH_DEGRADED;
+      out.reason = std::to_string(wellness_.offline) + " partitions had no leader at the last refresh";
+    } else if (wellness_.under_min_isr > 0) {
+      out.state = DRIFTD_HEALTH_DEGRADED;
+      out.reason = std::to_string(wellness_.under_min_isr) + " partitions were below min.insync.replicas at the last refresh";
+    }
+  } catch (const sdk::Failure& e) {
+    if (e.code == DRIFTD_UNAUTHENTICATED) drop(health_, used);  // any other one goes on trying to connect
+    if (e.code == DRIFTD_CANCELLED || e.code == DRIFTD_INTERNAL) throw;
+    out.state = e.code == DRIFTD_UNAUTHENTICATED ? DRIFTD_HEALTH_DEGRADED : DRIFTD_HEALTH_DOWN;
+    out.reason = e.what();
+  }
+  const auto took = std::chrono::steady_clock::now() - begin;
+  out.latency_us = std::chrono::duration_cast<std::chrono::microseconds>(took).count();
+  return out;
+}
+
+std::unique_ptr<sdk::Instance> open(sdk::Call&, std::string_view, std::string_view settings) {
+  return std::make_unique<Cluster>(parse_settings(settings));
+}
+
+sdk::Plugin make_plugin() {
+  const auto documents = nlohmann::json::parse(driftd_schema_json);
+  sdk::Plugin out;
+  out.describe = nlohmann::json{{"id", "kafka"},
+                                {"version", "0.1.0"},
+                                {"types", {"kafka"}},
+                                {"kinds", kKinds},
+                                {"extensions", nlohmann::json::array()},
+                                {"concurrency", 4},
+                                {"metrics", nlohmann::json::array()}}
+                     .dump();
+  out.schemas["settings"] = documents.at("settings").dump();
+  for (const auto& [kind, document] : documents.at("kinds").items()) out.schemas[kind] = document.dump();
+  out.open = &open;
+  return out;
+}
+
+const sdk::Plugin& plugin() {
+  static const sdk::Plugin made = make_plugin();
+  return made;
+}
+
+}  // namespace
+}  // namespace driftd::kafka
+
+DRIFTD_PROVIDER(driftd::kafka::plugin)

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kafka/reader.hpp"
+
+#include <algorithm>
+#include <random>
+
+namespace driftd::kafka {
+namespace {
+
+constexpr int kProbes = 2;
+
+/// A name that nobody has and that no prefix of anybody's covers.
+std::string name_of_nothing() {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+  std::random_device random;
+  std::string out;
+  for (int i = 0; i < 24; ++i) out.push_back(kLetters[random() % kLetters.size()]);
+  return out;
+}
+
+sdk::Diagnostic denied(std::string_view kind, const std::string& right, const std::string& text) {
+  return {DRIFTD_DENIED, std::string(kind), {}, {}, text + "; grant " + right, right, 0};
+}
+
+void add(Wellness& to, const Wellness& more) {
+  to.partitions += more.partitions;
+  to.offline += more.offline;
+  to.under_replicated += more.under_replicated;
+  to.under_min_isr += more.under_min_isr;
+}
+
+}  // namespace
+
+const Metadata& Reader::metadata() {
+  if (!metadata_) {
+    metadata_sent_ = call_.now_ns();
+    metadata_ = client_.metadata(call_);
+  }
+  return *metadata_;
+}
+
+const Acls& Reader::acls() {
+  if (!acls_) {
+    acls_sent_ = call_.now_ns();
+    acls_ = client_.acls(call_);
+    const auto code = acls_->outcome.code;
+    if (code != DRIFTD_OK && code != DRIFTD_DENIED && code != DRIFTD_UNSUPPORTED) {
+      throw sdk::Failure(code, "asking for the ACLs: " + acls_->outcome.text, "acl");
+    }
+  }
+  return *acls_;
+}
+
+const std::vector<Configs>& Reader::brokers() {
+  if (!brokers_) {
+    std::vector<std::int32_t> ids;
+    for (const auto& broker : metadata().brokers) ids.push_back(broker.id);
+    std::sort(ids.begin(), ids.end());
+    brokers_sent_ = call_.now_ns();
+    brokers_ = client_.broker_configs(call_, ids);
+  }
+  return *brokers_;
+}
+
+std::optional<sdk::Diagnostic> Reader::cluster_hidden(std::string_view kind) {
+  if (acls().outcome.ok()) return std::nullopt;
+  return denied(kind, "Describe on Cluster", std::string(kind) + " cannot be listed whole: " + acls().outcome.text);
+}
+
+const std::optional<sdk::Diagnostic>& Reader::topics_hidden() {
+  if (probed_) return hidden_;
+  probed_ = true;
+  if (acls().open) return hidden_;
+  std::vector<std::string> names;
+  for (int i = 0; i < kProbes; ++i) names.push_back(name_of_nothing());
+  for (const auto& [name, outcome] : client_.ask(call_, names)) {
+    if (outcome.code != DRIFTD_NOT_FOUND && !outcome.ok()) {
+      hidden_ = denied("topic", "Describe on Topic *", "topics that driftd may not describe are not listed");
+    }
+  }
+  if (hidden_) return hidden_;
+  if (const Acl* deny = hiding_topics(acls().bindings, settings_.principal())) {
+    hidden_ = denied("topic", "Describe on Topic " + deny->name,
+                     "topics may be hidden by the binding " + acl_id(*deny));
+  }
+  return hidden_;
+}
+
+Listing Reader::list(std::string_view kind) {
+  if (kind == "cluster") return clusters();
+  if (kind == "broker") return live_brokers();
+  if (kind == "topic") return topics(nullptr);
+  if (kind == "acl") return bindings();
+  if (kind == "group") return groups();
+  if (kind == "scram_user") return scram_users();
+  return {{}, false, {{DRIFTD_UNSUPPORTED, "quota", {}, {}, "librdkafka has no request for client quotas"}}};
+}
+
+Listing Reader::clusters() {
+  const Metadata& seen = metadata();
+  const Configs* defaults = nullptr;
+  Outcome why{DRIFTD_UNAVAILABLE, "no broker is alive"};
+  for (const auto& one : brokers()) {
+    if (!one.outcome.ok()) why = one.outcome;
+    else if (defaults == nullptr) defaults = &one;
+  }
+  if (!counted_) {  // the topics' configuration was not asked for
+    for (const auto& topic : seen.topics) add(wellness_, kafka::wellness(topic, 0));
+    wellness_.under_min_isr = -1;
+    counted_ = true;
+  }
+  Listing out;
+  out.records.push_back(map_cluster(settings_.bootstrap, seen, defaults, why, wellness_));
+  out.records.back().observed_ns = metadata_sent_;
+  if (defaults == nullptr && why.code == DRIFTD_DENIED) {
+    out.told.push_back(denied("cluster", "DescribeConfigs on Cluster", "broker_defaults: " + why.text));
+  }
+  return out;
+}
+
+Listing Reader::live_brokers() {
+  Listing out;
+  std::map<std::string, const Configs*> configs;
+  for (const auto& one : brokers()) configs[one.name] = &one;
+  for (const auto& broker : metadata().brokers) {
+    const auto found = configs.find(std::to_string(broker.id));
+    if (found == configs.end()) continue;
+    out.records.push_back(map_broker(broker, *found->second));
+    out.records.back().observed_ns = metadata_sent_;
+    if (found->second->outcome.code != DRIFTD_DENIED || !out.told.empty()) continue;
+    out.told.push_back(denied("broker", "DescribeConfigs on Cluster", "configuration: " + found->second->outcome.text));
+  }
+  for (const auto id : silent_brokers(metadata())) {
+    out.records.push_back(map_silent_broker(std::to_string(id)));
+    out.records.back().observed_ns = metadata_sent_;
+  }
+  return out;
+}
+
+std::vector<const Topic*> Reader::wanted_topics(const std::set<std::string>* only) {
+  std::vector<const Topic*> out;
+  for (const auto& topic : metadata().topics) {
+    if (only != nullptr ? only->count(topic.name) > 0 : settings_.scope.wants("topic", topic.name)) out.push_back(&topic);
+  }
+  std::sort(out.begin(), out.end(), [](const Topic* a, const Topic* b) { return a->name < b->name; });
+  return out;
+}
+
+Listing Reader::topics(const std::set<std::string>* only) {
+  Listing out;
+  std::vector<std::string> names;
+  const auto wanted = wanted_topics(only);
+  for (const Topic* topic : wanted) names.push_back(topic->name);
+  const auto configs = client_.topic_configs(call_, names);
+  const auto ids = client_.topic_ids(call_, names);
+  if (only == nullptr) wellness_ = {};
+  counted_ = counted_ || only == nullptr;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (only == nullptr) add(wellness_, kafka::wellness(*wanted[i], min_isr(configs[i])));
+    // deleted since the list was made: the next cycle misses it and asks by name
+    if (configs[i].outcome.code == DRIFTD_NOT_FOUND) {
+      out.whole = false;
+      out.told.push_back({DRIFTD_UNAVAILABLE, "topic", names[i], {}, "listed, then gone: looked at again in the next cycle"});
+      continue;
+    }
+    const auto id = ids.find(names[i]);
+    out.records.push_back(map_topic(*wanted[i], configs[i], id == ids.end() ? std::string() : id->second));
+    out.records.back().observed_ns = metadata_sent_;
+    if (configs[i].outcome.code != DRIFTD_DENIED || !out.told.empty()) continue;
+    const std::string more = names.size() > 1 ? " (or on Topic *)" : "";
+    out.told.push_back(denied("topic", "DescribeConfigs on Topic " + names[i] + more, "configuration: " + configs[i].outcome.text));
+  }
+  if (const auto& hidden = topics_hidden()) {
+    out.whole = false;
+    out.told.push_back(*hidden);
+  }
+  return out;
+}
+
+Listing Reader::bindings() {
+  Listing out;
+  if (acls().open) {  // no list is not an empty list: an authorizer that was switched off deletes no binding
+    return {{}, false, {{DRIFTD_UNSUPPORTED, "acl", {}, {}, "the cluster has no authorizer, so there are no ACLs to list"}}};
+  }
+  if (acls().outcome.code == DRIFTD_UNSUPPORTED) return {{}, false, {{DRIFTD_UNSUPPORTED, "acl", {}, {}, acls().outcome.text}}};
+  if (auto hidden = cluster_hidden("acl")) return {{}, false, {*hidden}};
+  std::size_t unknown = 0;
+  std::set<std::string> seen;
+  for (const auto& acl : acls().bindings) {
+    unknown += known(acl) ? 0 : 1;
+    if (!known(acl) || !seen.insert(acl_id(acl)).second) continue;
+    out.records.push_back(map_acl(acl));
+    out.records.back().observed_ns = acls_sent_;
+  }
+  std::sort(out.records.begin(), out.records.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+  if (unknown > 0) {
+    out.told.push_back({DRIFTD_UNSUPPORTED, "acl", {}, {},
+                        std::to_string(unknown) + " bindings are left out: this build's librdkafka does not know their resource "
+                                                  "type or operation (transactional ids, delegation tokens)"});
+  }
+  return out;
+}
+
+Listing Reader::groups() {
+  Listing out;
+  const std::int64_t sent = call_.now_ns();
+  const Groups seen = client_.groups(call_);
+  for (const auto& group : seen.groups) {
+    out.records.push_back(map_group(group));
+    out.records.back().observed_ns = sent;
+  }
+  std::sort(out.records.begin(), out.records.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+  if (!seen.outcome.ok()) {
+    out.whole = false;
+    out.told.push_back({seen.outcome.code, "group", {}, {}, "not all brokers listed their groups: " + seen.outcome.text});
+  }
+  const auto offsets = std::find_if(metadata().topics.begin(), metadata().topics.end(),
+                                    [](const Topic& topic) { return topic.name == "__consumer_offsets"; });
+  if (offsets != metadata().topics.end() && kafka::wellness(*offsets, 0).offline > 0) {
+    out.whole = false;
+    out.told.push_back({DRIFTD_UNAVAILABLE, "group", {}, {}, "partitions of __consumer_offsets have no leader: their groups are not listed"});
+  }
+  if (!acls().open) {
+    if (auto hidden = cluster_hidden("group")) {
+      out.whole = false;
+      out.told.push_back(*hidden);
+    }
+  }
+  return out;
+}
+
+Listing Reader::scram_users() {
+  Listing out;
+  const std::int64_t sent = call_.now_ns();
+  const ScramUsers seen = client_.scram_users(call_);
+  if (!seen.outcome.ok()) {
+    out.whole = false;
+    const bool denial = seen.outcome.code == DRIFTD_DENIED;
+    out.told.push_back(denial ? denied("scram_user", "Describe on Cluster", seen.outcome.text)
+                              : sdk::Diagnostic{seen.outcome.code, "scram_user", {}, {}, seen.outcome.text});
+  }
+  for (const auto& user : seen.users) {
+    out.records.push_back(map_scram_user(user));
+    out.records.back().observed_ns = sent;
+  }
+  return out;
+}
+
+Listing Reader::read(std::string_view kind, const std::set<std::string>& ids) {
+  Listing all = kind == "topic" ? topics(&ids) : list(kind);
+  Listing out;
+  out.whole = all.whole;
+  out.told = std::move(all.told);
+  std::set<std::string> missing = ids;
+  for (auto& record : all.records) {
+    if (missing.erase(record.id) > 0) out.records.push_back(std::move(record));
+  }
+  if (kind == "topic") settle_missing_topics(missing, out);
+  else settle_missing(kind, missing, out);
+  return out;
+}
+
+void Reader::settle_missing_topics(const std::set<std::string>& missing, Listing& out) {
+  for (const auto& [name, outcome] : client_.ask(call_, {missing.begin(), missing.end()})) {
+    if (outcome.code == DRIFTD_NOT_FOUND && !topics_hidden()) {
+      out.told.push_back({DRIFTD_NOT_FOUND, "topic", name, {}, "gone", {}, 0});
+      continue;
+    }
+    out.whole = false;
+    const bool denial = outcome.code == DRIFTD_DENIED || outcome.code == DRIFTD_NOT_FOUND;
+    const std::string right = outcome.code == DRIFTD_NOT_FOUND ? topics_hidden()->right : "Describe on Topic " + name;
+    out.told.push_back({denial ? DRIFTD_DENIED : DRIFTD_UNAVAILABLE, "topic", name, {},
+                        denial ? "not visible without " + right : "not listed, but there: " + outcome.text,
+                        denial ? right : std::string(), 0});
+  }
+}
+
+void Reader::settle_missing(std::string_view kind, const std::set<std::string>& missing, Listing& out) const {
+  for (const auto& id : missing) {
+    const bool number = !id.empty() && id.size() < 10 && id.find_first_not_of("0123456789") == std::string::npos;
+    if (kind == "broker" && number) {
+      out.records.push_back(map_silent_broker(id));
+    } else if (out.whole) {
+      out.told.push_back({DRIFTD_NOT_FOUND, std::string(kind), id, {}, "gone", {}, 0});
+    } else {
+      out.told.push_back({DRIFTD_UNAVAILABLE, std::string(kind), id, {}, "not seen, but not all of this kind can be seen"});
+    }
+  }
+}
+
+}  // namespace driftd::kafka

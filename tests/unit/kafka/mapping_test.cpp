@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kafka/mapping.hpp"
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+namespace driftd::kafka {
+namespace {
+
+using nlohmann::json;
+
+ConfigEntry entry(const std::string& name, std::optional<std::string> value, Source source, bool sensitive = false) {
+  return {name, value, source, sensitive, {{name, value, source, sensitive, {}}}};
+}
+
+Topic topic_of(std::vector<Partition> partitions) { return {"orders", {}, std::move(partitions)}; }
+
+TEST(KafkaTopic, OnlyWhatIsSetAtTheTopicIsInItsBody) {
+  const Configs configs{"orders", {}, {entry("retention.ms", "60000", Source::topic), entry("segment.bytes", "1", Source::broker),
+                                       entry("cleanup.policy", "delete", Source::builtin)}};
+  const auto record = map_topic(topic_of({{0, 1, {1, 2}, {1, 2}}}), configs, "id-1");
+  EXPECT_EQ(json::parse(record.body), (json{{"partitions", 1}, {"replication_factor", 2}, {"config", {{"retention.ms", "60000"}}}}));
+  EXPECT_EQ(record.external_name, "id-1");
+  EXPECT_TRUE(record.unread.empty());
+}
+
+TEST(KafkaTopic, SentinelsAreHandedOnAsTheyAre) {
+  const Configs configs{"orders", {}, {entry("retention.ms", "-1", Source::topic), entry("flush.messages", "9223372036854775807", Source::topic)}};
+  const auto config = json::parse(map_topic(topic_of({{0, 1, {1}, {1}}}), configs, "").body)["config"];
+  EXPECT_EQ(config["retention.ms"], "-1");
+  EXPECT_EQ(config["flush.messages"], "9223372036854775807");
+}
+
+TEST(KafkaTopic, ReplicasThatAReassignmentAddsAreNotItsReplicationFactor) {
+  const auto record = map_topic(topic_of({{0, 1, {1, 2, 3, 4}, {1, 2}}, {1, 1, {1, 2}, {1, 2}}}), {}, "");
+  EXPECT_EQ(json::parse(record.body)["replication_factor"], 2);
+}
+
+TEST(KafkaTopic, DeniedConfigurationIsUnreadWithTheRightThatIsMissing) {
+  const auto record = map_topic(topic_of({{0, 1, {1}, {1}}}), {"orders", {DRIFTD_DENIED, "no"}, {}}, "");
+  ASSERT_EQ(record.unread.size(), 1u);
+  EXPECT_EQ(record.unread[0].path, "config.**");
+  EXPECT_EQ(record.unread[0].code, DRIFTD_DENIED);
+  EXPECT_THAT(record.unread[0].reason, testing::HasSubstr("DescribeConfigs on Topic orders"));
+  EXPECT_FALSE(json::parse(record.body).contains("config"));
+}
+
+TEST(KafkaTopic, ValuesOfABrokerThatDoesNotTellTheirSourceAreUnknown) {
+  const auto record = map_topic(topic_of({{0, 1, {1}, {1}}}), {"orders", {}, {entry("retention.ms", "1", Source::unknown)}}, "");
+  ASSERT_EQ(record.unread.size(), 1u);
+  EXPECT_EQ(record.unread[0].code, DRIFTD_UNSUPPORTED);
+  EXPECT_FALSE(json::parse(record.body).contains("config"));
+}
+
+TEST(KafkaTopic, StatusCountsWhatIsAmissAndListsThoseReplicasAlone) {
+  const Configs configs{"orders", {}, {entry("min.insync.replicas", "2", Source::builtin)}};
+  const auto status = json::parse(map_topic(topic_of({{0, -1, {1, 2}, {}}, {1, 1, {1, 2}, {1}}, {2, 1, {1, 2}, {1, 2}}}), configs, "").status);
+  EXPECT_EQ(status["offline_partitions"], 1);
+  EXPECT_EQ(status["under_replicated_partitions"], 2);
+  EXPECT_EQ(status["under_min_isr_partitions"], 2);
+  EXPECT_EQ(status["isr"], (json{{"0", json::array()}, {"1", {1}}}));
+}
+
+TEST(KafkaBroker, EachValueStandsWhereItWasSet) {
+  ConfigEntry shadowed{"log.retention.ms", "5", Source::broker_default, false,
+                       {{"log.retention.ms", "5", Source::broker_default, false, {}}, {"log.retention.ms", "7", Source::fixed, false, {}},
+                        {"log.retention.hours", "168", Source::builtin, false, {}}}};
+  const Configs configs{"1", {}, {shadowed, entry("log.segment.bytes", "9", Source::broker), entry("num.io.threads", "8", Source::builtin),
+                                  entry("ssl.key.password", std::nullopt, Source::fixed, true),
+                                  entry("ssl.keystore.password", std::nullopt, Source::builtin, true)}};
+  const auto record = map_broker({1, "::1", 9092}, configs);
+  const auto body = json::parse(record.body);
+  EXPECT_EQ(body["static"], (json{{"log.retention.ms", "7"}}));
+  EXPECT_EQ(body["dynamic"], (json{{"log.segment.bytes", "9"}}));
+  EXPECT_EQ(body["endpoint"], "[::1]:9092");
+  ASSERT_EQ(record.unread.size(), 1u) << "only what is set can be hidden";
+  EXPECT_EQ(record.unread[0].path, "static[\"ssl.key.password\"]");
+  const auto cluster = map_cluster({"a:1"}, {"id", {}, {}}, &configs, {}, {});
+  EXPECT_EQ(json::parse(cluster.body)["broker_defaults"], (json{{"log.retention.ms", "5"}}));
+}
+
+TEST(KafkaBroker, OneThatHoldsReplicasAndIsNotAliveIsUnknownAltogether) {
+  const Metadata metadata{"id", {{1, "h", 1}}, {topic_of({{0, 1, {1, 2}, {1}}})}};
+  EXPECT_EQ(silent_brokers(metadata), (std::set<std::int32_t>{2}));
+  const auto record = map_silent_broker("2");
+  EXPECT_EQ(record.body, "{}");
+  EXPECT_EQ(record.unread.size(), 4u);
+}
+
+TEST(KafkaValue, ListsBecomeListsAndAllElseStays) {
+  EXPECT_EQ(value_json("cleanup.policy", "compact, delete"), R"(["compact","delete"])");
+  EXPECT_EQ(value_json("listener.name.tls.sasl.enabled.mechanisms", "PLAIN,OAUTHBEARER"), R"(["PLAIN","OAUTHBEARER"])");
+  EXPECT_EQ(value_json("super.users", "User:CN=a,O=b;User:c"), R"(["User:CN=a,O=b","User:c"])");
+  EXPECT_EQ(value_json("log.dirs", ""), "[]");
+  EXPECT_EQ(value_json("some.key", "a,b"), R"("a,b")");
+}
+
+TEST(KafkaAcl, IdIsReadableAndNoTwoBindingsShareOne) {
+  const Acl acl{"User:CN=a|b", "*", "Read", "Allow", "Group", "50%", "Literal"};
+  EXPECT_EQ(acl_id(acl), "User:CN=a%7Cb|*|Read|Allow|Group|50%25|Literal");
+  Acl other = acl;
+  other.principal = "User:CN=a";
+  other.host = "b|*";
+  EXPECT_NE(acl_id(acl), acl_id(other));
+}
+
+TEST(KafkaAcl, OnlyADenyOfDescribeThatConcernsUsHidesTopics) {
+  const Acl deny{"User:driftd", "*", "Describe", "Deny", "Topic", "secret", "Literal"};
+  EXPECT_NE(hiding_topics({deny}, "User:driftd"), nullptr);
+  EXPECT_NE(hiding_topics({deny}, ""), nullptr) << "who does not know his name must fear for all";
+  EXPECT_EQ(hiding_topics({deny}, "User:other"), nullptr);
+  for (auto change : {&Acl::operation, &Acl::permission, &Acl::type}) {
+    Acl harmless = deny;
+    harmless.*change = change == &Acl::operation ? "Read" : change == &Acl::permission ? "Allow" : "Group";
+    EXPECT_EQ(hiding_topics({harmless}, "User:driftd"), nullptr);
+  }
+  Acl everybody = deny;
+  everybody.principal = "User:*";
+  everybody.operation = "All";
+  EXPECT_NE(hiding_topics({everybody}, "User:driftd"), nullptr);
+}
+
+}  // namespace
+}  // namespace driftd::kafka
