@@ -137,9 +137,9 @@ TEST_F(Manifests, ConfigurationsAreValidOnANode) {
   TempDir dir;
   for (const auto& [name, text] : data.items()) {
     dir.write(name, text.get<std::string>());
-    const auto run = run({DRIFTD_BINARY_DIR "/bin/driftd", "validate", "--no-secrets", dir.file(name)},
+    const Output checked = run({DRIFTD_BINARY_DIR "/bin/driftd", "validate", "--no-secrets", dir.file(name)},
                                  {{"NODE_NAME", "worker-1"}});
-    EXPECT_EQ(run.code, 0) << name << ": " << run.out << run.err;
+    EXPECT_EQ(checked.code, 0) << name << ": " << checked.out << checked.err;
   }
 }
 
