@@ -135,6 +135,12 @@ def sleeps(files):
                 yield f"{name}:{number}: a sleep in a test; wait for a condition with a deadline"
 
 
+def suites(files):
+    for name in files:
+        if name.startswith("tests/") and suffix(name) in (".cpp", ".hpp") and "SetUpTestSuite" in text(name):
+            yield f"{name}: what fails in SetUpTestSuite is told as a skipped test; make it in SetUp or the constructor"
+
+
 def sizes(files):
     for name in files:
         most = RULES["lines"].get(name, RULES["lines"].get(suffix(name)))
@@ -153,7 +159,7 @@ def paths(files):
                     yield f"{name}:{number}: a path of one machine: {bad}"
 
 
-CHECKS = {f.__name__: f for f in (includes, headers, spdx, sleeps, sizes, paths)}
+CHECKS = {f.__name__: f for f in (includes, headers, spdx, sleeps, suites, sizes, paths)}
 offenders = sorted(set(CHECKS[CHECK](tracked())))
 print("\n".join(offenders) if offenders else f"{CHECK}: clean")
 sys.exit(1 if offenders else 0)

@@ -14,17 +14,12 @@ using testing::Server;
 using ::testing::HasSubstr;
 
 struct HttpTls : ::testing::Test {
-  static void SetUpTestSuite() {
+  HttpTls() {
+    if (certificates != nullptr) return;  // once a process
     certificates = new Certificates;
     server = new Server({certificates->file("server.pem"), certificates->file("server.key")});
     strict = new Server({certificates->file("server.pem"), certificates->file("server.key"), certificates->file("ca.pem")});
   }
-  static void TearDownTestSuite() {
-    delete server;
-    delete strict;
-    delete certificates;
-  }
-
   Hosted hosted;
   sdk::Call call{hosted.handle()};
 
