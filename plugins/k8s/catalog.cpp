@@ -29,7 +29,8 @@ void Catalog::add_custom(sdk::Call& call, http::Client& client, const Custom& cu
   const http::Response types = ask(call, api_, client, base);
   if (types.status == 404) return missing();
   if (!types.ok()) throw refusal(types, "GET " + base, kind, "get " + base);
-  for (const auto& type : list(json::parse(types.body, nullptr, false), {"resources"})) {
+  const json served = json::parse(types.body, nullptr, false);
+  for (const auto& type : list(served, {"resources"})) {
     const std::string plural = text(type, {"name"});
     if (text(type, {"kind"}) != custom.kind || plural.find('/') != std::string::npos) continue;
     Resource found{kind, base, plural, custom.kind, find(type, {"namespaced"}) == json(true), {}, {}, nullptr, version};

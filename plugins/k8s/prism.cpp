@@ -239,6 +239,10 @@ sdk::Record registration_of(const Definition& definition, const Objects& objects
         credentials_in(config, definition.type)[name] = values.at(key);
       }
     }
+  } else if (!definition.prism) {  // the label of a Secret may be gone, or the Secret: that is no change of a password
+    for (const char* name : {"username", "password"}) {
+      out.unread.push_back({credential_path(definition.type, name), DRIFTD_UNAVAILABLE, "no Secret is labelled as its credential"});
+    }
   }
   const json& map = get(objects, definition.config_map);
   if (definition.config_map) discovery["config_map"] = {{"name", definition.config_map->name}, {"namespace", definition.config_map->space}};

@@ -59,16 +59,22 @@ void Watcher::place(const std::string& cursor) {
 
 void Watcher::run(sdk::Call& call, const std::string& cursor) {
   place(cursor);
-  while (true) {
-    open_due(call);
-    report();
-    for (const auto& ended : wire_.run(call, wake_at())) take_end(call, ended);
-    if (host_failure_) throw *host_failure_;
-    check_expired();
-    drop_silent();
-    follow_up(call);
-    bookmark(call);
+  try {
+    while (!call.cancelled()) turn(call);
+  } catch (const sdk::Failure& failure) {
+    if (failure.code != DRIFTD_CANCELLED || !call.cancelled()) throw;
   }
+}
+
+void Watcher::turn(sdk::Call& call) {
+  open_due(call);
+  report();
+  for (const auto& ended : wire_.run(call, wake_at())) take_end(call, ended);
+  if (host_failure_) throw *host_failure_;
+  check_expired();
+  drop_silent();
+  follow_up(call);
+  bookmark(call);
 }
 
 Watcher::Clock::time_point Watcher::wake_at() const {

@@ -50,6 +50,7 @@ class Watcher {
 
  private:
   void place(const std::string& cursor);
+  void turn(sdk::Call& call);
   void open_due(sdk::Call& call);
   void open(sdk::Call& call, Stream& stream);
   void ask_position(sdk::Call& call, Stream& stream);

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "support/kube.hpp"
 #include "support/postgres.hpp"
 #include "support/redis.hpp"
 
@@ -45,6 +46,20 @@ TEST(DriftdCheckOfOurOwn, TerraformKeepsEveryRule) {
     {"mode":"managed","type":"kafka_topic","name":"orders","provider":"p","instances":[{"attributes":{"partitions":3}}]},
     {"mode":"managed","type":"kafka_topic","name":"bills","provider":"p","instances":[{"attributes":{"partitions":6}}]}]})");
   expect_sound("providers/terraform.so", {{"path", state}});
+}
+
+TEST(DriftdCheckOfOurOwn, KubernetesKeepsEveryRule) {
+  const KubeServer kube;
+  kube.create_namespace("driftd");
+  kube.create_namespace("prod");
+  kube.apply(readme_grants("k8s", "yaml"));
+  for (int i = 0; i < 20; ++i) kube.create_secret("prod", "s-" + std::to_string(i), {{"password", "secret-of-s-" + std::to_string(i)}});
+  const TempDir dir;
+  const json tls = {{"ca_file", kube.ca_file()}};
+  expect_sound("providers/k8s.so", {{"server", kube.server()},
+                                    {"tls", tls},
+                                    {"token_file", dir.write("token", kube.token_of("driftd", "driftd"))},
+                                    {"namespaces", {"prod"}}});
 }
 
 TEST(DriftdCheckOfOurOwn, TheTestProviderWithAllExtensionsKeepsEveryRule) {

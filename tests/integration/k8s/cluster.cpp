@@ -44,9 +44,8 @@ std::string Cluster::shown(const Collected& got) {
 }
 
 void Cluster::install_prism() {
-  if (kube().request("GET", "/apis/prism.io/v1alpha1/prismbackends").status == 200) return;
   const json any = {{"type", "object"}, {"x-kubernetes-preserve-unknown-fields", true}};
-  kube().create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+  const json definition =
                 {{"apiVersion", "apiextensions.k8s.io/v1"},
                  {"kind", "CustomResourceDefinition"},
                  {"metadata", {{"name", "prismbackends.prism.io"}}},
@@ -57,7 +56,9 @@ void Cluster::install_prism() {
                    {"versions", json::array({{{"name", "v1alpha1"},
                                               {"served", true},
                                               {"storage", true},
-                                              {"schema", {{"openAPIV3Schema", any}}}}})}}}});
+                                              {"schema", {{"openAPIV3Schema", any}}}}})}}}};
+  const int made = kube().request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition.dump()).status;
+  ASSERT_TRUE(made == 201 || made == 409) << made;
   ASSERT_TRUE(eventually([] { return kube().request("GET", "/apis/prism.io/v1alpha1/prismbackends").status == 200; }));
 }
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What goes wrong on the way: rights, credentials, cut connections, a server that is stopped, paused or forgets.
+#include <atomic>
+#include <random>
+
 #include "cluster.hpp"
 
 namespace driftd::test {
@@ -9,9 +12,13 @@ using ::testing::HasSubstr;
 
 struct K8sFailure : Cluster {
   static json only_secrets(const std::string& space) { return with(kube().settings({space}), {{"include", {"secret"}}}); }
+  /// Secrets s-0, s-1 … of so many characters, which no compression makes smaller.
   static void fill(const std::string& space, int count, std::size_t size = 10) {
+    std::mt19937 random{7};
     for (int i = 0; i < count; ++i) {
-      kube().create_secret(space, "s-" + std::to_string(i), {{"value", std::string(size, 'x')}});
+      std::string value;
+      while (value.size() < size) value += static_cast<char>('0' + random() % 75);
+      kube().create_secret(space, "s-" + std::to_string(i), {{"value", value}});
     }
   }
   static json rule(const std::string& resource, json verbs) {
