@@ -151,12 +151,14 @@ TEST_F(K8sLine, TenThousandSecretsThroughARestartOfTheApiServerNoneMissedNoneTwi
   std::cout << "10,000 Secrets: baseline in " << listed << " s; PSS worker " << ours / 1024.0 << " MB, agent " << whole / 1024.0
             << " MB, client-go informer " << theirs / 1024.0 << " MB\n";
   EXPECT_GT(ours, 0);
-  EXPECT_LT(ours, theirs);
+  EXPECT_LT(ours * 3, theirs);
 
   const NatsSubscriber events(nats.url(), "backend.>");
   const auto seen = [&] {
     std::map<std::string, std::set<std::string>> out;
-    for (const auto& message : events.received()) out[header(message, "ce-subject")].insert(message.ce_id);
+    for (const auto& message : events.received()) {
+      if (message.subject.find(".health.") == std::string::npos) out[header(message, "ce-subject")].insert(message.ce_id);
+    }
     return out;
   };
   for (int i = 0; i < 100; ++i) rotate("s-" + std::to_string(i), "one-" + std::to_string(i));
