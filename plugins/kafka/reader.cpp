@@ -7,8 +7,6 @@
 namespace driftd::kafka {
 namespace {
 
-constexpr int kProbes = 2;
-
 /// A name that nobody has and that no prefix of anybody's covers.
 std::string name_of_nothing() {
   constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
@@ -71,9 +69,7 @@ const std::optional<sdk::Diagnostic>& Reader::topics_hidden() {
   if (probed_) return hidden_;
   probed_ = true;
   if (acls().open) return hidden_;
-  std::vector<std::string> names;
-  for (int i = 0; i < kProbes; ++i) names.push_back(name_of_nothing());
-  for (const auto& [name, outcome] : client_.ask(call_, names)) {
+  for (const auto& [name, outcome] : client_.ask(call_, {name_of_nothing()})) {
     if (outcome.code != DRIFTD_NOT_FOUND && !outcome.ok()) {
       hidden_ = denied("topic", "Describe on Topic *", "topics that driftd may not describe are not listed");
     }

@@ -53,8 +53,11 @@ SharedKafka::SharedKafka() {
 }
 
 nlohmann::json SharedKafka::settings() {
-  return {{"bootstrap_servers", shared()->sasl_address()},
-          {"sasl", {{"mechanism", "PLAIN"}, {"username", "driftd"}, {"password", "token-1"}}}};
+  return {{"bootstrap_servers", shared()->sasl_address()}, {"sasl", sasl("PLAIN", "driftd", "token-1")}};
+}
+
+nlohmann::json SharedKafka::sasl(const std::string& mechanism, const std::string& user, const std::string& token) {
+  return {{"mechanism", mechanism}, {"username", user}, {"password", token}};
 }
 
 std::map<std::string, std::string> SharedKafka::secrets() { return {{"token-1", kPassword}}; }

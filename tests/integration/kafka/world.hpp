@@ -11,16 +11,16 @@ namespace driftd::test {
 /// The lines of the README's grants, with `password` in place of CHANGE-ME, run by Kafka's own tools against `server`.
 void grant_readme(const KafkaServer& server, const std::string& password);
 
-/// A secure broker that all tests of a suite share; `driftd` has the README's rights and none more.
+/// A secure broker that all tests of the process share; `driftd` has the README's rights and none more.
 class SharedKafka : public testing::Test {
  protected:
-  static void TearDownTestSuite() { shared().reset(); }
   static std::unique_ptr<KafkaServer>& shared();
   SharedKafka();
 
   /// Settings of a login by PLAIN (librdkafka before 2.6.1 cannot log in to Kafka 4 by SCRAM) in the clear; the password's
   /// token is resolved by secrets().
   static nlohmann::json settings();
+  static nlohmann::json sasl(const std::string& mechanism, const std::string& user, const std::string& token);
   static std::map<std::string, std::string> secrets();
   ProviderProbe probe(const nlohmann::json& more = nlohmann::json::object()) const;
   const KafkaServer& server() const { return *shared(); }

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Logins and TLS. No password shows up in anything that a call says.
+#include "world.hpp"
+
+#include <ctime>
+
+namespace driftd::test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+/// {"alg":"none"}.{claims}. as Kafka's own unsecured validator takes it.
+std::string unsecured_token(const std::string& subject, std::int64_t lives_s) {
+  const std::int64_t now = ::time(nullptr);
+  const std::string claims = json{{"sub", subject}, {"iat", now - 10}, {"exp", now + lives_s}}.dump();
+  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  std::string out = "eyJhbGciOiJub25lIn0.";
+  unsigned bits = 0;
+  int count = 0;
+  for (const unsigned char c : claims) {
+    bits = bits << 8 | c;
+    for (count += 8; count >= 6; count -= 6) out.push_back(kDigits[bits >> (count - 6) & 63]);
+  }
+  if (count > 0) out.push_back(kDigits[bits << (6 - count) & 63]);
+  return out + ".";
+}
+
+class KafkaAccess : public SharedKafka {
+ protected:
+  static ProviderProbe with(const json& settings, std::map<std::string, std::string> more = {}) {
+    more.merge(secrets());
+    return ProviderProbe("providers/kafka.so", settings, more);
+  }
+  static json over_tls(const std::string& address, const json& tls) {
+    return {{"bootstrap_servers", address}, {"tls", tls}, {"sasl", sasl("PLAIN", "driftd", "token-1")}, {"connect_timeout_ms", 3000}};
+  }
+};
+
+TEST_F(KafkaAccess, WrongPasswordIsUnauthenticatedWithinSecondsAndNotRepeated) {
+  auto p = with({{"bootstrap_servers", server().sasl_address()}, {"sasl", sasl("PLAIN", "driftd", "bad")}}, {{"bad", "wrong-canary"}});
+  const auto begin = std::chrono::steady_clock::now();
+  const auto seen = p.refresh();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(8));
+  EXPECT_EQ(seen.status, DRIFTD_UNAUTHENTICATED) << all_said(seen);
+  const auto health = p.health();
+  EXPECT_EQ(health.health.state, static_cast<std::uint32_t>(DRIFTD_HEALTH_DEGRADED)) << health.health.reason;
+  EXPECT_THAT(all_said(seen) + all_said(health), Not(HasSubstr("canary")));
+}
+
+TEST_F(KafkaAccess, ScramAgainstKafka4IsExplainedWhereTheLibraryCannot) {
+  server().scram_user("scrammer", "scram-canary");
+  auto p = with({{"bootstrap_servers", server().sasl_address()}, {"sasl", sasl("SCRAM-SHA-256", "scrammer", "scram")}}, {{"scram", "scram-canary"}});
+  const auto seen = p.refresh();
+  if (seen.status == DRIFTD_OK) return;  // 2.6.1 or newer
+  EXPECT_EQ(seen.status, DRIFTD_UNAUTHENTICATED);
+  EXPECT_THAT(all_said(seen), HasSubstr("librdkafka before 2.6.1"));
+  EXPECT_THAT(all_said(seen), Not(HasSubstr("canary")));
+}
+
+TEST_F(KafkaAccess, TlsWithTheRightAuthorityAndNameWorks) {
+  auto p = with(over_tls(server().tls_address(), {{"ca", server().ca()}}));
+  const auto seen = p.refresh();
+  EXPECT_EQ(seen.status, DRIFTD_OK) << all_said(seen);
+  EXPECT_EQ(seen.body("broker", "1")["endpoint"], server().tls_address());
+}
+
+TEST_F(KafkaAccess, CertificateOfAnotherNameIsRefusedUnlessTheSettingsNameIt) {
+  const auto refused = with(over_tls(server().other_name_address(), {{"ca", server().ca()}})).refresh();
+  EXPECT_EQ(refused.status, DRIFTD_UNAVAILABLE);
+  EXPECT_THAT(all_said(refused), HasSubstr("certificate"));
+  const json named{{"ca", server().ca()}, {"server_name", "broker.example"}};
+  const auto accepted = with(over_tls(server().other_name_address(), named)).refresh();
+  EXPECT_EQ(accepted.status, DRIFTD_OK) << all_said(accepted);
+  const auto other = with(over_tls(server().tls_address(), named)).refresh();
+  EXPECT_EQ(other.status, DRIFTD_UNAVAILABLE) << "the right address under another name";
+}
+
+TEST_F(KafkaAccess, CertificateOfAnUnknownAuthorityIsRefused) {
+  const auto seen = with(over_tls(server().tls_address(), json::object())).refresh();
+  EXPECT_EQ(seen.status, DRIFTD_UNAVAILABLE);
+  EXPECT_THAT(all_said(seen), HasSubstr("certificate"));
+}
+
+TEST_F(KafkaAccess, FileThatIsNoCertificateNamesTheSetting) {
+  TempDir dir;
+  const auto seen = with(over_tls(server().tls_address(), {{"ca", dir.write("ca.pem", "no certificate")}})).refresh();
+  EXPECT_EQ(seen.status, DRIFTD_INVALID);
+  EXPECT_THAT(all_said(seen), HasSubstr("ssl.ca.location"));
+}
+
+TEST_F(KafkaAccess, BearerTokenLogsInAndAnExpiredOneSaysSo) {
+  const json settings{{"bootstrap_servers", server().sasl_address()}, {"sasl", {{"mechanism", "OAUTHBEARER"}, {"token", "t"}}}};
+  const auto seen = with(settings, {{"t", unsecured_token("driftd", 600)}}).refresh();
+  EXPECT_EQ(seen.status, DRIFTD_OK) << all_said(seen);
+  EXPECT_EQ(seen.complete.count("acl"), 1u);
+  const auto old = with(settings, {{"t", unsecured_token("driftd", -5)}}).refresh();
+  EXPECT_EQ(old.status, DRIFTD_UNAUTHENTICATED);
+  EXPECT_THAT(all_said(old), HasSubstr("expired"));
+}
+
+}  // namespace
+}  // namespace driftd::test
