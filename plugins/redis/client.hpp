@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "driftd/sdk/call.hpp"
-#include "redis/settings.hpp"
+#include "redis/stream.hpp"
 
-struct redisContext;
+struct redisReader;
 
 namespace driftd::redis {
 
@@ -21,12 +21,16 @@ struct Reply {
   std::vector<Reply> list;
 };
 
+/// Overwrites what a reply held, for those that hold secrets.
+void wipe(Reply& reply);
+
 /// One connection to a server. Not thread-safe. Every wait ends at the call's deadline, at cancellation, or after the
 /// settings' time-outs; all failures are sdk::Failure with the code that says what the scheduler must do.
 class Client {
  public:
   /// Connects and authenticates. UNAVAILABLE, UNAUTHENTICATED, DEADLINE, CANCELLED.
-  static std::unique_ptr<Client> connect(sdk::Call& call, const Settings& settings, std::chrono::milliseconds most);
+  static std::unique_ptr<Client> connect(sdk::Call& call, const Address& address, const Login& login,
+                                         const Settings& settings, std::chrono::milliseconds most);
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
@@ -34,16 +38,20 @@ class Client {
   /// One command. `right` is the ACL rule that it needs; a NOPERM answer becomes DENIED naming it, for `kind`.
   Reply command(sdk::Call& call, const std::vector<std::string>& words, const std::string& kind,
                 const std::string& right);
+  /// The next message of a subscription; waits until the call is cancelled.
+  Reply message(sdk::Call& call);
+  const std::string& address() const { return address_; }  ///< `host:port` as connected to
 
  private:
-  Client(redisContext* context, std::string where, std::chrono::milliseconds call_most);
-  void wait(sdk::Call& call, short events, std::chrono::steady_clock::time_point until) const;
+  Client(std::unique_ptr<Stream> stream, std::string address, std::chrono::milliseconds call_most);
+  void log_in(sdk::Call& call, const Login& login, std::chrono::milliseconds most);
   Reply roundtrip(sdk::Call& call, const std::vector<std::string>& words, std::chrono::milliseconds most);
+  Reply answer(sdk::Call& call, const std::string& command, Steady::time_point until);
 
-  redisContext* context_;
-  std::string where_;  ///< `redis 127.0.0.1:6379`, for messages
+  std::unique_ptr<Stream> stream_;
+  redisReader* reader_;
+  std::string address_;
   std::chrono::milliseconds call_most_;
-
 };
 
 }  // namespace driftd::redis

@@ -1,34 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
+// Answers to records. Pure: no I/O, no clock; the caller sets observed_ns.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "driftd/sdk/types.hpp"
-#include "redis/client.hpp"
+#include "redis/config.hpp"
+#include "redis/info.hpp"
 
 namespace driftd::redis {
 
-using Info = std::map<std::string, std::string>;
+/// The one `server` resource. `config` as CONFIG GET (at a Sentinel: SENTINEL CONFIG GET) gave it for `asked`; `modules`
+/// absent: not readable, see unread. `known`: the directives that the schema names; those that were not asked for are
+/// unread.
+sdk::Record server_record(const Info& info, const Config& config, const std::optional<std::vector<std::string>>& modules,
+                          const std::vector<std::string>& asked = {"*"}, const std::vector<std::string>& known = {});
 
-/// `INFO` as fields; comments and sections are dropped.
-Info parse_info(const std::string& text);
+/// The one `replication` resource. `endpoint`: where the primary that Sentinels named was found; empty: nobody asked them.
+sdk::Record replication_record(const Info& info, const std::string& endpoint = {});
 
-/// What stands for "nothing that we read can have changed": run id, role and primary, and the call counters of the
-/// commands that change configuration, ACLs or modules. Empty before Redis 7.0, whose INFO does not count subcommands:
-/// then every cycle reads everything.
-std::string gate(const Info& info, const std::string& scope);
-
-/// The one `server` resource. `config` as CONFIG GET * gave it; `modules` absent: not readable, see unread.
-sdk::Record server_record(const Info& info, const std::map<std::string, std::string>& config,
-                          const std::optional<std::vector<std::string>>& modules);
-/// The one `replication` resource.
-sdk::Record replication_record(const Info& info);
-/// One line of ACL LIST; CORRUPT when it is none.
-sdk::Record acl_record(const std::string& line);
-
-sdk::Health health_of(const Info& info);
+/// A change of `replication` as the host found it, values as JSON text.
+struct HistoryChange {
+  std::uint32_t index;
+  std::string path, old_value, new_value;
+};
+/// Changes of the replication id that only say that the same history goes on under a new name, as after a promotion.
+std::vector<std::pair<std::uint32_t, std::string>> equivalent_history_changes(const std::vector<HistoryChange>& changes);
 
 }  // namespace driftd::redis

@@ -1,64 +1,110 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driftd/provider.hpp"
 
-#include <algorithm>
+#include <array>
+#include <functional>
 #include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "driftd_schema_json.hpp"
-#include "redis/client.hpp"
 #include "redis/mapping.hpp"
+#include "redis/reader.hpp"
+#include "redis/watch.hpp"
 
 namespace driftd::redis {
 namespace {
 
 constexpr std::chrono::milliseconds kHealthMost{900};
+constexpr std::array kKinds{"server", "acl_user", "replication", "cluster", "sentinel_master"};
+
+/// The directives that the schema names, `config.maxmemory` → `maxmemory`.
+const std::vector<std::string>& known_directives() {
+  static const std::vector<std::string> kKnown = [] {
+    std::vector<std::string> out;
+    const auto schema = nlohmann::json::parse(driftd_schema_json);
+    for (const auto& [path, rule] : schema.at("kinds").at("server").at("attributes").items()) {
+      if (path.starts_with("config.") && path.find_first_of("*.", 7) == std::string::npos) out.push_back(path.substr(7));
+    }
+    return out;
+  }();
+  return kKnown;
+}
+
+/// Remembers what the last listing saw, so that a full sweep can count what the cursor did not see.
+class Sweeps {
+ public:
+  /// Counters that fell were reset: the gate says nothing this time. Told once for each fall.
+  bool counters_fell(const Info& info) {
+    const std::lock_guard lock(mutex_);
+    const bool fell = get(info, "run_id") == run_id_ && commands_processed(info) < processed_;
+    run_id_ = get(info, "run_id");
+    processed_ = commands_processed(info);
+    return fell;
+  }
+  /// After a whole listing. True: the gate was that of the last one, what was listed is not.
+  bool missed(const std::string& gate, std::size_t digest) {
+    const std::lock_guard lock(mutex_);
+    const bool out = !gate.empty() && gate == gate_ && digest != digest_;
+    gate_ = gate;
+    digest_ = digest;
+    count_ += out ? 1 : 0;
+    return out;
+  }
+  double count() {
+    const std::lock_guard lock(mutex_);
+    return count_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::string run_id_, gate_;
+  long long processed_ = 0;
+  std::size_t digest_ = 0;
+  double count_ = 0;
+};
 
 class RedisInstance final : public sdk::Instance {
  public:
   explicit RedisInstance(Settings settings) : settings_(std::move(settings)) {}
 
   sdk::RefreshResult refresh(sdk::Call& call, const sdk::Refresh& request) override {
-    auto client = take(call);
-    const Info info = read_info(call, *client);
-    const std::string now = gate(info, settings_.scope.text());
-    if (!request.full && !now.empty() && request.cursor == now) {
-      park(std::move(client));
-      return {true, 0};
-    }
+    Site site(call, settings_, &pool_, settings_.call);
+    Reader reader(call, site, settings_, known_directives());
+    const bool fell = sweeps_.counters_fell(site.info());
+    const std::string now = reader.gate();  // before the rest, so that a change in between moves it
+    if (!request.full && !fell && !now.empty() && request.cursor == now) return {true, 0};
     bool whole = true;
-    whole &= part(call, request, "server", [&] { return emit_server(call, *client, info, &settings_.scope); });
-    whole &= part(call, request, "acl_user", [&] { return emit_acl(call, *client, nullptr, &settings_.scope); });
-    whole &= part(call, request, "replication",
-                  [&] { return emit_one(call, replication_record(info), &settings_.scope); });
-    // A gate that was read before the rest vouches for it: a change in between moves it.
+    std::size_t digest = 0;
+    for (const char* kind : kKinds) {
+      if (!request.wants(kind) || !settings_.scope.wants_kind(kind)) continue;
+      if (!emit_kind(call, reader, kind, whole, digest)) return {};
+    }
+    if (whole && request.kinds.empty() && sweeps_.missed(now, digest)) {
+      call.log(DRIFTD_LOG_WARN, "a full sweep found a change that the counters of INFO had not shown");
+    }
+    call.metric("cursor_missed", sweeps_.count());
     call.checkpoint(whole ? now : std::string());
-    park(std::move(client));
     return {};
   }
 
   void read(sdk::Call& call, std::span<const sdk::Identity> ids) override {
-    auto client = take(call);
-    const Info info = read_info(call, *client);
+    Site site(call, settings_, &pool_, settings_.call);
+    Reader reader(call, site, settings_, known_directives());
+    std::map<std::string, Listing> lists;
     for (const auto& id : ids) {
-      if (id.kind == "server" && id.id == "server") {
-        emit_server(call, *client, info, nullptr);
-      } else if (id.kind == "replication" && id.id == "replication") {
-        emit_one(call, replication_record(info), nullptr);
-      } else if (id.kind != "acl_user" || emit_acl(call, *client, &id.id, nullptr) == 0) {
-        not_found(call, id);
+      if (std::find(kKinds.begin(), kKinds.end(), id.kind) == kKinds.end()) {
+        throw sdk::Failure(DRIFTD_INVALID, "no such kind: " + id.kind, id.kind);
       }
+      if (lists.count(id.kind) == 0) lists[id.kind] = reader.list(id.kind);
+      answer(call, id, lists[id.kind]);
     }
-    park(std::move(client));
   }
 
   sdk::Health health(sdk::Call& call) override {
     const auto begin = std::chrono::steady_clock::now();
     sdk::Health out;
     try {
-      const auto client = Client::connect(call, settings_, kHealthMost);  // its own: a refresh may be blocked
-      const Reply info = client->command(call, {"INFO"}, {}, "+info");
-      out = health_of(parse_info(info.text));
+      out = probe(call);
     } catch (const sdk::Failure& failure) {
       const bool reached = failure.code == DRIFTD_DENIED || failure.code == DRIFTD_UNAUTHENTICATED;
       out.state = reached ? DRIFTD_HEALTH_DEGRADED : DRIFTD_HEALTH_DOWN;
@@ -69,97 +115,77 @@ class RedisInstance final : public sdk::Instance {
     return out;
   }
 
+  void watch(sdk::Call& call, const std::string&) override { watch_sentinels(call, settings_); }
+
+  std::vector<sdk::Verdict> diff(const sdk::Identity& id, std::span<const sdk::Change> changes) override {
+    std::vector<std::pair<std::uint32_t, std::string>> found;
+    if (id.kind == "acl_user") {
+      std::vector<AclChange> given;
+      for (const auto& change : changes) given.push_back({change.index, change.path});
+      found = equivalent_acl_changes(given);
+    } else if (id.kind == "replication") {
+      std::vector<HistoryChange> given;
+      for (const auto& change : changes) given.push_back({change.index, change.path, change.old_value, change.new_value});
+      found = equivalent_history_changes(given);
+    }
+    std::vector<sdk::Verdict> out;
+    for (auto& [index, reason] : found) out.push_back({index, DRIFTD_VERDICT_EQUIVALENT, std::move(reason)});
+    return out;
+  }
+
  private:
-  /// Runs one kind; a failure that concerns only this kind is told and the others go on.
-  template <class F>
-  bool part(sdk::Call& call, const sdk::Refresh& request, const char* kind, F emit) {
-    if (!request.wants(kind) || !settings_.scope.wants_kind(kind)) return true;
-    try {
-      call.complete(kind, emit());
-      return true;
-    } catch (const sdk::Failure& failure) {
-      if (failure.code != DRIFTD_DENIED && failure.code != DRIFTD_UNSUPPORTED) throw;
-      call.diag({failure.code, kind, {}, {}, failure.what(), failure.right, 0});
-      return false;
-    }
-  }
-
-  Info read_info(sdk::Call& call, Client& client) {
-    return parse_info(client.command(call, {"INFO", "all"}, {}, "+info").text);
-  }
-
-  /// `scope`: only what is in it; read() asks without.
-  std::uint64_t emit_one(sdk::Call& call, sdk::Record record, const sdk::Scope* scope) {
-    if (scope != nullptr && !scope->wants(record.kind, record.id)) return 0;
-    call.emit(record);
-    return 1;
-  }
-
-  std::uint64_t emit_server(sdk::Call& call, Client& client, const Info& info, const sdk::Scope* scope) {
-    const std::int64_t sent = call.now_ns();
-    const Reply answer = client.command(call, {"CONFIG", "GET", "*"}, "server", "+config|get");
-    std::map<std::string, std::string> config;
-    for (std::size_t i = 0; i + 1 < answer.list.size(); i += 2) config[answer.list[i].text] = answer.list[i + 1].text;
-    sdk::Record record = server_record(info, config, modules(call, client));
-    record.observed_ns = sent;
-    return emit_one(call, std::move(record), scope);
-  }
-
-  std::optional<std::vector<std::string>> modules(sdk::Call& call, Client& client) {
-    try {
-      std::vector<std::string> out;
-      const Reply answer = client.command(call, {"MODULE", "LIST"}, "server", "+module|list");
-      for (const auto& module : answer.list) {
-        if (module.list.size() > 1) out.push_back(module.list[1].text);
-      }
-      std::sort(out.begin(), out.end());
-      return out;
-    } catch (const sdk::Failure& failure) {
-      if (failure.code != DRIFTD_DENIED && failure.code != DRIFTD_UNSUPPORTED) throw;
-      return std::nullopt;
-    }
-  }
-
-  /// All users, or the one named.
-  std::uint64_t emit_acl(sdk::Call& call, Client& client, const std::string* only, const sdk::Scope* scope) {
-    const std::int64_t sent = call.now_ns();
-    const Reply answer = client.command(call, {"ACL", "LIST"}, "acl_user", "+acl|list");
+  /// Emits what is in scope, then COMPLETE or why not. False: the host asked to finish.
+  bool emit_kind(sdk::Call& call, Reader& reader, const char* kind, bool& whole, std::size_t& digest) {
+    const Listing listing = reader.list(kind);
     std::uint64_t count = 0;
-    for (const auto& line : answer.list) {
-      sdk::Record record = acl_record(line.text);
-      if (only != nullptr && record.id != *only) continue;
-      record.observed_ns = sent;
-      count += emit_one(call, std::move(record), scope);
+    for (const auto& record : listing.records) {
+      if (!settings_.scope.wants(record.kind, record.id)) continue;
+      if (!call.emit(record)) return false;
+      digest = digest * 31 + std::hash<std::string>()(record.kind + "/" + record.id + record.body);
+      ++count;
     }
-    return count;
+    for (const auto& failure : listing.missing) {
+      call.diag({failure.code, kind, {}, {}, failure.what(), failure.right, 0});
+    }
+    whole = whole && listing.missing.empty();
+    return !listing.missing.empty() || call.complete(kind, count);
   }
 
-  /// The parked connection, if it still lives; else a new one. A broken one is simply not parked again.
-  std::unique_ptr<Client> take(sdk::Call& call) {
-    std::unique_ptr<Client> client;
-    {
-      const std::lock_guard lock(mutex_);
-      client = std::move(parked_);
+  static void answer(sdk::Call& call, const sdk::Identity& id, const Listing& listing) {
+    for (const auto& record : listing.records) {
+      if (record.id == id.id) return static_cast<void>(call.emit(record));
     }
-    if (client != nullptr) {
-      try {
-        client->command(call, {"PING"}, {}, "+ping");
-        return client;
-      } catch (const sdk::Failure& failure) {
-        if (failure.code == DRIFTD_CANCELLED || failure.code == DRIFTD_DEADLINE) throw;
-      }
-    }
-    return Client::connect(call, settings_, settings_.call);
+    if (listing.missing.empty()) return not_found(call, id);
+    throw sdk::Failure(listing.missing.front());  // not seen is not gone
   }
 
-  void park(std::unique_ptr<Client> client) {
-    const std::lock_guard lock(mutex_);
-    parked_ = std::move(client);
+  /// On connections of its own: a refresh may be blocked.
+  sdk::Health probe(sdk::Call& call) const {
+    const auto share = kHealthMost / static_cast<int>(settings_.addresses.size() + (settings_.sentinel ? 1 : 0));
+    Site site(call, settings_, nullptr, share);
+    sdk::Health out = health_of(site.info());
+    const auto amiss = [&](const std::string& reason) {
+      out.state = DRIFTD_HEALTH_DEGRADED;
+      out.reason += (out.reason.empty() ? "" : "; ") + reason;
+    };
+    for (const auto& conflict : primary_conflicts(site.views())) amiss("the Sentinels do not agree on " + conflict);
+    for (const auto& failure : site.unheard()) amiss(failure.what());
+    if (get(site.info(), "cluster_enabled") == "1" && cluster_down(call, site)) amiss("cluster_state is fail");
+    return out;
+  }
+  static bool cluster_down(sdk::Call& call, Site& site) {
+    try {
+      const Reply state = site.client().command(call, {"CLUSTER", "INFO"}, "cluster", "+cluster|info");
+      return get(parse_info(state.text), "cluster_state") == "fail";
+    } catch (const sdk::Failure& failure) {
+      if (failure.code != DRIFTD_DENIED && failure.code != DRIFTD_UNSUPPORTED) throw;
+      return false;  // the refresh names the right
+    }
   }
 
   const Settings settings_;
-  std::mutex mutex_;
-  std::unique_ptr<Client> parked_;
+  Pool pool_;
+  Sweeps sweeps_;
 };
 
 std::unique_ptr<sdk::Instance> open(sdk::Call&, std::string_view, std::string_view settings) {
@@ -170,17 +196,18 @@ const sdk::Plugin& plugin() {
   static const sdk::Plugin kPlugin = [] {
     const auto schema = nlohmann::json::parse(driftd_schema_json);
     sdk::Plugin out;
-    nlohmann::json kinds = nlohmann::json::array();
-    for (const auto& [kind, document] : schema.at("kinds").items()) {
-      out.schemas[kind] = document.dump();
-      kinds.push_back(kind);
-    }
+    for (const auto& [kind, document] : schema.at("kinds").items()) out.schemas[kind] = document.dump();
     out.schemas["settings"] = schema.at("settings").dump();
-    out.describe = nlohmann::json{{"id", "redis"},        {"version", "0.1.0"},
-                                  {"types", {"redis", "valkey"}}, {"kinds", kinds},
-                                  {"extensions", nlohmann::json::array()}, {"concurrency", 2},
-                                  {"metrics", nlohmann::json::array()}}
+    out.describe = nlohmann::json{{"id", "redis"},
+                                  {"version", "0.2.0"},
+                                  {"types", {"redis", "valkey"}},
+                                  {"kinds", kKinds},
+                                  {"extensions", {{{"id", "driftd.watch"}, {"revision", 1}}}},
+                                  {"concurrency", 2},
+                                  {"diff", true},
+                                  {"metrics", {{{"name", "cursor_missed"}, {"unit", "sweeps"}}}}}
                        .dump();
+    out.has_watch = out.has_diff = true;
     out.open = &open;
     return out;
   }();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,12 +11,41 @@
 
 namespace driftd::redis {
 
-/// Settings of one instance, as in schema.json. Immutable.
-struct Settings {
+/// Where one server listens.
+struct Address {
   std::string host = "127.0.0.1";
   int port = 6379;
   std::string socket;  ///< path of a Unix socket; then host and port are unused
+  /// `host:port`, `[v6]:port`, `unix:/path`.
+  std::string text() const;
+};
+
+/// `host`, `host:port`, `[v6]:port`, `unix:/path`. Throws sdk::Failure INVALID that names `setting`.
+Address parse_address(const std::string& text, const std::string& setting);
+
+struct Tls {
+  std::string ca;                ///< file of certificates; empty: those of the system
+  std::string certificate, key;  ///< of the client; both or none
+  std::string server_name;       ///< empty: the address
+};
+
+struct Login {
   std::string username, password_token;
+};
+
+/// The primary that Sentinels name.
+struct Follow {
+  std::string master;
+  Login login;  ///< at the Sentinels
+};
+
+/// Settings of one instance, as in schema.json. Immutable.
+struct Settings {
+  std::vector<Address> addresses;  ///< at least one
+  Login login;
+  std::optional<Tls> tls;
+  std::optional<Follow> sentinel;
+  std::vector<std::string> config = {"*"};  ///< names and globs for CONFIG GET
   std::chrono::milliseconds connect{5000}, call{20'000};
   sdk::Scope scope;
 };

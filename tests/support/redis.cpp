@@ -31,8 +31,10 @@ void RedisServer::start() {
   }
 }
 
-std::string RedisServer::command(const std::vector<std::string>& words) const {
-  const std::unique_ptr<redisContext, decltype(&redisFree)> context(redisConnect("127.0.0.1", port_), redisFree);
+std::string RedisServer::command(const std::vector<std::string>& words) const { return redis_command(port_, words); }
+
+std::string redis_command(int port, const std::vector<std::string>& words) {
+  const std::unique_ptr<redisContext, decltype(&redisFree)> context(redisConnect("127.0.0.1", port), redisFree);
   if (context == nullptr || context->err != 0) return {};
   std::vector<const char*> argv;
   std::vector<std::size_t> sizes;
@@ -46,20 +48,26 @@ std::string RedisServer::command(const std::vector<std::string>& words) const {
   return text_of(*reply);
 }
 
-std::string readme_grants(const std::string& provider, const std::string& language) {
+std::string readme_block(const std::string& provider, const std::string& heading, const std::string& language) {
   const std::string text = read_file(std::string(DRIFTD_SOURCE_DIR) + "/plugins/" + provider + "/README.md");
-  const auto rights = text.find("## Rights");
+  const auto at = text.find(heading);
   const std::string fence = "```" + language + "\n";
-  const auto begin = text.find(fence, rights);
+  const auto begin = text.find(fence, at);
   const auto end = text.find("```", begin + fence.size());
-  if (rights == std::string::npos || begin == std::string::npos || end == std::string::npos) {
-    throw std::runtime_error("plugins/" + provider + "/README.md has no " + fence + " block under ## Rights");
+  if (at == std::string::npos || begin == std::string::npos || end == std::string::npos) {
+    throw std::runtime_error("plugins/" + provider + "/README.md has no " + fence + " block under " + heading);
   }
   return text.substr(begin + fence.size(), end - begin - fence.size());
 }
 
-void RedisServer::grant_readme(const std::string& password) const {
-  std::istringstream lines(readme_grants("redis", "redis"));
+std::string readme_grants(const std::string& provider, const std::string& language) {
+  return readme_block(provider, "## Rights", language);
+}
+
+namespace {
+
+void run_block(int port, const std::string& block, const std::string& password) {
+  std::istringstream lines(block);
   std::string line;
   while (std::getline(lines, line)) {
     if (line.empty() || line.front() == '#') continue;
@@ -68,9 +76,33 @@ void RedisServer::grant_readme(const std::string& password) const {
     std::istringstream in(line);
     std::vector<std::string> words;
     for (std::string word; in >> word;) words.push_back(word);
-    const std::string answer = command(words);
+    const std::string answer = redis_command(port, words);
     if (answer != "OK") throw std::runtime_error("the README's grant was refused: " + answer);
   }
+}
+
+}  // namespace
+
+void RedisServer::grant_readme(const std::string& password) const {
+  run_block(port_, readme_grants("redis", "redis"), password);
+}
+
+RedisSentinel::RedisSentinel(const std::string& master, int primary_port) : port_(free_port()) {
+  const std::string conf = dir_.write(
+      "sentinel.conf", "port " + std::to_string(port_) + "\nbind 127.0.0.1\ndir " + dir_.path().string() +
+                           "\nsentinel monitor " + master + " 127.0.0.1 " + std::to_string(primary_port) +
+                           " 1\nsentinel down-after-milliseconds " + master + " 1000\nsentinel failover-timeout " +
+                           master + " 5000\n");
+  child_ = Child({"redis-server", conf, "--sentinel"}, {dir_.file("sentinel.log"), {}, {}});
+  if (!eventually([this] { return command({"PING"}) == "PONG"; })) {
+    throw std::runtime_error("the Sentinel did not start:\n" + read_file(dir_.file("sentinel.log")));
+  }
+}
+
+std::string RedisSentinel::command(const std::vector<std::string>& words) const { return redis_command(port_, words); }
+
+void RedisSentinel::grant_readme(const std::string& password) const {
+  run_block(port_, readme_block("redis", "### At a Sentinel", "redis"), password);
 }
 
 }  // namespace driftd::test

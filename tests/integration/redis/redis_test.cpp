@@ -34,6 +34,13 @@ TEST_F(Redis, ReadmeRightsSufficeForEveryKind) {
   EXPECT_FALSE(seen.cursor.empty());
 }
 
+TEST_F(Redis, TwoListingsAreTheSameBytes) {
+  auto p = probe();
+  const auto first = p.refresh(), second = p.refresh();
+  ASSERT_EQ(first.records.size(), second.records.size());
+  for (std::size_t i = 0; i < first.records.size(); ++i) EXPECT_EQ(first.records[i].body, second.records[i].body);
+}
+
 TEST_F(Redis, NothingIsReadWhileTheCountersStand) {
   auto p = probe();
   const auto first = p.refresh();

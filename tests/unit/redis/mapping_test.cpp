@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "redis/mapping.hpp"
+#include "redis/settings.hpp"
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
@@ -17,7 +18,7 @@ const char* kInfo =
 TEST(RedisMapping, GateMovesWithACountedChangeAndWithTheScope) {
   Info info = parse_info(kInfo);
   const std::string before = gate(info, "");
-  info["cmdstat_config|set"] = "calls=4,usec=20";
+  info["cmdstat_config|set"] = "calls=3,usec=20";  // reset, and as many calls again
   EXPECT_NE(gate(info, ""), before);
   EXPECT_NE(gate(parse_info(kInfo), "+acl_user/*"), before);
   EXPECT_EQ(gate(parse_info(kInfo), ""), before);
@@ -29,46 +30,16 @@ TEST(RedisMapping, ServersBefore70HaveNoGate) {
   EXPECT_EQ(gate(info, ""), "");
 }
 
-TEST(RedisMapping, AclLineBecomesSetsAndKeepsTheOrderOfCommands) {
-  const auto record = acl_record("user app on #aa11 ~orders:* %R~x* &* -@all +get +set (~tmp:* +del) sanitize-payload");
-  EXPECT_EQ(record.id, "app");
-  const json body = json::parse(record.body);
-  EXPECT_EQ(body["enabled"], true);
-  EXPECT_EQ(body["passwords"], json({"aa11"}));
-  EXPECT_EQ(body["keys"], json({"~orders:*", "%R~x*"}));
-  EXPECT_EQ(body["commands"], "-@all +get +set");
-  EXPECT_EQ(body["selectors"], json({"(~tmp:* +del)"}));
-  EXPECT_EQ(body["flags"], json({"sanitize-payload"}));
-}
-
-TEST(RedisMapping, OrderOfRulesAboutDifferentCommandsSaysNothing) {
-  const auto commands = [](const std::string& rules) {
-    return json::parse(acl_record("user app on " + rules).body)["commands"].get<std::string>();
-  };
-  EXPECT_EQ(commands("-@all +ping +config|get +acl|list +info"), commands("-@all +info +acl|list +config|get +ping"));
-  const auto selectors = [](const std::string& line) { return json::parse(acl_record("user app on " + line).body)["selectors"]; };
-  EXPECT_EQ(selectors("-@all (~t:* -@all +set +get)"), selectors("-@all (~t:* -@all +get +set)"));
-  EXPECT_NE(commands("-@all +config -config|set"), commands("-@all -config|set +config"));
-  EXPECT_NE(commands("-@all +get +@read -get"), commands("-@all -get +@read +get"));
-}
-
-TEST(RedisMapping, LineThatIsNoUserIsCorrupt) {
-  try {
-    acl_record("something else");
-    FAIL() << "expected a Failure";
-  } catch (const sdk::Failure& failure) {
-    EXPECT_EQ(failure.code, DRIFTD_CORRUPT);
-  }
-}
-
 TEST(RedisMapping, ReplicaofAndOldAliasesAreNotConfiguration) {
   const auto record = server_record(parse_info(kInfo), {{"replicaof", "10.0.0.1 6379"},
                                                         {"slave-read-only", "yes"},
+                                                        {"hash-max-ziplist-value", "64"},
+                                                        {"hash-max-listpack-value", "64"},
                                                         {"replica-read-only", "yes"},
                                                         {"maxmemory", "1048576"}},
                                     std::nullopt);
   const json config = json::parse(record.body)["config"];
-  EXPECT_EQ(config, json({{"maxmemory", "1048576"}, {"replica-read-only", "yes"}}));
+  EXPECT_EQ(config, json({{"maxmemory", "1048576"}, {"replica-read-only", "yes"}, {"hash-max-listpack-value", "64"}}));
   ASSERT_EQ(record.unread.size(), 1u);
   EXPECT_EQ(record.unread[0].path, "modules");
 }
@@ -80,14 +51,51 @@ TEST(RedisMapping, ReplicaWithoutItsPrimaryIsDegraded) {
 }
 
 TEST(RedisSettings, AddressFormsAreUnderstoodAndBadOnesNamed) {
-  EXPECT_EQ(parse_settings(R"({"address":"[::1]:7000"})").host, "::1");
-  EXPECT_EQ(parse_settings(R"({"address":"[::1]:7000"})").port, 7000);
-  EXPECT_EQ(parse_settings(R"({"address":"unix:/run/redis.sock"})").socket, "/run/redis.sock");
-  EXPECT_EQ(parse_settings(R"({"address":"cache"})").port, 6379);
+  EXPECT_EQ(parse_settings(R"({"address":"[::1]:7000"})").addresses[0].host, "::1");
+  EXPECT_EQ(parse_settings(R"({"address":"[::1]:7000"})").addresses[0].text(), "[::1]:7000");
+  EXPECT_EQ(parse_settings(R"({"address":"unix:/run/redis.sock"})").addresses[0].socket, "/run/redis.sock");
+  EXPECT_EQ(parse_settings(R"({"address":"cache"})").addresses[0].port, 6379);
+  EXPECT_EQ(parse_settings(R"({"addresses":["a:1","b:2"]})").addresses.size(), 2u);
+  EXPECT_EQ(parse_settings("{}").addresses[0].text(), "127.0.0.1:6379");
   for (const char* bad : {"host:0", "host:x", "[::1", ":6379", "unix:"}) {
     const std::string settings = json{{"address", bad}}.dump();
     EXPECT_THROW(parse_settings(settings), sdk::Failure) << bad;
   }
+}
+
+TEST(RedisSettings, HalfAClientCertificateAndANamelessMasterAreRefused) {
+  EXPECT_THROW(parse_settings(R"({"tls":{"certificate":"/c.pem"}})"), sdk::Failure);
+  EXPECT_THROW(parse_settings(R"({"sentinel":{}})"), sdk::Failure);
+  EXPECT_THROW(parse_settings(R"({"config":[]})"), sdk::Failure);
+}
+
+TEST(RedisMapping, FlagsPointsAndLimitsAreSpeltOut) {
+  EXPECT_EQ(json::parse(config_value("notify-keyspace-events", "AKE")), json::parse(config_value("notify-keyspace-events", "g$lshztdxeKE")));
+  EXPECT_NE(config_value("notify-keyspace-events", "AKE"), config_value("notify-keyspace-events", "AmKE"));
+  EXPECT_EQ(json::parse(config_value("save", "3600 1 300 100")), json({"3600 1", "300 100"}));
+  EXPECT_EQ(json::parse(config_value("client-output-buffer-limit", "slave 1 2 3"))["replica"]["soft"], "2");
+  EXPECT_EQ(persistence({{"save", ""}, {"appendonly", "yes"}}), "aof");
+  EXPECT_EQ(persistence({{"save", "1 1"}, {"appendonly", "yes"}}), "rdb+aof");
+}
+
+TEST(RedisMapping, SecretsOfModulesAndNewerServersAreSensitiveWithoutASchema) {
+  const auto record = server_record(parse_info(kInfo), {{"search.token", "canary"}, {"tls-auth-clients", "yes"}}, std::vector<std::string>{});
+  EXPECT_EQ(record.sensitive, std::vector<std::string>{"config[\"search.token\"]"});
+}
+
+TEST(RedisMapping, DirectivesThatWereNotAskedForAreUnread) {
+  const auto record = server_record(parse_info(kInfo), {{"maxmemory", "1"}}, std::vector<std::string>{}, {"maxmem*"}, {"maxmemory", "port"});
+  ASSERT_EQ(record.unread.size(), 1u);
+  EXPECT_EQ(record.unread[0].path, "config.port");
+}
+
+TEST(RedisMapping, AHistoryThatGoesOnUnderANewNameIsTheSameAndAnotherIsNot) {
+  const auto demoted = [](const std::string& before, const std::string& previous) {
+    return equivalent_history_changes({{0, "history.id", before, "\"new\""}, {1, "history.previous", "\"0\"", previous}}).size();
+  };
+  EXPECT_EQ(demoted("\"old\"", "\"old\""), 2u);
+  EXPECT_EQ(demoted("\"old\"", "\"other\""), 0u);
+  EXPECT_TRUE(equivalent_history_changes({{0, "history.id", "\"old\"", "\"new\""}}).empty());
 }
 
 TEST(RedisSettings, IncludeAndExcludeAreItsScope) {

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "driftd/sdk/types.hpp"
+
+namespace driftd::redis {
+
+using Info = std::map<std::string, std::string>;
+
+/// `INFO` as fields; comments and sections are dropped.
+Info parse_info(const std::string& text);
+/// The field, or nothing.
+std::string get(const Info& info, const std::string& key);
+
+std::string role_of(const Info& info);     ///< primary, replica or sentinel
+std::string primary_of(const Info& info);  ///< `host:port` of a replica's primary; else empty
+
+/// What stands for "nothing that we read can have changed": run id, role and primary, and calls and time of the commands
+/// that change configuration, ACLs or modules. Empty before Redis 7.0, whose INFO does not count subcommands, and at a
+/// Sentinel, whose INFO counts none: then every cycle reads everything.
+std::string gate(const Info& info, const std::string& scope);
+
+/// All commands that this server has ever counted; it falls when the counters were reset.
+long long commands_processed(const Info& info);
+
+sdk::Health health_of(const Info& info);
+
+}  // namespace driftd::redis

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "redis/reader.hpp"
+
+#include <algorithm>
+
+#include "redis/mapping.hpp"
+
+namespace driftd::redis {
+namespace {
+
+bool only_this_kind(const sdk::Failure& failure) {
+  return failure.code == DRIFTD_DENIED || failure.code == DRIFTD_UNSUPPORTED;
+}
+
+}  // namespace
+
+Listing Reader::list(const std::string& kind) {
+  Listing out;
+  const std::int64_t sent = call_.now_ns();
+  const bool elsewhere = site_.sentinel() && !site_.first() && (kind == "server" || kind == "acl_user");
+  if (elsewhere) {
+    unheard(out);  // each Sentinel has its own: those of another are no answer
+    return out;
+  }
+  try {
+    if (kind == "server") out.records = server();
+    if (kind == "acl_user") out.records = users();
+    if (kind == "replication") out.records = replication();
+    if (kind == "cluster") out.records = cluster();
+  } catch (const sdk::Failure& failure) {
+    if (!only_this_kind(failure)) throw;
+    out.missing.push_back(failure);
+  }
+  if (kind == "sentinel_master") {
+    out.records = sentinel_records(site_.views());
+    if (site_.followed()) {
+      std::erase_if(out.records, [&](const auto& record) { return record.id != settings_.sentinel->master; });
+    }
+    unheard(out);
+  }
+  const bool from_site = kind == "replication" || kind == "cluster" || kind == "sentinel_master";
+  for (auto& record : out.records) record.observed_ns = from_site ? site_.sent_ns() : sent;
+  return out;
+}
+
+void Reader::unheard(Listing& out) const {
+  out.missing.insert(out.missing.end(), site_.unheard().begin(), site_.unheard().end());
+}
+
+std::string Reader::gate() {
+  std::string out = redis::gate(site_.info(), settings_.scope.text());
+  if (out.empty()) return out;
+  if (get(site_.info(), "cluster_enabled") == "1") {
+    try {
+      out += ";" + cluster_fingerprint(cluster_nodes());
+    } catch (const sdk::Failure& failure) {
+      if (!only_this_kind(failure)) throw;
+      return {};
+    }
+  }
+  for (const auto& pattern : settings_.config) out += ";" + pattern;
+  if (!site_.followed()) return out;
+  if (!site_.unheard().empty()) return {};
+  for (const auto& record : list("sentinel_master").records) out += ";" + record.id + record.body;
+  return out + ";" + site_.client().address();
+}
+
+Records Reader::server() {
+  return {server_record(site_.info(), config(), site_.sentinel() ? std::nullopt : modules(), settings_.config, known_)};
+}
+
+Config Reader::config() {
+  Config out;
+  const auto ask = [&](const std::vector<std::string>& words, const char* right) {
+    Reply answer = site_.client().command(call_, words, "server", right);
+    for (std::size_t i = 0; i + 1 < answer.list.size(); i += 2) out[answer.list[i].text] = answer.list[i + 1].text;
+    wipe(answer);
+  };
+  if (site_.sentinel()) {
+    ask({"SENTINEL", "CONFIG", "GET", "*"}, "+sentinel|config");
+    return out;
+  }
+  for (const auto& pattern : settings_.config) ask({"CONFIG", "GET", pattern}, "+config|get");
+  return out;
+}
+
+std::optional<std::vector<std::string>> Reader::modules() {
+  try {
+    std::vector<std::string> out;
+    const Reply answer = site_.client().command(call_, {"MODULE", "LIST"}, "server", "+module|list");
+    for (const auto& module : answer.list) {
+      if (module.list.size() > 1) out.push_back(module.list[1].text);
+    }
+    std::sort(out.begin(), out.end());
+    return out;
+  } catch (const sdk::Failure& failure) {
+    if (!only_this_kind(failure)) throw;
+    return std::nullopt;
+  }
+}
+
+AclCategories Reader::categories(const std::vector<AclUser>& users) {
+  std::set<std::string> wanted{"slow", "fast"};  // together: every command
+  for (const auto& user : users) wanted.merge(categories_of(user));
+  AclCategories out;
+  for (const auto& name : wanted) {
+    const Reply answer = site_.client().command(call_, {"ACL", "CAT", name}, "acl_user", "+acl|cat");
+    for (const auto& command : answer.list) out[name].insert(command.text);
+  }
+  return out;
+}
+
+Records Reader::users() {
+  std::vector<AclUser> users;
+  Reply answer = site_.client().command(call_, {"ACL", "LIST"}, "acl_user", "+acl|list");
+  for (const auto& line : answer.list) users.push_back(parse_acl_line(line.text));
+  wipe(answer);
+  AclCategories known;
+  std::string missing;
+  try {
+    known = categories(users);
+  } catch (const sdk::Failure& failure) {
+    if (!only_this_kind(failure)) throw;
+    missing = "+acl|cat";
+  }
+  Records out;
+  for (const auto& user : users) out.push_back(acl_record(user, known, missing));
+  return out;
+}
+
+Records Reader::replication() {
+  if (site_.sentinel()) return {};
+  return {replication_record(site_.info(), site_.followed() ? site_.client().address() : std::string())};
+}
+
+const std::string& Reader::cluster_nodes() {
+  if (nodes_.empty()) nodes_ = site_.client().command(call_, {"CLUSTER", "NODES"}, "cluster", "+cluster|nodes").text;
+  return nodes_;
+}
+
+Records Reader::cluster() {
+  if (get(site_.info(), "cluster_enabled") != "1") return {};
+  Info state;
+  try {
+    state = parse_info(site_.client().command(call_, {"CLUSTER", "INFO"}, "cluster", "+cluster|info").text);
+  } catch (const sdk::Failure& failure) {
+    if (!only_this_kind(failure)) throw;
+  }
+  return {cluster_record(cluster_nodes(), state)};
+}
+
+}  // namespace driftd::redis

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "support/process.hpp"
+
+namespace driftd::test {
+
+/// A certificate authority of the test's own, made by openssl, in a temporary folder.
+class Certificates {
+ public:
+  Certificates();
+  std::string ca() const { return dir_.file("ca.pem"); }
+  /// A certificate for `common_name` with these names (`DNS:db,IP:127.0.0.1`; empty: none): `<name>.pem`, `<name>.key`,
+  /// readable by everybody unless `owner` is given; then the key is that user's alone (PostgreSQL asks for it).
+  void issue(const std::string& name, const std::string& common_name, const std::string& names = {},
+             const std::string& owner = {}) const;
+  std::string certificate(const std::string& name) const { return dir_.file(name + ".pem"); }
+  std::string key(const std::string& name) const { return dir_.file(name + ".key"); }
+
+ private:
+  TempDir dir_;
+};
+
+}  // namespace driftd::test

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "redis/acl.hpp"
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+namespace driftd::redis {
+namespace {
+
+using nlohmann::json;
+
+const AclCategories kCategories = {{"slow", {"config", "config|get", "config|set", "keys", "select"}},
+                                   {"fast", {"get", "set", "ping"}},
+                                   {"read", {"get", "keys"}},
+                                   {"dangerous", {"config|get", "config|set", "keys"}}};
+
+json body(const std::string& rules) { return json::parse(acl_record(parse_acl_line("user app on " + rules), kCategories, {}).body); }
+json commands(const std::string& rules) { return body(rules)["commands"]; }
+
+TEST(RedisAcl, MacrosAndWhatTheyStandForAreOne) {
+  EXPECT_EQ(commands("+@all -@dangerous"), commands("+@all -keys -config|set -config|get"));
+  EXPECT_EQ(commands("+@all -@dangerous"), json({"+@all", "-config", "-keys"}));
+  EXPECT_EQ(commands("-@all +config"), commands("-@all +config|get +config|set"));
+  EXPECT_EQ(commands("-@all +@read"), json({"-@all", "+get", "+keys"}));
+  EXPECT_EQ(commands("allcommands"), commands("-get +@all"));
+}
+
+TEST(RedisAcl, OrderCountsExactlyWhereTheServerLetsIt) {
+  EXPECT_EQ(commands("-@all +ping +config|get +get"), commands("-@all +get +config|get +ping"));
+  EXPECT_NE(commands("-@all +config -config|set"), commands("-@all -config|set +config"));
+  EXPECT_NE(commands("-@all +@read -get"), commands("-@all -get +@read"));
+  EXPECT_EQ(commands("-@all +select|0 +select|1"), commands("-@all +select|1 +select|0"));
+  EXPECT_NE(commands("-@all +select|0"), commands("-@all +select"));
+}
+
+TEST(RedisAcl, ARuleForCommandsToComeIsNotTheListOfTodaysCommands) {
+  EXPECT_NE(commands("+@all"), commands("-@all +@slow +@fast"));
+}
+
+TEST(RedisAcl, AliasesOfKeysAndChannelsAreOne) {
+  EXPECT_EQ(body("allkeys allchannels")["keys"], json({"~*"}));
+  EXPECT_EQ(body("allkeys allchannels")["channels"], json({"&*"}));
+  EXPECT_EQ(body("%R~x %W~x")["keys"], body("~x")["keys"]);
+  EXPECT_EQ(body("%RW~x")["keys"], body("~x")["keys"]);
+  EXPECT_NE(body("%R~x")["keys"], body("~x")["keys"]);
+  EXPECT_EQ(body("resetchannels -@all")["flags"], json::array());
+}
+
+TEST(RedisAcl, SelectorsAreUnitsWhoseOrderSaysNothing) {
+  EXPECT_EQ(body("-@all (~t:* -@all +set +get) (~k +ping)")["selectors"], body("-@all (~k +ping) (~t:* -@all +get +set)")["selectors"]);
+  EXPECT_NE(body("-@all (~t:* +get) (~k +set)")["selectors"], body("-@all (~t:* +set) (~k +get)")["selectors"]);
+}
+
+TEST(RedisAcl, PasswordsAndFlagsStandApart) {
+  const json user = body("nopass #aa11 ~orders:* -@all +get sanitize-payload");
+  EXPECT_EQ(user["enabled"], true);
+  EXPECT_EQ(user["passwords"], json({"aa11"}));
+  EXPECT_EQ(user["flags"], json({"nopass", "sanitize-payload"}));
+}
+
+TEST(RedisAcl, WithoutTheCategoriesWhatRulesAllowIsUnread) {
+  const auto record = acl_record(parse_acl_line("user app on +@all -@dangerous"), {}, "+acl|cat");
+  EXPECT_FALSE(json::parse(record.body).contains("commands"));
+  ASSERT_FALSE(record.unread.empty());
+  EXPECT_THAT(record.unread[0].reason, testing::HasSubstr("+acl|cat"));
+}
+
+TEST(RedisAcl, RewordedRulesAndAServersNewCommandsAreNoChangeOfTheUser) {
+  EXPECT_EQ(equivalent_acl_changes({{7, "rules"}}).size(), 1u);
+  EXPECT_EQ(equivalent_acl_changes({{7, "commands"}}).at(0).first, 7u);
+  EXPECT_TRUE(equivalent_acl_changes({{0, "rules"}, {1, "commands"}}).empty());
+  EXPECT_TRUE(equivalent_acl_changes({{0, "keys"}}).empty());
+}
+
+TEST(RedisAcl, LineThatIsNoUserIsCorrupt) {
+  try {
+    parse_acl_line("something else");
+    FAIL() << "expected a Failure";
+  } catch (const sdk::Failure& failure) {
+    EXPECT_EQ(failure.code, DRIFTD_CORRUPT);
+  }
+}
+
+}  // namespace
+}  // namespace driftd::redis
