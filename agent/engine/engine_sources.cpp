@@ -10,6 +10,7 @@
 namespace driftd::engine {
 namespace {
 
+constexpr std::size_t kMostBackends = 1'000;
 constexpr int kMissesToGo = 2;  // COMPLETE discoveries without it (semantics 1)
 const std::string kNote = "discovered_by";  // uid of the source
 
@@ -99,6 +100,12 @@ Task<core::Coverage> Engine::take_discovered(std::string source, core::DiscoverO
   if (speaker == nullptr || stopping_) co_return line;
   const std::string uid = speaker->ledger().row().uid;
   std::set<std::string> named;
+  if (outcome.backends.size() > kMostBackends) {
+    add_once(line.reasons, "discovers " + std::to_string(outcome.backends.size()) + " backends, at most " +
+                               std::to_string(kMostBackends) + " of one source are registered: narrow its selector");
+    outcome.backends.resize(kMostBackends);
+    outcome.complete = line.complete = false;
+  }
   for (const auto& found : outcome.backends) {
     ++line.resources;
     named.insert(found.name);

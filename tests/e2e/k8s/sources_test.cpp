@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// A cluster as a source: what its labels define is a backend of the registry, what its Secrets and Services say of it is that
+// backend's event, under the registration's field names.
+#include <gmock/gmock.h>
+
+#include "driftd/v1/event.pb.h"
+#include "support/agent.hpp"
+#include "support/kube.hpp"
+#include "support/nats.hpp"
+
+namespace driftd::test {
+namespace {
+
+using nlohmann::json;
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr const char* kLabels = R"({"prism.io/backend":"true","prism.io/backend-name":"orders","prism.io/backend-type":"kafka"})";
+
+struct K8sSource : testing::Test {
+  KubeServer kube;
+  NatsServer nats;
+  TempDir dir;
+
+  K8sSource() { kube.create_namespace("prod"); }
+  json service(int port) const {
+    return {{"metadata", {{"name", "orders-kafka"}, {"labels", json::parse(kLabels)}}},
+            {"spec", {{"ports", {{{"name", "client"}, {"port", port}}}}}}};
+  }
+  void define() {
+    kube.create("/api/v1/namespaces/prod/services", service(9092));
+    kube.create_secret("prod", "orders-login", {{"username", "app"}, {"password", "canary-one"}}, json::parse(kLabels));
+  }
+  Agent agent(const std::string& more = "") const {
+    const std::string settings = "{ server: \"" + kube.server() + "\", tls: { ca_file: \"" + kube.ca_file() + "\" }, token_file: \"" +
+                                 kube.file("token") + "\", namespaces: [prod], exclude: [endpoint_slice] }";
+    return Agent(dir, "defaults: { interval: 1s }\nbackends:\n  - name: cluster\n    provider: k8s\n    settings: " + settings + "\n" + more +
+                          "sinks:\n  bus: { type: nats, servers: [\"" + nats.url() + "\"], views: false }\n");
+  }
+  static v1::BackendChangeEvent event_of(const NatsReceived& message) {
+    v1::BackendChangeEvent out;
+    EXPECT_TRUE(out.ParseFromString(message.body));
+    return out;
+  }
+  /// Events of that subject so far.
+  static std::vector<v1::BackendChangeEvent> told(const NatsSubscriber& events, const std::string& subject) {
+    std::vector<v1::BackendChangeEvent> out;
+    for (const auto& message : events.received()) {
+      if (message.subject == subject) out.push_back(event_of(message));
+    }
+    return out;
+  }
+  static std::vector<std::string> fields(const v1::BackendChangeEvent& event) {
+    return {event.changed_fields().begin(), event.changed_fields().end()};
+  }
+};
+
+TEST_F(K8sSource, LabelledBackendIsRegisteredRotatedMovedAndGone) {
+  define();
+  const NatsSubscriber events(nats.url(), "backend.orders.>");
+  Agent a = agent();
+  a.start();
+  ASSERT_TRUE(eventually([&] { return a.established({"cluster", "orders"}); }, seconds(60))) << a.log() << a.cli({"backends"}).out;
+  ASSERT_TRUE(eventually([&] { return told(events, "backend.orders.created").size() == 1; })) << a.log();
+  const auto created = told(events, "backend.orders.created")[0];
+  EXPECT_EQ(created.change_type(), v1::BACKEND_CHANGE_TYPE_CREATED);
+  EXPECT_EQ(created.source(), "kubernetes");
+  EXPECT_EQ(created.new_state().type(), "kafka");
+  EXPECT_EQ(created.new_state().endpoint(), "orders-kafka.prod.svc.cluster.local:9092");
+  EXPECT_THAT(created.new_state().config_json(), HasSubstr("k8s:prod/orders-login#password"));
+  EXPECT_EQ(a.backend("orders")->at("state"), "discovered");
+
+  kube.patch("/api/v1/namespaces/prod/secrets/orders-login", {{"stringData", {{"password", "canary-two"}}}});
+  ASSERT_TRUE(eventually([&] { return !told(events, "backend.orders.credentials.rotated").empty(); })) << a.log();
+  const auto rotated = told(events, "backend.orders.credentials.rotated")[0];
+  EXPECT_THAT(fields(rotated), ElementsAre("config.kafka.auth.sasl.password"));
+  EXPECT_EQ(rotated.source(), "kubernetes");
+  EXPECT_EQ(rotated.metadata().at("namespace"), "prod");
+  EXPECT_EQ(rotated.metadata().at("kubernetes_secret"), "orders-login");
+  EXPECT_EQ(rotated.metadata().at("origin"), "kubernetes-secret");
+  EXPECT_TRUE(rotated.metadata().contains("secret_version"));
+
+  kube.patch("/api/v1/namespaces/prod/services/orders-kafka", {{"spec", service(9094).at("spec")}});
+  ASSERT_TRUE(eventually([&] { return !told(events, "backend.orders.endpoint.changed").empty(); })) << a.log();
+  EXPECT_THAT(fields(told(events, "backend.orders.endpoint.changed")[0]), testing::Contains("discovery.service.port"));
+
+  kube.patch("/api/v1/namespaces/prod/secrets/orders-login", {{"metadata", {{"annotations", {{"note", "a label is no rotation"}}}}}});
+  kube.patch("/api/v1/namespaces/prod/services/orders-kafka", {{"metadata", {{"labels", {{"prism.io/backend", nullptr}}}}}});
+  kube.patch("/api/v1/namespaces/prod/secrets/orders-login", {{"metadata", {{"labels", {{"prism.io/backend", nullptr}}}}}});
+  ASSERT_TRUE(eventually([&] { return told(events, "backend.orders.deleted").size() == 1; }, seconds(30))) << a.log();
+  EXPECT_EQ(told(events, "backend.orders.credentials.rotated").size(), 1u);
+  EXPECT_FALSE(a.backend("orders"));
+
+  std::string everything = a.log() + a.cli({"backends", "-o", "json"}).out + a.cli({"resources", "orders", "--bodies"}).out;
+  for (const auto& each : events.received()) everything += each.body + json(each.headers).dump();
+  EXPECT_EQ(everything.find("canary-"), std::string::npos) << "a value left the worker";
+}
+
+TEST_F(K8sSource, SpeaksForTheBackendThatTheConfigReads) {
+  define();
+  const std::string state = dir.write("empty.tfstate", R"({"version":4,"terraform_version":"1.9.0","serial":1,"lineage":"l","outputs":{},"resources":[]})");
+  const NatsSubscriber events(nats.url(), "backend.orders.>");
+  Agent a = agent("  - name: orders\n    provider: terraform\n    settings: { path: \"" + state + "\" }\n");
+  a.start();
+  ASSERT_TRUE(eventually([&] { return a.established({"cluster", "orders"}); }, seconds(60))) << a.log();
+  const auto registered = [&] { return a.cli({"resources", "orders"}).out.find("registration") != std::string::npos; };
+  ASSERT_TRUE(eventually([&] { return registered() && a.established({"orders"}); })) << a.cli({"resources", "orders"}).out << a.log();
+  kube.patch("/api/v1/namespaces/prod/secrets/orders-login", {{"stringData", {{"password", "canary-two"}}}});
+  ASSERT_TRUE(eventually([&] { return !told(events, "backend.orders.credentials.rotated").empty(); })) << a.log();
+  EXPECT_THAT(fields(told(events, "backend.orders.credentials.rotated")[0]), ElementsAre("config.kafka.auth.sasl.password"));
+  EXPECT_EQ(a.backend("orders")->at("type"), "terraform") << "its own provider reads it";
+}
+
+}  // namespace
+}  // namespace driftd::test
