@@ -155,6 +155,25 @@ class PgClient final : public Client {
     }
   }
 
+  bool notified(sdk::Call& call, milliseconds most) override {
+    Waiter waiter(call, most, DRIFTD_THROTTLED, "waiting for a notification of " + endpoint_);
+    try {
+      while (true) {
+        bool any = false;
+        while (PGnotify* one = PQnotifies(connection_.get())) {
+          any = true;
+          PQfreemem(one);
+        }
+        if (any) return true;
+        waiter.wait(PQsocket(connection_.get()), POLLIN);
+        if (PQconsumeInput(connection_.get()) == 0) throw lost();
+      }
+    } catch (const sdk::Failure& e) {
+      if (e.code == DRIFTD_THROTTLED) return false;  // only our own limit passed
+      throw;
+    }
+  }
+
  private:
   sdk::Failure lost() const {
     return {DRIFTD_UNAVAILABLE, endpoint_ + ": " + one_line(PQerrorMessage(connection_.get()))};
@@ -179,7 +198,8 @@ class PgClient final : public Client {
     }
   }
   Rows rows_of(const PGresult* answer) {
-    if (PQresultStatus(answer) != PGRES_TUPLES_OK) {
+    const ExecStatusType status = PQresultStatus(answer);
+    if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
       const char* state = PQresultErrorField(answer, PG_DIAG_SQLSTATE);
       throw sdk::Failure(code_of(state == nullptr ? "" : state),
                          endpoint_ + ": " + one_line(PQresultErrorMessage(answer)));

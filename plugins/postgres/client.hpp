@@ -17,6 +17,8 @@ class Client {
   virtual ~Client() = default;
   /// Runs one statement. Throws sdk::Failure: DENIED (the server's words), UNAVAILABLE, DEADLINE, CANCELLED, INTERNAL.
   virtual Rows query(sdk::Call& call, const std::string& sql) = 0;
+  /// Waits for a notification of a LISTEN, or so long. True: one or more arrived.
+  virtual bool notified(sdk::Call& call, std::chrono::milliseconds most) = 0;
   virtual int version() const = 0;           ///< 150004 for 15.4
   virtual std::string endpoint() const = 0;  ///< the one of the settings that answered
   virtual bool usable() const = 0;           ///< false: an answer was lost; throw it away

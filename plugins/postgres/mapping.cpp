@@ -194,21 +194,6 @@ Records map_databases(const Rows& rows) {
   return out;
 }
 
-Records map_extensions(const Rows& rows, const Origin& from) {
-  Records out;
-  for (std::size_t i = 0; i < rows.rows.size(); ++i) {
-    const Fields row(rows, i);
-    sdk::Record record;
-    record.kind = "extension";
-    record.id = from.database + "." + row.text("name");
-    record.external_name = row.text("oid");
-    record.body = json{{"version", row.text("version")}, {"schema", row.text("schema")}}.dump();
-    record.metadata["database"] = from.database;
-    out.push_back(std::move(record));
-  }
-  return out;
-}
-
 Records map_file_settings(const Rows& rows) {
   Records out;
   std::map<std::string, int> seen;

@@ -25,6 +25,14 @@ Records map_settings(const Rows& rows);
 Records map_roles(const Rows& rows, const Origin& from);
 Records map_databases(const Rows& rows);
 Records map_extensions(const Rows& rows, const Origin& from);
+Records map_schemas(const Rows& rows, const Origin& from);
+Records map_publications(const Rows& rows, const Origin& from);
+Records map_default_privileges(const Rows& rows, const Origin& from);
+/// Of tables whose schema one of the globs covers.
+Records map_fingerprints(const Rows& rows, const Origin& from, const std::vector<std::string>& schemas);
+/// `missing_right`: not empty, the connection strings could not be read.
+Records map_subscriptions(const Rows& rows, const std::string& missing_right);
+Records map_slots(const Rows& rows);
 Records map_file_settings(const Rows& rows);
 Records map_hba_rules(const Rows& rows);
 

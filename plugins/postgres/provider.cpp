@@ -9,12 +9,37 @@
 
 #include "driftd_schema_json.hpp"
 #include "postgres/reader.hpp"
+#include "postgres/watch.hpp"
 
 namespace driftd::postgres {
 namespace {
 
 using std::chrono::milliseconds;
 constexpr milliseconds kHealth{900};
+
+/// Remembers what the last listing saw, so that a full sweep can count what the cursor did not see.
+class Sweeps {
+ public:
+  /// After a whole listing. True: the cursor was that of the last one, what was listed is not.
+  bool missed(const std::string& cursor, std::size_t digest) {
+    const std::lock_guard lock(mutex_);
+    const bool out = !cursor.empty() && cursor == cursor_ && digest != digest_;
+    cursor_ = cursor;
+    digest_ = digest;
+    count_ += out ? 1 : 0;
+    return out;
+  }
+  double count() {
+    const std::lock_guard lock(mutex_);
+    return count_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::string cursor_;
+  std::size_t digest_ = 0;
+  double count_ = 0;
+};
 
 /// One PostgreSQL server. Any number of calls at once: each borrows a connection; one idle connection is kept for reads
 /// and one for health, so a blocked refresh never delays a health report.
@@ -24,6 +49,7 @@ class Server final : public sdk::Instance {
   sdk::RefreshResult refresh(sdk::Call& call, const sdk::Refresh& request) override;
   void read(sdk::Call& call, std::span<const sdk::Identity> ids) override;
   sdk::Health health(sdk::Call& call) override;
+  void watch(sdk::Call& call, const std::string&) override { watch_ddl(call, settings_); }
 
  private:
   enum class Use { reads, health };
@@ -47,14 +73,15 @@ class Server final : public sdk::Instance {
   };
 
   sdk::RefreshResult refresh_with(sdk::Call& call, const sdk::Refresh& request, Client& client);
-  bool emit_kind(sdk::Call& call, Reader& reader, const std::string& kind);
-  void read_kind(sdk::Call& call, Reader& reader, const std::string& kind, const std::set<std::string>& ids);
+  bool emit_kind(sdk::Call& call, const Listing& listing, const std::string& kind, std::size_t& digest);
+  static void answer(sdk::Call& call, const Listing& listing, const std::string& kind, std::set<std::string> left);
   sdk::Health probe(sdk::Call& call);
   /// Runs `work(client)`; once more on a new connection when an idle one turned out to be dead before anything was told.
   template <class Work>
   auto with_client(sdk::Call& call, Use use, Work work);
 
   const Settings settings_;
+  Sweeps sweeps_;
   std::mutex mutex_;
   std::map<Use, std::unique_ptr<Client>> idle_;
 };
@@ -104,54 +131,52 @@ sdk::RefreshResult Server::refresh_with(sdk::Call& call, const sdk::Refresh& req
   for (const auto kind : kKinds) {
     if (request.wants(kind) && settings_.scope.wants_kind(kind)) kinds.emplace_back(kind);
   }
-  Reader reader(call, client, settings_);
-  const std::string cursor = reader.cursor(kinds);  // before the rows: a change in between is seen again next time
+  Reader reader(call, client, settings_, kinds);
+  const std::string cursor = reader.cursor();  // before the rows: a change in between is seen again next time
   if (!request.full && !cursor.empty() && cursor == request.cursor) return {true, 0};
+  std::size_t digest = 0;
   for (const auto& kind : kinds) {
-    if (!emit_kind(call, reader, kind)) return {};
+    if (!emit_kind(call, reader.list(kind), kind, digest)) return {};
   }
+  if (request.kinds.empty() && sweeps_.missed(cursor, digest)) {
+    call.log(DRIFTD_LOG_WARN, "a full sweep found a change that the hashes of the catalogue had not shown");
+  }
+  call.metric("cursor_missed", sweeps_.count());
   call.checkpoint(cursor);
   return {};
 }
 
-bool Server::emit_kind(sdk::Call& call, Reader& reader, const std::string& kind) {
-  Listing listing;
-  try {
-    listing = reader.list(kind);
-  } catch (const sdk::Failure& e) {
-    if (e.code != DRIFTD_DENIED) throw;
-    call.diag({DRIFTD_DENIED, kind, {}, {}, e.what(), e.right.empty() ? e.what() : e.right, 0});
-    return true;
-  }
+bool Server::emit_kind(sdk::Call& call, const Listing& listing, const std::string& kind, std::size_t& digest) {
   std::uint64_t count = 0;
   for (const auto& record : listing.records) {
     if (!settings_.scope.wants(kind, record.id)) continue;
     if (!call.emit(record)) return false;
+    digest = digest * 31 + std::hash<std::string>()(record.kind + "/" + record.id + record.body);
     ++count;
   }
-  if (listing.missing.empty()) return call.complete(kind, count);
-  call.diag({DRIFTD_DENIED, kind, {}, {},
-             kind + " cannot be listed whole by role " + settings_.user + ": GRANT " + listing.missing + " TO " +
-                 settings_.user,
-             listing.missing, 0});
-  return true;
+  for (const auto& failure : listing.missing) {
+    call.diag({failure.code, kind, {}, {}, failure.what(), failure.right, 0});
+  }
+  return !listing.missing.empty() || call.complete(kind, count);
 }
 
 void Server::read(sdk::Call& call, std::span<const sdk::Identity> ids) {
   std::map<std::string, std::set<std::string>> by_kind;
-  for (const auto& id : ids) by_kind[id.kind].insert(id.id);
+  std::vector<std::string> kinds;
+  for (const auto& id : ids) {
+    if (std::find(kKinds.begin(), kKinds.end(), id.kind) == kKinds.end()) {
+      throw sdk::Failure(DRIFTD_INVALID, "no such kind: " + id.kind, id.kind);
+    }
+    if (by_kind[id.kind].empty()) kinds.push_back(id.kind);
+    by_kind[id.kind].insert(id.id);
+  }
   with_client(call, Use::reads, [&](Client& client) {
-    Reader reader(call, client, settings_);
-    for (const auto& [kind, wanted] : by_kind) read_kind(call, reader, kind, wanted);
+    Reader reader(call, client, settings_, kinds);
+    for (const auto& [kind, wanted] : by_kind) answer(call, reader.list(kind), kind, wanted);
   });
 }
 
-void Server::read_kind(sdk::Call& call, Reader& reader, const std::string& kind, const std::set<std::string>& ids) {
-  if (std::find(kKinds.begin(), kKinds.end(), kind) == kKinds.end()) {
-    throw sdk::Failure(DRIFTD_INVALID, "no such kind: " + kind, kind);
-  }
-  const Listing listing = reader.list(kind);
-  std::set<std::string> left = ids;
+void Server::answer(sdk::Call& call, const Listing& listing, const std::string& kind, std::set<std::string> left) {
   for (const auto& record : listing.records) {
     if (left.erase(record.id) > 0) call.emit(record);
   }
@@ -160,10 +185,11 @@ void Server::read_kind(sdk::Call& call, Reader& reader, const std::string& kind,
     for (const auto& id : left) not_found(call, {kind, id});
     return;
   }
+  const sdk::Failure& why = listing.missing.front();  // not seen is not gone
   for (const auto& id : left) {
-    call.diag({DRIFTD_DENIED, kind, id, {}, "not visible without " + listing.missing, listing.missing, 0});
+    call.diag({why.code, kind, id, {}, std::string("not visible: ") + why.what(), why.right, 0});
   }
-  throw sdk::Failure(DRIFTD_DENIED, kind + " cannot be seen whole", kind, listing.missing);
+  throw sdk::Failure(why.code, kind + " cannot be seen whole", kind, why.right);
 }
 
 sdk::Health Server::probe(sdk::Call& call) {
@@ -200,15 +226,16 @@ sdk::Plugin make_plugin() {
   const auto documents = nlohmann::json::parse(driftd_schema_json);
   sdk::Plugin out;
   out.describe = nlohmann::json{{"id", "postgres"},
-                                {"version", "0.1.0"},
+                                {"version", "0.2.0"},
                                 {"types", {"postgres", "postgresql"}},
                                 {"kinds", kKinds},
-                                {"extensions", nlohmann::json::array()},
+                                {"extensions", {{{"id", "driftd.watch"}, {"revision", 1}}}},
                                 {"concurrency", 4},
-                                {"metrics", nlohmann::json::array()}}
+                                {"metrics", {{{"name", "cursor_missed"}, {"unit", "sweeps"}}}}}
                      .dump();
   out.schemas["settings"] = documents.at("settings").dump();
   for (const auto& [kind, document] : documents.at("kinds").items()) out.schemas[kind] = document.dump();
+  out.has_watch = true;
   out.open = &open;
   return out;
 }

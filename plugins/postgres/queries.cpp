@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "postgres/queries.hpp"
 
+#include "postgres/catalog.hpp"
+
 namespace driftd::postgres {
 namespace {
 
@@ -54,7 +56,8 @@ std::string hash_of(std::string_view kind, const Rights& rights, const Settings&
                 "pg_database d") +
            " || " + hash("s::text", "pg_db_role_setting s") + ")";
   }
-  if (kind == "extension") return hash("e::text || e.oid", "pg_extension e");
+  if (kind == "slot") return hash_of_rows(slot_query(false));
+  if (kind == "subscription") return hash_of_rows(subscription_query(rights.version, rights.conninfo));
   if (kind == "file_setting") return "md5(" + settings_hash + " || " + hash("f::text", "pg_file_settings f") + ")";
   const std::string modified = rights.hba_modified ? " || coalesce(driftd.hba_file_modified()::text, '')" : "";
   return "md5(" + hash("h::text", "pg_hba_file_rules h") + " || pg_conf_load_time()::text" + modified + ")";
@@ -137,6 +140,10 @@ std::string verifier_right(Verifiers by) {
   return "USAGE ON SCHEMA driftd, EXECUTE ON FUNCTION driftd.role_verifiers() (made by the README's grants)";
 }
 
+std::string conninfo_right() {
+  return "USAGE ON SCHEMA driftd, EXECUTE ON FUNCTION driftd.subscription_conninfo() (made by the README's grants)";
+}
+
 std::string rights_query(Verifiers by) {
   const std::string verifiers = by == Verifiers::function ? callable("role_verifiers")
                                                           : std::string("has_table_privilege('pg_authid', 'SELECT')");
@@ -144,7 +151,8 @@ std::string rights_query(Verifiers by) {
          "'SELECT') AND has_function_privilege('pg_show_all_file_settings()', 'EXECUTE') AS file_settings, "
          "has_table_privilege('pg_hba_file_rules', 'SELECT') AND has_function_privilege('pg_hba_file_rules()', "
          "'EXECUTE') AS hba_rules, has_function_privilege('pg_control_system()', 'EXECUTE') AS identity, " +
-         verifiers + " AS verifiers, " + callable("hba_file_modified") + " AS hba_modified";
+         verifiers + " AS verifiers, " + callable("subscription_conninfo") + " AS conninfo, " +
+         callable("hba_file_modified") + " AS hba_modified";
 }
 
 Rights map_rights(const Rows& rows, int version) {
@@ -155,6 +163,7 @@ Rights map_rights(const Rows& rows, int version) {
           row.flag("hba_rules"),
           row.flag("identity"),
           row.flag("verifiers"),
+          row.flag("conninfo"),
           row.flag("hba_modified")};
 }
 
@@ -162,7 +171,7 @@ std::string gate_query(const Rights& rights, const Settings& settings) {
   std::string out = "SELECT pg_postmaster_start_time()::text AS start, pg_conf_load_time()::text AS load";
   out += rights.identity ? ", (SELECT system_identifier::text FROM pg_control_system()) AS identity" : ", NULL AS identity";
   for (const auto kind : kKinds) {
-    if (!missing_right(kind, rights).empty()) continue;
+    if (is_database_kind(kind) || !missing_right(kind, rights).empty()) continue;
     out += ", " + hash_of(kind, rights, settings) + " AS " + std::string(kind);
   }
   return out;
@@ -174,10 +183,8 @@ std::string list_query(std::string_view kind, const Rights& rights, const Settin
   if (kind == "database") return std::string(kDatabases);
   if (kind == "file_setting") return std::string(kFileSettings);
   if (kind == "hba_rule") return hba_query(rights);
-  if (kind == "extension") {
-    return "SELECT e.oid::text AS oid, extname AS name, extversion AS version, nspname AS schema FROM pg_extension e "
-           "JOIN pg_namespace n ON n.oid = extnamespace ORDER BY extname";
-  }
+  if (kind == "slot") return slot_query(true);
+  if (kind == "subscription") return subscription_query(rights.version, rights.conninfo);
   return "SELECT name, setting, unit, vartype, context, source, sourcefile, sourceline, pending_restart FROM pg_settings "
          "WHERE name NOT IN " +
          std::string(kSessionOwn) + " ORDER BY name";

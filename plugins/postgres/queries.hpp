@@ -10,19 +10,23 @@
 
 namespace driftd::postgres {
 
-inline constexpr std::array<std::string_view, 7> kKinds{"instance",  "setting",      "role",    "database",
-                                                        "extension", "file_setting", "hba_rule"};
+inline constexpr std::array<std::string_view, 13> kKinds{
+    "instance", "setting", "role",         "database",    "extension",          "file_setting",     "hba_rule",
+    "schema",   "slot",    "subscription", "publication", "default_privileges", "table_fingerprint"};
 
 /// What the monitoring role may do right now.
 struct Rights {
   int version = 0;
   bool settings = false, file_settings = false, hba_rules = false, identity = false;
   bool verifiers = false;     ///< by the way that the settings chose
+  bool conninfo = false;      ///< driftd.subscription_conninfo() is there and ours to call
   bool hba_modified = false;  ///< driftd.hba_file_modified() is there and ours to call
 };
 
 /// The right that `kind` needs and we lack; empty: it can be listed whole.
 std::string missing_right(std::string_view kind, const Rights& rights);
+/// The right behind the connection strings of subscriptions.
+std::string conninfo_right();
 /// The right behind role verifiers, as it would be granted.
 std::string verifier_right(Verifiers by);
 
@@ -33,7 +37,7 @@ Rights map_rights(const Rows& rows, int version);
 /// server.
 std::string gate_query(const Rights& rights, const Settings& settings);
 
-/// All rows of a kind.
+/// All rows of a kind that is the server's own, not a database's.
 std::string list_query(std::string_view kind, const Rights& rights, const Settings& settings);
 
 /// One row: `role`, `identity` (NULL when it may not be read), `version`.

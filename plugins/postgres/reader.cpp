@@ -1,47 +1,180 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "postgres/reader.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "postgres/catalog.hpp"
+
 namespace driftd::postgres {
+namespace {
 
-Reader::Reader(sdk::Call& call, Client& client, const Settings& settings)
-    : call_(call), client_(client), settings_(settings),
-      rights_(map_rights(client.query(call, rights_query(settings.verifiers)), client.version())) {}
+/// FNV-1a over the servers' own md5 sums.
+std::string digest_of(const std::string& text) {
+  std::uint64_t out = 14695981039346656037ULL;
+  for (const unsigned char c : text) out = (out ^ c) * 1099511628211ULL;
+  return std::to_string(out) + ":" + std::to_string(text.size());
+}
 
-Listing Reader::list(std::string_view kind) {
+/// Failures that say nothing about the other kinds and databases.
+bool concerns_only_this(const sdk::Failure& failure) {
+  return failure.code != DRIFTD_CANCELLED && failure.code != DRIFTD_DEADLINE;
+}
+
+}  // namespace
+
+Reader::Reader(sdk::Call& call, Client& client, const Settings& settings, std::vector<std::string> kinds)
+    : call_(call), client_(client), settings_(settings), kinds_(std::move(kinds)),
+      rights_(map_rights(client.query(call, rights_query(settings.verifiers)), client.version())) {
+  for (const auto& kind : kinds_) {
+    if (is_database_kind(kind)) database_kinds_.push_back(kind);
+  }
+}
+
+Listing Reader::list(const std::string& kind) {
+  if (!is_database_kind(kind)) return list_of_server(kind);
+  if (!walked_) walk();
+  return std::move(of_databases_[kind]);
+}
+
+Listing Reader::list_of_server(const std::string& kind) {
   Listing out;
-  out.missing = missing_right(kind, rights_);
-  if (!out.missing.empty() && kind != "setting") return out;  // settings: the public ones are still there
-  Origin from{client_.endpoint(), settings_.database, {}, settings_.verifiers != Verifiers::off};
-  if (from.verifiers && !rights_.verifiers) from.verifier_right = verifier_right(settings_.verifiers);
+  if (const std::string right = missing_right(kind, rights_); !right.empty()) {
+    out.missing.emplace_back(DRIFTD_DENIED,
+                             kind + " cannot be listed whole by role " + settings_.user + ": GRANT " + right + " TO " +
+                                 settings_.user,
+                             kind, right);
+    if (kind != "setting") return out;  // settings: the public ones are still there
+  }
   const std::int64_t sent = call_.now_ns();
-  const Rows rows = client_.query(call_, list_query(kind, rights_, settings_));
-  if (kind == "instance") out.records = map_instance(rows, from);
-  if (kind == "setting") out.records = map_settings(rows);
-  if (kind == "role") out.records = map_roles(rows, from);
-  if (kind == "database") out.records = map_databases(rows);
-  if (kind == "extension") out.records = map_extensions(rows, from);
-  if (kind == "file_setting") out.records = map_file_settings(rows);
-  if (kind == "hba_rule") out.records = map_hba_rules(rows);
+  try {
+    out.records = map(kind, client_.query(call_, list_query(kind, rights_, settings_)));
+  } catch (const sdk::Failure& e) {
+    if (e.code != DRIFTD_DENIED) throw;
+    out.missing.emplace_back(DRIFTD_DENIED, e.what(), kind, e.right.empty() ? e.what() : e.right);
+  }
   for (auto& record : out.records) record.observed_ns = sent;
   return out;
 }
 
-std::string Reader::cursor(const std::vector<std::string>& kinds) {
+Records Reader::map(const std::string& kind, const Rows& rows) const {
+  Origin from{client_.endpoint(), settings_.database, {}, settings_.verifiers != Verifiers::off};
+  if (from.verifiers && !rights_.verifiers) from.verifier_right = verifier_right(settings_.verifiers);
+  if (kind == "instance") return map_instance(rows, from);
+  if (kind == "setting") return map_settings(rows);
+  if (kind == "role") return map_roles(rows, from);
+  if (kind == "database") return map_databases(rows);
+  if (kind == "file_setting") return map_file_settings(rows);
+  if (kind == "hba_rule") return map_hba_rules(rows);
+  if (kind == "slot") return map_slots(rows);
+  return map_subscriptions(rows, rights_.conninfo ? std::string() : conninfo_right());
+}
+
+std::vector<std::string> Reader::databases() {
+  std::vector<std::string> out{settings_.database};
+  const auto add = [&](const std::string& name) {
+    if (std::find(out.begin(), out.end(), name) == out.end()) out.push_back(name);
+  };
+  for (const auto& name : settings_.databases) {
+    if (name != "*") {
+      add(name);
+      continue;
+    }
+    const Rows all = client_.query(call_, databases_query());
+    for (std::size_t i = 0; i < all.rows.size(); ++i) add(Fields(all, i).text("name"));
+  }
+  return out;
+}
+
+void Reader::for_each_database(const std::function<void(Client&, const std::string&)>& each,
+                               const std::function<void(const sdk::Failure&)>& failed) {
+  for (const auto& database : databases()) {
+    try {
+      if (database == settings_.database) {
+        each(client_, database);
+        continue;
+      }
+      Settings there = settings_;
+      there.database = database;
+      there.endpoints = {parse_endpoint(client_.endpoint())};  // the same server, not the next of the list
+      const auto client = connect(call_, there, settings_.connect, settings_.statement);
+      each(*client, database);
+    } catch (const sdk::Failure& e) {
+      if (!concerns_only_this(e) || (database == settings_.database && e.code != DRIFTD_DENIED)) throw;
+      // a database that was dropped meanwhile, or that a mistyped setting names, is not known to be gone
+      const driftd_status code = e.code == DRIFTD_INVALID ? DRIFTD_UNAVAILABLE : e.code;
+      failed(sdk::Failure(code, e.what(), {}, e.right.empty() && code == DRIFTD_DENIED ? e.what() : e.right));
+    }
+  }
+}
+
+void Reader::walk() {
+  walked_ = true;
+  for_each_database([&](Client& client, const std::string& database) { list_database(client, database); },
+                    [&](const sdk::Failure& e) {
+                      for (const auto& kind : database_kinds_) of_databases_[kind].missing.push_back(e);
+                    });
+}
+
+void Reader::list_database(Client& client, const std::string& database) {
+  const Origin from{client.endpoint(), database, {}, false};
+  for (const auto& kind : database_kinds_) {
+    const std::int64_t sent = call_.now_ns();
+    const Rows rows = client.query(call_, database_query(kind, client.version(), settings_));
+    Records found;
+    if (kind == "extension") found = map_extensions(rows, from);
+    if (kind == "schema") found = map_schemas(rows, from);
+    if (kind == "publication") found = map_publications(rows, from);
+    if (kind == "default_privileges") found = map_default_privileges(rows, from);
+    if (kind == "table_fingerprint") found = map_fingerprints(rows, from, settings_.fingerprints);
+    Listing& to = of_databases_[kind];
+    for (auto& record : found) {
+      record.observed_ns = sent;
+      to.records.push_back(std::move(record));
+    }
+    if (rows.rows.size() > kMostTables) {
+      to.missing.emplace_back(DRIFTD_BUDGET, database + ": settings.fingerprints covers more than " +
+                                                 std::to_string(kMostTables) + " tables; name fewer schemas");
+    }
+  }
+}
+
+std::string Reader::cursor() {
+  try {
+    return hashes();
+  } catch (const sdk::Failure& e) {
+    if (e.code != DRIFTD_DENIED) throw;
+    return {};  // a catalogue that everybody may read by default was closed: the kinds say which
+  }
+}
+
+std::string Reader::hashes() {
   const Rows rows = client_.query(call_, gate_query(rights_, settings_));
   const Fields row(rows, 0);
-  nlohmann::json out{{"v", 1},
+  nlohmann::json out{{"v", 2},
                      {"server", client_.endpoint() + "|" + row.text("identity") + "|" + row.text("start")},
                      {"load", row.text("load")},
                      {"database", settings_.database},
-                     {"scope", settings_.scope.text()}, {"verifiers", static_cast<int>(settings_.verifiers)}};
-  for (const auto& kind : kinds) {
+                     {"scope", settings_.scope.text()},
+                     {"by", static_cast<int>(settings_.verifiers)}};
+  for (const auto& kind : kinds_) {
     if (!missing_right(kind, rights_).empty()) return {};
-    out["kinds"][kind] = row.text(kind);
+    if (!is_database_kind(kind)) out["kinds"][kind] = row.text(kind);
   }
   if (settings_.verifiers != Verifiers::off) out["verifiers"] = rights_.verifiers;
-  return out.dump();
+  out["conninfo"] = rights_.conninfo;
+  if (database_kinds_.empty()) return out.dump();
+  std::string sums;  // one digest for all databases: a cursor has its bounds
+  bool whole = true;
+  for_each_database(
+      [&](Client& client, const std::string& database) {
+        const Rows hash = client.query(call_, database_gate_query(database_kinds_, client.version(), settings_));
+        sums += database + "\n";
+        for (const auto& cell : hash.rows.at(0)) sums += cell.value_or("") + "\n";
+      },
+      [&](const sdk::Failure&) { whole = false; });
+  out["databases"] = digest_of(sums);
+  return whole ? out.dump() : std::string();
 }
 
 }  // namespace driftd::postgres

@@ -1,34 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+#include <map>
+#include <memory>
+
 #include "postgres/client.hpp"
 #include "postgres/mapping.hpp"
 #include "postgres/queries.hpp"
 
 namespace driftd::postgres {
 
-/// One kind as the server has it now. `missing`: not all of it could be seen, for want of this right.
+/// One kind as the server has it now. `missing`: not all of it could be seen, for these reasons.
 struct Listing {
   Records records;
-  std::string missing;
+  std::vector<sdk::Failure> missing;
 };
 
-/// Reads kinds through one client. Lives for one call.
+/// Reads kinds through one client, and those of further databases through one connection after the other. Lives for one
+/// call.
 class Reader {
  public:
-  /// Asks for our rights. Throws sdk::Failure.
-  Reader(sdk::Call& call, Client& client, const Settings& settings);
-  const Rights& rights() const { return rights_; }
-  Listing list(std::string_view kind);
-  /// The state of the catalogue as a cursor (JSON): equal cursors, nothing changed. Empty when a wanted kind cannot be
-  /// read whole, so that its missing right is named again in each cycle.
-  std::string cursor(const std::vector<std::string>& kinds);
+  /// `kinds`: those that will be asked for.
+  Reader(sdk::Call& call, Client& client, const Settings& settings, std::vector<std::string> kinds);
+
+  /// A failure that concerns only this kind is in `missing`; any other is thrown.
+  Listing list(const std::string& kind);
+
+  /// Equal to that of an earlier call: nothing that we read has changed since. Empty: cannot be told.
+  std::string cursor();
 
  private:
+  std::string hashes();
+  Listing list_of_server(const std::string& kind);
+  Records map(const std::string& kind, const Rows& rows) const;
+  void walk();
+  void list_database(Client& client, const std::string& database);
+  /// Runs `each` for every database of the settings; what fails for one of them goes to `failed`.
+  void for_each_database(const std::function<void(Client&, const std::string&)>& each,
+                         const std::function<void(const sdk::Failure&)>& failed);
+  std::vector<std::string> databases();
+
   sdk::Call& call_;
   Client& client_;
   const Settings& settings_;
+  const std::vector<std::string> kinds_;
+  std::vector<std::string> database_kinds_;  ///< those of kinds_ that every database has of its own
   Rights rights_;
+  bool walked_ = false;
+  std::map<std::string, Listing> of_databases_;
 };
 
 }  // namespace driftd::postgres

@@ -106,6 +106,8 @@ Settings parse_settings(std::string_view text) {
   out.session_attrs = text_or(from, "target_session_attrs", out.session_attrs);
   out.connect = ms_or(from, "connect_timeout_ms", out.connect);
   out.statement = ms_or(from, "statement_timeout_ms", out.statement);
+  out.databases = texts(from, "databases");
+  out.fingerprints = texts(from, "fingerprints");
   out.scope.include = texts(from, "include");
   out.scope.exclude = texts(from, "exclude");
   out.verifiers = parse_verifiers(text_or(from, "verifiers", "function"));

@@ -30,6 +30,8 @@ struct Settings {
   std::string sslmode = "prefer", sslrootcert, sslcert, sslkey, session_attrs = "any";
   std::chrono::milliseconds connect{5000}, statement{20000};
   sdk::Scope scope;
+  std::vector<std::string> databases;     ///< beside `database`; `*`: all that can be connected to
+  std::vector<std::string> fingerprints;  ///< globs over schemas whose tables are fingerprinted; empty: none
   Verifiers verifiers = Verifiers::function;
 };
 

@@ -36,8 +36,9 @@ void make_folder(const fs::path& folder) {
   if (::chown(folder.c_str(), entry->pw_uid, entry->pw_gid) != 0) throw std::runtime_error("chown " + folder.string());
 }
 
-void must_run(const std::vector<std::string>& command, const std::string& log) {
-  Child child(command, {log, {}, "postgres"});
+void must_run(const std::vector<std::string>& command, const std::string& log,
+              const std::map<std::string, std::string>& env = {}) {
+  Child child(command, {log, env, "postgres"});
   if (const int code = child.wait(seconds(60)); code != 0) {
     throw std::runtime_error(command[0] + " ended with " + std::to_string(code) + ":\n" + read_file(log));
   }
@@ -81,7 +82,12 @@ Connection connect(const PostgresServer& server, const std::string& user, const 
 
 PostgresServer::PostgresServer(const Options& options) : port_(free_port()) {
   make_folder(socket_folder());
-  if (options.own_identity) {
+  if (options.standby_of != nullptr) {
+    const PostgresServer& primary = *options.standby_of;
+    must_run({program("pg_basebackup"), "-h", primary.host(), "-p", std::to_string(primary.port()), "-U", primary.user(),
+              "-D", data_folder(), "-R", "-X", "stream", "-c", "fast", "--no-sync"},
+             dir_.file("pg_basebackup.log"), {{"PGPASSWORD", primary.password()}});
+  } else if (options.own_identity) {
     initdb(data_folder(), socket_folder(), password());
   } else {
     must_run({"cp", "-a", "--reflink=auto", template_cluster(password()).string(), data_folder()}, dir_.file("cp.log"));

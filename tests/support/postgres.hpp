@@ -16,6 +16,7 @@ class PostgresServer {
   struct Options {
     std::vector<std::string> conf;  ///< lines appended to postgresql.conf
     bool own_identity = false;      ///< initdb of its own; else a copy of this process's template (same system identifier)
+    const PostgresServer* standby_of = nullptr;  ///< a streaming standby of this one, made by pg_basebackup
   };
   using Rows = std::vector<std::vector<std::optional<std::string>>>;
 
@@ -31,6 +32,7 @@ class PostgresServer {
   std::string socket_folder() const { return (dir_.path() / "pg").string(); }
   std::string socket_file() const { return socket_folder() + "/.s.PGSQL." + std::to_string(port_); }
   std::string data_folder() const { return socket_folder() + "/data"; }
+  std::string log() const { return read_file(dir_.file("server.log")); }
   std::string user() const { return "postgres"; }  ///< the superuser
   std::string password() const { return "superuser-of-the-test"; }
   pid_t pid() const { return child_.pid(); }

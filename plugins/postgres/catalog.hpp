@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Queries of catalogues: those of one database, and the shared ones of replication. Read as they stand, on any version
+// from 12 on; none needs a right but CONNECT.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "postgres/queries.hpp"
+
+namespace driftd::postgres {
+
+/// Kinds that every database has of its own.
+inline constexpr std::array<std::string_view, 5> kDatabaseKinds{"extension", "schema", "publication",
+                                                                "default_privileges", "table_fingerprint"};
+bool is_database_kind(std::string_view kind);
+
+/// Tables of one database whose fingerprints are taken at most.
+inline constexpr int kMostTables = 10'000;
+
+/// A JSON list of {grantee, privilege, grantable}: `acl` spelt out, or, where it is NULL, what NULL stands for.
+/// `type` as acldefault() wants it, between quotes.
+std::string grants_of(const std::string& acl, const std::string& type, const std::string& owner);
+
+/// All rows of a kind of the connected database.
+std::string database_query(std::string_view kind, int version, const Settings& settings);
+/// Subscriptions of all databases. `conninfo`: their digests can be asked for.
+std::string subscription_query(int version, bool conninfo);
+/// Slots; with `status` also what changes by itself.
+std::string slot_query(bool status);
+
+/// An md5, made by the server, over the rows of a query.
+std::string hash_of_rows(const std::string& query);
+/// One row with such a hash for each of the kinds, of the connected database.
+std::string database_gate_query(const std::vector<std::string>& kinds, int version, const Settings& settings);
+
+/// Names of the databases that can be connected to, templates left out.
+std::string databases_query();
+
+}  // namespace driftd::postgres

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "postgres/watch.hpp"
+
+#include <algorithm>
+#include <poll.h>
+
+#include "postgres/client.hpp"
+
+namespace driftd::postgres {
+namespace {
+
+using std::chrono::milliseconds;
+constexpr milliseconds kShortest{1000}, kLongest{60'000}, kLookAgain{300'000};
+
+void rest(sdk::Call& call, milliseconds most) {
+  const auto until = std::chrono::steady_clock::now() + most;
+  while (!call.cancelled()) {
+    if (call.deadline_ns() <= std::chrono::steady_clock::now().time_since_epoch().count()) {
+      throw sdk::Failure(DRIFTD_DEADLINE, "the call's deadline passed");
+    }
+    const auto left = std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now()).count();
+    if (left <= 0) return;
+    pollfd cancel{call.cancel_fd(), POLLIN, 0};
+    ::poll(&cancel, 1, static_cast<int>(std::min<long long>(left, 1000)));
+  }
+}
+
+/// False: nobody would tell us anything.
+bool listen(sdk::Call& call, const Settings& settings) {
+  const auto client = connect(call, settings, settings.connect, settings.statement);
+  const Rows rows = client->query(
+      call, "SELECT EXISTS (SELECT FROM pg_event_trigger WHERE evtname = 'driftd_ddl' AND evtenabled <> 'D') AND NOT "
+            "pg_is_in_recovery() AS told");
+  if (!Fields(rows, 0).flag("told")) return false;
+  client->query(call, "LISTEN driftd_ddl");
+  call.bookmark("");  // what happened before we listened
+  while (!call.cancelled()) {
+    if (client->notified(call, kLookAgain)) call.bookmark("");
+    else client->query(call, "SELECT 1");  // a connection that died in silence is found out
+  }
+  return true;
+}
+
+}  // namespace
+
+void watch_ddl(sdk::Call& call, const Settings& settings) {
+  milliseconds pause = kShortest;
+  while (!call.cancelled()) {
+    try {
+      if (!listen(call, settings)) rest(call, kLookAgain);
+      pause = kShortest;
+      continue;
+    } catch (const sdk::Failure& failure) {
+      if (failure.code == DRIFTD_CANCELLED) return;
+      if (failure.code == DRIFTD_DEADLINE) throw;
+      // refresh and health say that it is down; here it is only tried again
+      call.log(DRIFTD_LOG_DEBUG, failure.what());
+    }
+    rest(call, pause);
+    pause = std::min(pause * 2, kLongest);
+  }
+}
+
+}  // namespace driftd::postgres

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "driftd/sdk/call.hpp"
+#include "postgres/settings.hpp"
+
+namespace driftd::postgres {
+
+/// Listens to the event trigger of our README, where it was made, and sends a hint for each DDL statement. Where it was
+/// not, or on a standby, it looks again every few minutes. Returns when the call is cancelled.
+void watch_ddl(sdk::Call& call, const Settings& settings);
+
+}  // namespace driftd::postgres

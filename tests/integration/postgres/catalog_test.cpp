@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is in databases: schemas, grants, publications, subscriptions, slots and the shape of tables.
+#include <utility>
+
+#include "fixture.hpp"
+
+namespace driftd::test {
+namespace {
+
+using nlohmann::json;
+using std::chrono::seconds;
+using testing::HasSubstr;
+
+class PostgresCatalog : public testing::Test {
+ protected:
+  PostgresCatalog() : server_({{"wal_level = logical"}, false, nullptr}) {
+    server_.sql(readme_grants("postgres", "sql"));
+    server_.sql("CREATE DATABASE shop");
+    server_.sql("CREATE ROLE app; CREATE ROLE reader; CREATE TABLE public.t (id int PRIMARY KEY, v text, w text)",
+                "shop");
+  }
+  ProviderProbe probe(const json& extra = {{"databases", "*"}, {"fingerprints", "public"}}) {
+    return postgres_probe(server_.endpoint(), extra);
+  }
+  /// Attributes of the fingerprint of shop.public.t that a statement changes.
+  std::vector<std::string> moved_by(const std::string& statement) {
+    auto p = probe();
+    const json before = p.refresh().body("table_fingerprint", "shop.public.t");
+    server_.sql(statement, "shop");
+    const json after = p.refresh().body("table_fingerprint", "shop.public.t");
+    std::vector<std::string> out;
+    for (const auto& [name, value] : before.items()) {
+      if (after[name] != value) out.push_back(name);
+    }
+    return out;
+  }
+  PostgresServer server_;
+};
+
+TEST_F(PostgresCatalog, EveryKindIsWholeAcrossDatabasesAndAnIdleServerIsUnchanged) {
+  auto p = probe();
+  const auto seen = p.refresh();
+  ASSERT_EQ(seen.status, DRIFTD_OK);
+  EXPECT_THAT(seen.diagnostics, testing::IsEmpty());
+  EXPECT_EQ(seen.complete.size(), 13u);
+  EXPECT_NE(seen.find("extension", "postgres.plpgsql"), nullptr);
+  EXPECT_NE(seen.find("extension", "shop.plpgsql"), nullptr);
+  EXPECT_NE(seen.find("schema", "shop.public"), nullptr);
+  EXPECT_NE(seen.find("table_fingerprint", "shop.public.t"), nullptr);
+  EXPECT_EQ(seen.find("table_fingerprint", "postgres.driftd.salt"), nullptr);
+  EXPECT_TRUE(p.refresh(seen.cursor).unchanged);
+}
+
+TEST_F(PostgresCatalog, AChangeInAnotherDatabaseMovesTheCursor) {
+  auto p = probe();
+  const auto before = p.refresh();
+  server_.sql("CREATE SCHEMA orders AUTHORIZATION app", "shop");
+  const auto after = p.refresh(before.cursor);
+  EXPECT_FALSE(after.unchanged);
+  EXPECT_EQ(after.body("schema", "shop.orders")["owner"], "app");
+}
+
+TEST_F(PostgresCatalog, GrantAllIsTheListSpeltOutAndAnUntouchedListIsItsDefault) {
+  auto p = probe();
+  server_.sql("CREATE SCHEMA s AUTHORIZATION app", "shop");
+  const json untouched = p.refresh().body("schema", "shop.s");
+  server_.sql("GRANT ALL ON SCHEMA s TO app", "shop");
+  EXPECT_EQ(p.refresh().body("schema", "shop.s"), untouched);
+  server_.sql("GRANT USAGE, CREATE ON SCHEMA s TO reader", "shop");
+  const auto spelt = grants(p.refresh().body("schema", "shop.s"));
+  server_.sql("REVOKE ALL ON SCHEMA s FROM reader; GRANT ALL ON SCHEMA s TO reader", "shop");
+  EXPECT_EQ(grants(p.refresh().body("schema", "shop.s")), spelt);
+  server_.sql("REVOKE CREATE ON SCHEMA s FROM reader", "shop");
+  EXPECT_NE(grants(p.refresh().body("schema", "shop.s")), spelt);
+  const json database = p.refresh().body("database", "shop");
+  server_.sql("GRANT CONNECT, TEMPORARY ON DATABASE shop TO PUBLIC; GRANT ALL ON DATABASE shop TO postgres");
+  EXPECT_EQ(p.refresh().body("database", "shop"), database);
+  const json table = p.refresh().body("table_fingerprint", "shop.public.t");
+  server_.sql("GRANT ALL ON t TO postgres", "shop");
+  EXPECT_EQ(p.refresh().body("table_fingerprint", "shop.public.t"), table);
+  server_.sql("GRANT SELECT ON t TO reader WITH GRANT OPTION", "shop");
+  EXPECT_THAT(grants(p.refresh().body("table_fingerprint", "shop.public.t")), testing::Contains("reader:SELECT*"));
+}
+
+TEST_F(PostgresCatalog, DefaultPrivilegesComeAndGo) {
+  auto p = probe();
+  const auto before = p.refresh();
+  EXPECT_EQ(before.complete.at("default_privileges"), 0u);
+  server_.sql(
+      "ALTER DEFAULT PRIVILEGES FOR ROLE app IN SCHEMA public GRANT SELECT ON TABLES TO reader; "
+      "ALTER DEFAULT PRIVILEGES FOR ROLE app GRANT EXECUTE ON FUNCTIONS TO reader",
+      "shop");
+  const auto after = p.refresh(before.cursor);
+  EXPECT_EQ(grants(after.body("default_privileges", "shop.app:tables:public")),
+            std::vector<std::string>{"reader:SELECT"});
+  EXPECT_THAT(grants(after.body("default_privileges", "shop.app:functions")),
+              testing::IsSupersetOf({"PUBLIC:EXECUTE", "app:EXECUTE", "reader:EXECUTE"}));
+  server_.sql("ALTER DEFAULT PRIVILEGES FOR ROLE app IN SCHEMA public REVOKE SELECT ON TABLES FROM reader", "shop");
+  EXPECT_NE(p.read({{"default_privileges", "shop.app:tables:public"}}).diagnostic(DRIFTD_NOT_FOUND), nullptr);
+}
+
+TEST_F(PostgresCatalog, EachPartOfATableMovesItsOwnDigest) {
+  using testing::ElementsAre;
+  EXPECT_THAT(moved_by("ALTER TABLE t ADD COLUMN x int DEFAULT 7"), ElementsAre("columns"));
+  EXPECT_THAT(moved_by("ALTER TABLE t ALTER COLUMN x TYPE bigint"), ElementsAre("columns"));
+  EXPECT_THAT(moved_by("GRANT SELECT (v) ON t TO reader"), ElementsAre("columns"));
+  EXPECT_THAT(moved_by("ALTER TABLE t ADD CONSTRAINT positive CHECK (id > 0)"), ElementsAre("constraints"));
+  EXPECT_THAT(moved_by("CREATE INDEX by_v ON t (v)"), ElementsAre("indexes"));
+  EXPECT_THAT(moved_by("CREATE POLICY own ON t USING (v = current_user)"), ElementsAre("policies"));
+  EXPECT_THAT(moved_by("ALTER TABLE t ENABLE ROW LEVEL SECURITY"), ElementsAre("row_security"));
+  EXPECT_THAT(moved_by("ALTER TABLE t OWNER TO app"), testing::IsSupersetOf({"owner"}));
+  EXPECT_THAT(moved_by("CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$; "
+                       "CREATE TRIGGER tr AFTER INSERT ON t EXECUTE FUNCTION f()"),
+              ElementsAre("triggers"));
+  EXPECT_THAT(moved_by("INSERT INTO t (id) VALUES (1); ANALYZE t"), ElementsAre()) << "data is not shape";
+}
+
+TEST_F(PostgresCatalog, ARecreatedTableHasAnotherIdentityAndADroppedOneIsNotFound) {
+  auto p = probe();
+  const std::string first = p.refresh().find("table_fingerprint", "shop.public.t")->external_name;
+  server_.sql("DROP TABLE t", "shop");
+  EXPECT_NE(p.read({{"table_fingerprint", "shop.public.t"}}).diagnostic(DRIFTD_NOT_FOUND), nullptr);
+  server_.sql("CREATE TABLE t (id int PRIMARY KEY, v text, w text)", "shop");
+  EXPECT_NE(p.refresh().find("table_fingerprint", "shop.public.t")->external_name, first);
+}
+
+TEST_F(PostgresCatalog, PublicationsCarryTablesColumnsFiltersAndOptions) {
+  auto p = probe();
+  server_.sql("CREATE PUBLICATION p FOR TABLE t (id, v) WHERE (id > 3) WITH (publish = 'insert, delete')", "shop");
+  const json body = p.refresh().body("publication", "shop.p");
+  EXPECT_EQ(body["operations"], json({"insert", "delete"}));
+  EXPECT_EQ(body["tables"], json::parse(R"x([{"table":"public.t","columns":["id","v"],"filter":"(id > 3)"}])x"));
+  EXPECT_EQ(body["all_tables"], false);
+  server_.sql(
+      "ALTER PUBLICATION p SET TABLES IN SCHEMA public; ALTER PUBLICATION p SET (publish_via_partition_root = true)",
+      "shop");
+  const json other = p.refresh().body("publication", "shop.p");
+  EXPECT_EQ(other["schemas"], json::array({"public"}));
+  EXPECT_EQ(other["via_root"], true);
+}
+
+TEST_F(PostgresCatalog, ARotatedConnectionStringIsADigestAndTheSecretIsNowhere) {
+  auto p = probe();
+  server_.sql(
+      "CREATE SUBSCRIPTION sub CONNECTION 'host=10.0.0.1 password=conn-canary-1' PUBLICATION b, a WITH (connect = "
+      "false)",
+      "shop");
+  const auto before = p.refresh();
+  EXPECT_EQ(before.body("subscription", "shop.sub")["publications"], json({"b", "a"}));
+  EXPECT_EQ(before.body("subscription", "shop.sub")["enabled"], false);
+  EXPECT_EQ(before.body("subscription", "shop.sub")["slot"], "sub");
+  server_.sql("ALTER SUBSCRIPTION sub CONNECTION 'host=10.0.0.1 password=conn-canary-2'", "shop");
+  const auto after = p.refresh(before.cursor);
+  EXPECT_FALSE(after.unchanged);
+  EXPECT_NE(before.body("subscription", "shop.sub")["conninfo"], after.body("subscription", "shop.sub")["conninfo"]);
+  for (const auto& record : after.records) EXPECT_EQ(record.body.find("conn-canary"), std::string::npos) << record.id;
+  server_.sql("REVOKE EXECUTE ON FUNCTION driftd.subscription_conninfo() FROM driftd");
+  const auto blind = p.refresh(after.cursor);
+  EXPECT_EQ(blind.complete.at("subscription"), 1u);
+  EXPECT_THAT(blind.find("subscription", "shop.sub")->unread.at(0).reason, HasSubstr("subscription_conninfo()"));
+  server_.sql("ALTER SUBSCRIPTION sub SET (slot_name = NONE)", "shop");
+  server_.sql("DROP SUBSCRIPTION sub", "shop");
+}
+
+TEST_F(PostgresCatalog, SlotsComeAndGoAndTheirLagIsStatus) {
+  auto p = probe();
+  server_.sql("SELECT pg_create_logical_replication_slot('logical', 'pgoutput', false, true)", "shop");
+  server_.sql("SELECT pg_create_physical_replication_slot('physical', true)");
+  const auto seen = p.refresh();
+  EXPECT_EQ(seen.body("slot", "logical"),
+            json({{"type", "logical"}, {"plugin", "pgoutput"}, {"database", "shop"}, {"two_phase", true}}));
+  EXPECT_EQ(seen.body("slot", "physical")["database"], nullptr);
+  const json status = json::parse(seen.find("slot", "logical")->status);
+  EXPECT_EQ(status["active"], false);
+  EXPECT_EQ(status["wal_status"], "reserved");
+  server_.sql("SELECT pg_logical_emit_message(true, 'filler', repeat('x', 100000))");
+  EXPECT_TRUE(p.refresh(seen.cursor).unchanged) << "lag alone is no change";
+  server_.sql("SELECT pg_drop_replication_slot('logical')");
+  EXPECT_NE(p.read({{"slot", "logical"}}).diagnostic(DRIFTD_NOT_FOUND), nullptr);
+}
+
+TEST_F(PostgresCatalog, ADatabaseThatIsClosedToUsIsUnknownAndNothingInItIsGone) {
+  auto p = probe();
+  const auto before = p.refresh();
+  server_.sql("REVOKE CONNECT ON DATABASE shop FROM PUBLIC");
+  const auto after = p.refresh(before.cursor);
+  EXPECT_EQ(after.status, DRIFTD_OK);
+  EXPECT_EQ(after.complete.count("schema"), 0u);
+  EXPECT_EQ(after.complete.count("role"), 1u);
+  ASSERT_NE(after.diagnostic(DRIFTD_DENIED), nullptr);
+  EXPECT_EQ(after.diagnostic(DRIFTD_DENIED)->right, "CONNECT ON DATABASE shop");
+  EXPECT_TRUE(after.cursor.empty());
+  const auto one = p.read({{"schema", "shop.public"}});
+  EXPECT_EQ(one.status, DRIFTD_DENIED);
+  EXPECT_EQ(one.diagnostic(DRIFTD_NOT_FOUND), nullptr);
+}
+
+TEST_F(PostgresCatalog, ADroppedDatabaseTakesItsOwnWithIt) {
+  auto p = probe();
+  p.refresh();
+  server_.sql("DROP DATABASE shop WITH (FORCE)");
+  const auto after = p.read({{"schema", "shop.public"}, {"database", "shop"}});
+  EXPECT_EQ(after.status, DRIFTD_OK);
+  EXPECT_EQ(after.diagnostics.size(), 2u);
+}
+
+TEST_F(PostgresCatalog, DdlIsAHintWhereTheTriggerOfTheReadmeIs) {
+  server_.sql(readme_block("postgres", "### Faster", "sql"));
+  auto p = probe({{"connect_timeout_ms", 2000}});
+  bool done = false;
+  const auto told = p.watch(
+      {}, [](const Collected& c) { return c.marks >= 2; }, seconds(20),
+      [&] {
+        if (!std::exchange(done, true)) server_.sql("CREATE TABLE told (id int)");
+      });
+  EXPECT_GE(told.marks, 2) << "one when it listens, one for the statement";
+  EXPECT_EQ(told.status, DRIFTD_OK);
+}
+
+TEST_F(PostgresCatalog, WithoutTheTriggerTheWatchIsSilentAndEndsWhenAsked) {
+  auto p = probe({{"connect_timeout_ms", 2000}});
+  const auto silent = p.watch(
+      {}, [](const Collected&) { return false; }, std::chrono::milliseconds(500));
+  EXPECT_EQ(silent.status, DRIFTD_OK);
+  EXPECT_EQ(silent.marks, 0);
+}
+
+TEST_F(PostgresCatalog, AnIdleCycleIsFourStatements) {
+  auto p = probe({{"connect_timeout_ms", 2000}});
+  const auto first = p.refresh();
+  server_.sql("ALTER SYSTEM SET log_statement = 'all'; ");
+  server_.sql("SELECT pg_reload_conf()");
+  const auto loaded =
+      refresh_until(p, [&](const Collected& c) { return c.body("setting", "log_statement")["value"] == "all"; });
+  EXPECT_TRUE(p.refresh(loaded.cursor).unchanged);
+  const std::string kStatement = "LOG:  statement: ";
+  const auto statements = [&] {
+    const std::string log = server_.log();
+    std::size_t count = 0;
+    for (auto at = log.find(kStatement); at != std::string::npos; at = log.find(kStatement, at + 1)) ++count;
+    return count;
+  };
+  const auto before = statements();
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(p.refresh(loaded.cursor).unchanged);
+  EXPECT_TRUE(eventually([&] { return statements() - before == 20; })) << statements() - before;
+}
+
+}  // namespace
+}  // namespace driftd::test

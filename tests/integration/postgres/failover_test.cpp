@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// A streaming standby and its promotion, on real servers.
+#include <utility>
+
+#include "fixture.hpp"
+
+namespace driftd::test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+class PostgresStandby : public testing::Test {
+ protected:
+  PostgresStandby() {
+    primary_.sql(readme_grants("postgres", "sql"));
+    standby_ = std::make_unique<PostgresServer>(PostgresServer::Options{{"hot_standby = on"}, false, &primary_});
+    EXPECT_TRUE(eventually([&] { return standby_->value("SELECT status FROM pg_stat_wal_receiver") == "streaming"; }));
+  }
+  PostgresServer primary_;
+  std::unique_ptr<PostgresServer> standby_;
+};
+
+TEST_F(PostgresStandby, EveryKindIsReadOnAStandbyWithTheRightsOfItsPrimary) {
+  auto p = postgres_probe(standby_->endpoint(), {{"databases", "*"}, {"fingerprints", "*"}});
+  const auto seen = p.refresh();
+  ASSERT_EQ(seen.status, DRIFTD_OK) << seen.diagnostics.at(0).text;
+  EXPECT_EQ(seen.complete.size(), 13u);
+  const json body = seen.body("instance", "instance");
+  EXPECT_EQ(body["role"], "standby");
+  EXPECT_EQ(body["timeline"], 1);
+  EXPECT_EQ(body["upstream"], primary_.endpoint());
+  EXPECT_EQ(p.health().health.role, "standby");
+  EXPECT_TRUE(p.refresh(seen.cursor).unchanged);
+}
+
+TEST_F(PostgresStandby, PromotionMovesRoleAndTimelineAndKeepsTheIdentity) {
+  auto p = postgres_probe(standby_->endpoint());
+  const auto before = p.refresh();
+  primary_.stop();
+  ASSERT_EQ(standby_->value("SELECT pg_promote(true, 60)"), "t");
+  const auto after =
+      refresh_until(p, [](const Collected& c) { return c.body("instance", "instance")["timeline"] == 2; });
+  json moved = after.body("instance", "instance"), stood = before.body("instance", "instance");
+  EXPECT_EQ(moved["role"], "primary");
+  EXPECT_EQ(moved["upstream"], nullptr);
+  for (const char* changed : {"role", "timeline", "upstream"}) {
+    moved.erase(changed);
+    stood.erase(changed);
+  }
+  EXPECT_EQ(moved, stood);
+  for (const char* kind : {"role", "database", "extension", "schema", "hba_rule"}) {
+    for (const auto& record : before.records) {
+      if (record.kind != kind) continue;
+      EXPECT_EQ(after.body(kind, record.id), json::parse(record.body)) << kind << "/" << record.id;
+    }
+  }
+}
+
+TEST_F(PostgresStandby, TheListOfEndpointsFindsThePrimaryAfterAFailover) {
+  auto p = postgres_probe(
+      "", {{"endpoints", {primary_.endpoint(), standby_->endpoint()}}, {"target_session_attrs", "primary"}});
+  EXPECT_EQ(p.refresh().body("instance", "instance")["endpoint"], primary_.endpoint());
+  primary_.stop();
+  EXPECT_EQ(p.refresh().status, DRIFTD_UNAVAILABLE) << "a standby is not asked for";
+  ASSERT_EQ(standby_->value("SELECT pg_promote(true, 60)"), "t");
+  const auto after = refresh_until(p, [](const Collected& c) { return c.status == DRIFTD_OK; });
+  EXPECT_EQ(after.body("instance", "instance")["endpoint"], standby_->endpoint());
+  EXPECT_EQ(after.body("instance", "instance")["role"], "primary");
+}
+
+TEST_F(PostgresStandby, ADdlWatchOnAStandbyIsSilent) {
+  auto p = postgres_probe(standby_->endpoint());
+  const auto silent = p.watch(
+      {}, [](const Collected&) { return false; }, std::chrono::milliseconds(300));
+  EXPECT_EQ(silent.status, DRIFTD_OK);
+  EXPECT_EQ(silent.marks, 0);
+}
+
+TEST(PostgresIdentity, AnotherClusterBehindTheSameEndpointSaysSoInItsHealth) {
+  PostgresServer one, other({{}, true, nullptr});
+  for (auto* server : {&one, &other}) server->sql(readme_grants("postgres", "sql"));
+  const auto first = postgres_probe(one.endpoint()).health().health,
+             second = postgres_probe(other.endpoint()).health().health;
+  EXPECT_FALSE(first.system_identity.empty());
+  EXPECT_NE(first.system_identity, second.system_identity);
+}
+
+}  // namespace
+}  // namespace driftd::test

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <gmock/gmock.h>
+
+#include "support/postgres.hpp"
+#include "support/provider_probe.hpp"
+#include "support/redis.hpp"
+
+namespace driftd::test {
+
+/// A provider at `endpoint` as the README's role; `extra` settings.
+inline ProviderProbe postgres_probe(const std::string& endpoint, const nlohmann::json& extra = nlohmann::json::object()) {
+  nlohmann::json settings{{"endpoints", endpoint}, {"user", "driftd"}, {"password", "token-1"}, {"connect_timeout_ms", 2000}};
+  settings.update(extra);
+  return {"providers/postgres.so", settings, {{"token-1", "CHANGE-ME"}}};
+}
+
+/// Refreshes without a cursor until `seen`; reloads reach a session a moment after pg_reload_conf() returned.
+inline Collected refresh_until(ProviderProbe& probe, const std::function<bool(const Collected&)>& seen) {
+  Collected last;
+  EXPECT_TRUE(eventually([&] { return seen(last = probe.refresh()); })) << "never seen";
+  return last;
+}
+
+/// A list of {grantee, privilege, grantable}, shown as `grantee:privilege`.
+inline std::vector<std::string> grants(const nlohmann::json& body) {
+  std::vector<std::string> out;
+  for (const auto& one : body["grants"]) {
+    out.push_back(one["grantee"].get<std::string>() + ":" + one["privilege"].get<std::string>() +
+                  (one["grantable"].get<bool>() ? "*" : ""));
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+}  // namespace driftd::test
