@@ -7,7 +7,7 @@ set -eu
 packages="cmake ninja-build g++ ccache mold pkg-config git python3 python3-venv
 libboost1.81-dev libprotobuf-dev protobuf-compiler libcurl4-openssl-dev libyaml-cpp-dev libnats-dev libspdlog-dev
 libfmt-dev libgtest-dev libgmock-dev libsqlite3-dev libhiredis-dev libpq-dev libsimdjson-dev nlohmann-json3-dev
-libxxhash-dev libexpected-dev libcli11-dev prometheus-cpp-dev libssl-dev libsystemd-dev libseccomp-dev libcjson-dev librdkafka-dev make
+libxxhash-dev libexpected-dev libcli11-dev prometheus-cpp-dev libssl-dev libsystemd-dev libseccomp-dev libcjson-dev librdkafka-dev zlib1g-dev make
 redis-server redis-tools postgresql postgresql-client nats-server prometheus abigail-tools maven openjdk-17-jdk-headless openssl debootstrap curl ca-certificates file dpkg-dev"
 packages="$packages $*"  # what one target needs beside
 # The example providers in Rust and Go; any toolchain on PATH that is not older than Debian's will do.

@@ -8,7 +8,7 @@
 namespace driftd::k8s {
 namespace {
 
-constexpr std::chrono::seconds kAgain{1};
+constexpr std::chrono::seconds kAgain{1}, kAgainRefused{60};
 
 const Resource* of_kind(const std::vector<Resource>& resources, const char* kind) {
   for (const auto& resource : resources) {
@@ -23,15 +23,19 @@ void Watcher::follow_up(sdk::Call& call) {
   if (Clock::now() < follow_again_) return;
   try {
     if (!releases_.empty()) follow_releases(call);
-    const bool first = !defining_ && settings_.scope.wants_kind(kRegistration);
+    const bool first = !defining_ && follows_backends();
     if (first || !causes_.empty()) follow_backends(call);
   } catch (const sdk::Failure& failure) {
     const bool ends = host_failure_ || failure.code == DRIFTD_CANCELLED || failure.code == DRIFTD_DEADLINE;
     if (ends) throw;
     call.diag({failure.code, failure.kind, {}, {}, failure.what(), failure.right, failure.retry_after_ms});
-    // A right that is missing is no reason to hold back what the other kinds have to say.
-    if (failure.code == DRIFTD_DENIED || failure.code == DRIFTD_UNSUPPORTED) causes_.clear(), releases_.clear();
     follow_again_ = Clock::now() + kAgain;
+    if (failure.code != DRIFTD_DENIED && failure.code != DRIFTD_UNSUPPORTED) return;
+    // A missing right is no reason to hold back what the other kinds have to say; the refresh names it in each cycle.
+    refused_until_ = Clock::now() + kAgainRefused;
+    defining_.reset();
+    causes_.clear();
+    releases_.clear();
   }
 }
 

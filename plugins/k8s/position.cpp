@@ -43,14 +43,21 @@ void Vouch::forget() {
   list_.reset();
 }
 
-void Vouch::watching(std::optional<Clock::time_point> since) {
+void Vouch::watching(std::optional<Clock::time_point> since, const std::string& scope) {
   const std::lock_guard lock(mutex_);
   since_ = since;
+  scope_ = scope;
+}
+
+bool Vouch::moved_from(const std::string& scope) const {
+  const std::lock_guard lock(mutex_);
+  return list_ && list_->scope != scope;
 }
 
 bool Vouch::stands(const std::string& cursor) const {
   const std::lock_guard lock(mutex_);
-  return list_ && since_ && !cursor.empty() && list_->cursor == cursor && list_->sent >= *since_;
+  const bool known = list_ && since_ && !cursor.empty();
+  return known && list_->cursor == cursor && list_->scope == scope_ && list_->sent >= *since_;
 }
 
 }  // namespace driftd::k8s

@@ -28,15 +28,17 @@ class Vouch {
 
   struct List {
     Positions positions;
-    std::string cursor;
+    std::string cursor, scope;
     Clock::time_point sent;  ///< before its first request
   };
   void listed(List list);
   std::optional<List> last() const;
   void forget();  ///< its positions are too old to watch from
 
-  /// The watch sees every change since `since`; nothing: one of its streams is broken, or silent for too long.
-  void watching(std::optional<Clock::time_point> since);
+  /// The watch sees every change in `scope` since `since`; nothing: one of its streams is broken, or silent for too long.
+  void watching(std::optional<Clock::time_point> since, const std::string& scope);
+  /// The last list was of another scope: a type is served that was not, or not any more.
+  bool moved_from(const std::string& scope) const;
   /// Nothing was missed since the list that ended with this cursor.
   bool stands(const std::string& cursor) const;
 
@@ -44,6 +46,7 @@ class Vouch {
   mutable std::mutex mutex_;
   std::optional<List> list_;
   std::optional<Clock::time_point> since_;
+  std::string scope_;  ///< of the watch
 };
 
 }  // namespace driftd::k8s

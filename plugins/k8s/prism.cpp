@@ -141,6 +141,51 @@ std::string origin_of(const std::string& type) {
 
 std::string version_of(const json& object) { return text(object, {"metadata", "resourceVersion"}); }
 
+void add_endpoint(const Definition& definition, const json& service, const Settings& settings, json& config, json& discovery) {
+  if (!definition.service) return;
+  const std::string host = host_of(definition, service, settings);
+  const std::int64_t port = service_port(definition, service);
+  discovery["service"] = {{"name", definition.service->name}, {"namespace", definition.service->space}, {"port", port}};
+  const bool listed = definition.type == "kafka" || definition.type == "nats";
+  if (listed) {
+    config[definition.type == "kafka" ? "brokers" : "servers"] = {host + ":" + std::to_string(port)};
+  } else {
+    config["host"] = host;
+    config["port"] = port;
+  }
+}
+
+/// A Secret that is gone, or whose label is, leaves its fields unknown: that is no change of a password.
+void add_credentials(const Definition& definition, const json& secret, json& config, sdk::Record& record) {
+  const json values = decoded_data(find(secret, {"data"}));
+  const bool missing = secret.is_null() && (definition.secret || !definition.prism);
+  const std::string why = definition.secret ? "the Secret " + definition.secret->space + "/" + definition.secret->name +
+                                                  " is missing or not readable"
+                                            : "no Secret is labelled as its credential";
+  for (const auto& [name, key] : {std::pair{"username", definition.username_key}, {"password", definition.password_key}}) {
+    const std::string path = credential_path(definition.type, name);
+    record.sensitive.push_back(path);
+    if (missing) record.unread.push_back({path, DRIFTD_UNAVAILABLE, why});
+    if (values.contains(key)) credentials_in(config, definition.type)[name] = values.at(key);
+  }
+}
+
+void add_metadata(const Definition& definition, const Objects& objects, sdk::Record& record) {
+  auto& out = record.metadata;
+  out["resource_version"] = record.version;
+  if (definition.service) {
+    out["kubernetes_service"] = definition.service->name;
+    out["namespace"] = definition.service->space;
+  }
+  if (definition.secret) {
+    out["kubernetes_secret"] = definition.secret->name;
+    out["namespace"] = definition.secret->space;
+    out["secret_version"] = version_of(get(objects, definition.secret));
+  }
+  if (definition.prism) out["prism_backend"] = definition.prism->space + "/" + definition.prism->name;
+  std::erase_if(out, [](const auto& item) { return item.second.empty(); });
+}
+
 }  // namespace
 
 std::map<std::string, Definition> definitions(const Objects& objects, const Settings& settings,
@@ -211,60 +256,27 @@ sdk::Backend backend_of(const Definition& definition, const Objects& objects, co
 
 sdk::Record registration_of(const Definition& definition, const Objects& objects, const Settings& settings,
                             const std::optional<Ref>& cause) {
-  const json &service = get(objects, definition.service), &secret = get(objects, definition.secret);
   sdk::Record out;
   out.kind = kRegistration;
   out.id = out.backend = definition.name;
-  json config = definition.overrides;
-  const std::string host = host_of(definition, service, settings);
-  const std::int64_t port = service_port(definition, service);
-  json discovery = json::object();
-  if (definition.service) {
-    discovery["service"] = {{"name", definition.service->name}, {"namespace", definition.service->space}, {"port", port}};
-    const std::string endpoint = host + ":" + std::to_string(port);
-    if (definition.type == "kafka") config["brokers"] = {endpoint};
-    if (definition.type == "nats") config["servers"] = {endpoint};
-    if (definition.type != "kafka" && definition.type != "nats") config["host"] = host, config["port"] = port;
-  }
-  if (definition.secret) {
-    discovery["secret"] = {{"name", definition.secret->name}, {"namespace", definition.secret->space}};
-    const json values = decoded_data(find(secret, {"data"}));
-    for (const auto& [name, key] : {std::pair{"username", definition.username_key}, {"password", definition.password_key}}) {
-      const std::string path = credential_path(definition.type, name);
-      out.sensitive.push_back(path);
-      if (secret.is_null()) {
-        out.unread.push_back({path, DRIFTD_UNAVAILABLE, "the Secret " + definition.secret->space + "/" +
-                                                            definition.secret->name + " is missing or not readable"});
-      } else if (values.contains(key)) {
-        credentials_in(config, definition.type)[name] = values.at(key);
-      }
-    }
-  } else if (!definition.prism) {  // the label of a Secret may be gone, or the Secret: that is no change of a password
-    for (const char* name : {"username", "password"}) {
-      out.unread.push_back({credential_path(definition.type, name), DRIFTD_UNAVAILABLE, "no Secret is labelled as its credential"});
-    }
+  json config = definition.overrides, discovery = json::object();
+  add_endpoint(definition, get(objects, definition.service), settings, config, discovery);
+  add_credentials(definition, get(objects, definition.secret), config, out);
+  for (const auto& [name, ref] : {std::pair{"secret", definition.secret}, {"config_map", definition.config_map}}) {
+    if (ref) discovery[name] = {{"name", ref->name}, {"namespace", ref->space}};
   }
   const json& map = get(objects, definition.config_map);
-  if (definition.config_map) discovery["config_map"] = {{"name", definition.config_map->name}, {"namespace", definition.config_map->space}};
   if (!definition.config_key.empty()) put(config, "data", find(map, {"data", definition.config_key.c_str()}));
-  const json body = {{"type", definition.type},           {"discovery", discovery},
-                     {"config", {{definition.type, config}}}, {"capabilities", definition.capabilities},
+  const json body = {{"type", definition.type},
+                     {"discovery", discovery},
+                     {"config", {{definition.type, config}}},
+                     {"capabilities", definition.capabilities},
                      {"metadata", definition.metadata}};
   out.body = body.dump();
-  const json& main = get(objects, cause && definition.uses(*cause) && objects.contains(*cause) ? cause
-                                  : definition.prism                                             ? definition.prism
-                                                                                                 : definition.service);
-  out.version = version_of(main);
+  const bool known = cause && definition.uses(*cause) && objects.contains(*cause);
+  out.version = version_of(get(objects, known ? cause : definition.prism ? definition.prism : definition.service));
   out.origin = origin_of(cause ? cause->type : newest(definition, objects));
-  out.metadata = {{"resource_version", out.version}};
-  if (definition.service) out.metadata["kubernetes_service"] = definition.service->name, out.metadata["namespace"] = definition.service->space;
-  if (definition.secret) {
-    out.metadata["kubernetes_secret"] = definition.secret->name;
-    out.metadata["namespace"] = definition.secret->space;
-    out.metadata["secret_version"] = version_of(secret);
-  }
-  if (definition.prism) out.metadata["prism_backend"] = definition.prism->space + "/" + definition.prism->name;
-  std::erase_if(out.metadata, [](const auto& item) { return item.second.empty(); });
+  add_metadata(definition, objects, out);
   return out;
 }
 

@@ -32,8 +32,8 @@ class KubernetesInstance final : public sdk::Instance {
     const auto types = catalog_.look(call, *client);
     for (const auto& diagnostic : types.diagnostics) call.diag(diagnostic);
     const bool whole = reader.refresh(call, request, types);
-    Vouch::List list{reader.positions(), {}, sent};
-    list.cursor = render_cursor(list.positions, scope_of(types.resources));
+    Vouch::List list{reader.positions(), {}, scope_of(types.resources), sent};
+    list.cursor = render_cursor(list.positions, list.scope);
     call.checkpoint(whole ? list.cursor : std::string());
     if (whole && request.kinds.empty()) vouch_.listed(std::move(list));
     park(std::move(client));

@@ -25,13 +25,12 @@ Watcher::Watcher(Api& api, const Settings& settings, std::vector<Resource> resou
                  std::atomic<int>& streams)
     : api_(api), settings_(settings), resources_(std::move(resources)), scope_(std::move(scope)), vouch_(vouch),
       wire_(api.options()), client_(api.options()), lister_(api, settings, client_, streams),
-      directory_(api, settings, client_, lister_) {
-  const bool registers = settings_.scope.wants_kind(kRegistration);
+      directory_(api, settings, client_, lister_), registers_(settings.scope.wants_kind(kRegistration)) {
   for (const auto& resource : resources_) {
     const bool emits = settings_.scope.wants_kind(resource.kind);
     const bool defines = resource.kind == kSecret || resource.kind == "service" || resource.kind == "config_map" ||
                          resource.kind == kPrismBackend;
-    if (!emits && !(registers && defines)) continue;
+    if (!emits && !(registers_ && defines)) continue;
     for (const auto& space : spaces_of(resource, settings_)) {
       Stream& stream = streams_.emplace_back();
       stream.resource = &resource;
@@ -42,7 +41,7 @@ Watcher::Watcher(Api& api, const Settings& settings, std::vector<Resource> resou
   }
 }
 
-Watcher::~Watcher() { vouch_.watching(std::nullopt); }
+Watcher::~Watcher() { vouch_.watching(std::nullopt, scope_); }
 
 void Watcher::place(const std::string& cursor) {
   const auto given = parse_cursor(cursor, scope_);
@@ -60,7 +59,7 @@ void Watcher::place(const std::string& cursor) {
 void Watcher::run(sdk::Call& call, const std::string& cursor) {
   place(cursor);
   try {
-    while (!call.cancelled()) turn(call);
+    while (!call.cancelled() && !vouch_.moved_from(scope_)) turn(call);
   } catch (const sdk::Failure& failure) {
     if (failure.code != DRIFTD_CANCELLED || !call.cancelled()) throw;
   }
@@ -82,8 +81,7 @@ Watcher::Clock::time_point Watcher::wake_at() const {
   for (const auto& stream : streams_) {
     out = std::min(out, stream.request == 0 ? stream.again : stream.heard + kSilence);
   }
-  const bool waits = !releases_.empty() || !causes_.empty();
-  return waits ? std::min(out, follow_again_) : out;
+  return behind() ? std::min(out, follow_again_) : out;
 }
 
 void Watcher::open_due(sdk::Call& call) {
@@ -171,7 +169,7 @@ void Watcher::take_object(sdk::Call& call, Stream& stream, const json& object, b
 
 void Watcher::note_definition(const Ref& ref, const json& object, bool gone) {
   const bool defines = ref.type == "Service" || ref.type == "Secret" || ref.type == "ConfigMap" || ref.type == "PrismBackend";
-  if (!defines || !settings_.scope.wants_kind(kRegistration)) return;
+  if (!defines || !follows_backends()) return;
   const auto uses = [&](const auto& item) { return item.second.uses(ref); };
   const bool part = ref.type == "PrismBackend" || is_labelled(object, settings_);
   const bool was = std::any_of(known_.begin(), known_.end(), uses) || (defining_ && defining_->contains(ref));
@@ -253,22 +251,23 @@ void Watcher::check_expired() {
 void Watcher::report() {
   auto since = Clock::time_point::min();
   for (const auto& stream : streams_) {
-    if (!stream.open || Clock::now() - stream.heard > kSilence) return vouch_.watching(std::nullopt);
+    if (!stream.open || Clock::now() - stream.heard > kSilence) return vouch_.watching(std::nullopt, scope_);
     since = std::max(since, stream.since);
   }
-  const bool behind = !releases_.empty() || !causes_.empty();
-  vouch_.watching(behind ? std::nullopt : std::optional(since));
+  const bool blind = behind() || (registers_ && !defining_);
+  vouch_.watching(blind ? std::nullopt : std::optional(since), scope_);
 }
 
 void Watcher::bookmark(sdk::Call& call) {
-  if (!releases_.empty() || !causes_.empty()) return;  // the position would promise what was not emitted yet
-  if (!emitted_ && Clock::now() - marked_ < kMarkEvery) return;
+  if (!emitted_ && (behind() || Clock::now() - marked_ < kMarkEvery)) return;
   Positions positions;
   for (const auto& stream : streams_) {
     if (!stream.version.empty()) positions[stream.key] = stream.version;
   }
-  if (positions.empty()) return;
-  call.bookmark(render_cursor(positions, scope_));
+  // While something is still to be emitted the cursor stays: what was emitted behind it comes again, never is it missed.
+  if (!behind() && !positions.empty()) cursor_ = render_cursor(positions, scope_);
+  if (cursor_.empty()) return;
+  call.bookmark(cursor_);
   emitted_ = false;
   marked_ = Clock::now();
 }

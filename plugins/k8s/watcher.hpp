@@ -66,6 +66,8 @@ class Watcher {
   void follow_up(sdk::Call& call);
   void follow_releases(sdk::Call& call);
   void follow_backends(sdk::Call& call);
+  bool follows_backends() const { return registers_ && Clock::now() >= refused_until_; }
+  bool behind() const { return !releases_.empty() || !causes_.empty(); }
   void emit(sdk::Call& call, const sdk::Record& record);
   void bookmark(sdk::Call& call);
   void report();
@@ -88,8 +90,11 @@ class Watcher {
   std::optional<Objects> defining_;                          ///< nothing: to be read first
   std::map<std::string, Definition> known_;
   std::set<Ref> causes_;
+  bool registers_;                    ///< what defines backends is wanted
+  Clock::time_point refused_until_{}; ///< a right for it is missing: not asked again before
   Clock::time_point follow_again_{};
   bool emitted_ = false;
+  std::string cursor_;                ///< where nothing is outstanding
   Clock::time_point marked_{};
 };
 

@@ -179,14 +179,17 @@ TEST(K8sCursor, IsOfItsScopeAndOpaque) {
 TEST(K8sVouch, AWatchAnswersForAListThatBeganAfterIt) {
   const auto now = Vouch::Clock::now();
   Vouch vouch;
-  vouch.watching(now);
+  vouch.watching(now, "s");
   EXPECT_FALSE(vouch.stands("c"));
-  vouch.listed({{}, "c", now + std::chrono::seconds(1)});
+  vouch.listed({{}, "c", "s", now + std::chrono::seconds(1)});
   EXPECT_TRUE(vouch.stands("c"));
   EXPECT_FALSE(vouch.stands("other"));
-  vouch.watching(now + std::chrono::seconds(2));
+  vouch.watching(now + std::chrono::seconds(2), "s");
   EXPECT_FALSE(vouch.stands("c")) << "what happened between the list and the watch is not known";
-  vouch.watching(std::nullopt);
+  vouch.watching(now, "fewer types");
+  EXPECT_FALSE(vouch.stands("c"));
+  EXPECT_TRUE(vouch.moved_from("fewer types"));
+  vouch.watching(std::nullopt, "s");
   EXPECT_FALSE(vouch.stands("c"));
 }
 
