@@ -118,19 +118,20 @@ bool Reader::refresh(sdk::Call& call, const sdk::Refresh& request, const Catalog
 bool Reader::read(sdk::Call& call, const sdk::Identity& id, const std::vector<Resource>& resources) {
   try {
     if (id.kind == kRegistration) return read_backend(call, id, resources);
-    bool known = false;
+    bool served = false;
     for (const auto& resource : resources) {
       if (resource.kind != id.kind) continue;
-      known = true;
+      served = served || id.kind != kObject;
       const Place place = place_of(resource, id.id);
       if (place.name.empty()) continue;
-      if (id.kind == kHelmRelease) return read_release(call, id, resource, place);
+      if (id.kind == kHelmRelease) return read_release(call, resource, place);
       return read_object(call, id, resource, place);
     }
-    const bool served_elsewhere = id.kind == kPrismBackend || id.kind == kObject;
-    if (known && id.kind != kObject) return true;  // no id that such an object could have
-    if (!served_elsewhere && !known) return true;
-    call.diag({DRIFTD_UNSUPPORTED, id.kind, id.id, {}, "the API server does not serve this type", {}, 0, id.backend});
+    const bool has_types = id.kind == kPrismBackend || id.kind == kObject;  // that come and go
+    const bool possible = has_types && !served && id.id.find('/') != std::string::npos;
+    if (!possible) return true;  // nothing could have this id
+    call.diag({DRIFTD_UNSUPPORTED, id.kind, id.id, {}, "its type is not served by the API server, or not named in settings.objects",
+               {}, 0, id.backend});
   } catch (const sdk::Failure& failure) {
     if (!is_of_one_kind(failure)) throw;
     call.diag(diagnostic(failure, id.kind, id.id));
@@ -152,7 +153,7 @@ bool Reader::read_object(sdk::Call& call, const sdk::Identity& id, const Resourc
   return false;
 }
 
-bool Reader::read_release(sdk::Call& call, const sdk::Identity&, const Resource& resource, const Place& place) {
+bool Reader::read_release(sdk::Call& call, const Resource& resource, const Place& place) {
   Resource one = resource;
   one.label_selector += ",name=" + place.name;
   HelmReleases releases;

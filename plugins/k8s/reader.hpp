@@ -30,7 +30,7 @@ class Reader {
   bool refresh_kind(sdk::Call& call, const std::string& kind, const Catalog::Answer& types);
   bool refresh_backends(sdk::Call& call, const std::vector<Resource>& resources);
   bool read_object(sdk::Call& call, const sdk::Identity& id, const Resource& resource, const Place& place);
-  bool read_release(sdk::Call& call, const sdk::Identity& id, const Resource& resource, const Place& place);
+  bool read_release(sdk::Call& call, const Resource& resource, const Place& place);
   bool read_backend(sdk::Call& call, const sdk::Identity& id, const std::vector<Resource>& resources);
 
   Api& api_;

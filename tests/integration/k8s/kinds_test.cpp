@@ -66,7 +66,7 @@ TEST_F(K8sKinds, AreListedWatchedReadRecreatedAndDeleted) {
   install_prism();
   const std::string space = fresh_namespace();
   auto all = samples(space);
-  for (const auto& sample : all) kube().create(sample.path, sample.object);
+  for (const auto& sample : all) kube().create(sample.path + "?fieldManager=author", sample.object);
   ProviderProbe k8s = probe(settings_for(space));
   const Collected listed = k8s.refresh();
   ASSERT_EQ(listed.status, DRIFTD_OK) << shown(listed);
@@ -82,7 +82,7 @@ TEST_F(K8sKinds, AreListedWatchedReadRecreatedAndDeleted) {
     steps.push_back({[&, one, sample] { latest[sample.kind] = kube().patch(one + "?fieldManager=editor", sample.change); }, reached});
     steps.push_back({[&, one, sample] {
                        kube().remove(one);
-                       latest[sample.kind] = kube().create(sample.path, sample.object);
+                       latest[sample.kind] = kube().create(sample.path + "?fieldManager=author", sample.object);
                      },
                      reached});
     steps.push_back({[&, one] { kube().remove(one); },
