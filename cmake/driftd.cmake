@@ -73,9 +73,10 @@ function(driftd_embed target file symbol)
 endfunction()
 
 # driftd_tests(unit store DEPS store LIBS …): one GoogleTest binary of all *_test.cpp in this folder; each test is a ctest
-# entry with the label. Target tests_<label> builds all binaries of a label.
+# entry with the label. Target tests_<label> builds all binaries of a label. FIXTURES: what setup tests build
+# or fetch for them.
 function(driftd_tests label name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "DEPS;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT" "DEPS;LIBS;FIXTURES" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
@@ -96,4 +97,10 @@ function(driftd_tests label name)
   include(GoogleTest)
   gtest_discover_tests(${target} TEST_PREFIX "${label}." DISCOVERY_MODE PRE_TEST
     PROPERTIES LABELS ${label} TIMEOUT ${ARG_TIMEOUT})
+  if(ARG_FIXTURES)  # a list cannot go through PROPERTIES: ctest reads this file after the tests were discovered
+    set(required ${CMAKE_CURRENT_BINARY_DIR}/${target}_fixtures.cmake)
+    file(WRITE ${required} "foreach(name IN LISTS ${target}_TESTS)\n"
+      "  set_tests_properties(\"\${name}\" PROPERTIES FIXTURES_REQUIRED \"${ARG_FIXTURES}\")\nendforeach()\n")
+    set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${required})
+  endif()
 endfunction()

@@ -45,8 +45,28 @@ const Acls& Reader::acls() {
     if (code != DRIFTD_OK && code != DRIFTD_DENIED && code != DRIFTD_UNSUPPORTED) {
       throw sdk::Failure(code, "asking for the ACLs: " + acls_->outcome.text, "acl");
     }
+    // librdkafka (2.10 too) swallows the error of this answer: denied and no authorizer both look like an empty list.
+    if (acls_->outcome.ok() && acls_->bindings.empty()) {
+      acls_->open = acls_->open || no_authorizer();
+      if (!acls_->open) {
+        acls_->outcome = {DRIFTD_DENIED, "the broker listed no ACL at all, which is how a refusal looks (where driftd is a super "
+                                         "user and there is no ACL, one binding for anybody settles it)"};
+      }
+    }
   }
   return *acls_;
+}
+
+bool Reader::no_authorizer() {
+  bool seen = false;
+  for (const auto& one : brokers()) {
+    for (const auto& entry : one.entries) {
+      if (entry.name != "authorizer.class.name") continue;
+      if (entry.value && !entry.value->empty()) return false;
+      seen = seen || !entry.sensitive;
+    }
+  }
+  return seen;
 }
 
 const std::vector<Configs>& Reader::brokers() {

@@ -35,6 +35,7 @@ class Reader {
   const Metadata& metadata();
   const Acls& acls();
   const std::vector<Configs>& brokers();
+  bool no_authorizer();  ///< a broker says so in its configuration
   std::vector<const Topic*> wanted_topics(const std::set<std::string>* only);
   /// The diagnostic that says why the list of topics may lack some; none: it is whole.
   const std::optional<sdk::Diagnostic>& topics_hidden();

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "support/kafka.hpp"
 #include "support/kube.hpp"
 #include "support/postgres.hpp"
 #include "support/redis.hpp"
@@ -36,6 +37,20 @@ TEST(DriftdCheckOfOurOwn, PostgresKeepsEveryRule) {
   server.sql("CREATE ROLE app LOGIN PASSWORD 'secret-of-app'; GRANT pg_monitor TO app");
   expect_sound("providers/postgres.so",
                {{"endpoints", server.endpoint()}, {"user", "driftd"}, {"password", "CHANGE-ME"}});
+}
+
+TEST(DriftdCheckOfOurOwn, KafkaKeepsEveryRule) {
+  KafkaServer::Options options;
+  options.secure = true;
+  options.plain_users = {{"driftd", "password-of-the-check"}};
+  const KafkaServer server(options);
+  server.acls({"--add", "--allow-principal", "User:driftd", "--operation", "Describe", "--operation", "DescribeConfigs", "--cluster"});
+  server.acls({"--add", "--allow-principal", "User:driftd", "--operation", "Describe", "--operation", "DescribeConfigs", "--topic", "*"});
+  for (const char* topic : {"orders", "bills"}) server.topics({"--create", "--topic", topic, "--config", "retention.ms=60000"});
+  server.await_topic("bills", true);
+  expect_sound("providers/kafka.so",
+               {{"bootstrap_servers", server.sasl_address()},
+                {"sasl", {{"mechanism", "PLAIN"}, {"username", "driftd"}, {"password", "password-of-the-check"}}}});
 }
 
 TEST(DriftdCheckOfOurOwn, TerraformKeepsEveryRule) {
