@@ -24,7 +24,8 @@ std::vector<rfc::BackendChangeEvent> events(const NatsServer& nats, const std::s
   std::vector<rfc::BackendChangeEvent> out;
   for (const auto& message : stream_contents(nats.url(), "DRIFT")) {
     for (const auto& [name, value] : message.headers) {
-      if (name == "ce-subject" && value == subject) out.emplace_back().ParseFromString(message.body);
+      if (name != "ce-subject" || value != subject) continue;
+      EXPECT_TRUE(out.emplace_back().ParseFromString(message.body));
     }
   }
   return out;
@@ -106,7 +107,8 @@ TEST_F(KafkaLine, RetentionDriftsAndIsRevertedAndOnlyADeletedTopicIsDeleted) {
   EXPECT_THAT(agent.log(), Not(HasSubstr(kPassword)));
   for (const auto& message : stream_contents(nats_.url(), "DRIFT")) EXPECT_THAT(message.body, Not(HasSubstr(kPassword)));
   for (const auto& file : std::filesystem::recursive_directory_iterator(agent.data_dir())) {
-    if (file.is_regular_file()) EXPECT_EQ(read_file(file.path().string()).find(kPassword), std::string::npos) << file.path();
+    if (!file.is_regular_file()) continue;
+    EXPECT_EQ(read_file(file.path().string()).find(kPassword), std::string::npos) << file.path();
   }
 }
 
