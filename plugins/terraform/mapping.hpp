@@ -1,27 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "driftd/sdk/types.hpp"
 #include "terraform/settings.hpp"
+#include "terraform/state.hpp"
 
 namespace driftd::terraform {
 
-/// A state file, format v4, as records: one `state`, an `instance` for each resource instance, an `output` for each
-/// output. Bodies hold the file's own JSON text: no number passes through a double.
-struct State {
-  std::string lineage, serial, terraform_version;
-  std::vector<sdk::Record> records;
+/// One reading of a state: what is true of all its records.
+struct Reading {
+  Head head;
+  std::int64_t sent_ns = 0;      ///< wall clock when the request was sent
+  std::int64_t lock_age_s = -1;  ///< −1: not locked, or the backend does not tell
+  std::uint64_t size = 0;        ///< bytes
+  std::string history;           ///< "tampered", "rolled back", or empty: as it should be
+  std::map<std::string, std::string> provenance;  ///< run_id, run_status, state_version …
 };
 
-/// Throws sdk::Failure: CORRUPT with line and column (no JSON, truncated, empty), UNSUPPORTED (another format version,
-/// encrypted by OpenTofu). `lock_age_s` −1: not locked.
-State parse_state(const std::string& text, const Settings& settings, std::int64_t lock_age_s);
+/// The one `state` record. Of an encrypted state all but lineage and serial is unread.
+sdk::Record state_record(const Reading& reading);
+/// An `instance`. Its body is the file's own JSON text: no number passes through a double.
+sdk::Record instance_record(const Reading& reading, const Instance& instance, const Settings& settings);
+sdk::Record output_record(const Reading& reading, const std::string& name, const nlohmann::json& output);
+/// What every record of a reading has.
+sdk::Record base_record(const Reading& reading, std::string kind, std::string id);
 
-/// Attribute names that hold secrets whatever the state says: password, token, private_key …
-bool secret_name(std::string_view attribute);
+/// "tampered": the same serial of the same lineage with other resources. "rolled back": a lower serial. Empty: neither, or
+/// it cannot be told (nothing known before, encrypted).
+std::string history_of(const Head& before, const Head& now);
 
 }  // namespace driftd::terraform

@@ -1,64 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driftd/provider.hpp"
 
-#include <map>
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "driftd_schema_json.hpp"
-#include "terraform/client.hpp"
-#include "terraform/mapping.hpp"
+#include "terraform/emission.hpp"
+#include "terraform/memory.hpp"
+#include "terraform/source.hpp"
 
 namespace driftd::terraform {
 namespace {
 
-constexpr const char* kKinds[] = {"state", "instance", "output"};
-
 class TerraformInstance final : public sdk::Instance {
  public:
-  explicit TerraformInstance(Settings settings) : settings_(std::move(settings)) {}
+  explicit TerraformInstance(Settings settings) : settings_(std::move(settings)), source_(open_source(settings_)) {}
 
   sdk::RefreshResult refresh(sdk::Call& call, const sdk::Refresh& request) override {
-    if (!request.full && !request.cursor.empty() && request.cursor == stamp_of(settings_.path)) return {true, 0};
-    const Snapshot snapshot = read_state(call, settings_.path);
-    const State state = parse_state(snapshot.text, settings_, snapshot.lock_age_s);
-    std::map<std::string, std::uint64_t> counts;
-    for (sdk::Record record : state.records) {
-      if (!request.wants(record.kind) || !settings_.scope.wants(record.kind, record.id)) continue;
-      record.observed_ns = snapshot.read_ns;
-      ++counts[record.kind];
-      if (!call.emit(record)) return {};  // the host wants us to stop: nothing is complete, nothing is vouched for
+    const Cursor known = parse_cursor(request.cursor, settings_.fingerprint);
+    const Fetched fetched = source_->fetch(call, request.full ? std::string() : known.stamp);
+    // An encrypted state is said to be so in every cycle; that needs no second look at it.
+    if (fetched.unchanged && !known.head.encrypted) return {true, settings_.poll.count()};
+    const Cursor before = memory_.last(known);
+    const Reading reading = fetched.unchanged ? again(known, fetched, call) : read_fetched(fetched, before);
+    Emission emission(call, settings_, reading, request);
+    if (!emission.run(fetched.state)) return {};  // the host wants us to stop: nothing is complete, nothing is vouched for
+    const Cursor now{fetched.unchanged ? known.stamp : fetched.stamp, reading.history, reading.head};
+    if (reading.history != before.history && !reading.history.empty()) {
+      call.log(DRIFTD_LOG_WARN, "the state was " + reading.history, {{"serial", reading.head.serial}, {"lineage", reading.head.lineage}});
     }
-    for (const char* kind : kKinds) {
-      if (request.wants(kind) && settings_.scope.wants_kind(kind)) call.complete(kind, counts[kind]);
-    }
-    call.checkpoint(snapshot.stamp);
-    return {};
+    memory_.remember(now);
+    call.checkpoint(render(now, settings_.fingerprint));
+    return {false, settings_.poll.count()};
   }
 
   void read(sdk::Call& call, std::span<const sdk::Identity> ids) override {
-    const Snapshot snapshot = read_state(call, settings_.path);
-    State state = parse_state(snapshot.text, settings_, snapshot.lock_age_s);
-    std::map<std::pair<std::string, std::string>, sdk::Record*> known;
-    for (auto& record : state.records) known[{record.kind, record.id}] = &record;
-    for (const auto& id : ids) {
-      const auto found = known.find({id.kind, id.id});
-      if (found == known.end()) {
-        not_found(call, id);
-        continue;
-      }
-      found->second->observed_ns = snapshot.read_ns;
-      call.emit(*found->second);
-    }
+    const Fetched fetched = source_->fetch(call, {});
+    const Reading reading = read_fetched(fetched, memory_.last({}));
+    Lookup lookup(call, settings_, reading, ids);
+    lookup.run(fetched.state);
+    for (const auto* id : lookup.missing()) not_found(call, *id);
   }
 
   sdk::Health health(sdk::Call& call) override {
     sdk::Health out;
     const std::int64_t begin = call.now_ns();
     try {
-      const Snapshot snapshot = read_state(call, settings_.path);
-      const State state = parse_state(snapshot.text, settings_, snapshot.lock_age_s);
-      out.system_identity = state.lineage;
-      out.server_version = state.terraform_version;
+      Head head = peek(source_->probe(call).beginning);
+      if (head.lineage.empty()) head = memory_.last({}).head;
+      out.system_identity = head.lineage;
+      out.server_version = head.terraform_version;
     } catch (const sdk::Failure& failure) {
       out.state = failure.code == DRIFTD_UNAVAILABLE ? DRIFTD_HEALTH_DOWN : DRIFTD_HEALTH_DEGRADED;
       out.reason = failure.what();
@@ -68,12 +59,23 @@ class TerraformInstance final : public sdk::Instance {
   }
 
   void watch(sdk::Call& call, const std::string&) override {
-    // A hint is enough: the refresh that it starts reads a consistent file and knows what is missing from it.
-    watch_file(call, settings_.path, [&call] { call.bookmark({}); });
+    // A hint is enough: the refresh that it starts reads a consistent state and knows what is missing from it.
+    source_->watch(call, [&call] { call.bookmark({}); });
   }
 
  private:
+  /// Of a state that did not change since the cursor was made.
+  static Reading again(const Cursor& known, const Fetched& fetched, sdk::Call& call) {
+    Reading out;
+    out.head = known.head;
+    out.history = known.history;
+    out.sent_ns = fetched.sent_ns != 0 ? fetched.sent_ns : call.started_ns();
+    return out;
+  }
+
   const Settings settings_;
+  const std::unique_ptr<Source> source_;
+  Memory memory_;
 };
 
 std::unique_ptr<sdk::Instance> open(sdk::Call&, std::string_view, std::string_view settings) {

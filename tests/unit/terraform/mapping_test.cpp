@@ -2,94 +2,119 @@
 #include "terraform/mapping.hpp"
 
 #include <gmock/gmock.h>
-#include <nlohmann/json.hpp>
+
+#include "states.hpp"
+#include "terraform/secrets.hpp"
 
 namespace driftd::terraform {
 namespace {
 
-using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
-std::string state_with(const std::string& instances, const std::string& outputs = "{}") {
-  return R"({"version":4,"terraform_version":"1.9.0","serial":7,"lineage":"abc","outputs":)" + outputs +
-         R"(,"resources":[{"mode":"managed","type":"kafka_topic","name":"orders","module":"module.bus","provider":"p",)" +
-         R"("instances":[)" + instances + "]}]}";
-}
-
-const sdk::Record& record(const State& state, const std::string& kind) {
-  for (const auto& r : state.records) {
-    if (r.kind == kind) return r;
-  }
-  throw std::runtime_error("no " + kind);
-}
-
-void expect_failure(const std::string& text, driftd_status code, const std::string& part) {
-  try {
-    parse_state(text, {}, -1);
-    FAIL() << "expected a failure for " << text.substr(0, 40);
-  } catch (const sdk::Failure& failure) {
-    EXPECT_EQ(failure.code, code);
-    EXPECT_THAT(failure.what(), HasSubstr(part));
-  }
-}
-
 TEST(TerraformMapping, NumbersKeepTheirTokens) {
-  const auto state = parse_state(
-      state_with(R"({"attributes":{"big":12345678901234567890123,"dec":1.10,"exp":1e3,"max":9007199254740993}})"), {}, -1);
-  EXPECT_EQ(record(state, "instance").body,
-            R"({"big":12345678901234567890123,"dec":1.10,"exp":1e3,"max":9007199254740993})");
+  const auto seen = read(
+      state_with(R"({"attributes":{"big":12345678901234567890123,"dec":1.10,"exp":1e3,"max":9007199254740993,"text":"1.10"}})"));
+  EXPECT_EQ(seen.record("instance").body,
+            R"({"big":12345678901234567890123,"dec":1.10,"exp":1e3,"max":9007199254740993,"text":"1.10"})");
 }
 
 TEST(TerraformMapping, AddressesAreTerraformsOwn) {
-  const auto state = parse_state(state_with(R"({"index_key":"a b","attributes":{}},{"index_key":0,"attributes":{}},
-      {"deposed":"00ff","attributes":{}})"), {}, -1);
-  std::vector<std::string> ids;
-  for (const auto& r : state.records) {
-    if (r.kind == "instance") ids.push_back(r.id);
-  }
-  EXPECT_THAT(ids, ElementsAre(R"(module.bus.kafka_topic.orders["a b"])", "module.bus.kafka_topic.orders[0]",
-                               "module.bus.kafka_topic.orders (deposed 00ff)"));
+  const auto seen = read(state_with(R"({"index_key":"a b","attributes":{}},{"index_key":0,"attributes":{}},
+      {"deposed":"00ff12ab","attributes":{}})"));
+  EXPECT_THAT(seen.ids("instance"), ElementsAre(R"(module.bus.kafka_topic.orders["a b"])", "module.bus.kafka_topic.orders[0]",
+                                                "module.bus.kafka_topic.orders (deposed 00ff12ab)"));
 }
 
 TEST(TerraformMapping, MarkedAndWellKnownAttributesAreSensitive) {
-  const auto state = parse_state(state_with(R"({"attributes":{"user":"u","master_password":"x","nested":[{"token":"t"}],
+  const auto seen = read(state_with(R"({"attributes":{"user":"u","master_password":"x","nested":[{"token":"t"}],
       "map":{"a.b":"v"}},"sensitive_attributes":[[{"type":"get_attr","value":"map"},
-      {"type":"index","value":{"value":"a.b","type":"string"}}]]})"), {}, -1);
-  EXPECT_THAT(record(state, "instance").sensitive,
-              UnorderedElementsAre(R"(map["a.b"])", "master_password", "nested[0].token"));
+      {"type":"index","value":{"value":"a.b","type":"string"}}]]})"));
+  EXPECT_THAT(seen.record("instance").sensitive, UnorderedElementsAre(R"(map["a.b"])", "master_password", "nested[0].token"));
+}
+
+TEST(TerraformMapping, AMarkOfTheWholeObjectMakesEveryAttributeSensitive) {
+  const auto seen = read(state_with(R"({"attributes":{"a":"1","b":"2"},"sensitive_attributes":[[]]})"));
+  EXPECT_THAT(seen.record("instance").sensitive, ElementsAre("a", "b"));
+}
+
+TEST(TerraformMapping, AMarkThroughASetMakesTheWholeSetSensitive) {
+  const auto seen = read(state_with(R"({"attributes":{"rules":[{"k":"v"}]},"sensitive_attributes":[[
+      {"type":"get_attr","value":"rules"},{"type":"index","value":{"value":{"k":"v"},"type":["object",{"k":"string"}]}}]]})"));
+  EXPECT_THAT(seen.record("instance").sensitive, ElementsAre("rules"));
+}
+
+TEST(TerraformMapping, TypesThatHoldSecretsAreKnownWithoutAMark) {
+  const auto seen = read(of_type("kubernetes_secret_v1", R"({"data":{"password":"x"},"metadata":[{"name":"n"}],"type":"Opaque"})"));
+  EXPECT_THAT(seen.record("instance").sensitive, ElementsAre("data"));
+  EXPECT_THAT(read(of_type("random_password", R"({"length":8,"result":"x"})")).record("instance").sensitive, ElementsAre("result"));
 }
 
 TEST(TerraformMapping, SettingsMayNameMoreSecrets) {
   Settings settings;
   settings.sensitive = {"pin*"};
-  const auto state = parse_state(state_with(R"({"attributes":{"pin_code":"1","name":"n"}})"), settings, -1);
-  EXPECT_THAT(record(state, "instance").sensitive, ElementsAre("pin_code"));
+  const auto seen = read(state_with(R"({"attributes":{"pin_code":"1","name":"n"}})"), settings);
+  EXPECT_THAT(seen.record("instance").sensitive, ElementsAre("pin_code"));
 }
 
 TEST(TerraformMapping, SensitiveOutputIsSensitiveAndEveryRecordCarriesSerialAndLineage) {
-  const auto state = parse_state(state_with("", R"({"db":{"value":"x","type":"string","sensitive":true}})"), {}, -1);
-  EXPECT_THAT(record(state, "output").sensitive, ElementsAre("value"));
-  for (const auto& r : state.records) {
+  const auto seen = read(state_with("", R"({"db":{"value":"x","type":"string","sensitive":true}})"));
+  EXPECT_THAT(seen.record("output").sensitive, ElementsAre("value"));
+  for (const auto& r : seen.records) {
     EXPECT_EQ(r.metadata.at("serial"), "7");
     EXPECT_EQ(r.metadata.at("lineage"), "abc");
     EXPECT_EQ(r.origin, "terraform-state");
   }
 }
 
-TEST(TerraformMapping, BadFilesAreNamedForWhatTheyAre) {
-  const std::string good = state_with(R"({"attributes":{}})");
-  expect_failure("", DRIFTD_CORRUPT, "empty");
-  expect_failure(" \n", DRIFTD_CORRUPT, "empty");
-  expect_failure(good.substr(0, good.size() / 2), DRIFTD_CORRUPT, "line 1, column");
-  expect_failure("not json", DRIFTD_CORRUPT, "no JSON");
-  expect_failure("[]", DRIFTD_CORRUPT, "object");
-  expect_failure(R"({"version":5,"resources":[]})", DRIFTD_UNSUPPORTED, "version 5");
-  expect_failure(R"({"serial":1,"lineage":"x","encrypted_data":"AAAA","encryption_version":"v0"})", DRIFTD_UNSUPPORTED,
-                 "encrypted");
-  expect_failure(R"({"version":4,"serial":1,"resources":[]})", DRIFTD_CORRUPT, "lineage");
-  expect_failure(R"({"version":4,"serial":1,"lineage":"x"})", DRIFTD_CORRUPT, "resources");
+TEST(TerraformMapping, AnInstanceLargerThanTheHostTakesKeepsItsShortAttributes) {
+  const auto seen = read(state_with(R"({"attributes":{"name":"n","policy":")" + std::string(5 << 20, 'x') + R"("}})"));
+  EXPECT_EQ(seen.record("instance").body, R"({"name":"n"})");
+  ASSERT_EQ(seen.record("instance").unread.size(), 1u);
+  EXPECT_EQ(seen.record("instance").unread[0].path, "policy");
+  EXPECT_EQ(seen.record("instance").unread[0].code, DRIFTD_BUDGET);
+}
+
+TEST(TerraformMapping, StateSaysWhatItHoldsAndWhichChecksFail) {
+  const auto seen = read(state_with(R"({"attributes":{}},{"deposed":"00ff12ab","attributes":{}})", "{}",
+                                    R"(,"check_results":[{"object_kind":"check","config_addr":"check.up","status":"fail",
+      "objects":[{"object_addr":"check.up","status":"fail","failure_messages":["secret text"]}]},
+      {"object_kind":"var","config_addr":"var.a","status":"pass"}])"));
+  const auto status = nlohmann::json::parse(seen.record("state").status);
+  EXPECT_EQ(status["instances"], 1);
+  EXPECT_EQ(status["deposed"], 1);
+  EXPECT_EQ(status["checks"], (nlohmann::json{{"fail", 1}, {"pass", 1}}));
+  EXPECT_EQ(status["failing_checks"], nlohmann::json::array({"check.up"}));
+  EXPECT_THAT(seen.record("state").status, testing::Not(HasSubstr("secret text")));
+}
+
+TEST(TerraformMapping, OfAnEncryptedStateOnlyLineageAndSerialAreKnown) {
+  const auto seen = read(R"({"serial":3,"lineage":"abc","meta":{"key_provider.pbkdf2.k":"eyJ"},"encrypted_data":"AAAA","encryption_version":"v0"})");
+  EXPECT_TRUE(seen.head.encrypted);
+  ASSERT_EQ(seen.records.size(), 1u);
+  EXPECT_EQ(seen.records[0].body, R"({"lineage":"abc"})");
+  EXPECT_EQ(seen.records[0].version, "3");
+  ASSERT_EQ(seen.records[0].unread.size(), 1u);
+  EXPECT_EQ(seen.records[0].unread[0].code, DRIFTD_UNSUPPORTED);
+}
+
+TEST(TerraformMapping, SameSerialWithOtherResourcesIsTamperedALowerSerialIsRolledBack) {
+  const auto head = [](const std::string& serial, const std::string& digest, const std::string& lineage = "abc") {
+    Head out;
+    out.lineage = lineage;
+    out.serial = serial;
+    out.digest = digest;
+    return out;
+  };
+  EXPECT_EQ(history_of(head("7", "a"), head("7", "b")), "tampered");
+  EXPECT_EQ(history_of(head("7", "a"), head("7", "a")), "");
+  EXPECT_EQ(history_of(head("9", "a"), head("10", "b")), "");
+  EXPECT_EQ(history_of(head("10", "a"), head("9", "b")), "rolled back");
+  EXPECT_EQ(history_of(head("10", "a"), head("9", "b", "other")), "");
+  EXPECT_EQ(history_of(Head{}, head("9", "b")), "");
+  EXPECT_EQ(history_of(head("7", ""), head("7", "b")), "") << "encrypted before";
 }
 
 }  // namespace

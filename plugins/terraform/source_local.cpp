@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "terraform/client.hpp"
+#include "terraform/source.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -14,8 +14,8 @@
 namespace driftd::terraform {
 namespace {
 
-constexpr std::int64_t kMost = 512ll << 20;
 constexpr int kTries = 5;
+constexpr std::size_t kBeginning = 64 << 10;
 
 /// A descriptor that closes itself.
 struct Fd {
@@ -42,19 +42,19 @@ std::string stamp(const struct stat& s) {
   throw sdk::Failure(DRIFTD_UNAVAILABLE, text + (error == ENOENT ? "; nothing is concluded from a missing state" : ""));
 }
 
-std::string read_whole(sdk::Call& call, int fd, const std::string& path, std::int64_t size) {
-  std::string out(static_cast<std::size_t>(size), '\0');
-  std::size_t at = 0;
-  while (at < out.size()) {
+/// Hands on what can be read until `most` bytes or the end.
+void read_all(sdk::Call& call, int fd, const std::string& path, std::uint64_t most,
+              const std::function<void(std::string_view)>& take) {
+  std::string window(256 << 10, '\0');
+  for (std::uint64_t at = 0; at < most;) {
     if (call.cancelled()) throw sdk::Failure(DRIFTD_CANCELLED, path + ": cancelled");
-    const ssize_t got = ::read(fd, out.data() + at, std::min<std::size_t>(out.size() - at, 1 << 20));
+    const ssize_t got = ::read(fd, window.data(), std::min<std::uint64_t>(window.size(), most - at));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) refuse(path, errno);
     if (got == 0) break;
-    at += static_cast<std::size_t>(got);
+    take(std::string_view(window).substr(0, static_cast<std::size_t>(got)));
+    at += static_cast<std::uint64_t>(got);
   }
-  out.resize(at);
-  return out;
 }
 
 std::string folder_of(const std::string& path) { return path.substr(0, std::max<std::size_t>(path.rfind('/'), 1)); }
@@ -78,40 +78,56 @@ bool concerns(const char* buffer, ssize_t size, const std::string& name) {
   return false;
 }
 
-}  // namespace
+/// A state file of the local backend.
+class LocalSource final : public Source {
+ public:
+  explicit LocalSource(std::string path) : path_(std::move(path)) {}
 
-std::string stamp_of(const std::string& path) {
-  struct stat s {};
-  return ::stat(path.c_str(), &s) == 0 ? stamp(s) : std::string();
-}
-
-Snapshot read_state(sdk::Call& call, const std::string& path) {
-  for (int i = 0; i < kTries; ++i) {
-    Snapshot out;
-    out.read_ns = call.now_ns();
-    const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    if (file.fd < 0) refuse(path, errno);
-    struct stat before {}, after {};
-    if (::fstat(file.fd, &before) != 0) refuse(path, errno);
-    if (!S_ISREG(before.st_mode)) throw sdk::Failure(DRIFTD_INVALID, path + ": is no regular file");
-    if (before.st_size > kMost) {
-      throw sdk::Failure(DRIFTD_BUDGET, path + ": " + std::to_string(before.st_size) + " bytes; at most 512 MiB are read");
+  Fetched fetch(sdk::Call& call, const std::string& known) override {
+    for (int i = 0; i < kTries; ++i) {
+      Fetched out;
+      out.sent_ns = call.now_ns();
+      const Fd file(open_file());
+      struct stat before {}, after {};
+      if (::fstat(file.fd, &before) != 0) refuse(path_, errno);
+      if (!S_ISREG(before.st_mode)) throw sdk::Failure(DRIFTD_INVALID, path_ + ": is no regular file");
+      out.stamp = stamp(before);
+      out.unchanged = out.stamp == known;
+      if (out.unchanged) return out;
+      read_all(call, file.fd, path_, UINT64_MAX, [&out](std::string_view bytes) { out.state.write(bytes); });
+      out.state.finish();
+      out.lock_age_s = lock_age(path_);
+      if (::fstat(file.fd, &after) == 0 && stamp(after) == out.stamp) return out;
     }
-    out.text = read_whole(call, file.fd, path, before.st_size);
-    out.stamp = stamp(before);
-    out.lock_age_s = lock_age(path);
-    if (::fstat(file.fd, &after) == 0 && stamp(after) == out.stamp) return out;
+    throw sdk::Failure(DRIFTD_UNAVAILABLE, path_ + ": changed under each of 5 reads; it is read again in the next cycle");
   }
-  throw sdk::Failure(DRIFTD_UNAVAILABLE, path + ": changed under each of 5 reads; it is read again in the next cycle");
-}
 
-void watch_file(sdk::Call& call, const std::string& path, const std::function<void()>& changed) {
+  Probe probe(sdk::Call& call) override {
+    Probe out;
+    const Fd file(open_file());
+    read_all(call, file.fd, path_, kBeginning, [&out](std::string_view bytes) { out.beginning.append(bytes); });
+    return out;
+  }
+
+  void watch(sdk::Call& call, const std::function<void()>& changed) override;
+
+ private:
+  int open_file() const {
+    const int fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) refuse(path_, errno);
+    return fd;
+  }
+  const std::string path_;
+};
+
+/// Blocks on inotify over the file's folder: Terraform replaces the file by rename or writes it in place.
+void LocalSource::watch(sdk::Call& call, const std::function<void()>& changed) {
   const Fd notify(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
   if (notify.fd < 0) throw sdk::Failure(DRIFTD_UNAVAILABLE, std::string("inotify: ") + std::strerror(errno));
-  const std::string folder = folder_of(path);
+  const std::string folder = folder_of(path_);
   const std::uint32_t events = IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_ATTRIB;
   if (::inotify_add_watch(notify.fd, folder.c_str(), events) < 0) refuse(folder, errno);
-  const std::string name = name_of(path);
+  const std::string name = name_of(path_);
   changed();  // whatever happened between the last refresh and now
   alignas(inotify_event) char buffer[16 * (sizeof(inotify_event) + NAME_MAX + 1)];
   while (!call.cancelled()) {
@@ -122,6 +138,24 @@ void watch_file(sdk::Call& call, const std::string& path, const std::function<vo
     const ssize_t got = ::read(notify.fd, buffer, sizeof buffer);
     if (got > 0 && concerns(buffer, got, name)) changed();
   }
+}
+
+}  // namespace
+
+std::unique_ptr<Source> open_local(const Settings& settings) {
+  Fields from(settings.backend, "settings.backend");
+  from.text("type");
+  std::string path = from.required("path", "the absolute path of a terraform.tfstate file");
+  const std::string workspaces = from.text("workspace_dir");
+  from.finish();
+  if (path.front() != '/') {
+    throw sdk::Failure(DRIFTD_INVALID, "settings.path: '" + path + "' is no absolute path; expected the path of a terraform.tfstate file");
+  }
+  if (settings.workspace != "default") {
+    const std::string folder = workspaces.empty() ? folder_of(path) + "/terraform.tfstate.d" : workspaces;
+    path = folder + "/" + settings.workspace + "/" + name_of(path);
+  }
+  return std::make_unique<LocalSource>(std::move(path));
 }
 
 }  // namespace driftd::terraform

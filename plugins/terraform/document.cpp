@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "terraform/document.hpp"
+
+#include <istream>
+#include <vector>
+
+#include "driftd/sdk/types.hpp"
+
+namespace driftd::terraform {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::uint64_t kMostWhole = 64ull << 20;
+
+/// Marks a raw number token inside a string value; U+FDD0 is a noncharacter, so no text holds it by accident.
+const std::string kRaw = "\xEF\xB7\x90";
+
+[[noreturn]] void corrupt(const std::string& text) { throw sdk::Failure(DRIFTD_CORRUPT, text); }
+
+/// A value that grows by the parser's events.
+class Builder {
+ public:
+  bool building() const { return building_; }
+  void begin() {
+    building_ = true;
+    root_ = nullptr;
+    open_.clear();
+  }
+  void key(std::string& name) { key_.swap(name); }
+  void value(json&& v) {
+    put(std::move(v));
+    building_ = !open_.empty();
+  }
+  void open(json&& container) { open_.push_back(put(std::move(container))); }
+  void close() {
+    open_.pop_back();
+    building_ = !open_.empty();
+  }
+  json take() { return std::move(root_); }
+
+ private:
+  json* put(json&& v) {
+    if (open_.empty()) {
+      root_ = std::move(v);
+      return &root_;
+    }
+    json& parent = *open_.back();
+    if (parent.is_array()) {
+      parent.push_back(std::move(v));
+      return &parent.back();
+    }
+    json& slot = parent[key_];
+    slot = std::move(v);
+    return &slot;
+  }
+
+  bool building_ = false;
+  json root_;
+  std::vector<json*> open_;
+  std::string key_;
+};
+
+/// The parser's events as plain values and containers; a derived class decides what becomes of each.
+class Events : public nlohmann::json_sax<json> {
+ public:
+  bool null() override { return scalar(nullptr); }
+  bool boolean(bool v) override { return scalar(v); }
+  bool number_integer(std::int64_t v) override { return scalar(v); }
+  bool number_unsigned(std::uint64_t v) override { return scalar(v); }
+  bool number_float(double, const std::string& token) override { return scalar(kRaw + token); }
+  bool string(std::string& v) override {
+    if (v.rfind(kRaw, 0) == 0) corrupt("the state file is no state: a string starts with the noncharacter U+FDD0");
+    return scalar(std::move(v));
+  }
+  bool binary(json::binary_t&) override { return false; }
+  bool start_object(std::size_t) override { return open(json::object()); }
+  bool start_array(std::size_t) override { return open(json::array()); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& e) override {
+    std::string text = e.what();  // "[…] parse error at line 1, column 2: why; last read: '<a part of the file>'; …"
+    text = text.substr(0, text.find("; last read"));
+    const auto at = text.find("parse error at ");
+    corrupt("the state file is no JSON: " + (at == std::string::npos ? text : text.substr(at)));
+  }
+
+ protected:
+  virtual bool scalar(json v) = 0;
+  virtual bool open(json container) = 0;
+  virtual bool close() = 0;
+};
+
+class Whole final : public Events {
+ public:
+  Whole() { builder_.begin(); }
+  bool key(std::string& name) override { return builder_.key(name), true; }
+  json take() { return builder_.take(); }
+
+ protected:
+  bool scalar(json v) override { return builder_.value(std::move(v)), true; }
+  bool open(json container) override { return builder_.open(std::move(container)), true; }
+  bool close() override { return builder_.close(), true; }
+
+ private:
+  Builder builder_;
+};
+
+/// Where the walk is. A piece is built; what nobody asked for is passed over.
+enum class At { document, root, resources, resource, instances, outputs, checks };
+
+class Walk final : public Events {
+ public:
+  explicit Walk(Pieces& to) : to_(to) {}
+
+  bool key(std::string& name) override {
+    if (skipped_ > 0) return true;
+    if (builder_.building()) return builder_.key(name), true;
+    key_.swap(name);
+    return at() != At::root || key_ != "encrypted_data" || to_.encrypted();
+  }
+
+ protected:
+  bool scalar(json v) override {
+    if (skipped_ > 0) return true;
+    if (builder_.building()) return builder_.value(std::move(v)), true;
+    return piece(std::move(v));
+  }
+  bool open(json container) override {
+    if (skipped_ > 0) return ++skipped_, true;
+    if (builder_.building()) return builder_.open(std::move(container)), true;
+    if (const At inner = below(container.is_object()); inner != At::document) {
+      if (inner == At::resource) resource_ = json::object();
+      if (inner == At::instances) streaming_ = resource_.contains("mode") && resource_.contains("type") && resource_.contains("name");
+      return path_.push_back(inner), true;
+    }
+    if (at() == At::root) return skipped_ = 1, true;
+    builder_.begin();
+    builder_.open(std::move(container));
+    return true;
+  }
+  bool close() override {
+    if (skipped_ > 0) return --skipped_, true;
+    if (builder_.building()) {
+      builder_.close();
+      return builder_.building() || piece(builder_.take());
+    }
+    const At left = at();
+    path_.pop_back();
+    return left != At::resource || resource_ends();
+  }
+
+ private:
+  At at() const { return path_.empty() ? At::document : path_.back(); }
+
+  /// The container that a member of this name or an element opens; At::document: none that the walk goes into.
+  At below(bool object) const {
+    switch (at()) {
+      case At::document:
+        if (!object || begun_) corrupt("the state file holds no JSON object");
+        begun_ = true;
+        return At::root;
+      case At::root:
+        if (key_ == "resources" && !object) return At::resources;
+        if (key_ == "outputs" && object) return At::outputs;
+        if (key_ == "check_results" && !object) return At::checks;
+        if (key_ == "resources" || key_ == "outputs") corrupt("the state file has an unexpected form: '" + key_ + "'");
+        return At::document;
+      case At::resources:
+        if (!object) corrupt(where() + ": expected an object");
+        return At::resource;
+      case At::resource:
+        if (key_ == "instances" && object) corrupt(where() + ".instances: expected a list");
+        return key_ == "instances" ? At::instances : At::document;
+      default: return At::document;
+    }
+  }
+
+  std::string where() const { return "resources[" + std::to_string(seen_) + "]"; }
+
+  bool piece(json v) {
+    switch (at()) {
+      case At::document: corrupt("the state file holds no JSON object");
+      case At::root: return to_.top(key_, v);
+      case At::resources: corrupt(where() + ": expected an object");
+      case At::resource:
+        if (streamed_) corrupt(where() + ": '" + key_ + "' stands after 'instances'");
+        resource_[key_] = std::move(v);
+        return true;
+      case At::instances: {
+        if (!v.is_object()) corrupt(where() + ".instances: expected objects");
+        streamed_ = streaming_;
+        if (streaming_) return to_.instance(resource_, v);
+        return waiting_.push_back(std::move(v)), true;  // 'instances' came before what they are instances of
+      }
+      case At::outputs:
+        if (!v.is_object()) corrupt("outputs: '" + key_ + "' is no object");
+        return to_.output(key_, v);
+      case At::checks: return to_.check(v);
+    }
+    return true;
+  }
+
+  bool resource_ends() {
+    for (const auto& instance : waiting_) {
+      if (!to_.instance(resource_, instance)) return false;
+    }
+    waiting_.clear();
+    streamed_ = false;
+    ++seen_;
+    return true;
+  }
+
+  Pieces& to_;
+  std::vector<At> path_;
+  std::string key_;
+  Builder builder_;
+  std::size_t skipped_ = 0, seen_ = 0;
+  mutable bool begun_ = false;
+  bool streaming_ = false, streamed_ = false;
+  json resource_;
+  std::vector<json> waiting_;
+};
+
+}  // namespace
+
+void walk(const Spool& state, Pieces& pieces) {
+  Spool::Reader reader(state);
+  std::istream stream(&reader);
+  Walk sax(pieces);
+  try {
+    json::sax_parse(stream, &sax);
+  } catch (const json::exception&) {  // its text quotes the value
+    corrupt("the state file has an unexpected form");
+  }
+}
+
+json parse_whole(const Spool& state) {
+  if (state.size() > kMostWhole) {
+    throw sdk::Failure(DRIFTD_BUDGET, "a state of a format before v4 is read up to 64 MiB; this one has " +
+                                          std::to_string(state.size()) + " bytes");
+  }
+  Spool::Reader reader(state);
+  std::istream stream(&reader);
+  Whole sax;
+  json::sax_parse(stream, &sax);
+  return sax.take();
+}
+
+std::string render(const json& value) {
+  const std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
+  const std::string mark = "\"" + kRaw;
+  std::string out;
+  std::size_t from = 0;
+  for (auto at = text.find(mark); at != std::string::npos; at = text.find(mark, from)) {
+    const std::size_t token = at + mark.size(), end = text.find('"', token);
+    out.append(text, from, at - from).append(text, token, end - token);
+    from = end + 1;
+  }
+  return out.append(text, from);
+}
+
+std::string scalar_text(const json& value) {
+  if (value.is_number_integer()) return value.dump();
+  if (!value.is_string()) return {};
+  const auto& text = value.get_ref<const std::string&>();
+  return text.rfind(kRaw, 0) == 0 ? text.substr(kRaw.size()) : text;
+}
+
+}  // namespace driftd::terraform

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "driftd/sdk/call.hpp"
+#include "terraform/cursor.hpp"
+#include "terraform/mapping.hpp"
+#include "terraform/source.hpp"
+
+namespace driftd::terraform {
+
+inline constexpr const char* kKinds[] = {"state", "instance", "output"};
+
+/// Checks what was fetched and tells what became of the state since `before`. Throws as read_head.
+Reading read_fetched(const Fetched& fetched, const Cursor& before);
+
+/// A state as one refresh tells it to the host. Lives on the stack of the call.
+class Emission final : public Contents {
+ public:
+  Emission(sdk::Call& call, const Settings& settings, const Reading& reading, const sdk::Refresh& request)
+      : call_(call), settings_(settings), reading_(reading), request_(request) {}
+  /// Emits every record and the COMPLETE marks; false: the host wants the call to end, nothing is complete.
+  bool run(const Spool& state);
+
+  bool instance(const Instance& instance) override;
+  bool output(const std::string& name, const nlohmann::json& output) override;
+
+ private:
+  bool emit(const sdk::Record& record);
+  bool wants(const std::string& kind) const { return request_.wants(kind) && settings_.scope.wants_kind(kind); }
+  void complete();
+
+  sdk::Call& call_;
+  const Settings& settings_;
+  const Reading& reading_;
+  const sdk::Refresh& request_;
+  bool whole_ = true;
+  std::map<std::string, std::uint64_t> counts_;
+};
+
+/// Some identities of a state. Lives on the stack of the call.
+class Lookup final : public Contents {
+ public:
+  Lookup(sdk::Call& call, const Settings& settings, const Reading& reading, std::span<const sdk::Identity> ids);
+  /// Emits those that are there. Throws UNSUPPORTED where the state cannot be looked into.
+  void run(const Spool& state);
+  /// The others: the state says that they are not there.
+  std::vector<const sdk::Identity*> missing() const;
+
+  bool instance(const Instance& instance) override;
+  bool output(const std::string& name, const nlohmann::json& output) override;
+
+ private:
+  using Key = std::pair<std::string, std::string>;
+  bool found(const Key& key);
+
+  sdk::Call& call_;
+  const Settings& settings_;
+  const Reading& reading_;
+  std::map<Key, const sdk::Identity*> wanted_;
+};
+
+}  // namespace driftd::terraform

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "terraform/source.hpp"
+
+#include <algorithm>
+#include <poll.h>
+#include <utility>
+
+namespace driftd::terraform {
+namespace {
+
+using Open = std::unique_ptr<Source> (*)(const Settings&);
+constexpr std::pair<const char*, Open> kTypes[] = {
+    {"local", &open_local},
+};
+
+}  // namespace
+
+std::unique_ptr<Source> open_source(const Settings& settings) {
+  const std::string type = settings.backend.at("type").get<std::string>();
+  std::string known;
+  for (const auto& [name, open] : kTypes) {
+    if (type == name) return open(settings);
+    known += (known.empty() ? "" : ", ") + std::string(name);
+  }
+  throw sdk::Failure(DRIFTD_INVALID, "settings.backend.type: expected one of " + known + "; found '" + type + "'");
+}
+
+void Source::watch(sdk::Call& call, const std::function<void()>&) { wait_for_cancel(call); }
+
+void no_state(const std::string& what) {
+  throw sdk::Failure(DRIFTD_UNAVAILABLE, what + ": there is no state; nothing is concluded from a missing state");
+}
+
+void wait_for_cancel(sdk::Call& call) {
+  while (!call.cancelled()) {
+    pollfd cancel{call.cancel_fd(), POLLIN, 0};
+    ::poll(&cancel, cancel.fd < 0 ? 0 : 1, cancel.fd < 0 ? 100 : 60'000);
+  }
+}
+
+}  // namespace driftd::terraform
