@@ -1,21 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "terraform/cursor.hpp"
 
+#define XXH_INLINE_ALL
 #include <nlohmann/json.hpp>
+#include <xxhash.h>
 
 namespace driftd::terraform {
 
 using nlohmann::json;
 
+namespace {
+
+/// A cursor that was damaged on its way must not say "unchanged".
+std::string sum_of(std::string_view text) { return std::to_string(XXH3_64bits(text.data(), text.size())); }
+
+}  // namespace
+
 std::string render(const Cursor& cursor, const std::string& fingerprint) {
   const Head& head = cursor.head;
-  return json{{"settings", fingerprint}, {"stamp", cursor.stamp},   {"history", cursor.history},    {"lineage", head.lineage},
+  const std::string text = json{{"settings", fingerprint}, {"stamp", cursor.stamp},   {"history", cursor.history},    {"lineage", head.lineage},
               {"serial", head.serial},   {"digest", head.digest}, {"encrypted", head.encrypted}}
       .dump(-1, ' ', false, json::error_handler_t::replace);
+  return sum_of(text) + " " + text;
 }
 
 Cursor parse_cursor(const std::string& text, const std::string& fingerprint) {
-  const json from = json::parse(text, nullptr, false);
+  const auto space = text.find(' ');
+  if (space == std::string::npos || text.substr(0, space) != sum_of(std::string_view(text).substr(space + 1))) return {};
+  const json from = json::parse(text.begin() + static_cast<std::ptrdiff_t>(space) + 1, text.end(), nullptr, false);
   if (!from.is_object() || text_of(from, "settings") != fingerprint) return {};
   Cursor out;
   out.stamp = text_of(from, "stamp");

@@ -37,7 +37,46 @@ bool Emission::emit(const sdk::Record& record) {
 }
 
 bool Emission::instance(const Instance& instance) {
-  return whole_ = emit(instance_record(reading_, instance, settings_));
+  return whole_ = emit(instance_record(reading_, instance, settings_)) && declare_all(instance);
+}
+
+bool Emission::declare_all(const Instance& instance) {
+  for (const auto& rule : settings_.declares) {
+    if (!matches(rule, instance)) continue;
+    std::string why;
+    const auto declared = declare(instance, rule, why);
+    if (!declared) {
+      // each reason once, at the first resource that it holds for
+      if (!why.empty() && told_.emplace(rule.backend, why).second) call_.diag({DRIFTD_UNSUPPORTED, "instance", instance.id(), {}, why});
+      continue;
+    }
+    if (!request_.wants(declared->kind)) continue;
+    if (!declared_.emplace(rule.backend, declared->kind, declared->id).second) {
+      const std::string twice = declared->kind + "/" + declared->id + " of " + rule.backend + " is declared twice; the first counts";
+      if (told_.emplace(rule.backend, twice).second) call_.diag({DRIFTD_CONFLICT, "instance", instance.id(), {}, twice});
+      continue;
+    }
+    if (!call_.emit(declared_record(reading_, instance, *declared, rule.backend))) return false;
+  }
+  return true;
+}
+
+void Emission::complete_declared() {
+  std::map<std::pair<std::string, std::string>, std::uint64_t> counts;
+  for (const auto& rule : settings_.declares) {
+    for (const auto& kind : declared_kinds(rule)) counts[{rule.backend, kind}] = 0;
+  }
+  for (const auto& [backend, kind, id] : declared_) ++counts[{backend, kind}];
+  for (const auto& [of, count] : counts) {
+    if (!request_.wants(of.second)) continue;
+    if (reading_.head.encrypted) {
+      sdk::Diagnostic unknown{DRIFTD_UNSUPPORTED, of.second, {}, {}, kEncrypted};
+      unknown.backend = of.first;
+      call_.diag(unknown);
+    } else {
+      call_.complete(of.second, count, of.first);
+    }
+  }
 }
 
 bool Emission::output(const std::string& name, const nlohmann::json& output) {
@@ -58,29 +97,41 @@ void Emission::complete() {
 bool Emission::run(const Spool& state) {
   if (!emit(state_record(reading_))) return false;
   read_contents(state, reading_.head, *this);
-  if (whole_) complete();
-  return whole_;
+  if (!whole_) return false;
+  complete();
+  complete_declared();
+  return true;
 }
 
 Lookup::Lookup(sdk::Call& call, const Settings& settings, const Reading& reading, std::span<const sdk::Identity> ids)
     : call_(call), settings_(settings), reading_(reading) {
-  for (const auto& id : ids) wanted_[{id.kind, id.id}] = &id;
+  for (const auto& id : ids) {
+    wanted_[{id.backend, id.kind, id.id}] = &id;
+    declared_ = declared_ || !id.backend.empty();
+  }
 }
 
 bool Lookup::found(const Key& key) { return wanted_.erase(key) > 0; }
 
 bool Lookup::instance(const Instance& instance) {
-  if (found({"instance", instance.id()})) call_.emit(instance_record(reading_, instance, settings_));
+  if (found({"", "instance", instance.id()})) call_.emit(instance_record(reading_, instance, settings_));
+  for (const auto& rule : settings_.declares) {
+    if (!declared_ || !matches(rule, instance)) continue;
+    std::string why;
+    const auto declared = declare(instance, rule, why);
+    if (!declared || !found({rule.backend, declared->kind, declared->id})) continue;
+    call_.emit(declared_record(reading_, instance, *declared, rule.backend));
+  }
   return !wanted_.empty();
 }
 
 bool Lookup::output(const std::string& name, const nlohmann::json& output) {
-  if (found({"output", name})) call_.emit(output_record(reading_, name, output));
+  if (found({"", "output", name})) call_.emit(output_record(reading_, name, output));
   return !wanted_.empty();
 }
 
 void Lookup::run(const Spool& state) {
-  if (found({"state", "state"})) call_.emit(state_record(reading_));
+  if (found({"", "state", "state"})) call_.emit(state_record(reading_));
   if (wanted_.empty()) return;
   if (reading_.head.encrypted) throw sdk::Failure(DRIFTD_UNSUPPORTED, kEncrypted);
   read_contents(state, reading_.head, *this);

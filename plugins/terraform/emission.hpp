@@ -5,11 +5,13 @@
 #include <set>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "driftd/sdk/call.hpp"
 #include "terraform/cursor.hpp"
+#include "terraform/declare.hpp"
 #include "terraform/mapping.hpp"
 #include "terraform/source.hpp"
 
@@ -33,8 +35,10 @@ class Emission final : public Contents {
 
  private:
   bool emit(const sdk::Record& record);
+  bool declare_all(const Instance& instance);
   bool wants(const std::string& kind) const { return request_.wants(kind) && settings_.scope.wants_kind(kind); }
   void complete();
+  void complete_declared();
 
   sdk::Call& call_;
   const Settings& settings_;
@@ -42,6 +46,9 @@ class Emission final : public Contents {
   const sdk::Refresh& request_;
   bool whole_ = true;
   std::map<std::string, std::uint64_t> counts_;
+  using Id = std::tuple<std::string, std::string, std::string>;  // backend, kind, id
+  std::set<Id> declared_;
+  std::set<std::pair<std::string, std::string>> told_;  // backend and why, each once
 };
 
 /// Some identities of a state. Lives on the stack of the call.
@@ -57,13 +64,14 @@ class Lookup final : public Contents {
   bool output(const std::string& name, const nlohmann::json& output) override;
 
  private:
-  using Key = std::pair<std::string, std::string>;
+  using Key = std::tuple<std::string, std::string, std::string>;  // backend, kind, id
   bool found(const Key& key);
 
   sdk::Call& call_;
   const Settings& settings_;
   const Reading& reading_;
   std::map<Key, const sdk::Identity*> wanted_;
+  bool declared_ = false;  // one of them is of another backend
 };
 
 }  // namespace driftd::terraform

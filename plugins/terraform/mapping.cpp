@@ -98,6 +98,16 @@ sdk::Record output_record(const Reading& reading, const std::string& name, const
   return out;
 }
 
+sdk::Record declared_record(const Reading& reading, const Instance& instance, const Declared& declared, const std::string& backend) {
+  sdk::Record out = base_record(reading, declared.kind, declared.id);
+  out.backend = backend;
+  out.body = render(declared.body);
+  out.sensitive = declared.sensitive;
+  out.metadata["address"] = instance.address;
+  out.metadata["resource_type"] = instance.type;
+  return out;
+}
+
 std::string history_of(const Head& before, const Head& now) {
   if (before.lineage.empty() || before.lineage != now.lineage) return {};
   if (number(now.serial) < number(before.serial)) return "rolled back";

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "driftd/sdk/types.hpp"
+#include "terraform/declare.hpp"
 #include "terraform/settings.hpp"
 #include "terraform/state.hpp"
 
@@ -26,6 +27,8 @@ sdk::Record state_record(const Reading& reading);
 /// An `instance`. Its body is the file's own JSON text: no number passes through a double.
 sdk::Record instance_record(const Reading& reading, const Instance& instance, const Settings& settings);
 sdk::Record output_record(const Reading& reading, const std::string& name, const nlohmann::json& output);
+/// What an instance says of a resource of another backend, as that one's provider would show it.
+sdk::Record declared_record(const Reading& reading, const Instance& instance, const Declared& declared, const std::string& backend);
 /// What every record of a reading has.
 sdk::Record base_record(const Reading& reading, std::string kind, std::string id);
 

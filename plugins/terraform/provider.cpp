@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driftd/provider.hpp"
 
-#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "driftd_schema_json.hpp"
+#include "terraform/discovery.hpp"
 #include "terraform/emission.hpp"
 #include "terraform/memory.hpp"
 #include "terraform/source.hpp"
@@ -58,6 +58,10 @@ class TerraformInstance final : public sdk::Instance {
     return out;
   }
 
+  sdk::Discovery discover(sdk::Call& call, const sdk::Discoverer& to) override {
+    return discovery_.run(call, to, *source_, settings_);
+  }
+
   void watch(sdk::Call& call, const std::string&) override {
     // A hint is enough: the refresh that it starts reads a consistent state and knows what is missing from it.
     source_->watch(call, [&call] { call.bookmark({}); });
@@ -76,6 +80,7 @@ class TerraformInstance final : public sdk::Instance {
   const Settings settings_;
   const std::unique_ptr<Source> source_;
   Memory memory_;
+  DiscoveryRun discovery_;
 };
 
 std::unique_ptr<sdk::Instance> open(sdk::Call&, std::string_view, std::string_view settings) {
@@ -89,15 +94,16 @@ const sdk::Plugin& plugin() {
     for (const auto& [kind, document] : schema.at("kinds").items()) out.schemas[kind] = document.dump();
     out.schemas["settings"] = schema.at("settings").dump();
     const nlohmann::json watch = {{"id", DRIFTD_EXT_WATCH}, {"revision", DRIFTD_EXT_WATCH_REVISION}};
+    const nlohmann::json discover = {{"id", DRIFTD_EXT_DISCOVER}, {"revision", DRIFTD_EXT_DISCOVER_REVISION}};
     out.describe = nlohmann::json{{"id", "terraform"},
                                   {"version", "0.1.0"},
                                   {"types", {"terraform", "tfstate", "opentofu"}},
                                   {"kinds", kKinds},
-                                  {"extensions", {watch}},
+                                  {"extensions", {watch, discover}},
                                   {"concurrency", 2},
                                   {"metrics", nlohmann::json::array()}}
                        .dump();
-    out.has_watch = true;
+    out.has_watch = out.has_discover = true;
     out.open = &open;
     return out;
   }();

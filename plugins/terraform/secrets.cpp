@@ -59,6 +59,27 @@ std::string marked_path(const json& steps) {
   return out;
 }
 
+/// The value at a marked path; null where the path leads through a set or to nothing.
+const json* marked_value(const json& attributes, const json& steps) {
+  const json* at = &attributes;
+  for (const auto& step : steps) {
+    const auto value = step.find("value");
+    if (value == step.end()) return nullptr;
+    const json& key = value->is_object() && value->contains("value") ? (*value)["value"] : *value;
+    if (at->is_object() && key.is_string() && at->contains(key.get<std::string>())) {
+      at = &(*at)[key.get<std::string>()];
+    } else if (at->is_array() && key.is_number_unsigned() && key.get<std::size_t>() < at->size()) {
+      at = &(*at)[key.get<std::size_t>()];
+    } else {
+      return nullptr;
+    }
+  }
+  return at;
+}
+
+/// Long enough that it stands elsewhere by no accident.
+bool telling(const json& value) { return value.is_string() ? value.get_ref<const std::string&>().size() >= 4 : value.is_structured() && !value.empty(); }
+
 class Search {
  public:
   Search(const Instance& instance, const Settings& settings) : instance_(instance), settings_(settings) {}
@@ -66,7 +87,11 @@ class Search {
   std::vector<std::string> run() {
     const auto marks = instance_.object.find("sensitive_attributes");
     if (marks != instance_.object.end() && marks->is_array()) {
-      for (const auto& steps : *marks) add(marked_path(steps));
+      for (const auto& steps : *marks) {
+        add(marked_path(steps));
+        const json* value = marked_value(instance_.attributes, steps);
+        if (value != nullptr && telling(*value)) marked_.push_back(value);
+      }
     }
     for (const auto& [name, value] : instance_.attributes.items()) {
       if (!value.is_null() && of_type(name)) out_.push_back(child_path({}, name));
@@ -90,13 +115,17 @@ class Search {
     if (std::any_of(globs.begin(), globs.end(), [&](const auto& glob) { return sdk::glob_match(glob, name); })) return true;
     return secret_name(name) || secret_name(name.substr(name.rfind('.') + 1));  // flat: `rule.0.password`
   }
+  /// A provider copies what was marked into what is computed, and that copy bears no mark.
+  bool copied(const json& value) const {
+    return std::any_of(marked_.begin(), marked_.end(), [&value](const json* marked) { return *marked == value; });
+  }
   void named(const json& value, const std::string& path) {
     if (value.is_array()) {
       for (std::size_t i = 0; i < value.size(); ++i) named(value[i], path + "[" + std::to_string(i) + "]");
     }
     if (!value.is_object()) return;
     for (const auto& [name, member] : value.items()) {
-      if (!member.is_null() && secret(name)) {
+      if (!member.is_null() && (secret(name) || copied(member))) {
         out_.push_back(child_path(path, name));
       } else {
         named(member, child_path(path, name));
@@ -106,6 +135,7 @@ class Search {
 
   const Instance& instance_;
   const Settings& settings_;
+  std::vector<const json*> marked_;
   std::vector<std::string> out_;
 };
 

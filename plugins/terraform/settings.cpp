@@ -15,7 +15,7 @@ std::vector<Declares> parse_declares(Fields& from) {
   for (const auto& one : from.list("declares")) {
     Fields rule(one, "settings.declares[" + std::to_string(out.size()) + "]");
     out.push_back({rule.required("resources", "a glob over resource types, for example postgresql_*"), rule.text("provider"),
-                   rule.required("backend", "the name of a backend of driftd")});
+                   rule.required("backend", "the name of a backend of driftd"), rule.text("database")});
     rule.finish();
   }
   return out;

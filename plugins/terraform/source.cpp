@@ -10,7 +10,8 @@ namespace {
 
 using Open = std::unique_ptr<Source> (*)(const Settings&);
 constexpr std::pair<const char*, Open> kTypes[] = {
-    {"local", &open_local},
+    {"local", &open_local}, {"http", &open_http},   {"s3", &open_s3},      {"pg", &open_pg},
+    {"consul", &open_consul}, {"kubernetes", &open_kubernetes}, {"cloud", &open_cloud}, {"remote", &open_cloud},
 };
 
 }  // namespace

@@ -45,6 +45,12 @@ class Source {
 std::unique_ptr<Source> open_source(const Settings& settings);
 
 std::unique_ptr<Source> open_local(const Settings& settings);
+std::unique_ptr<Source> open_http(const Settings& settings);
+std::unique_ptr<Source> open_s3(const Settings& settings);
+std::unique_ptr<Source> open_pg(const Settings& settings);
+std::unique_ptr<Source> open_consul(const Settings& settings);
+std::unique_ptr<Source> open_kubernetes(const Settings& settings);
+std::unique_ptr<Source> open_cloud(const Settings& settings);
 
 /// There is no state at `what`: UNAVAILABLE, for a missing state says nothing about the resources that it described.
 [[noreturn]] void no_state(const std::string& what);

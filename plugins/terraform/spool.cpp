@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "terraform/spool.hpp"
 
+#define XXH_INLINE_ALL
 #include <openssl/crypto.h>
+#include <xxhash.h>
 #include <zlib.h>
 
 #include "driftd/sdk/types.hpp"
@@ -23,12 +25,14 @@ Bytef* out_of(std::string& block, std::size_t at) { return reinterpret_cast<Byte
 struct Spool::Deflate {
   Deflate() {
     if (deflateInit(&stream, Z_BEST_SPEED) != Z_OK) throw sdk::Failure(DRIFTD_BUDGET, "no memory is left for a state");
+    XXH3_128bits_reset(&hash);
   }
   ~Deflate() { deflateEnd(&stream); }
   Deflate(const Deflate&) = delete;
   Deflate& operator=(const Deflate&) = delete;
   z_stream stream{};
   std::size_t used = kBlock;  // of the last block
+  XXH3_state_t hash;
 };
 
 Spool::Spool() : deflate_(std::make_unique<Deflate>()) {}
@@ -39,6 +43,7 @@ Spool& Spool::operator=(Spool&& other) noexcept {
   blocks_ = std::move(other.blocks_);
   size_ = other.size_;
   stored_ = other.stored_;
+  hash_ = std::move(other.hash_);
   return *this;
 }
 Spool::~Spool() {
@@ -67,6 +72,7 @@ void Spool::pump(std::string_view bytes, int flush) {
 void Spool::write(std::string_view bytes) {
   size_ += bytes.size();
   if (size_ > kMostText) throw sdk::Failure(DRIFTD_BUDGET, "the state is larger than 512 MiB; at most that much is read");
+  XXH3_128bits_update(&deflate_->hash, bytes.data(), bytes.size());
   for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), kLargestWrite))) {
     pump(bytes.substr(0, kLargestWrite), Z_NO_FLUSH);
   }
@@ -76,6 +82,12 @@ void Spool::finish() {
   pump({}, Z_FINISH);
   blocks_.back().resize(deflate_->used);
   stored_ = (blocks_.size() - 1) * kBlock + deflate_->used;
+  XXH128_canonical_t sum;
+  XXH128_canonicalFromHash(&sum, XXH3_128bits_digest(&deflate_->hash));
+  for (const unsigned char byte : sum.digest) {
+    hash_ += "0123456789abcdef"[byte >> 4];
+    hash_ += "0123456789abcdef"[byte & 15];
+  }
   deflate_.reset();
 }
 

@@ -26,6 +26,7 @@ class Spool {
   std::uint64_t size() const { return size_; }      ///< bytes of the text
   std::uint64_t stored() const { return stored_; }  ///< bytes in memory
   std::string text() const;                         ///< the whole text; for small ones
+  const std::string& hash() const { return hash_; }  ///< XXH3 of the text, 32 hex digits; after finish()
 
   /// The text from its first byte. The spool must outlive it.
   class Reader : public std::streambuf {
@@ -49,6 +50,7 @@ class Spool {
   std::unique_ptr<Deflate> deflate_;
   std::vector<std::string> blocks_;
   std::uint64_t size_ = 0, stored_ = 0;
+  std::string hash_;
 };
 
 /// Inflates what came gzipped, as it comes, into a spool. Throws sdk::Failure CORRUPT (no gzip, cut off, a wrong checksum).

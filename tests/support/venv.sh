@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Prints the python of a venv that holds the independent checkers, made once under the user's cache folder. Two tests
-# may run this at once: each makes its own and the first rename wins.
+# venv.sh [REQUIREMENT…]: prints the python of a venv that holds these (none: the independent checkers), made once under
+# the user's cache folder. Two may run this at once: each makes its own and the first rename wins.
 set -eu
-requirements="standardwebhooks==1.0.0 cloudevents==1.11.0"
+requirements="${*:-standardwebhooks==1.0.0 cloudevents==1.11.0}"
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/driftd"
 venv="$cache/venv-$(printf '%s' "$requirements" | sha256sum | cut -c1-16)"
 if [ ! -x "$venv/bin/python" ]; then

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "states.hpp"
+#include "terraform/cursor.hpp"
 #include "terraform/secrets.hpp"
 
 namespace driftd::terraform {
@@ -44,6 +45,14 @@ TEST(TerraformMapping, AMarkThroughASetMakesTheWholeSetSensitive) {
   const auto seen = read(state_with(R"({"attributes":{"rules":[{"k":"v"}]},"sensitive_attributes":[[
       {"type":"get_attr","value":"rules"},{"type":"index","value":{"value":{"k":"v"},"type":["object",{"k":"string"}]}}]]})"));
   EXPECT_THAT(seen.record("instance").sensitive, ElementsAre("rules"));
+}
+
+TEST(TerraformMapping, ACopyOfAMarkedValueIsSensitiveToo) {
+  // OpenTofu 1.10 marks the input of terraform_data, not the output that the provider makes of it
+  const auto seen = read(state_with(R"({"attributes":{"input":{"value":"canary","type":"string"},"output":{"value":"canary",
+      "type":"string"},"deep":[{"k":{"type":"string","value":"canary"}}],"plain":"x"},
+      "sensitive_attributes":[[{"type":"get_attr","value":"input"}]]})"));
+  EXPECT_THAT(seen.record("instance").sensitive, ElementsAre("deep[0].k", "input", "output"));
 }
 
 TEST(TerraformMapping, TypesThatHoldSecretsAreKnownWithoutAMark) {
@@ -98,6 +107,22 @@ TEST(TerraformMapping, OfAnEncryptedStateOnlyLineageAndSerialAreKnown) {
   EXPECT_EQ(seen.records[0].version, "3");
   ASSERT_EQ(seen.records[0].unread.size(), 1u);
   EXPECT_EQ(seen.records[0].unread[0].code, DRIFTD_UNSUPPORTED);
+}
+
+TEST(TerraformCursor, OneThatWasDamagedOrMadeUnderOtherSettingsKnowsNothing) {
+  Cursor cursor{"stamp", "tampered", {}};
+  cursor.head.lineage = "abc";
+  cursor.head.serial = "7";
+  const std::string text = render(cursor, "f");
+  EXPECT_EQ(parse_cursor(text, "f").stamp, "stamp");
+  EXPECT_EQ(parse_cursor(text, "f").head.serial, "7");
+  EXPECT_EQ(parse_cursor(text, "g").stamp, "");
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    std::string damaged = text;
+    damaged[i] = static_cast<char>(damaged[i] ^ 1);
+    EXPECT_EQ(parse_cursor(damaged, "f").stamp, "") << i;
+    EXPECT_EQ(parse_cursor(text.substr(0, i), "f").stamp, "") << i;
+  }
 }
 
 TEST(TerraformMapping, SameSerialWithOtherResourcesIsTamperedALowerSerialIsRolledBack) {

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <libpq-fe.h>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "driftd/sdk/call.hpp"
+
+namespace driftd::terraform {
+
+using PgAnswer = std::unique_ptr<PGresult, decltype(&PQclear)>;
+
+/// One connection to a PostgreSQL server. Every wait ends at its limit, at the call's deadline and on cancel; one that
+/// failed is not used again. One thread at a time.
+class PgSession {
+ public:
+  /// Throws sdk::Failure: INVALID (a conn_str that cannot be parsed; nothing of it is quoted), UNAUTHENTICATED, DENIED,
+  /// UNAVAILABLE, DEADLINE, CANCELLED.
+  PgSession(sdk::Call& call, const std::string& conn_str, std::chrono::milliseconds most);
+
+  /// Rows of one statement. Throws as the constructor, and NOT_FOUND where schema or table do not exist.
+  PgAnswer query(sdk::Call& call, const std::string& sql, const std::vector<std::string>& values, std::chrono::milliseconds most);
+  /// host:port/database, for texts.
+  const std::string& where() const { return where_; }
+
+ private:
+  void wait(sdk::Call& call, short events, std::int64_t until_ns, std::chrono::milliseconds most) const;
+  void connect(sdk::Call& call, std::chrono::milliseconds most);
+  [[noreturn]] void refuse_connection() const;
+
+  std::unique_ptr<PGconn, decltype(&PQfinish)> connection_;
+  std::string where_ = "postgres";
+};
+
+}  // namespace driftd::terraform

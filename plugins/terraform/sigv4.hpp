@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace driftd::terraform {
+
+/// Who signs; a session token may be empty.
+struct AwsCredentials {
+  std::string access_key, secret_key, session_token;
+};
+
+/// What is signed: a GET without a body.
+struct AwsRequest {
+  std::string host;   ///< with its port, where the URL has one
+  std::string path;   ///< as in the URL: escaped, from its first `/`
+  std::string query;  ///< as in the URL, sorted by name; empty: none
+  std::string region, service = "s3";
+  std::int64_t now_ns = 0;
+};
+
+/// The headers that sign the request by AWS Signature Version 4 (x-amz-date, x-amz-content-sha256, Authorization …).
+std::vector<std::string> sign_v4(const AwsRequest& request, const AwsCredentials& credentials);
+
+}  // namespace driftd::terraform

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// HCP Terraform (Terraform Cloud) and Terraform Enterprise, by their API: the workspace's current state version, the run
+// that made it, and the state behind it.
+#include <algorithm>
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+#include "terraform/state.hpp"
+#include "terraform/web.hpp"
+
+namespace driftd::terraform {
+namespace {
+
+using nlohmann::json;
+
+const json& at(const json& from, std::initializer_list<const char*> path) {
+  static const json kNone;
+  const json* out = &from;
+  for (const char* key : path) {
+    const auto found = out->is_object() ? out->find(key) : out->end();
+    if (found == out->end()) return kNone;
+    out = &*found;
+  }
+  return *out;
+}
+std::string text_at(const json& from, std::initializer_list<const char*> path) {
+  const json& found = at(from, path);
+  return found.is_string() ? found.get<std::string>() : std::string();
+}
+
+std::string origin_of(const std::string& url) {
+  const auto host = url.find("://");
+  return host == std::string::npos ? "" : url.substr(0, url.find('/', host + 3));
+}
+
+class CloudSource final : public Source {
+ public:
+  CloudSource(const Settings& settings, Fields& from)
+      : base_(base_of(from.text("hostname", "app.terraform.io"))),
+        organization_(from.required("organization", "the name of an organization")),
+        token_(from.required("token", "an API token that may read state versions")),
+        web_(settings, tls_of(from)) {
+    Fields workspaces(from.object("workspaces"), "settings.backend.workspaces");
+    workspace_ = workspaces.text("name", settings.workspace == "default" ? "" : settings.workspace);
+    workspaces.finish();
+    if (workspace_.empty()) from.invalid("workspaces", "{ name: <the workspace> }");
+  }
+
+  Fetched fetch(sdk::Call& call, const std::string& known) override {
+    Fetched out;
+    const json version = current(call, out.sent_ns);
+    out.stamp = text_at(version, {"data", "id"});
+    out.unchanged = !out.stamp.empty() && out.stamp == known;
+    if (out.unchanged) return out;
+    download(call, text_at(version, {"data", "attributes", "hosted-state-download-url"}), out.state);
+    out.provenance["state_version"] = out.stamp;
+    const std::string run = text_at(version, {"data", "relationships", "run", "data", "id"});
+    if (!run.empty()) add_run(call, run, out);
+    return out;
+  }
+
+  Probe probe(sdk::Call& call) override {
+    const std::string id = remembered();
+    const http::Response answer = web_.probe(call, id.empty() ? workspace_url() : version_url(id), headers(call));
+    if (answer.status != 200) refuse_api(answer, "the workspace");
+    return {};
+  }
+
+ private:
+  static std::string base_of(const std::string& hostname) {
+    return hostname.find("://") == std::string::npos ? "https://" + hostname : base_url("hostname", hostname);
+  }
+  static http::Tls tls_of(Fields& from) {
+    http::Tls out;
+    out.ca_file = from.text("ca_file");
+    return out;
+  }
+
+  std::vector<std::string> headers(sdk::Call& call) const {
+    return {"Authorization: Bearer " + call.secret(token_), "Content-Type: application/vnd.api+json"};
+  }
+  std::string workspace_url() const {
+    return base_ + "/api/v2/organizations/" + http::escape(organization_) + "/workspaces/" + http::escape(workspace_);
+  }
+  std::string version_url(const std::string& id) const { return base_ + "/api/v2/workspaces/" + http::escape(id) + "/current-state-version"; }
+  std::string name() const { return organization_ + "/" + workspace_ + " at " + base_; }
+
+  /// The API answers 404 also where a right is missing.
+  [[noreturn]] void refuse_api(const http::Response& answer, const std::string& what) const {
+    const std::string right = "read state versions of " + organization_ + "/" + workspace_;
+    if (answer.status == 404) {
+      throw sdk::Failure(DRIFTD_DENIED, name() + ": " + what + " is not there, or the token may not see it", {}, right);
+    }
+    refuse(answer, {"GET " + name() + ": " + what, right, "the token"});
+  }
+  json get(sdk::Call& call, const std::string& url, const std::string& what, std::int64_t* sent_ns = nullptr) {
+    const http::Response answer = web_.get(call, url, headers(call));
+    if (answer.status != 200) refuse_api(answer, what);
+    if (sent_ns != nullptr) *sent_ns = answer.sent_ns;
+    json out = json::parse(answer.body, nullptr, false);
+    if (text_at(out, {"data", "id"}).empty()) throw sdk::Failure(DRIFTD_CORRUPT, name() + ": " + what + ": the answer has no data.id");
+    return out;
+  }
+
+  std::string remembered() const {
+    const std::lock_guard lock(mutex_);
+    return workspace_id_;
+  }
+  std::string workspace_id(sdk::Call& call) {
+    std::string id = remembered();
+    if (!id.empty()) return id;
+    id = text_at(get(call, workspace_url(), "the workspace"), {"data", "id"});
+    const std::lock_guard lock(mutex_);
+    return workspace_id_ = id;
+  }
+
+  json current(sdk::Call& call, std::int64_t& sent_ns) {
+    try {
+      return get(call, version_url(workspace_id(call)), "the current state version", &sent_ns);
+    } catch (const sdk::Failure&) {
+      const std::lock_guard lock(mutex_);
+      workspace_id_.clear();  // made anew under the same name, perhaps
+      throw;
+    }
+  }
+
+  /// The state lies behind a signed address, often of another host: that one gets no token.
+  void download(sdk::Call& call, const std::string& url, Spool& to) {
+    if (url.empty()) no_state(name());
+    const bool ours = origin_of(url) == base_;
+    if (!ours && url.rfind("https://", 0) != 0) throw sdk::Failure(DRIFTD_CORRUPT, name() + ": the state's download address is no https URL");
+    const http::Response answer = web_.get_into(call, url, ours ? headers(call) : std::vector<std::string>{}, to);
+    if (answer.status == 404) no_state(name());
+    if (answer.status != 200) refuse_api(answer, "the state's download");
+    to.finish();
+    if (to.size() == 0) no_state(name());
+  }
+
+  void add_run(sdk::Call& call, const std::string& id, Fetched& out) {
+    out.provenance["run_id"] = id;
+    try {
+      const json run = get(call, base_ + "/api/v2/runs/" + http::escape(id), "run " + id);
+      const std::string status = text_at(run, {"data", "attributes", "status"}), source = text_at(run, {"data", "attributes", "source"});
+      if (!status.empty()) out.provenance["run_status"] = status;
+      if (!source.empty()) out.provenance["run_source"] = source;
+    } catch (const sdk::Failure& failure) {  // provenance only: the state stands without it
+      if (failure.code == DRIFTD_CANCELLED || failure.code == DRIFTD_DEADLINE || failure.code == DRIFTD_THROTTLED) throw;
+      call.log(DRIFTD_LOG_INFO, "the run of a state version could not be read", {{"run", id}, {"why", failure.what()}});
+    }
+  }
+
+  const std::string base_, organization_, token_;
+  std::string workspace_;
+  mutable std::mutex mutex_;
+  std::string workspace_id_;
+  Web web_;
+};
+
+}  // namespace
+
+std::unique_ptr<Source> open_cloud(const Settings& settings) {
+  Fields from(settings.backend, "settings.backend");
+  from.text("type");
+  auto out = std::make_unique<CloudSource>(settings, from);
+  from.finish();
+  return out;
+}
+
+}  // namespace driftd::terraform

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Terraform's consul backend: one key, or a key that lists the keys of its chunks; each of them plain or gzipped.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "terraform/state.hpp"
+#include "terraform/web.hpp"
+
+namespace driftd::terraform {
+namespace {
+
+using nlohmann::json;
+using std::chrono::seconds;
+
+constexpr std::size_t kMostChunks = 4096;
+
+/// What is read may be gzipped; its first byte says so.
+class MaybeGzip {
+ public:
+  explicit MaybeGzip(Spool& to) : to_(to) {}
+  void write(std::string_view bytes) {
+    if (bytes.empty()) return;
+    if (!begun_ && bytes[0] == '\x1f') gunzip_ = std::make_unique<Gunzip>(to_);
+    begun_ = true;
+    gunzip_ ? gunzip_->write(bytes) : to_.write(bytes);
+  }
+  void finish() {
+    if (gunzip_) gunzip_->finish();
+    to_.finish();
+  }
+
+ private:
+  Spool& to_;
+  bool begun_ = false;
+  std::unique_ptr<Gunzip> gunzip_;
+};
+
+class ConsulSource final : public Source {
+ public:
+  ConsulSource(const Settings& settings, Fields& from)
+      : path_(from.required("path", "the key of the state") +
+              (settings.workspace == "default" ? "" : "-env:" + settings.workspace)),
+        datacenter_(from.text("datacenter")),
+        token_(from.text("access_token")),
+        auth_(from.text("http_auth")),
+        base_(base_url("address", from.text("scheme", "http") + "://" + from.text("address", "127.0.0.1:8500"))),
+        web_(settings, tls_of(from)) {
+    from.flag("gzip", false);  // known by the bytes
+    from.flag("lock", true);
+  }
+
+  Fetched fetch(sdk::Call& call, const std::string& known) override {
+    const http::Response answer = get(call, path_);
+    Fetched out;
+    out.sent_ns = answer.sent_ns;
+    out.stamp = answer.header("x-consul-index");
+    out.unchanged = !known.empty() && out.stamp == known;
+    if (out.unchanged) return out;
+    MaybeGzip to(out.state);
+    const auto chunks = chunks_of(answer.body);
+    if (chunks.empty()) to.write(answer.body);
+    for (const auto& chunk : chunks) to.write(get(call, chunk).body);
+    to.finish();
+    if (out.state.size() == 0) no_state("consul: " + path_);
+    return out;
+  }
+
+  Probe probe(sdk::Call& call) override {
+    const http::Response answer = web_.probe(call, url(path_), credentials(call));
+    check(answer, path_);
+    return {answer.body};
+  }
+
+  /// A blocking query: answered when the key's index moves, at the latest after five minutes.
+  void watch(sdk::Call& call, const std::function<void()>& changed) override {
+    std::string index;
+    while (!call.cancelled()) {
+      http::Request request;
+      request.url = url(path_) + (index.empty() ? "" : "&wait=300s&index=" + index);
+      request.headers = credentials(call);
+      request.timeout = seconds(400);
+      const http::Response answer = web_.send(call, request);
+      if (answer.status != 404) check(answer, path_);
+      const std::string now = answer.header("x-consul-index");
+      if (now != index) changed();
+      index = now == "0" ? "" : now;
+    }
+  }
+
+ private:
+  static http::Tls tls_of(Fields& from) {
+    http::Tls out;
+    out.ca_file = from.text("ca_file");
+    out.certificate_file = from.text("cert_file");
+    out.key_file = from.text("key_file");
+    return out;
+  }
+
+  std::string url(const std::string& key) const {
+    std::string out = base_ + "/v1/kv/";
+    for (std::size_t at = 0; at <= key.size();) {
+      const auto slash = std::min(key.find('/', at), key.size());
+      out += (at == 0 ? "" : "/") + http::escape(key.substr(at, slash - at));
+      at = slash + 1;
+    }
+    return out + "?raw=true" + (datacenter_.empty() ? "" : "&dc=" + http::escape(datacenter_));
+  }
+  std::vector<std::string> credentials(sdk::Call& call) const {
+    std::vector<std::string> out;
+    if (!token_.empty()) out.push_back("X-Consul-Token: " + call.secret(token_));
+    if (!auth_.empty()) out.push_back("Authorization: Basic " + base64(call.secret(auth_)));
+    return out;
+  }
+  http::Response get(sdk::Call& call, const std::string& key) {
+    http::Response out = web_.get(call, url(key), credentials(call));
+    check(out, key);
+    return out;
+  }
+  void check(const http::Response& answer, const std::string& key) const {
+    const std::string what = "GET " + base_ + "/v1/kv/" + key;
+    if (answer.status == 404 && key == path_) no_state("consul: " + path_);
+    if (answer.status == 404) throw sdk::Failure(DRIFTD_UNAVAILABLE, what + ": a chunk of the state is not there; it is read again in the next cycle");
+    if (answer.status == 403 && answer.body.find("ACL not found") != std::string::npos) {
+      throw sdk::Failure(DRIFTD_UNAUTHENTICATED, what + ": the access token was refused");
+    }
+    if (answer.status != 200) refuse(answer, {what, "key_prefix \"" + path_ + "\" { policy = \"read\" }", "the access token or http_auth"});
+  }
+  /// The chunk list of `{"current-hash": …, "chunks": […]}`; empty: the value is the state itself.
+  std::vector<std::string> chunks_of(const std::string& value) const {
+    if (value.size() > 512u << 10 || value.find("\"current-hash\"") == std::string::npos) return {};
+    const json from = json::parse(value, nullptr, false);
+    if (!from.is_object() || !from.contains("current-hash") || !from.contains("chunks") || !from["chunks"].is_array()) return {};
+    std::vector<std::string> out;
+    for (const auto& chunk : from["chunks"]) {
+      // only below the state's own key: a value that others wrote names no other secret
+      const std::string key = chunk.is_string() ? chunk.get<std::string>() : "";
+      if (key.rfind(path_, 0) != 0 || out.size() == kMostChunks) throw sdk::Failure(DRIFTD_CORRUPT, "consul: " + path_ + ": its list of chunks is none");
+      out.push_back(key);
+    }
+    return out;
+  }
+
+  const std::string path_, datacenter_, token_, auth_, base_;
+  Web web_;
+};
+
+}  // namespace
+
+std::unique_ptr<Source> open_consul(const Settings& settings) {
+  Fields from(settings.backend, "settings.backend");
+  from.text("type");
+  auto out = std::make_unique<ConsulSource>(settings, from);
+  from.finish();
+  return out;
+}
+
+}  // namespace driftd::terraform
