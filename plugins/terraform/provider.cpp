@@ -64,7 +64,11 @@ class TerraformInstance final : public sdk::Instance {
 
   void watch(sdk::Call& call, const std::string&) override {
     // A hint is enough: the refresh that it starts reads a consistent state and knows what is missing from it.
-    source_->watch(call, [&call] { call.bookmark({}); });
+    try {
+      source_->watch(call, [&call] { call.bookmark({}); });
+    } catch (const sdk::Failure& failure) {
+      if (failure.code != DRIFTD_CANCELLED) throw;  // being asked to stop is no failure of a watch
+    }
   }
 
  private:

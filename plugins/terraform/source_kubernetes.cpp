@@ -78,7 +78,9 @@ class KubernetesSource final : public Source {
       request.timeout = std::chrono::milliseconds(0);
       request.idle = std::chrono::seconds(310);
       request.most_body = 0;
-      request.on_body = [&changed](std::string_view) { changed(); };  // an event, or a part of one
+      request.on_body = [&changed](std::string_view piece) {
+        if (!piece.empty()) changed();  // an event, or a part of one
+      };
       const http::Response answer = web_.send(call, request);
       if (answer.status != 410) check(answer);
     }

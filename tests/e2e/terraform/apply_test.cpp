@@ -188,15 +188,16 @@ double cpu_seconds(pid_t pid) {
 
 TEST_F(TerraformLine, AStateOf120MiBIsReadInAWorkerThatStaysSmall) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer's shadow counts as the worker's memory";
-  const std::string path = dir_.file("terraform.tfstate");
+  std::filesystem::create_directory(dir_.file("infra"));
+  const std::string path = dir_.file("infra/terraform.tfstate");
   write_large_state(path, 120u << 20, 1, "first");
   Agent a = agent("{ path: " + path + " }", {}, "240s");
   a.start();
-  ASSERT_TRUE(eventually([&] { return a.established({"platform"}); }, seconds(180))) << a.log();
+  ASSERT_TRUE(eventually([&] { return a.established({"platform"}); }, seconds(240))) << a.log();
   const pid_t worker = a.backend("platform")->at("worker").at("pid").get<pid_t>();
   write_large_state(path, 120u << 20, 1, "edited");
   const double before = cpu_seconds(worker);
-  ASSERT_TRUE(eventually([&] { return !subjects("instance/aws_instance.fleet[\"host-0\"]").empty(); }, seconds(60))) << a.log();
+  ASSERT_TRUE(eventually([&] { return !subjects("instance/aws_instance.fleet[\"host-0\"]").empty(); }, seconds(180))) << a.log();
   const long peak = peak_mib(worker);
   std::printf("a state of %ju MiB: the worker's memory peaks at %ld MiB; %.1f s of CPU for the first refresh\n",
               static_cast<std::uintmax_t>(std::filesystem::file_size(path) >> 20), peak, before);

@@ -111,7 +111,7 @@ TEST(TerraformBackends, ConsulIsReadPlainGzippedAndInChunks) {
   tofu.apply();
   const auto gzipped = probe.refresh(plain.cursor);
   EXPECT_EQ(input_of(gzipped), 2);
-  tofu.configure(resource(3) + "resource \"terraform_data\" \"big\" {\n input = join(\"\", [for i in range(1000) : \"${i} ${join(\",\", range(300))}\"])\n}\n", lines("false"));
+  tofu.configure(resource(3) + "resource \"terraform_data\" \"big\" {\n input = join(\"\", [for i in range(1000) : \"${sha512(i)}${sha512(-i)}${sha512(i + 0.5)}\"])\n}\n", lines("false"));
   tofu.apply();
   server.requests();
   const auto chunked = probe.refresh(gzipped.cursor);
