@@ -14,28 +14,10 @@
 #include "core/scope.hpp"
 #include "engine/context.hpp"
 #include "engine/declares.hpp"
+#include "engine/extras.hpp"
 #include "engine/index.hpp"
 
 namespace driftd::engine {
-
-/// One resource and what was seen of it.
-struct Sighted {
-  core::ResourceId id;
-  core::Sighting sighting;
-  std::optional<std::string> upgraded{};  ///< the stored baseline in the form of the current schema revision
-};
-
-/// What else a commit carries beside judged resources.
-struct Extras {
-  std::optional<std::string> cursor, watch_cursor;
-  std::vector<std::string> established;
-  std::optional<core::BackendRow> row;
-  std::vector<core::EventDraft> events;
-  std::vector<core::DeclarationWrite> declarations;  ///< of this source; bodies as they came
-  bool empty() const {
-    return !cursor && !watch_cursor && established.empty() && !row && events.empty() && declarations.empty();
-  }
-};
 
 /// Paths in which two registrations (canonical JSON) differ.
 std::vector<std::string> changed_fields(const std::string& before, const std::string& after);

@@ -164,6 +164,7 @@ Collected ProviderProbe::refresh(const std::string& cursor, std::chrono::millise
   driftd_refresh_result result{sizeof result, 0, 0};
   call.out.status = table_->refresh(instance_, call.handle(), &args, &result);
   call.out.unchanged = result.unchanged != 0;
+  call.out.next_ms = result.next_ms;
   return call.out;
 }
 

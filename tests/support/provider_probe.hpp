@@ -29,6 +29,7 @@ struct Collected {
   int marks = 0;
   std::vector<sdk::Diagnostic> diagnostics;
   bool unchanged = false;
+  std::int64_t next_ms = 0;
   sdk::Health health;
 
   const sdk::Record* find(const std::string& kind, const std::string& id) const;
