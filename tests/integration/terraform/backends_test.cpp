@@ -5,6 +5,7 @@
 
 #include "support/postgres.hpp"
 #include "support/provider_probe.hpp"
+#include "support/redis.hpp"
 #include "support/tofu.hpp"
 
 namespace driftd::test {
@@ -265,7 +266,7 @@ TEST(TerraformBackends, PgIsReadByTheServersMd5WithTheRightsOfTheReadme) {
   tofu.configure(resource(1), lines);
   tofu.apply();
   expect_failure(probe.refresh(), DRIFTD_DENIED, "USAGE ON SCHEMA and SELECT ON \"terraform_remote_state\".\"states\"");
-  server.sql("GRANT USAGE ON SCHEMA terraform_remote_state TO driftd; GRANT SELECT ON terraform_remote_state.states TO driftd", "tf");
+  server.sql(readme_grants("terraform", "sql"), "tf");
   const auto first = probe.refresh();
   ASSERT_EQ(first.status, DRIFTD_OK) << first.diagnostics[0].text;
   EXPECT_EQ(input_of(first), 1);

@@ -8,25 +8,37 @@ version=v1.10.6
 module=github.com/opentofu/opentofu
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/driftd"
 home="$cache/tofu-$version-$(sha256sum "$0" | cut -c1-16)"
-if [ ! -x "$home/tofu" ]; then
-  mkdir -p "$cache"
-  exec 9>"$home.lock"
-  flock 9
-  if [ ! -x "$home/tofu" ]; then
-    fresh=$(mktemp -d "$cache/tofu-new-XXXXXX")
-    trap 'rm -rf "$fresh"' EXIT
-    cd "$fresh"
-    source=$(go mod download -json "$module@$version" | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')
-    {
-      printf 'module tofu\n\nrequire %s %s\n\n' "$module" "$version"
-      sed -n '/^replace (/,/^)/p; /^replace [^(]/p' "$source/go.mod"
-      sed -n '/^go [0-9]/p' "$source/go.mod"
-    } >go.mod
-    cp "$source/go.sum" .
-    chmod u+w go.sum
-    CGO_ENABLED=0 nice go build -mod=mod -p 2 -ldflags "-s -w -X $module/version.dev=no" -o tofu "$module/cmd/tofu" >&2
-    mkdir -p "$home"
-    mv tofu "$home/tofu"
-  fi
+[ ! -x "$home/tofu" ] || { echo "$home/tofu"; exit 0; }
+
+mkdir -p "$cache"
+exec 9>"$home.lock"
+flock 9
+[ ! -x "$home/tofu" ] || { echo "$home/tofu"; exit 0; }
+
+fresh=$(mktemp -d "$cache/tofu-new-XXXXXX")
+trap 'chmod -R u+w "$fresh"; rm -rf "$fresh"' EXIT
+cd "$fresh"
+source=$(go mod download -json "$module@$version" | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')
+want=$(sed -n 's/^go //p' "$source/go.mod")
+
+# A Go that is older than OpenTofu wants (Debian's) fetches the right one, which is a module itself.
+go=go
+have=$(go env GOVERSION | sed 's/^go//')
+if [ "$(printf '%s\n%s\n' "$want" "$have" | sort -V | head -n1)" != "$want" ]; then
+  system="$(go env GOOS)-$(go env GOARCH)"
+  tool="$fresh/path/pkg/mod/golang.org/toolchain@v0.0.1-go$want.$system"
+  GOPATH="$fresh/path" GOFLAGS=-modcacherw GO111MODULE=on go mod download "golang.org/toolchain@v0.0.1-go$want.$system" >&2
+  find "$tool/bin" "$tool/pkg/tool" -type f -exec chmod u+x {} +
+  go="$tool/bin/go"
 fi
+
+{
+  printf 'module tofu\n\ngo %s\n\nrequire %s %s\n\n' "$want" "$module" "$version"
+  sed -n '/^replace (/,/^)/p; /^replace [^(]/p' "$source/go.mod"
+} >go.mod
+cp "$source/go.sum" .
+chmod u+w go.sum
+GOTOOLCHAIN=local CGO_ENABLED=0 nice "$go" build -mod=mod -p 2 -ldflags "-s -w -X $module/version.dev=no" -o tofu "$module/cmd/tofu" >&2
+mkdir -p "$home"
+mv tofu "$home/tofu"
 echo "$home/tofu"
