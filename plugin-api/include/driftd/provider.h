@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * driftd provider ABI 1.0-rc. This header is the specification.
+ * driftd provider ABI 1.0, frozen 2026-11-21. This header is the specification.
  *
  * A provider is a shared object that reads one type of system (Redis, Postgres, a Terraform state, yours).
  * It exports exactly one symbol, driftd_provider_v1, and hides everything else. The host calls the functions of

@@ -9,7 +9,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const std::string kDump = DRIFTD_SOURCE_DIR "/plugin-api/abi/driftd-1.0-rc.abi";
+const std::string kDump = DRIFTD_SOURCE_DIR "/plugin-api/abi/driftd-1.0.abi";
 constexpr int kChanged = 4, kIncompatible = 8;  // bits of abidiff's exit code
 
 Output compare(const std::string& library) {

@@ -2,6 +2,8 @@
 // Providers of yesterday and of tomorrow in today's host.
 #include <gmock/gmock.h>
 
+#include <functional>
+
 #include "contract/host/core_thread.hpp"
 #include "support/process.hpp"
 
@@ -43,8 +45,32 @@ class OtherTimes : public ::testing::TestWithParam<SessionSpec::Isolation> {
   std::vector<std::string> events_;
 };
 
-TEST_P(OtherTimes, AProviderInCOfTheFirstCandidateLoadsAndDoesAllItDid) {
-  auto& session = open("rc1_things");
+/// The ages of the museum: the first candidate, and 1.0 as it was frozen.
+class Ages : public OtherTimes {
+ protected:
+  void each(const std::function<void(const std::string& age)>& visit) {
+    for (const char* age : {"rc1", "v1"}) {
+      SCOPED_TRACE(age);
+      visit(age);
+      core_.run(session_->stop());
+      session_.reset();
+      pages_ = std::make_shared<Pages>();
+    }
+  }
+  void things(const std::string& age);
+  void tester(const std::string& age);
+};
+
+TEST_P(Ages, AProviderInCLoadsAndDoesAllItDid) {
+  each([this](const std::string& age) { things(age); });
+}
+
+TEST_P(Ages, AProviderOnTheSdkLoadsAndDoesAllItDid) {
+  each([this](const std::string& age) { tester(age); });
+}
+
+void Ages::things(const std::string& age) {
+  auto& session = open(age + "_things");
   const auto info = core_.run(session.info());
   ASSERT_TRUE(info) << info.error().message;
   EXPECT_THAT((*info)->extensions, ElementsAre(core::Extension{"driftd.watch", 1}));
@@ -67,8 +93,8 @@ TEST_P(OtherTimes, AProviderInCOfTheFirstCandidateLoadsAndDoesAllItDid) {
   EXPECT_THAT(events_, IsEmpty());
 }
 
-TEST_P(OtherTimes, AProviderOnTheFirstCandidatesSdkLoadsAndDoesAllItDid) {
-  auto& session = open("rc1_tester", R"({"count":3,"secret":"token-1"})");
+void Ages::tester(const std::string& age) {
+  auto& session = open(age + "_tester", R"({"count":3,"secret":"token-1"})");
   const auto outcome = refresh(session);
   ASSERT_TRUE(outcome) << outcome.error().message;
   EXPECT_EQ(pages_->records(), 3u);
@@ -116,6 +142,11 @@ TEST_P(OtherTimes, AProviderThatRefusesForAReasonOfItsOwnIsQuoted) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Isolation, OtherTimes,
+                         ::testing::Values(SessionSpec::Isolation::process, SessionSpec::Isolation::in_process),
+                         [](const auto& param) {
+                           return param.param == SessionSpec::Isolation::process ? "Process" : "InProcess";
+                         });
+INSTANTIATE_TEST_SUITE_P(Isolation, Ages,
                          ::testing::Values(SessionSpec::Isolation::process, SessionSpec::Isolation::in_process),
                          [](const auto& param) {
                            return param.param == SessionSpec::Isolation::process ? "Process" : "InProcess";

@@ -16,7 +16,7 @@ using nlohmann::json;
 /// One API server for all tests of a process, and the provider on it.
 class Cluster : public ::testing::Test {
  protected:
-  Cluster() {  // a failure in SetUpTestSuite would be told as a skipped test
+  Cluster() {  // not in the set-up of the suite: a failure there is told as a skipped test
     if (kube_ == nullptr) kube_ = new KubeServer;  // ended by the death of the process
   }
   static KubeServer& kube() { return *kube_; }

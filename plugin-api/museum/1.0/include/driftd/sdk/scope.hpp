@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace driftd::sdk {
+
+/// `*` is any run of characters, all else is literal.
+inline bool glob_match(std::string_view glob, std::string_view text) {
+  std::size_t g = 0, t = 0, star = std::string_view::npos, resume = 0;
+  while (t < text.size()) {
+    if (g < glob.size() && glob[g] == '*') {
+      star = g++;
+      resume = t;
+    } else if (g < glob.size() && glob[g] == text[t]) {
+      ++g, ++t;
+    } else if (star != std::string_view::npos) {
+      g = star + 1;
+      t = ++resume;
+    } else {
+      return false;
+    }
+  }
+  return glob.find_first_not_of('*', g) == std::string_view::npos;
+}
+
+/// The settings `include` and `exclude`, which every provider shares: globs over `kind/id`, or a kind alone; no include:
+/// everything. The agent applies them too, so a provider that ignores them is only slower. read() answers for what is
+/// out of scope as for all else.
+struct Scope {
+  std::vector<std::string> include, exclude;
+
+  bool wants(std::string_view kind, std::string_view id) const {
+    const std::string whole = std::string(kind) + "/" + std::string(id);
+    const auto covers = [&](const std::string& glob) { return glob == kind || glob_match(glob, whole); };
+    if (std::any_of(exclude.begin(), exclude.end(), covers)) return false;
+    return include.empty() || std::any_of(include.begin(), include.end(), covers);
+  }
+  /// False when nothing of this kind can be in scope: it need not be listed at all.
+  bool wants_kind(std::string_view kind) const {
+    const auto all_of_it = [&](const std::string& glob) { return glob == kind || glob == std::string(kind) + "/*"; };
+    if (std::any_of(exclude.begin(), exclude.end(), all_of_it)) return false;
+    const auto some_of_it = [&](const std::string& glob) {
+      const std::string_view front = std::string_view(glob).substr(0, glob.find('/'));
+      const std::size_t star = front.find('*');  // runs over the `/` too: only what stands before it is of the kind
+      return star == std::string_view::npos ? front == kind : kind.starts_with(front.substr(0, star));
+    };
+    return include.empty() || std::any_of(include.begin(), include.end(), some_of_it);
+  }
+  /// Differs whenever the scope does: a cursor of another scope is worth nothing.
+  std::string text() const {
+    std::string out;  // with lengths: a glob may hold any character
+    for (const auto& glob : include) out += "+" + std::to_string(glob.size()) + ":" + glob;
+    for (const auto& glob : exclude) out += "-" + std::to_string(glob.size()) + ":" + glob;
+    return out;
+  }
+};
+
+}  // namespace driftd::sdk
