@@ -15,7 +15,6 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t kBatch = 200;         // topics in one DescribeConfigs
 constexpr milliseconds kFirstTry{1000};     // of rd_kafka_metadata before a broker has ever answered
-constexpr const char* kProbe = "driftd.no-such-topic";
 
 using Queue = std::unique_ptr<rd_kafka_queue_t, decltype(&rd_kafka_queue_destroy)>;
 
@@ -93,7 +92,7 @@ std::shared_ptr<const rd_kafka_metadata_t> Client::request(sdk::Call& call, cons
 void Client::connect(sdk::Call& call, milliseconds most) const {
   if (handle_->has_answered()) return;
   const Wait wait(call, most, DRIFTD_UNAVAILABLE, "connecting to " + settings_.bootstrap.front());
-  for (milliseconds one = kFirstTry; request(call, kProbe, wait, one) == nullptr; one *= 2) wait.slice(*handle_);
+  for (milliseconds one = kFirstTry; request(call, name_of_nothing(), wait, one) == nullptr; one *= 2) wait.slice(*handle_);
 }
 
 Metadata Client::metadata(sdk::Call& call) const {
@@ -110,7 +109,7 @@ Metadata Client::metadata(sdk::Call& call) const {
 Client::Identity Client::identity(sdk::Call& call, milliseconds most) const {
   const Wait wait(call, most, DRIFTD_UNAVAILABLE, "asking " + settings_.bootstrap.front());
   std::shared_ptr<const rd_kafka_metadata_t> got;
-  while ((got = request(call, kProbe, wait, most)) == nullptr) wait.slice(*handle_);
+  while ((got = request(call, name_of_nothing(), wait, most)) == nullptr) wait.slice(*handle_);
   Identity out{{}, got->broker_cnt};
   char* cluster = rd_kafka_clusterid(handle_->get(), 0);
   if (cluster != nullptr) out.cluster_id = cluster;

@@ -33,6 +33,9 @@ class Client {
   /// name → topic id; empty where the library has none (has_topic_ids).
   std::map<std::string, std::string> topic_ids(sdk::Call& call, const std::vector<std::string>& names) const;
   ScramUsers scram_users(sdk::Call& call) const;
+  /// The name of a topic that nobody has and that no prefix of anybody's covers: who may not describe every topic is denied
+  /// this one. The same as long as the handle lives, for the library remembers each name that it was asked.
+  const std::string& name_of_nothing() const { return handle_->name_of_nothing(); }
   /// Which cluster answers, and whether it names a controller: one small request.
   struct Identity {
     std::string cluster_id;

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <ctime>
 #include <openssl/x509v3.h>
+#include <random>
 #include <thread>
 
 #include "kafka/conf.hpp"
@@ -130,6 +131,12 @@ void give_token(sdk::Call& call, rd_kafka_t* client, const std::string& referenc
 }
 
 }  // namespace
+
+Handle::Handle() {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+  std::random_device random;
+  for (int i = 0; i < 24; ++i) name_of_nothing_.push_back(kLetters[random() % kLetters.size()]);
+}
 
 std::shared_ptr<Handle> Handle::open(sdk::Call& call, const Settings& settings) {
   std::shared_ptr<Handle> out(new Handle);

@@ -14,7 +14,7 @@ namespace driftd::kafka {
 namespace {
 
 using std::chrono::milliseconds;
-constexpr milliseconds kHealth{900};
+constexpr milliseconds kHealth{800};
 
 /// One Kafka cluster. Any number of calls at once over two clients that are made when first needed: one for reads, one
 /// for health, so that a refresh which waits for a large answer never delays a health report.
@@ -29,25 +29,30 @@ class Cluster final : public sdk::Instance {
   /// A client that has answered at least once. It is thrown away when it fails: the next call starts from nothing.
   template <class Work>
   auto with_client(sdk::Call& call, Work work);
-  std::shared_ptr<Handle> handle(sdk::Call& call, std::shared_ptr<Handle>& kept);
-  void drop(std::shared_ptr<Handle>& kept, std::shared_ptr<Handle> used);
+  /// A client that is kept from call to call; each has a lock of its own, so that nothing which holds one up delays the other.
+  struct Kept {
+    std::mutex mutex;
+    std::shared_ptr<Handle> handle;
+  };
+  std::shared_ptr<Handle> handle(sdk::Call& call, Kept& kept);
+  void drop(Kept& kept, std::shared_ptr<Handle> used);
   std::vector<std::string> wanted_kinds(const sdk::Refresh& request) const;
 
   const Settings settings_;
+  Kept reads_, health_;
   std::mutex mutex_;
-  std::shared_ptr<Handle> reads_, health_;
-  Wellness wellness_;  ///< of the last refresh
+  Wellness wellness_;  ///< of the last refresh; under mutex_
 };
 
-std::shared_ptr<Handle> Cluster::handle(sdk::Call& call, std::shared_ptr<Handle>& kept) {
-  const std::lock_guard lock(mutex_);
-  if (!kept) kept = Handle::open(call, settings_);
-  return kept;
+std::shared_ptr<Handle> Cluster::handle(sdk::Call& call, Kept& kept) {
+  const std::lock_guard lock(kept.mutex);
+  if (!kept.handle) kept.handle = Handle::open(call, settings_);
+  return kept.handle;
 }
 
-void Cluster::drop(std::shared_ptr<Handle>& kept, std::shared_ptr<Handle> used) {
-  const std::lock_guard lock(mutex_);
-  if (kept == used) kept.reset();  // `used` is the last one and ends outside of the lock
+void Cluster::drop(Kept& kept, std::shared_ptr<Handle> used) {
+  const std::lock_guard lock(kept.mutex);
+  if (kept.handle == used) kept.handle.reset();  // `used` is the last one and ends outside of the lock
 }
 
 template <class Work>

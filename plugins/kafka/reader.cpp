@@ -2,19 +2,9 @@
 #include "kafka/reader.hpp"
 
 #include <algorithm>
-#include <random>
 
 namespace driftd::kafka {
 namespace {
-
-/// A name that nobody has and that no prefix of anybody's covers.
-std::string name_of_nothing() {
-  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
-  std::random_device random;
-  std::string out;
-  for (int i = 0; i < 24; ++i) out.push_back(kLetters[random() % kLetters.size()]);
-  return out;
-}
 
 sdk::Diagnostic denied(std::string_view kind, const std::string& right, const std::string& text) {
   return {DRIFTD_DENIED, std::string(kind), {}, {}, text + "; grant " + right, right, 0};
@@ -89,7 +79,7 @@ const std::optional<sdk::Diagnostic>& Reader::topics_hidden() {
   if (probed_) return hidden_;
   probed_ = true;
   if (acls().open) return hidden_;
-  for (const auto& [name, outcome] : client_.ask(call_, {name_of_nothing()})) {
+  for (const auto& [name, outcome] : client_.ask(call_, {client_.name_of_nothing()})) {
     if (outcome.code != DRIFTD_NOT_FOUND && !outcome.ok()) {
       hidden_ = denied("topic", "Describe on Topic *", "topics that driftd may not describe are not listed");
     }
@@ -263,6 +253,11 @@ Listing Reader::scram_users() {
 }
 
 Listing Reader::read(std::string_view kind, const std::set<std::string>& ids) {
+  if (kind == "quota" || (kind == "scram_user" && !has_scram_users())) {  // this build never told of one, so none can be deleted
+    Listing out;
+    for (const auto& id : ids) out.told.push_back({DRIFTD_NOT_FOUND, std::string(kind), id, {}, "this build lists none of this kind"});
+    return out;
+  }
   Listing all = kind == "topic" ? topics(&ids) : list(kind);
   Listing out;
   out.whole = all.whole;
