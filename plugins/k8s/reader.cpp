@@ -24,7 +24,7 @@ sdk::Diagnostic diagnostic(const sdk::Failure& failure, const std::string& kind,
 
 std::uint64_t Reader::emit(sdk::Call& call, sdk::Record record, std::int64_t sent) {
   record.observed_ns = sent;
-  call.emit(record);
+  if (!call.emit(record) && lists_) throw FinishSoon{};
   return 1;
 }
 
@@ -100,6 +100,18 @@ bool Reader::refresh_backends(sdk::Call& call, const std::vector<Resource>& reso
 }
 
 bool Reader::refresh(sdk::Call& call, const sdk::Refresh& request, const Catalog::Answer& types) {
+  bool whole = true;
+  lists_ = true;
+  try {
+    refresh_all(call, request, types, whole);
+  } catch (const FinishSoon&) {
+    whole = false;
+  }
+  lists_ = false;
+  return whole;
+}
+
+void Reader::refresh_all(sdk::Call& call, const sdk::Refresh& request, const Catalog::Answer& types, bool& whole) {
   std::vector<std::string> kinds;
   for (const auto& resource : types.resources) {
     if (std::find(kinds.begin(), kinds.end(), resource.kind) == kinds.end()) kinds.push_back(resource.kind);
@@ -107,12 +119,10 @@ bool Reader::refresh(sdk::Call& call, const sdk::Refresh& request, const Catalog
   for (const char* each : {kPrismBackend, kObject}) {  // also where there is no such type
     if (std::find(kinds.begin(), kinds.end(), each) == kinds.end()) kinds.push_back(each);
   }
-  bool whole = true;
   for (const auto& kind : kinds) {
     if (request.wants(kind) && settings_.scope.wants_kind(kind)) whole &= refresh_kind(call, kind, types);
   }
   if (request.wants(kRegistration) && settings_.scope.wants_kind(kRegistration)) whole &= refresh_backends(call, types.resources);
-  return whole;
 }
 
 bool Reader::read(sdk::Call& call, const sdk::Identity& id, const std::vector<Resource>& resources) {

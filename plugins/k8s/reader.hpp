@@ -15,7 +15,8 @@ class Reader {
         directory_(api, settings, client, lister_) {}
 
   /// Emits every kind that is wanted, with COMPLETE for each that was listed whole and a diagnostic for each that was not.
-  /// True: all were. A connection that is down, a credential that is refused and the end of the call are thrown.
+  /// True: all were. Stops where the host wants that. A connection that is down, a credential that is refused and the end
+  /// of the call are thrown.
   bool refresh(sdk::Call& call, const sdk::Refresh& request, const Catalog::Answer& types);
   /// Where each list of it stands.
   const Positions& positions() const { return positions_; }
@@ -24,6 +25,9 @@ class Reader {
   bool read(sdk::Call& call, const sdk::Identity& id, const std::vector<Resource>& resources);
 
  private:
+  struct FinishSoon {};
+
+  void refresh_all(sdk::Call& call, const sdk::Refresh& request, const Catalog::Answer& types, bool& whole);
   std::uint64_t emit(sdk::Call& call, sdk::Record record, std::int64_t sent);
   std::uint64_t list(sdk::Call& call, const Resource& resource);
   std::uint64_t list_releases(sdk::Call& call, const Resource& resource, const std::string& space);
@@ -39,6 +43,7 @@ class Reader {
   Lister lister_;
   Directory directory_;
   Positions positions_;
+  bool lists_ = false;  ///< the host may end it early: a read is always whole
 };
 
 }  // namespace driftd::k8s

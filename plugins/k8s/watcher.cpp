@@ -59,7 +59,7 @@ void Watcher::place(const std::string& cursor) {
 void Watcher::run(sdk::Call& call, const std::string& cursor) {
   place(cursor);
   try {
-    while (!call.cancelled() && !vouch_.moved_from(scope_)) turn(call);
+    while (!call.cancelled() && !finish_ && !vouch_.moved_from(scope_)) turn(call);
   } catch (const sdk::Failure& failure) {
     if (failure.code != DRIFTD_CANCELLED || !call.cancelled()) throw;
   }
@@ -185,7 +185,7 @@ void Watcher::note_definition(const Ref& ref, const json& object, bool gone) {
 
 void Watcher::emit(sdk::Call& call, const sdk::Record& record) {
   try {
-    call.emit(record);  // FINISH_SOON: there is no page to end
+    finish_ = !call.emit(record) || finish_;
     emitted_ = true;
   } catch (const sdk::Failure& failure) {
     host_failure_ = failure;

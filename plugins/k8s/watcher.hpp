@@ -45,7 +45,7 @@ class Watcher {
           std::atomic<int>& streams);
   ~Watcher();
 
-  /// Until the call is cancelled. `cursor` empty or of another scope: from the last whole list, else from now.
+  /// Until the call is cancelled, the host wants it to end, or another type is served. `cursor` empty or of another scope: from the last whole list, else from now.
   void run(sdk::Call& call, const std::string& cursor);
 
  private:
@@ -93,7 +93,7 @@ class Watcher {
   bool registers_;                    ///< what defines backends is wanted
   Clock::time_point refused_until_{}; ///< a right for it is missing: not asked again before
   Clock::time_point follow_again_{};
-  bool emitted_ = false;
+  bool emitted_ = false, finish_ = false;
   std::string cursor_;                ///< where nothing is outstanding
   Clock::time_point marked_{};
 };

@@ -83,6 +83,7 @@ class Relay {
   void cut_after(std::size_t bytes);
   void cut_now();  ///< all connections
   int cuts() const;
+  int connections() const;  ///< ever made
 
  private:
   struct State;

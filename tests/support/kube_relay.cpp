@@ -34,7 +34,7 @@ struct Relay::State {
   int to = 0, listener = -1;
   std::atomic<std::size_t> limit{0};
   std::atomic<bool> stop{false}, cut{false};
-  std::atomic<int> cuts{0};
+  std::atomic<int> cuts{0}, connections{0};
   std::thread thread;
 
   void run();
@@ -84,6 +84,7 @@ void Relay::State::run() {
     const sockaddr_in address = loopback(to);
     if (::connect(fresh.far, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
       pairs.push_back(fresh);
+      ++connections;
     } else {
       ::close(fresh.near);
       ::close(fresh.far);
@@ -114,5 +115,6 @@ Relay::~Relay() {
 void Relay::cut_after(std::size_t bytes) { state_->limit = bytes; }
 void Relay::cut_now() { state_->cut = true; }
 int Relay::cuts() const { return state_->cuts; }
+int Relay::connections() const { return state_->connections; }
 
 }  // namespace driftd::test

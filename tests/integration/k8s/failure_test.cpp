@@ -89,6 +89,17 @@ TEST_F(K8sFailure, ACutWatchIsTakenUpWhereItWas) {
   EXPECT_GT(relay.cuts(), 0);
 }
 
+TEST_F(K8sFailure, AllKindsInAllNamespacesAreWatchedOverOneConnection) {
+  const std::vector<std::string> spaces = {fresh_namespace(), fresh_namespace(), fresh_namespace()};
+  Relay relay(kube().port());
+  ProviderProbe k8s = probe(with(kube().settings(spaces), {{"server", "https://127.0.0.1:" + std::to_string(relay.port())}}));
+  ASSERT_EQ(k8s.refresh().status, DRIFTD_OK);
+  const int before = relay.connections();
+  watch(k8s, "", {{[&] { kube().create_secret(spaces[2], "x", {{"a", "b"}}); },
+                   [&](const Collected& got) { return got.find("secret", spaces[2] + "/x") != nullptr; }}});
+  EXPECT_LE(relay.connections() - before, 2) << "one for thirty watches, one for what they ask beside";
+}
+
 TEST_F(K8sFailure, TheTokenFileIsReadAnewWhenItsTokenIsRefused) {
   const std::string space = fresh_namespace();
   const TempDir dir;
