@@ -132,10 +132,10 @@ bool postgres_role(const Special& of) {
 bool in_database(const Special& of) {
   const std::string database = text_of(of.attributes, "database"), name = text_of(of.attributes, "name");
   if (of.rule.database.empty()) {
-    of.why = "driftd sees extensions and schemas of one database: name it in declares[].database";
+    of.why = "driftd sees extensions and schemas of some databases: name them in declares[].database";
     return false;
   }
-  if (database != of.rule.database) {
+  if (!sdk::glob_match(of.rule.database, database)) {
     of.why.clear();  // of another database than the rule speaks of: nothing is amiss
     return false;
   }

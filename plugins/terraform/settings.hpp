@@ -44,7 +44,7 @@ struct Declares {
   std::string resources;  ///< glob over the type, `postgresql_*`; over the address where it holds a dot
   std::string provider;   ///< glob over the provider configuration's address or alias; empty: any
   std::string backend;    ///< name of the driftd backend
-  std::string database;   ///< of what lies in databases (extensions, schemas): the one that the backend connects to
+  std::string database;   ///< of what lies in databases (extensions, schemas): glob over those that the backend reads
 };
 
 /// Where a resource of a type that is not ours by name keeps what discovery wants: attribute paths (`tags`, `host`).

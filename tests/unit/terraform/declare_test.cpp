@@ -79,6 +79,9 @@ TEST_F(Declarations, AnExtensionIsDeclaredOnlyForTheDatabaseThatTheBackendSees) 
   read({"postgresql_extension", "", "db", "app"});
   EXPECT_EQ(body("extension app.pg_trgm"), (json{{"schema", "public"}, {"version", "1.6"}}));
   found_.clear();
+  read({"postgresql_extension", "", "db", "*"});
+  EXPECT_EQ(found_.size(), 1u);
+  found_.clear();
   read({"postgresql_extension", "", "db", "other"});
   EXPECT_THAT(found_, IsEmpty());
   why_.clear();
