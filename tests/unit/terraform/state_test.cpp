@@ -2,6 +2,7 @@
 #include "terraform/state.hpp"
 
 #include <gmock/gmock.h>
+#include <zlib.h>
 
 #include "states.hpp"
 #include "terraform/document.hpp"
@@ -142,6 +143,46 @@ TEST(TerraformSpool, KeepsWhatWasWrittenInAFractionOfItsSize) {
   EXPECT_LT(spool.stored(), text.size() / 8);
   EXPECT_EQ(spool.text(), text);
   EXPECT_EQ(spool.text(), text) << "may be read again";
+}
+
+std::string gzip_of(const std::string& text) {
+  z_stream z{};
+  deflateInit2(&z, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
+  std::string out(deflateBound(&z, text.size()), '\0');
+  z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  z.avail_in = static_cast<uInt>(text.size());
+  z.next_out = reinterpret_cast<Bytef*>(out.data());
+  z.avail_out = static_cast<uInt>(out.size());
+  deflate(&z, Z_FINISH);
+  out.resize(out.size() - z.avail_out);
+  deflateEnd(&z);
+  return out;
+}
+
+std::string gunzipped(const std::string& bytes, std::size_t piece) {
+  Spool spool;
+  Gunzip gunzip(spool);
+  for (std::size_t at = 0; at < bytes.size(); at += piece) gunzip.write(std::string_view(bytes).substr(at, piece));
+  gunzip.finish();
+  spool.finish();
+  return spool.text();
+}
+
+TEST(TerraformSpool, GzipIsReadInPiecesOfAnySizeAndADamagedOneIsCorrupt) {
+  const std::string text(5 << 20, 'x');  // a few bytes of it become a window of text and more
+  const std::string packed = gzip_of(text);
+  EXPECT_EQ(gunzipped(packed, 7), text);
+  EXPECT_EQ(gunzipped(packed, packed.size()), text);
+  std::string damaged = packed;
+  damaged[damaged.size() - 6] ^= 1;  // of the checksum
+  for (const std::string& bad : {packed.substr(0, packed.size() / 2), packed.substr(0, packed.size() - 1), damaged, std::string("no gzip"), std::string()}) {
+    try {
+      gunzipped(bad, 100);
+      ADD_FAILURE() << bad.size();
+    } catch (const sdk::Failure& failure) {
+      EXPECT_EQ(failure.code, DRIFTD_CORRUPT);
+    }
+  }
 }
 
 }  // namespace
