@@ -9,6 +9,7 @@
 
 #include "driftd_schema_json.hpp"
 #include "postgres/reader.hpp"
+#include "postgres/sweeps.hpp"
 #include "postgres/watch.hpp"
 
 namespace driftd::postgres {
@@ -16,30 +17,6 @@ namespace {
 
 using std::chrono::milliseconds;
 constexpr milliseconds kHealth{900};
-
-/// Remembers what the last listing saw, so that a full sweep can count what the cursor did not see.
-class Sweeps {
- public:
-  /// After a whole listing. True: the cursor was that of the last one, what was listed is not.
-  bool missed(const std::string& cursor, std::size_t digest) {
-    const std::lock_guard lock(mutex_);
-    const bool out = !cursor.empty() && cursor == cursor_ && digest != digest_;
-    cursor_ = cursor;
-    digest_ = digest;
-    count_ += out ? 1 : 0;
-    return out;
-  }
-  double count() {
-    const std::lock_guard lock(mutex_);
-    return count_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::string cursor_;
-  std::size_t digest_ = 0;
-  double count_ = 0;
-};
 
 /// One PostgreSQL server. Any number of calls at once: each borrows a connection; one idle connection is kept for reads
 /// and one for health, so a blocked refresh never delays a health report.
@@ -76,6 +53,12 @@ class Server final : public sdk::Instance {
   bool emit_kind(sdk::Call& call, const Listing& listing, const std::string& kind, std::size_t& digest);
   static void answer(sdk::Call& call, const Listing& listing, const std::string& kind, std::set<std::string> left);
   sdk::Health probe(sdk::Call& call);
+  static std::string identity_of(sdk::Call& call, Client& client);
+  /// The host asks health which system this is before each refresh, but the endpoint may move between the two. So the
+  /// first refresh that meets another system than the last one (or the cursor) did is UNAVAILABLE: health then tells the
+  /// host, which asks whether that system is right, and only then refreshes.
+  void must_be_judged(const std::string& system, const std::string& cursor);
+  void must_be_judged(const std::string& system);  ///< for reads: they belong to the last refresh
   /// Runs `work(client)`; once more on a new connection when an idle one turned out to be dead before anything was told.
   template <class Work>
   auto with_client(sdk::Call& call, Use use, Work work);
@@ -83,6 +66,8 @@ class Server final : public sdk::Instance {
   const Settings settings_;
   Sweeps sweeps_;
   std::mutex mutex_;
+  /// system_identifier as health saw it last, of the last refresh, and of one that was refused; empty: none.
+  std::string known_system_, judged_system_, refused_system_;
   std::map<Use, std::unique_ptr<Client>> idle_;
 };
 
@@ -133,6 +118,7 @@ sdk::RefreshResult Server::refresh_with(sdk::Call& call, const sdk::Refresh& req
   }
   Reader reader(call, client, settings_, kinds);
   const std::string cursor = reader.cursor();  // before the rows: a change in between is seen again next time
+  must_be_judged(reader.system(), request.cursor);
   if (!request.full && !cursor.empty() && cursor == request.cursor) return {true, 0};
   std::size_t digest = 0;
   for (const auto& kind : kinds) {
@@ -172,6 +158,7 @@ void Server::read(sdk::Call& call, std::span<const sdk::Identity> ids) {
   }
   with_client(call, Use::reads, [&](Client& client) {
     Reader reader(call, client, settings_, kinds);
+    must_be_judged(reader.system());
     for (const auto& [kind, wanted] : by_kind) answer(call, reader.list(kind), kind, wanted);
   });
 }
@@ -192,6 +179,33 @@ void Server::answer(sdk::Call& call, const Listing& listing, const std::string& 
   throw sdk::Failure(why.code, kind + " cannot be seen whole", kind, why.right);
 }
 
+void Server::must_be_judged(const std::string& system, const std::string& cursor) {
+  const std::lock_guard lock(mutex_);
+  if (system.empty()) return;
+  if (judged_system_.empty()) judged_system_ = system_of(cursor);
+  const bool told = refused_system_ == system && known_system_ == system;
+  if (judged_system_.empty() || judged_system_ == system || told) {
+    judged_system_ = system;
+    refused_system_.clear();
+    return;
+  }
+  refused_system_ = system;
+  throw sdk::Failure(DRIFTD_UNAVAILABLE, "another system answers at this endpoint (system_identifier " + system +
+                                             ", before " + judged_system_ + ")");
+}
+
+void Server::must_be_judged(const std::string& system) {
+  const std::lock_guard lock(mutex_);
+  if (system.empty() || judged_system_.empty() || judged_system_ == system) return;
+  throw sdk::Failure(DRIFTD_UNAVAILABLE, "another system answers at this endpoint (system_identifier " + system +
+                                             ", before " + judged_system_ + ")");
+}
+
+std::string Server::identity_of(sdk::Call& call, Client& client) {
+  const Rows rows = client.query(call, identity_query());
+  return Fields(rows, 0).text("identity");
+}
+
 sdk::Health Server::probe(sdk::Call& call) {
   return with_client(call, Use::health, [&](Client& client) {
     const std::int64_t before = call.now_ns();
@@ -200,7 +214,9 @@ sdk::Health Server::probe(sdk::Call& call) {
     sdk::Health out;
     out.latency_us = (call.now_ns() - before) / 1000;
     out.role = row.text("role");
-    out.system_identity = row.text("identity");
+    if (row.flag("identity")) out.system_identity = identity_of(call, client);
+    const std::lock_guard lock(mutex_);
+    known_system_ = out.system_identity;
     out.server_version = row.text("version");
     return out;
   });

@@ -35,6 +35,16 @@ std::string verifier_rows(Verifiers by) {
          "coalesce(encode(sha256(convert_to(rolpassword, 'UTF8')), 'hex'), 'none') AS digest FROM pg_authid)";
 }
 
+constexpr std::string_view kDatabases =
+    "SELECT d.oid::text AS oid, datname AS name, pg_get_userbyid(datdba) AS owner, pg_encoding_to_char(encoding) AS "
+    "encoding, datcollate AS collation, datctype AS ctype, (SELECT spcname FROM pg_tablespace t WHERE t.oid = "
+    "dattablespace) AS tablespace, datistemplate AS is_template, datallowconn AS allow_connections, datconnlimit AS "
+    "connection_limit, (SELECT json_agg(json_build_object('grantee', CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE "
+    "pg_get_userbyid(a.grantee) END, 'privilege', a.privilege_type, 'grantable', a.is_grantable) ORDER BY a.grantee, "
+    "a.privilege_type, a.is_grantable) FROM aclexplode(coalesce(datacl, acldefault('d', datdba))) a) AS grants, (SELECT "
+    "array_to_json(s.setconfig) FROM pg_db_role_setting s WHERE s.setdatabase = d.oid AND s.setrole = 0) AS settings "
+    "FROM pg_database d ORDER BY datname";
+
 std::string hash_of(std::string_view kind, const Rights& rights, const Settings& settings) {
   const std::string settings_hash = hash("s::text", "pg_settings s WHERE name NOT IN " + std::string(kSessionOwn));
   if (kind == "instance") {
@@ -49,13 +59,7 @@ std::string hash_of(std::string_view kind, const Rights& rights, const Settings&
     if (rights.verifiers) parts += " || " + hash("v::text", verifier_rows(settings.verifiers) + " v");
     return "md5(" + parts + ")";
   }
-  if (kind == "database") {
-    return "md5(" +
-           hash("concat_ws('|', d.oid, datname, pg_get_userbyid(datdba), encoding, datcollate, datctype, datistemplate, "
-                "datallowconn, datconnlimit, dattablespace, datacl::text)",
-                "pg_database d") +
-           " || " + hash("s::text", "pg_db_role_setting s") + ")";
-  }
+  if (kind == "database") return hash_of_rows(std::string(kDatabases));
   if (kind == "slot") return hash_of_rows(slot_query(false));
   if (kind == "subscription") return hash_of_rows(subscription_query(rights.version, rights.conninfo));
   if (kind == "file_setting") return "md5(" + settings_hash + " || " + hash("f::text", "pg_file_settings f") + ")";
@@ -105,16 +109,6 @@ std::string hba_query(const Rights& rights) {
          "address, netmask, auth_method AS method, array_to_json(options) AS options, error" +
          modified + " FROM pg_hba_file_rules";
 }
-
-constexpr std::string_view kDatabases =
-    "SELECT d.oid::text AS oid, datname AS name, pg_get_userbyid(datdba) AS owner, pg_encoding_to_char(encoding) AS "
-    "encoding, datcollate AS collation, datctype AS ctype, (SELECT spcname FROM pg_tablespace t WHERE t.oid = "
-    "dattablespace) AS tablespace, datistemplate AS is_template, datallowconn AS allow_connections, datconnlimit AS "
-    "connection_limit, (SELECT json_agg(json_build_object('grantee', CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE "
-    "pg_get_userbyid(a.grantee) END, 'privilege', a.privilege_type, 'grantable', a.is_grantable) ORDER BY a.grantee, "
-    "a.privilege_type, a.is_grantable) FROM aclexplode(coalesce(datacl, acldefault('d', datdba))) a) AS grants, (SELECT "
-    "array_to_json(s.setconfig) FROM pg_db_role_setting s WHERE s.setdatabase = d.oid AND s.setrole = 0) AS settings "
-    "FROM pg_database d ORDER BY datname";
 
 constexpr std::string_view kFileSettings =
     "SELECT f.sourcefile, f.sourceline, f.name, f.setting, f.applied, f.error, s.setting AS current, s.unit, s.vartype, "
@@ -190,10 +184,11 @@ std::string list_query(std::string_view kind, const Rights& rights, const Settin
          std::string(kSessionOwn) + " ORDER BY name";
 }
 
+std::string identity_query() { return "SELECT system_identifier::text AS identity FROM pg_control_system()"; }
+
 std::string health_query() {
-  return "SELECT CASE WHEN pg_is_in_recovery() THEN 'standby' ELSE 'primary' END AS role, CASE WHEN "
-         "has_function_privilege('pg_control_system()', 'EXECUTE') THEN (SELECT system_identifier::text FROM "
-         "pg_control_system()) END AS identity, current_setting('server_version') AS version";
+  return "SELECT CASE WHEN pg_is_in_recovery() THEN 'standby' ELSE 'primary' END AS role, "
+         "has_function_privilege('pg_control_system()', 'EXECUTE') AS identity, current_setting('server_version') AS version";
 }
 
 }  // namespace driftd::postgres

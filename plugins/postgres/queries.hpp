@@ -40,7 +40,9 @@ std::string gate_query(const Rights& rights, const Settings& settings);
 /// All rows of a kind that is the server's own, not a database's.
 std::string list_query(std::string_view kind, const Rights& rights, const Settings& settings);
 
-/// One row: `role`, `identity` (NULL when it may not be read), `version`.
+/// One row: `identity`. Without the right to it the whole statement is refused, wherever the function stands in it.
+std::string identity_query();
+/// One row: `role`, `identity` (whether it may be read), `version`.
 std::string health_query();
 
 }  // namespace driftd::postgres

@@ -23,12 +23,28 @@ bool concerns_only_this(const sdk::Failure& failure) {
 
 }  // namespace
 
+std::string system_of(const std::string& cursor) {
+  const auto parsed = nlohmann::json::parse(cursor, nullptr, false);
+  return parsed.is_object() && parsed.contains("system") && parsed["system"].is_string() ? parsed["system"].get<std::string>() : std::string();
+}
+
 Reader::Reader(sdk::Call& call, Client& client, const Settings& settings, std::vector<std::string> kinds)
     : call_(call), client_(client), settings_(settings), kinds_(std::move(kinds)),
       rights_(map_rights(client.query(call, rights_query(settings.verifiers)), client.version())) {
   for (const auto& kind : kinds_) {
     if (is_database_kind(kind)) database_kinds_.push_back(kind);
   }
+}
+
+const std::string& Reader::system() {
+  if (!system_) {
+    system_.emplace();
+    if (rights_.identity) {
+      const Rows rows = client_.query(call_, identity_query());
+      system_ = Fields(rows, 0).text("identity");
+    }
+  }
+  return *system_;
 }
 
 Listing Reader::list(const std::string& kind) {
@@ -98,6 +114,7 @@ void Reader::for_each_database(const std::function<void(Client&, const std::stri
       there.database = database;
       there.endpoints = {parse_endpoint(client_.endpoint())};  // the same server, not the next of the list
       const auto client = connect(call_, there, settings_.connect, settings_.statement);
+      must_be_the_same(*client);
       each(*client, database);
     } catch (const sdk::Failure& e) {
       if (!concerns_only_this(e) || (database == settings_.database && e.code != DRIFTD_DENIED)) throw;
@@ -106,6 +123,13 @@ void Reader::for_each_database(const std::function<void(Client&, const std::stri
       failed(sdk::Failure(code, e.what(), {}, e.right.empty() && code == DRIFTD_DENIED ? e.what() : e.right));
     }
   }
+}
+
+void Reader::must_be_the_same(Client& client) {
+  if (system().empty()) return;
+  const Rows rows = client.query(call_, identity_query());
+  if (Fields(rows, 0).text("identity") == system()) return;
+  throw sdk::Failure(DRIFTD_UNAVAILABLE, client_.endpoint() + ": another server answers now than a moment ago");
 }
 
 void Reader::walk() {
@@ -151,8 +175,10 @@ std::string Reader::cursor() {
 std::string Reader::hashes() {
   const Rows rows = client_.query(call_, gate_query(rights_, settings_));
   const Fields row(rows, 0);
+  system_ = row.text("identity");
   nlohmann::json out{{"v", 2},
                      {"server", client_.endpoint() + "|" + row.text("identity") + "|" + row.text("start")},
+                     {"system", row.text("identity")},
                      {"load", row.text("load")},
                      {"database", settings_.database},
                      {"scope", settings_.scope.text()},

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "postgres/client.hpp"
 #include "postgres/mapping.hpp"
@@ -17,12 +18,18 @@ struct Listing {
   std::vector<sdk::Failure> missing;
 };
 
+/// The system_identifier that a cursor of Reader::cursor() was made on; empty: none is in it.
+std::string system_of(const std::string& cursor);
+
 /// Reads kinds through one client, and those of further databases through one connection after the other. Lives for one
 /// call.
 class Reader {
  public:
   /// `kinds`: those that will be asked for.
   Reader(sdk::Call& call, Client& client, const Settings& settings, std::vector<std::string> kinds);
+
+  /// The server's system_identifier; empty: it may not be read.
+  const std::string& system();
 
   /// A failure that concerns only this kind is in `missing`; any other is thrown.
   Listing list(const std::string& kind);
@@ -34,6 +41,7 @@ class Reader {
   std::string hashes();
   Listing list_of_server(const std::string& kind);
   Records map(const std::string& kind, const Rows& rows) const;
+  void must_be_the_same(Client& client);
   void walk();
   void list_database(Client& client, const std::string& database);
   /// Runs `each` for every database of the settings; what fails for one of them goes to `failed`.
@@ -48,6 +56,7 @@ class Reader {
   std::vector<std::string> database_kinds_;  ///< those of kinds_ that every database has of its own
   Rights rights_;
   bool walked_ = false;
+  std::optional<std::string> system_;
   std::map<std::string, Listing> of_databases_;
 };
 

@@ -3,12 +3,12 @@
 
 #include <array>
 #include <functional>
-#include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "driftd_schema_json.hpp"
 #include "redis/mapping.hpp"
 #include "redis/reader.hpp"
+#include "redis/sweeps.hpp"
 #include "redis/watch.hpp"
 
 namespace driftd::redis {
@@ -30,39 +30,6 @@ const std::vector<std::string>& known_directives() {
   return kKnown;
 }
 
-/// Remembers what the last listing saw, so that a full sweep can count what the cursor did not see.
-class Sweeps {
- public:
-  /// Counters that fell were reset: the gate says nothing this time. Told once for each fall.
-  bool counters_fell(const Info& info) {
-    const std::lock_guard lock(mutex_);
-    const bool fell = get(info, "run_id") == run_id_ && commands_processed(info) < processed_;
-    run_id_ = get(info, "run_id");
-    processed_ = commands_processed(info);
-    return fell;
-  }
-  /// After a whole listing. True: the gate was that of the last one, what was listed is not.
-  bool missed(const std::string& gate, std::size_t digest) {
-    const std::lock_guard lock(mutex_);
-    const bool out = !gate.empty() && gate == gate_ && digest != digest_;
-    gate_ = gate;
-    digest_ = digest;
-    count_ += out ? 1 : 0;
-    return out;
-  }
-  double count() {
-    const std::lock_guard lock(mutex_);
-    return count_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::string run_id_, gate_;
-  long long processed_ = 0;
-  std::size_t digest_ = 0;
-  double count_ = 0;
-};
-
 class RedisInstance final : public sdk::Instance {
  public:
   explicit RedisInstance(Settings settings) : settings_(std::move(settings)) {}
@@ -70,7 +37,7 @@ class RedisInstance final : public sdk::Instance {
   sdk::RefreshResult refresh(sdk::Call& call, const sdk::Refresh& request) override {
     Site site(call, settings_, &pool_, settings_.call);
     Reader reader(call, site, settings_, known_directives());
-    const bool fell = sweeps_.counters_fell(site.info());
+    const bool fell = sweeps_.counters_fell(get(site.info(), "run_id"), commands_processed(site.info()));
     const std::string now = reader.gate();  // before the rest, so that a change in between moves it
     if (!request.full && !fell && !now.empty() && request.cursor == now) return {true, 0};
     bool whole = true;

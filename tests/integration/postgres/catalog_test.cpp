@@ -60,6 +60,17 @@ TEST_F(PostgresCatalog, AChangeInAnotherDatabaseMovesTheCursor) {
   EXPECT_EQ(after.body("schema", "shop.orders")["owner"], "app");
 }
 
+TEST_F(PostgresCatalog, ARenamedTablespaceMovesTheCursor) {
+  auto p = probe();
+  server_.sql("ALTER ROLE postgres SET allow_in_place_tablespaces = on");
+  server_.sql("CREATE TABLESPACE fast LOCATION ''");
+  server_.sql("ALTER DATABASE shop SET TABLESPACE fast");
+  const auto before = p.refresh();
+  EXPECT_EQ(before.body("database", "shop")["tablespace"], "fast");
+  server_.sql("ALTER TABLESPACE fast RENAME TO slow");
+  EXPECT_EQ(p.refresh(before.cursor).body("database", "shop")["tablespace"], "slow");
+}
+
 TEST_F(PostgresCatalog, GrantAllIsTheListSpeltOutAndAnUntouchedListIsItsDefault) {
   auto p = probe();
   server_.sql("CREATE SCHEMA s AUTHORIZATION app", "shop");

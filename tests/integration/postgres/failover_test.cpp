@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "fixture.hpp"
+#include "support/cutting_relay.hpp"
 
 namespace driftd::test {
 namespace {
@@ -84,6 +85,24 @@ TEST(PostgresIdentity, AnotherClusterBehindTheSameEndpointSaysSoInItsHealth) {
              second = postgres_probe(other.endpoint()).health().health;
   EXPECT_FALSE(first.system_identity.empty());
   EXPECT_NE(first.system_identity, second.system_identity);
+}
+
+TEST(PostgresIdentity, WhatMovedBehindTheEndpointIsNotReadBeforeHealthHasSeenIt) {
+  PostgresServer one, other({{}, true, nullptr});
+  for (auto* server : {&one, &other}) server->sql(readme_grants("postgres", "sql"));
+  CuttingRelay relay(one.port());
+  auto p = postgres_probe("127.0.0.1:" + std::to_string(relay.port()));
+  p.health();
+  const auto before = p.refresh();
+  ASSERT_EQ(before.status, DRIFTD_OK);
+  relay.point_to(other.port());
+  Collected moved;
+  ASSERT_TRUE(eventually([&] { return (moved = p.refresh(before.cursor)).status != DRIFTD_OK || !moved.unchanged; }));
+  EXPECT_EQ(moved.status, DRIFTD_UNAVAILABLE);
+  EXPECT_TRUE(moved.records.empty());
+  EXPECT_EQ(p.read({{"role", "driftd"}}).status, DRIFTD_UNAVAILABLE);
+  EXPECT_EQ(p.health().health.system_identity, other.value("SELECT system_identifier FROM pg_control_system()"));
+  EXPECT_EQ(p.refresh().status, DRIFTD_OK);
 }
 
 }  // namespace

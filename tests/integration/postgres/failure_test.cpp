@@ -77,7 +77,10 @@ TEST_F(PostgresFailure, RightsOfSingleAttributesAreNamedWhereTheyAreMissing) {
       "REVOKE EXECUTE ON FUNCTION driftd.role_verifiers() FROM driftd; REVOKE EXECUTE ON FUNCTION pg_control_system() "
       "FROM PUBLIC");
   const auto seen = p.refresh();
-  EXPECT_EQ(seen.complete.size(), 13u);
+  ASSERT_EQ(seen.complete.size(), 13u);
+  const auto health = p.health().health;
+  EXPECT_EQ(health.state, static_cast<std::uint32_t>(DRIFTD_HEALTH_UP)) << health.reason;
+  EXPECT_EQ(health.system_identity, "");
   EXPECT_THAT(seen.find("role", "app")->unread.at(0).reason, HasSubstr("driftd.role_verifiers()"));
   EXPECT_THAT(seen.find("instance", "instance")->unread.at(0).reason, HasSubstr("pg_control_system()"));
 }

@@ -130,16 +130,20 @@ TEST_F(RedisFailure, DirectivesByNameWhereTheWholeMapIsNotAskedFor) {
   EXPECT_GT(seen.find("server", "server")->unread.size(), 100u);
 }
 
-TEST_F(RedisFailure, AnIdleCycleIsOneRequest) {
-  auto probe = redis_probe({{"address", server_.address()}});
-  const auto first = probe.refresh();
-  const auto processed = [&] {
-    const std::string info = server_.command({"INFO", "stats"});
-    return std::atoll(info.c_str() + info.find("total_commands_processed:") + 25);
-  };
-  const long long before = processed();
-  for (int i = 0; i < 10; ++i) EXPECT_TRUE(probe.refresh(first.cursor).unchanged);
-  EXPECT_EQ(processed() - before - 1, 10) << "INFO, and our own look at the counter";
+TEST_F(RedisFailure, AnIdleCycleIsOneRequestAndTwoOnAClusterNode) {
+  RedisServer node({"--cluster-enabled", "yes", "--cluster-port", std::to_string(free_port())});
+  node.grant_readme("pw-canary");
+  for (const auto& [server, requests] : {std::pair<const RedisServer*, int>{&server_, 1}, {&node, 2}}) {
+    const auto processed = [&, at = server] {
+      const std::string info = at->command({"INFO", "stats"});
+      return std::atoll(info.c_str() + info.find("total_commands_processed:") + 25);
+    };
+    auto probe = redis_probe({{"address", server->address()}});
+    const auto first = probe.refresh();
+    const long long before = processed();
+    for (int i = 0; i < 10; ++i) EXPECT_TRUE(probe.refresh(first.cursor).unchanged);
+    EXPECT_EQ(processed() - before - 1, 10 * requests) << "one is our own look at the counter";
+  }
 }
 
 class RedisTls : public testing::Test {

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include "redis/sweeps.hpp"
+
 namespace driftd::redis {
 namespace {
 
@@ -54,6 +56,24 @@ TEST(RedisSentinel, AgreementIsAValueAndDisagreementIsUnreadWithWhoSaysWhat) {
   EXPECT_EQ(primary_conflicts({view("s1", "1", "2", "0"), view("s2", "7", "2", "4")}).size(), 1u);
   EXPECT_EQ(primary_named({view("s1", "1", "2", "0"), view("s2", "7", "2", "4")}, "m"), "10.0.0.1:7") << "the newest epoch";
   EXPECT_EQ(primary_named({view("s1", "1", "2", "0")}, "other"), "");
+}
+
+TEST(RedisSweeps, CountsWhatStoodBehindTheSameCursorAndWasAnother) {
+  Sweeps sweeps;
+  EXPECT_FALSE(sweeps.missed("a", 1));
+  EXPECT_FALSE(sweeps.missed("b", 2)) << "the cursor showed it";
+  EXPECT_FALSE(sweeps.missed("b", 2));
+  EXPECT_TRUE(sweeps.missed("b", 3));
+  EXPECT_FALSE(sweeps.missed("", 4)) << "there was no cursor to trust";
+  EXPECT_EQ(sweeps.count(), 1);
+}
+
+TEST(RedisSweeps, CountersOfOneRunThatFallWereReset) {
+  Sweeps sweeps;
+  EXPECT_FALSE(sweeps.counters_fell("run", 100));
+  EXPECT_TRUE(sweeps.counters_fell("run", 3));
+  EXPECT_FALSE(sweeps.counters_fell("run", 4));
+  EXPECT_FALSE(sweeps.counters_fell("another run", 1));
 }
 
 }  // namespace
