@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every kind of the postgres provider through `driftd run`: changed by SQL, seen at JetStream.
+#include <gmock/gmock.h>
+#include <filesystem>
+#include <fstream>
+
+#include "support/agent.hpp"
+#include "support/cutting_relay.hpp"
+#include "support/postgres.hpp"
+#include "support/redis.hpp"
+#include "support/stream_events.hpp"
+
+namespace driftd::test {
+namespace {
+
+using std::chrono::seconds;
+using testing::HasSubstr;
+using testing::Not;
+
+class PostgresLine : public testing::Test {
+ protected:
+  PostgresLine() : server_({{"wal_level = logical"}, false, nullptr}) {
+    server_.sql(granted("pg-canary"));
+    server_.sql("CREATE DATABASE shop; ");
+    server_.sql(
+        "CREATE ROLE app LOGIN PASSWORD 'role-canary-1'; CREATE SCHEMA orders; CREATE TABLE orders.t (id int PRIMARY "
+        "KEY, v text); "
+        "CREATE PUBLICATION pub FOR TABLE orders.t; CREATE SUBSCRIPTION sub CONNECTION 'host=10.0.0.1 "
+        "password=conn-canary-1' PUBLICATION other WITH (connect = false); ALTER DEFAULT PRIVILEGES FOR ROLE app "
+        "GRANT SELECT ON TABLES TO PUBLIC",
+        "shop");
+    server_.sql("SELECT pg_create_physical_replication_slot('standby_1')");
+  }
+  static std::string granted(const std::string& password) {
+    std::string grants = readme_grants("postgres", "sql");
+    return grants.replace(grants.find("CHANGE-ME"), 9, password);
+  }
+  static std::string backend(const std::string& name, const std::string& endpoint) {
+    return "  - name: " + name + "\n    provider: postgres\n    settings: { endpoints: [\"" + endpoint +
+           "\"], user: driftd, password: \"${env:PG_PASSWORD}\", sslmode: disable, databases: \"*\", fingerprints: "
+           "[orders] }\n";
+  }
+  void start(const std::string& backends, const std::vector<std::string>& names) {
+    agent_ =
+        std::make_unique<Agent>(dir_,
+                                "defaults:\n  interval: 200ms\nbackends:\n" + backends +
+                                    "sinks:\n  bus: { type: nats, servers: [\"" + nats_.url() + "\"], views: false }\n",
+                                std::map<std::string, std::string>{{"PG_PASSWORD", "pg-canary"}});
+    agent_->start();
+    ASSERT_TRUE(eventually([&] { return agent_->established(names); }, seconds(60))) << agent_->log();
+  }
+  testing::AssertionResult arrives(const Expected& expected, long count = 1) const {
+    return test::arrives(nats_, expected, count);
+  }
+  void asked_and_reverted(const std::string& resource, const std::string& field, const std::string& change,
+                          const std::string& back, const std::string& database = "shop") const {
+    server_.sql(change, database);
+    EXPECT_TRUE(arrives({"db", resource, "config.updated", "pending", "changed", field})) << change;
+    server_.sql(back, database);
+    EXPECT_TRUE(arrives({"db", resource, "config.updated", "reverted", {}, field})) << back;
+  }
+  void deleted_then_recreated(const std::string& resource, const std::string& drop, const std::string& create,
+                              const std::string& database = "shop") const {
+    server_.sql(drop, database);
+    EXPECT_TRUE(arrives({"db", resource, "config.updated", "pending", "deleted", {}})) << drop;
+    server_.sql(create, database);
+    EXPECT_TRUE(arrives({"db", resource, "config.updated", "pending", "recreated", {}})) << create;
+  }
+
+  TempDir dir_;
+  NatsServer nats_;
+  PostgresServer server_;
+  std::unique_ptr<Agent> agent_;
+};
+
+TEST_F(PostgresLine, EveryKindChangesAndReverts) {
+  ASSERT_NO_FATAL_FAILURE(start(backend("db", server_.endpoint()), {"db"}));
+  server_.sql("ALTER SYSTEM SET work_mem = '9MB'");
+  EXPECT_TRUE(
+      arrives({"db", "file_setting/postgresql.auto.conf:work_mem", "config.updated", "pending", "created", {}}));
+  server_.sql("SELECT pg_reload_conf()");
+  EXPECT_TRUE(arrives({"db", "setting/work_mem", "config.updated", "pending", "changed", "bytes"}));
+  server_.sql("ALTER SYSTEM RESET work_mem");
+  server_.sql("SELECT pg_reload_conf()");
+  EXPECT_TRUE(arrives({"db", "setting/work_mem", "config.updated", "reverted", {}, "bytes"}));
+  EXPECT_TRUE(arrives({"db", "file_setting/postgresql.auto.conf:work_mem", "config.updated", "reverted", {}, {}}));
+  std::ofstream(server_.data_folder() + "/pg_hba.conf", std::ios::app)
+      << "host all intruder 10.0.0.0/8 scram-sha-256\n";
+  const std::string rules = server_.value("SELECT count(*) FROM pg_hba_file_rules");
+  EXPECT_TRUE(arrives({"db", "hba_rule/" + rules, "config.updated", "pending", "created", {}}));
+  asked_and_reverted("role/app", "create_db", "ALTER ROLE app CREATEDB", "ALTER ROLE app NOCREATEDB");
+  asked_and_reverted("role/app", "memberships", "GRANT pg_monitor TO app", "REVOKE pg_monitor FROM app");
+  asked_and_reverted("database/shop", "connection_limit", "ALTER DATABASE shop CONNECTION LIMIT 7",
+                     "ALTER DATABASE shop CONNECTION LIMIT -1");
+  asked_and_reverted("database/shop", "grants", "GRANT CREATE ON DATABASE shop TO app",
+                     "REVOKE CREATE ON DATABASE shop FROM app");
+  asked_and_reverted("schema/shop.orders", "grants", "GRANT USAGE ON SCHEMA orders TO app",
+                     "REVOKE USAGE ON SCHEMA orders FROM app");
+  asked_and_reverted("extension/shop.plpgsql", "schema",
+                     "UPDATE pg_extension SET extnamespace = 'orders'::regnamespace WHERE extname = 'plpgsql'",
+                     "UPDATE pg_extension SET extnamespace = 'pg_catalog'::regnamespace WHERE extname = 'plpgsql'");
+  asked_and_reverted("publication/shop.pub", "tables", "ALTER PUBLICATION pub SET TABLE orders.t WHERE (id > 1)",
+                     "ALTER PUBLICATION pub SET TABLE orders.t");
+  asked_and_reverted("subscription/shop.sub", "synchronous_commit",
+                     "ALTER SUBSCRIPTION sub SET (synchronous_commit = local)",
+                     "ALTER SUBSCRIPTION sub SET (synchronous_commit = off)");
+  asked_and_reverted("default_privileges/shop.app:tables", "grants",
+                     "ALTER DEFAULT PRIVILEGES FOR ROLE app GRANT INSERT ON TABLES TO PUBLIC",
+                     "ALTER DEFAULT PRIVILEGES FOR ROLE app REVOKE INSERT ON TABLES FROM PUBLIC");
+  asked_and_reverted("table_fingerprint/shop.orders.t", "indexes", "CREATE INDEX by_v ON orders.t (v)",
+                     "DROP INDEX orders.by_v");
+}
+
+TEST_F(PostgresLine, WhatIsDroppedIsDeletedAndWhatIsMadeAgainIsAnother) {
+  ASSERT_NO_FATAL_FAILURE(start(backend("db", server_.endpoint()), {"db"}));
+  deleted_then_recreated("publication/shop.pub", "DROP PUBLICATION pub", "CREATE PUBLICATION pub FOR TABLE orders.t");
+  deleted_then_recreated("table_fingerprint/shop.orders.t", "DROP TABLE orders.t",
+                         "CREATE TABLE orders.t (id int PRIMARY KEY, v text)");
+  deleted_then_recreated("extension/shop.plpgsql", "DROP EXTENSION plpgsql", "CREATE EXTENSION plpgsql");
+  deleted_then_recreated("default_privileges/shop.app:tables",
+                         "ALTER DEFAULT PRIVILEGES FOR ROLE app REVOKE SELECT ON TABLES FROM PUBLIC",
+                         "ALTER DEFAULT PRIVILEGES FOR ROLE app GRANT SELECT ON TABLES TO PUBLIC");
+  deleted_then_recreated("role/app", "DROP OWNED BY app; DROP ROLE app",
+                         "CREATE ROLE app LOGIN PASSWORD 'role-canary-1'");
+  deleted_then_recreated("schema/shop.orders", "DROP SCHEMA orders CASCADE", "CREATE SCHEMA orders");
+  server_.sql("SELECT pg_drop_replication_slot('standby_1')");
+  EXPECT_TRUE(arrives({"db", "slot/standby_1", "config.updated", "pending", "deleted", {}}));
+  server_.sql("SELECT pg_create_physical_replication_slot('standby_1')");
+  EXPECT_TRUE(arrives({"db", "slot/standby_1", "config.updated", "reverted", {}, {}})) << "a slot has no identity";
+}
+
+TEST_F(PostgresLine, CredentialsRotateAndAreNowhere) {
+  ASSERT_NO_FATAL_FAILURE(start(backend("db", server_.endpoint()), {"db"}));
+  server_.sql("ALTER ROLE app PASSWORD 'role-canary-2'");
+  EXPECT_TRUE(arrives({"db", "role/app", "credentials.rotated", "auto-applied", "changed", "verifier"}));
+  server_.sql("ALTER SUBSCRIPTION sub CONNECTION 'host=10.0.0.1 password=conn-canary-2'", "shop");
+  EXPECT_TRUE(arrives({"db", "subscription/shop.sub", "credentials.rotated", "auto-applied", "changed", "conninfo"}));
+  std::string everything = agent_->log();
+  for (const auto& words : std::vector<std::vector<std::string>>{
+           {"drifts", "--all"}, {"events"}, {"status"}, {"resources", "db", "--bodies"}}) {
+    const Output out = agent_->cli(words);
+    everything += out.out + out.err;
+  }
+  for (const auto& message : stream_contents(nats_.url(), "DRIFT")) everything += message.body;
+  EXPECT_EQ(agent_->stop(), 0);
+  for (const auto& file : std::filesystem::directory_iterator(agent_->data_dir())) {
+    if (file.is_regular_file()) everything += read_file(file.path().string());
+  }
+  EXPECT_THAT(everything, Not(HasSubstr("canary")));
+}
+
+TEST_F(PostgresLine, APromotionIsAnEndpointAndAnotherClusterBehindTheEndpointIsAsked) {
+  PostgresServer standby({{"hot_standby = on"}, false, &server_}), stranger({{}, true, nullptr});
+  stranger.sql(granted("pg-canary"));
+  CuttingRelay relay(server_.port());
+  ASSERT_NO_FATAL_FAILURE(
+      start(backend("db", "127.0.0.1:" + std::to_string(relay.port())) + backend("copy", standby.endpoint()),
+            {"db", "copy"}));
+  ASSERT_EQ(standby.value("SELECT pg_promote(true, 60)"), "t");
+  EXPECT_TRUE(arrives({"copy", "instance/instance", "endpoint.changed", "auto-applied", "changed", "role"}));
+  EXPECT_TRUE(arrives({"copy", "instance/instance", "endpoint.changed", "auto-applied", "changed", "timeline"}));
+  relay.point_to(stranger.port());
+  ASSERT_TRUE(eventually(
+      [&] {
+        for (const auto& event : stream_events(nats_)) {
+          if (event.backend_name() == "db" && event.what() == "endpoint.changed" &&
+              event.reconciliation_status() == "pending")
+            return true;
+        }
+        return false;
+      },
+      seconds(60)))
+      << agent_->log();
+  const auto failures = [&] { return agent_->backend("db")->at("failures").get<std::int64_t>(); };
+  const auto held = failures();
+  ASSERT_TRUE(eventually([&] { return failures() > held; }, seconds(60))) << "and it stays so";
+  for (const auto& event : stream_events(nats_)) {
+    EXPECT_TRUE(event.backend_name() != "db" || event.what() != "config.updated")
+        << event.resource_kind() << "/" << event.resource_id();
+  }
+}
+
+TEST_F(PostgresLine, AServerThatStopsAndComesBackOpensNoDrift) {
+  ASSERT_NO_FATAL_FAILURE(start(backend("db", server_.endpoint()), {"db"}));
+  const auto state = [&](const std::string& wanted) {
+    return eventually([&] { return agent_->backend("db")->at("health").value("state", "") == wanted; }, seconds(60));
+  };
+  server_.stop();
+  EXPECT_TRUE(state("down"));
+  server_.start();
+  EXPECT_TRUE(state("up"));
+  const auto cycles = [&] { return agent_->backend("db")->at("cycles").get<std::int64_t>(); };
+  const auto before = cycles();
+  ASSERT_TRUE(eventually([&] { return cycles() > before + 3; }, seconds(60))) << agent_->backend("db")->dump();
+  for (const auto& drift : agent_->rows({"drifts", "--all"})) ADD_FAILURE() << drift.dump();
+}
+
+}  // namespace
+}  // namespace driftd::test
