@@ -59,11 +59,11 @@ void read_settings(Section& section, const LoadOptions& options, core::BackendSp
 
 /// `node`: which agents of a fleet with one configuration run this backend. Nothing written: those that have no node.
 /// Where a pattern lets more than one run it, each names its own: `cache` on node `n1` is `cache-n1`.
-bool runs_here(Section& section, const std::string& node, core::BackendSpec& spec) {
+bool runs_here(Section& section, const std::string& node, std::string& suffix) {
   const std::string wanted = section.text("node");
   if (wanted.empty() || node.empty()) return wanted.empty() == node.empty();
   if (!core::Glob::of_name(wanted).matches(std::string_view(node))) return false;
-  if (wanted != node) spec.name += "-" + node;
+  if (wanted != node) suffix = "-" + node;
   return true;
 }
 
@@ -71,8 +71,11 @@ core::BackendSpec read_backend(Section section, const Defaults& defaults, const 
                                bool& here) {
   core::BackendSpec spec;
   spec.name = section.required_text("name", "a name that is unique among the backends");
-  here = runs_here(section, config.agent.node, spec);
+  std::string suffix;
+  here = runs_here(section, config.agent.node, suffix);
+  spec.name += suffix;
   spec.was = section.text("was");
+  if (!spec.was.empty()) spec.was += suffix;
   spec.provider = section.required_text("provider", "a provider, such as redis, postgres or terraform");
   if (spec.provider.find('/') != std::string::npos) spec.provider = beside_config(section.report(), spec.provider);
   spec.endpoint = section.text("endpoint");
@@ -157,6 +160,11 @@ void read_backends(Section& root, const Defaults& defaults, const LoadOptions& o
     if (!section.present()) continue;
     bool here = true;
     auto spec = read_backend(std::move(section), defaults, options, config, here);
+    const auto same = [&](const core::BackendSpec& other) { return other.name == spec.name; };
+    if (here && name != nullptr && std::any_of(config.backends.begin(), config.backends.end(), same) && names.contains(spec.name)) {
+      root.report().error(name->at, "on node " + config.agent.node + " two backends are named '" + spec.name + "'", "each name once",
+                          "", "rename one of them");
+    }
     if (here) config.backends.push_back(std::move(spec));
     elsewhere += here ? 0 : 1;
   }

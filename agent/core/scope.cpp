@@ -21,6 +21,9 @@ std::vector<Glob> globs(const Value& settings, const char* name) {
 /// The pseudo-resources of the agent itself are always in scope.
 bool own(const std::string& kind) { return kind == "scope" || kind == "backend"; }
 
+/// What sources say of a backend's registration is nothing that its provider lists: only an `exclude` leaves it out.
+bool spoken(const std::string& kind) { return kind == "registration"; }
+
 }  // namespace
 
 Scope Scope::of_settings(std::string_view settings_json) {
@@ -37,7 +40,7 @@ bool Scope::wants(const ResourceId& id) const {
   const std::string whole = render(id);
   const auto covers = [&](const Glob& glob) { return glob.text() == id.kind || glob.matches(whole); };
   if (std::any_of(exclude_.begin(), exclude_.end(), covers)) return false;
-  return include_.empty() || std::any_of(include_.begin(), include_.end(), covers);
+  return spoken(id.kind) || include_.empty() || std::any_of(include_.begin(), include_.end(), covers);
 }
 
 bool Scope::wants_kind(const std::string& kind) const {
@@ -49,7 +52,7 @@ bool Scope::wants_kind(const std::string& kind) const {
     const std::size_t star = front.find('*');  // runs over the `/` too: only what stands before it is of the kind
     return star == std::string_view::npos ? front == kind : kind.starts_with(front.substr(0, star));
   };
-  return include_.empty() || std::any_of(include_.begin(), include_.end(), some_of_it);
+  return spoken(kind) || include_.empty() || std::any_of(include_.begin(), include_.end(), some_of_it);
 }
 
 }  // namespace driftd::core

@@ -41,7 +41,8 @@ void add_once(std::vector<std::string>& reasons, const std::string& reason) {
 
 bool CycleReport::complete() const {
   return status.has_value() &&
-         std::all_of(coverage.begin(), coverage.end(), [](const auto& c) { return c.complete; });
+         std::all_of(coverage.begin(), coverage.end(),
+                     [](const auto& c) { return c.complete || core::state_of(c) == "unsupported"; });
 }
 
 Cycle::Cycle(std::shared_ptr<Context> context, Ledger& ledger, core::Session& session, std::uint32_t run)
@@ -50,6 +51,7 @@ Cycle::Cycle(std::shared_ptr<Context> context, Ledger& ledger, core::Session& se
 Task<CycleReport> Cycle::run(std::string cursor, std::chrono::milliseconds deadline) {
   core::RefreshRequest request;
   request.full = cursor.empty();
+  const bool full = request.full;
   request.cursor = std::move(cursor);
   request.deadline = deadline;
   auto handler = [this](core::RecordPage page) { return take(std::move(page)); };
@@ -67,6 +69,7 @@ Task<CycleReport> Cycle::run(std::string cursor, std::chrono::milliseconds deadl
   if (status && !deletions) status = deletions;
   const Status established = co_await establish();
   if (status && !established) status = established;
+  if (full && status) status = co_await withdraw_unmentioned();
   const Status stale = co_await stale_open();
   if (status && !stale) status = stale;
   const Status remembered = co_await remember_serial();
@@ -108,6 +111,7 @@ Task<Status> Cycle::judge_records(std::vector<core::Observation> records, Extras
     if (!ledger_.scope().wants(record.id)) continue;
     const bool settled = ledger_.settle(record, run_);
     settled_ += settled ? 1 : 0;
+    if (settled && ledger_.index().find(record.id)->unknown) ++kinds_[record.id.kind].unknown;
     if (settled) continue;
     applied_ = applied_ || applied_state(record);
     core::ResourceId id = record.id;

@@ -19,7 +19,7 @@ struct CycleReport {
   std::uint64_t received = 0, settled = 0, transitions = 0;
   std::vector<core::Coverage> coverage;  ///< per kind; empty when unchanged
   std::chrono::milliseconds next{0};
-  bool complete() const;          ///< every kind was listed whole
+  bool complete() const;          ///< every kind that this build and server support was listed whole
 };
 
 /// Adds a reason that is not among them, up to a bound.
@@ -49,6 +49,7 @@ class Cycle {
   void take_declared(const core::Observation& record, Extras& extras);
   void complete_declared(const core::Mark& mark, Extras& extras);
   void speak(const core::Observation& record, Kind& kind);
+  Task<Status> withdraw_unmentioned();
   void add_foreign(std::vector<core::Coverage>& coverage) const;
   void note_diagnostics(const std::vector<core::Diagnostic>& diagnostics);
   Task<Status> judge_records(std::vector<core::Observation> records, Extras extras);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Declarations in a cycle: those that this source makes of other backends, and those that others make of this one.
+#include <algorithm>
 #include <iterator>
 
 #include "engine/cycle.hpp"
@@ -50,6 +51,19 @@ void Cycle::complete_declared(const core::Mark& mark, Extras& extras) {
   std::move(missing.begin(), missing.end(), std::back_inserter(extras.declarations));
   const std::string fault = context_->undeclarable ? context_->undeclarable(mark.backend, mark.kind) : std::string();
   if (mark.count > 0 && !fault.empty()) add_once(kind.reasons, fault);
+}
+
+/// A whole run that listed every kind: what it did not speak of at all is not declared any more.
+Task<Status> Cycle::withdraw_unmentioned() {
+  const auto whole = [](const auto& item) { return item.second.complete; };
+  if (!std::all_of(kinds_.begin(), kinds_.end(), whole)) co_return Status{};
+  std::set<Foreign> spoken_of;
+  for (const auto& [of, kind] : foreign_) spoken_of.insert(of);
+  Extras extras;
+  extras.declarations = ledger_.declares().unmentioned(spoken_of, ledger_.row().uid);
+  if (extras.declarations.empty()) co_return Status{};
+  const auto status = co_await ledger_.commit_extras(std::move(extras));
+  co_return status;
 }
 
 /// What sources declare and the complete list does not have: a read must say so, then it is judged.

@@ -50,6 +50,15 @@ std::vector<core::DeclarationWrite> Declares::missing(const std::string& target,
   return out;
 }
 
+std::vector<core::DeclarationWrite> Declares::unmentioned(const std::set<std::pair<std::string, std::string>>& spoken_of,
+                                                          const std::string& source_uid) const {
+  std::vector<core::DeclarationWrite> out;
+  for (const auto& [key, known] : known_) {
+    if (known.stored && !spoken_of.contains({key.first, key.second.kind})) out.push_back(withdrawal(key.first, key.second, source_uid));
+  }
+  return out;
+}
+
 std::set<std::string> Declares::adopt(const std::vector<core::DeclarationWrite>& written) {
   std::set<std::string> out;
   for (const auto& write : written) {

@@ -25,6 +25,9 @@ class Declares {
   /// What `run` did not name of one kind of one backend.
   std::vector<core::DeclarationWrite> missing(const std::string& target, const std::string& kind,
                                               const std::string& source_uid, std::uint32_t run) const;
+  /// All of the (backend, kind) pairs that a whole run did not speak of at all: a rule that was taken out.
+  std::vector<core::DeclarationWrite> unmentioned(const std::set<std::pair<std::string, std::string>>& spoken_of,
+                                                  const std::string& source_uid) const;
   /// These were committed. Returns the backends that they speak of.
   std::set<std::string> adopt(const std::vector<core::DeclarationWrite>& written);
 

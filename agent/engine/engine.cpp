@@ -228,6 +228,7 @@ Task<Status> Engine::bring_down(core::BackendRow row) {
   gone.name = row.name;
   gone.provider = row.provider;
   gone.registration_json = row.registration;
+  take_registered(row.registration, gone);
   gone.rules = std::make_shared<core::Rules>();
   Ledger ledger(context_, gone, row);
   DRIFTD_CO_CHECK(co_await ledger.load());

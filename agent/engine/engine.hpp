@@ -52,16 +52,20 @@ class Engine {
   /// Discovered backends (engine_sources.cpp).
   struct Discovery {
     std::string source_uid;
-    int misses = 0;  ///< COMPLETE discoveries without it, in a row
+    int misses = 0;  ///< COMPLETE discoveries without it, in a row, at least an interval apart
+    std::chrono::steady_clock::time_point missed_at{};
   };
   static const std::string* discovered_by(const core::BackendRow& row);  ///< uid of the source; nullptr: the config
   Task<core::Coverage> take_discovered(std::string source, core::DiscoverOutcome outcome);
   Task<Status> take_one(std::string source, std::string uid, core::Discovered found);
-  Task<Status> count_misses(std::string uid, std::set<std::string> named);
+  Task<Status> count_misses(std::string source, std::string uid, std::set<std::string> named);
+  std::string refused(const Word& word);
   std::string hear(Word word);
   Runner* finder_of(const core::BackendRow& row);
   void set_finder(core::BackendRow& row, const core::BackendSpec& spec);
   Task<Status> bring_back(core::BackendRow row);
+  /// Labels, patterns and endpoint of a backend that only its row remembers.
+  static void take_registered(const std::string& registration, core::BackendSpec& spec);
 
   /// All rows of the store: there first, then the one that left last.
   Task<Result<std::vector<core::BackendRow>>> rows_by_age();

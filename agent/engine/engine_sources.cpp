@@ -10,7 +10,7 @@
 namespace driftd::engine {
 namespace {
 
-constexpr std::size_t kMostBackends = 1'000;
+constexpr std::ptrdiff_t kMostBackends = 1'000;  // of one source
 constexpr int kMissesToGo = 2;  // COMPLETE discoveries without it (semantics 1)
 const std::string kNote = "discovered_by";  // uid of the source
 
@@ -43,8 +43,8 @@ std::string registration(const core::Discovered& found, bool spoken) {
   return core::render(out);
 }
 
-Task<void> take_said(std::shared_ptr<Runner> runner, core::RecordPage page) {
-  const Status taken = co_await runner->take_said(std::move(page));
+Task<void> take_said(std::shared_ptr<Runner> runner) {
+  const Status taken = co_await runner->take_said();
   if (!taken) log::room("engine").warn("{}: {}", runner->ledger().spec().name, taken.error().message);
 }
 
@@ -58,9 +58,23 @@ void Engine::set_finder(core::BackendRow& row, const core::BackendSpec& spec) {
 Runner* Engine::finder_of(const core::BackendRow& row) {
   const std::string* uid = discovered_by(row);
   for (auto& [name, runner] : runners_) {
-    if (uid != nullptr && runner->ledger().row().uid == *uid) return runner.get();
+    if (uid != nullptr && runner->ledger().row().uid == *uid && runner->ledger().spec().discover) return runner.get();
   }
   return nullptr;
+}
+
+void Engine::take_registered(const std::string& registration, core::BackendSpec& spec) {
+  const auto value = core::parse(registration);
+  const core::Value* labels = value ? value->find("labels") : nullptr;
+  const core::Value* patterns = value ? value->find("patterns") : nullptr;
+  const core::Value* endpoint = value ? value->find("endpoint") : nullptr;
+  if (labels != nullptr && labels->object() != nullptr) {
+    for (const auto& [name, text] : *labels->object()) spec.labels[name] = text.string() != nullptr ? *text.string() : "";
+  }
+  if (patterns != nullptr && patterns->array() != nullptr) {
+    for (const auto& text : *patterns->array()) spec.patterns.push_back(text.string() != nullptr ? *text.string() : "");
+  }
+  if (endpoint != nullptr && endpoint->string() != nullptr) spec.endpoint = *endpoint->string();
 }
 
 /// A backend that a source of the config discovered before this process; the next discoveries say whether it is there.
@@ -75,10 +89,8 @@ Task<Status> Engine::bring_back(core::BackendRow row) {
   spec.rules = source.rules;
   spec.interval = source.interval;
   spec.discovered_by = source.name;
-  if (const auto value = core::parse(row.registration); value && value->find("labels") != nullptr) {
-    for (const auto& [name, text] : *value->find("labels")->object()) spec.labels[name] = *text.string();
-  }
-  discovered_[spec.name] = {*discovered_by(row), 0};
+  take_registered(row.registration, spec);
+  discovered_[spec.name] = {*discovered_by(row), 0, {}};
   std::vector<core::BackendRow> rows(1, row);
   const auto status = co_await bring_up(std::move(spec), rows);
   co_return status;
@@ -100,12 +112,6 @@ Task<core::Coverage> Engine::take_discovered(std::string source, core::DiscoverO
   if (speaker == nullptr || stopping_) co_return line;
   const std::string uid = speaker->ledger().row().uid;
   std::set<std::string> named;
-  if (outcome.backends.size() > kMostBackends) {
-    add_once(line.reasons, "discovers " + std::to_string(outcome.backends.size()) + " backends, at most " +
-                               std::to_string(kMostBackends) + " of one source are registered: narrow its selector");
-    outcome.backends.resize(kMostBackends);
-    outcome.complete = line.complete = false;
-  }
   for (const auto& found : outcome.backends) {
     ++line.resources;
     named.insert(found.name);
@@ -116,7 +122,7 @@ Task<core::Coverage> Engine::take_discovered(std::string source, core::DiscoverO
     if (line.reasons.empty()) line.reasons.emplace_back("not listed whole: the provider did not say so");
     co_return line;
   }
-  const Status gone = co_await count_misses(uid, named);
+  const Status gone = co_await count_misses(source, uid, named);
   if (!gone) add_once(line.reasons, gone.error().message);
   co_return line;
 }
@@ -129,6 +135,10 @@ Task<Status> Engine::take_one(std::string source, std::string uid, core::Discove
   if (known == discovered_.end() && find(found.name) != nullptr) co_return Status{};  // the config names it: we only speak
   if (known != discovered_.end() && known->second.source_uid != uid) {
     co_return fail(Code::conflict, "another source registered a backend of this name; the first one counts");
+  }
+  const auto mine = [&](const auto& entry) { return entry.second.source_uid == uid; };
+  if (known == discovered_.end() && std::count_if(discovered_.begin(), discovered_.end(), mine) >= kMostBackends) {
+    co_return fail(Code::budget, "at most " + std::to_string(kMostBackends) + " backends of one source are registered: narrow its selector");
   }
   const core::ProviderInfo* info = find(source)->ledger().info();
   const bool spoken = info != nullptr && info->schemas.contains(SpokenSession::kKind);
@@ -152,28 +162,49 @@ Task<Status> Engine::take_one(std::string source, std::string uid, core::Discove
   }
   DRIFTD_CO_TRY(auto rows, co_await rows_by_age());
   DRIFTD_CO_CHECK(co_await bring_up(std::move(spec), rows));
-  discovered_[found.name] = {uid, 0};
+  discovered_[found.name] = {uid, 0, {}};
   if (loops_) runners_.at(found.name)->start();
   const auto waiting = unheard_.extract(found.name);
   for (auto& word : waiting ? waiting.mapped() : std::vector<Word>{}) (void)hear(std::move(word));
   co_return Status{};
 }
 
-Task<Status> Engine::count_misses(std::string uid, std::set<std::string> named) {
+Task<Status> Engine::count_misses(std::string source, std::string uid, std::set<std::string> named) {
+  const auto now = context_->clock.mono();
+  const auto interval = find(source)->ledger().spec().interval;
   std::vector<std::string> gone;
   for (auto& [name, entry] : discovered_) {
     if (entry.source_uid != uid || named.contains(name)) continue;
+    if (entry.misses > 0 && now - entry.missed_at < interval) continue;  // two looks at one moment are one
+    entry.missed_at = now;
     if (++entry.misses >= kMissesToGo) gone.push_back(name);
   }
+  Status out;
   for (const auto& name : gone) {
     const auto runner = runners_.at(name);
     co_await runner->stop();
-    const core::BackendRow row = runner->ledger().row();
+    const Status down = co_await bring_down(runner->ledger().row());
+    if (!down) out = down;  // counted again by the next discovery
+    if (!down) continue;
     runners_.erase(name);
     discovered_.erase(name);
-    DRIFTD_CO_CHECK(co_await bring_down(row));
+    speakers_.erase(name);
   }
-  co_return Status{};
+  co_return out;
+}
+
+/// Why `word` does not count; empty: it does. A discovered backend's finder speaks for it, else who spoke first.
+std::string Engine::refused(const Word& word) {
+  const std::string& target = word.record.backend;
+  if (word.record.id.id != target) return "a registration is of its own backend: " + target + ", not " + word.record.id.id;
+  const auto found = discovered_.find(target);
+  Runner* source = find(word.source);
+  if (found != discovered_.end() && source != nullptr && source->ledger().row().uid != found->second.source_uid) {
+    return "backend " + target + " was discovered by another source, which speaks for it";
+  }
+  const auto speaker = speakers_.emplace(target, word.source).first;
+  if (speaker->second == word.source) return {};
+  return "source " + speaker->second + " speaks for backend " + target + " already; the first one counts";
 }
 
 std::string Engine::hear(Word word) {
@@ -181,22 +212,20 @@ std::string Engine::hear(Word word) {
   const auto found = runners_.find(target);
   if (found == runners_.end()) {  // it may be registered by the next discovery
     constexpr std::size_t kMost = 10'000;
-    if (unheard_.size() >= kMost && !unheard_.contains(target)) return "speaks of too many backends that it does not discover";
     auto& waiting = unheard_[target];
-    std::erase_if(waiting, [&](const Word& other) { return other.record.id == word.record.id; });
+    if (unheard_.size() > kMost && waiting.empty()) {
+      unheard_.erase(target);
+      return "speaks of too many backends that it does not discover";
+    }
+    std::erase_if(waiting, [&](const Word& other) { return other.source == word.source; });
     waiting.push_back(std::move(word));
     return {};
   }
-  const auto speaker = speakers_.emplace(target, word.source).first;
-  if (speaker->second != word.source) {
-    return "source " + speaker->second + " speaks for backend " + target + " already; the first one counts";
-  }
+  if (std::string why = refused(word); !why.empty()) return why;
   const std::shared_ptr<Runner> runner = found->second;
-  core::RecordPage page;
-  page.records.push_back(word.record);
-  page.records.front().backend.clear();
-  runner->hear(std::move(word.record), std::move(word.schema), word.schema_text);
-  asio::co_spawn(context_->core, take_said(runner, std::move(page)), fatal);
+  if (runner->hear(std::move(word.record), std::move(word.schema), word.schema_text)) {
+    asio::co_spawn(context_->core, take_said(runner), fatal);
+  }
   return {};
 }
 

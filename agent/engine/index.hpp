@@ -22,6 +22,7 @@ class Index {
     std::uint16_t kind = 0;
     bool present = false;
     bool open = false;       ///< has open drifts
+    bool unknown = false;    ///< something of it could not be judged when it was seen last
     bool attention = false;  ///< judge it again at the next sight: stale or expiring drifts
   };
 

@@ -243,7 +243,7 @@ core::PageCommit Ledger::page_of(std::vector<Judged>& judged, const Extras& extr
   return page;
 }
 
-void Ledger::remember(const core::StoredResource& next, std::uint32_t run) {
+void Ledger::remember(const core::StoredResource& next, std::uint32_t run, bool unknown) {
   note_expiry(next);
   gone_open_.erase(next.id);
   if (!next.observed && !next.open.empty()) gone_open_.insert(next.id);
@@ -253,6 +253,7 @@ void Ledger::remember(const core::StoredResource& next, std::uint32_t run) {
   entry.run = run;
   entry.present = next.observed.has_value();
   entry.open = !next.open.empty();
+  entry.unknown = unknown;
   entry.attention = needs_attention(next);
   index_.put(next.id, entry);
 }
@@ -325,7 +326,7 @@ Task<Result<Ledger::Applied>> Ledger::apply(std::vector<Sighted> sightings, Extr
       if (!committed->events.empty()) context_->committed();
     }
     for (const auto& one : judged) {
-      if (!one.judgement.dropped) remember(one.judgement.next, run);
+      if (!one.judgement.dropped) remember(one.judgement.next, run, !one.judgement.unknown.empty());
       for (const auto& transition : one.judgement.transitions) {
         if (!transition.from) context_->metrics.drift_detected(spec_.name, transition.drift.cls);
       }
@@ -348,7 +349,7 @@ Task<Status> Ledger::commit(core::StoredResource before, core::Judgement judgeme
   adopt(extras);
   for (const auto& event : committed.events) context_->metrics.event_published(spec_.name, event.what);
   const Index::Entry* known = index_.find(judgement.next.id);
-  remember(judgement.next, known != nullptr ? known->run : 0);
+  remember(judgement.next, known != nullptr ? known->run : 0, known != nullptr && known->unknown);
   if (!committed.events.empty()) context_->committed();
   co_return Status{};
 }

@@ -105,7 +105,7 @@ class Ledger {
   Task<Status> ask_upgrades(const std::vector<core::StoredResource>& stored, std::vector<Sighted>& sightings,
                             core::Session* session);
   core::PageCommit page_of(std::vector<Judged>& judged, const Extras& extras, const std::string& cause) const;
-  void remember(const core::StoredResource& next, std::uint32_t run);
+  void remember(const core::StoredResource& next, std::uint32_t run, bool unknown);
   void adopt(const Extras& extras);
   void take_row(core::BackendRow row);
   Task<Status> note_expiries(std::vector<core::ResourceId> open);

@@ -173,12 +173,15 @@ Task<CycleReport> Runner::cycle(bool full) {
   CycleReport report;
   report.status = co_await prepare();
   if (report.status) report.status = co_await check_identity();
-  if (report.status && std::exchange(declared_moved_, false)) report.status = co_await ledger_.load_declared();
+  if (report.status && std::exchange(declared_moved_, false)) {
+    report.status = co_await ledger_.load_declared();
+    declared_moved_ = declared_moved_ || !report.status;
+  }
   if (!report.status) co_return report;
   co_await discover();
   const auto now = context_->clock.mono();
   const std::uint64_t plugin = plugin_changes_;
-  full = full || full_next_ || now - last_full_ > kFullEvery;
+  full = std::exchange(full_next_, false) || full || now - last_full_ > kFullEvery;
   const std::string cursor = full ? std::string() : ledger_.row().cursor;
   const auto deadline = std::max(kCycleMost, std::chrono::milliseconds(ledger_.spec().budgets.call));
   Cycle one(context_, ledger_, *session_, ++run_);
@@ -194,7 +197,7 @@ Task<CycleReport> Runner::cycle(bool full) {
     last_full_ = now;
   }
   // A cursor vouches only for what was listed whole: after an incomplete run everything is read again.
-  if (full || !report.unchanged) full_next_ = !report.complete();
+  if (full || !report.unchanged) full_next_ = full_next_ || !report.complete();
   if (const Status lapsed = co_await ledger_.lapse_due(); report.status && !lapsed) report.status = lapsed;
   co_return report;
 }

@@ -34,9 +34,9 @@ class Runner : public std::enable_shared_from_this<Runner> {
   Task<void> reload(core::BackendSpec spec);
   /// What sources declare of this backend moved: everything is read again at once.
   void declared();
-  /// A source speaks of this backend's registration; take_said() judges it.
-  void hear(core::Observation record, std::shared_ptr<const core::KindSchema> schema, const std::string& schema_text);
-  Task<Status> take_said(core::RecordPage page);
+  /// A source speaks of this backend's registration. True: take_said() is to be called, which judges the newest word.
+  bool hear(core::Observation record, std::shared_ptr<const core::KindSchema> schema, const std::string& schema_text);
+  Task<Status> take_said();
   /// A discovered backend as discovered now; an UPDATED event where its registration changed.
   Task<Status> reregister(core::BackendSpec spec);
   void set_stretch(int factor) { schedule_.set_stretch(factor); }
@@ -83,6 +83,7 @@ class Runner : public std::enable_shared_from_this<Runner> {
   std::uint64_t cycles_ = 0, failures_ = 0;
   Nanos last_complete_ns_ = 0;
   Schedule::Clock::time_point last_full_{}, last_began_{}, next_discovery_{};
+  std::optional<core::Observation> said_;    ///< heard, and not judged yet
   std::optional<core::Coverage> discovery_;  ///< line of coverage of the last one
   bool full_next_ = true;    ///< the first cycle of a process, and the one after a reload, reads everything
   bool declared_moved_ = false;

@@ -39,6 +39,7 @@ void expect(const core::Path& path, const core::Value& wanted, const core::Value
 }  // namespace
 
 Task<Result<Steps>> Runner::explain(core::ResourceId id, std::string path) {
+  const auto self = shared_from_this();
   std::vector<core::ResourceId> ids(1, id);
   DRIFTD_CO_TRY(auto rows, co_await context_->store.load(ledger_.row().uid, ids));
   DRIFTD_CO_TRY(const auto declarations, co_await context_->store.declarations(ledger_.row().name, std::move(ids)));

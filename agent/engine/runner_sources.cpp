@@ -10,7 +10,14 @@ namespace driftd::engine {
 Task<void> Runner::discover() {
   const auto now = context_->clock.mono();
   const bool offers = ledger_.info() != nullptr && ledger_.info()->offers("driftd.discover");
-  if (!offers || !ledger_.spec().discover || !context_->discovered || now < next_discovery_) co_return;
+  if (ledger_.info() == nullptr || !context_->discovered || now < next_discovery_) co_return;
+  if (!offers || !ledger_.spec().discover) {  // what an earlier plugin or configuration found goes
+    core::DiscoverOutcome none;
+    none.complete = true;
+    (void)co_await context_->discovered(ledger_.spec().name, std::move(none));
+    discovery_.reset();
+    co_return;
+  }
   auto outcome = co_await session_->discover();
   if (!outcome) {
     core::Coverage failed;
@@ -25,17 +32,26 @@ Task<void> Runner::discover() {
   discovery_ = co_await context_->discovered(ledger_.spec().name, std::move(*outcome));
 }
 
-void Runner::hear(core::Observation record, std::shared_ptr<const core::KindSchema> schema,
+bool Runner::hear(core::Observation record, std::shared_ptr<const core::KindSchema> schema,
                   const std::string& schema_text) {
-  if (!session_->hear(std::move(record), std::move(schema), schema_text)) return;
-  full_next_ = true;  // a kind more: the next cycle lists it whole, which makes its baseline
-  hint();
+  record.backend.clear();
+  const bool asked = said_.has_value();
+  said_ = record;
+  if (session_->hear(std::move(record), std::move(schema), schema_text)) {
+    full_next_ = true;  // a kind more: the next cycle lists it whole, which makes its baseline
+    hint();
+  }
+  return !asked;
 }
 
-Task<Status> Runner::take_said(core::RecordPage page) {
+Task<Status> Runner::take_said() {
   const auto self = shared_from_this();
   const Turn::Held held = co_await turn_.enter();
-  if (ledger_.info() == nullptr || !ledger_.established(SpokenSession::kKind) || identity_held_ || stopping_ || held_back_) {
+  core::RecordPage page;
+  page.records.push_back(std::move(*said_));
+  said_.reset();
+  const bool known = ledger_.info() != nullptr && session_->current(ledger_.info());
+  if (!known || !ledger_.established(SpokenSession::kKind) || identity_held_ || stopping_ || held_back_) {
     full_next_ = true;
     hint();
     co_return Status{};

@@ -22,7 +22,6 @@ bool SpokenSession::hear(core::Observation record, std::shared_ptr<const core::K
   schema_ = std::move(schema);
   schema_text_ = schema_text;
   if (first) info_.reset();
-  record.backend.clear();
   said_[record.id.id] = std::move(record);
   return first;
 }
@@ -66,7 +65,7 @@ Task<Result<core::RefreshOutcome>> SpokenSession::refresh(core::RefreshRequest r
     DRIFTD_CO_TRY(outcome, co_await inner_->refresh(std::move(request), on_page));
     if (outcome.unchanged || schema_ == nullptr) co_return outcome;  // what was said anew came as a page of its own
   }
-  if (schema_ != nullptr) {
+  if (schema_ != nullptr && info_) {  // a schema that came meanwhile is not known to whoever judges: the next cycle says it
     core::RecordPage said = page();
     const Status taken = co_await on_page(std::move(said));
     if (!taken) co_return fail(taken.error());

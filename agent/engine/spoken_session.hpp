@@ -21,6 +21,9 @@ class SpokenSession final : public core::Session {
   /// What a source sent: a record, or a tombstone. True when it is the first word: the backend has a kind more now.
   bool hear(core::Observation record, std::shared_ptr<const core::KindSchema> schema, const std::string& schema_text);
 
+  /// What `info` was given out with the kind that a source speaks in; false: ask info() again before records of it.
+  bool current(const core::ProviderInfo* info) const { return schema_ == nullptr || (info_ && info_.get() == info); }
+
   Task<Result<std::shared_ptr<const core::ProviderInfo>>> info() override;
   Task<Result<core::RefreshOutcome>> refresh(core::RefreshRequest request, core::PageHandler on_page) override;
   Task<Result<core::ReadOutcome>> read(std::vector<core::ResourceId> ids, std::chrono::milliseconds deadline) override;

@@ -134,6 +134,50 @@ TEST_F(DeclaredEngine, DeclaredResourceThatIsNotThereIsMissingOnceAReadSaysSo) {
   EXPECT_THAT(declared(), IsEmpty());
 }
 
+TEST_F(DeclaredEngine, AcceptedDeletionLeavesTheDeclarationStanding) {
+  begin();
+  line_->world->resources.erase(thing(1));
+  refresh();
+  ASSERT_THAT(all(Operation::deleted), SizeIs(1));
+  ASSERT_TRUE(line_->decide(all(Operation::deleted)[0].id, decision(core::Decision::Verb::approve)));
+  refresh();
+  ASSERT_THAT(declared(), SizeIs(1)) << "no approval moves what is declared";
+  EXPECT_EQ(declared()[0].operation, Operation::deleted);
+}
+
+TEST_F(DeclaredEngine, RuleThatIsTakenOutTakesAllOfItsDeclarationsAlong) {
+  begin();
+  declare(2, R"({"partitions":12})");
+  both();
+  ASSERT_THAT(declared(), SizeIs(1));
+  line_->source->declared.clear();
+  line_->source->declared_kinds = {{"elsewhere", "thing"}};  // nothing is said of b at all
+  line_->refresh(true, "source");
+  refresh();
+  EXPECT_THAT(declared(), IsEmpty());
+}
+
+TEST_F(DeclaredEngine, WhatMovesDuringACycleIsJudgedInTheNextOneThoughItsCursorSaysUnchanged) {
+  begin();
+  refresh();
+  declare(2, R"({"partitions":12})");
+  line_->refresh(true, "source");
+  report_ = line_->refresh(false);
+  EXPECT_THAT(declared(), SizeIs(1));
+}
+
+TEST_F(DeclaredEngine, WhatCannotBeComparedStaysPartialAlsoWhenItIsUnchanged) {
+  line_->world->schemas["thing"] = R"({"schema":"driftd-schema/1","kind":"thing","attributes":{"partitions":{"masked":["***"]}}})";
+  line_->world->resources[thing(3)] = R"({"partitions":"***"})";
+  line_->start(false);
+  for (int i = 0; i < 3; ++i) {
+    refresh();
+    ASSERT_THAT(report_.coverage, SizeIs(1));
+    if (i == 0) continue;  // its baseline
+    EXPECT_EQ(report_.coverage[0].unknown, 1) << i;
+  }
+}
+
 TEST_F(DeclaredEngine, SourceThatLeavesTheConfigTakesItsDeclarationsAlong) {
   begin();
   declare(2, R"({"partitions":12})");

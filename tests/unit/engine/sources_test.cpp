@@ -24,6 +24,7 @@ class SourceEngine : public EngineOnTheStore {
     world().extensions = {"driftd.discover"};
     world().schemas["registration"] = kRegistration;
     world().discovered.complete = true;
+    line_->interval = std::chrono::milliseconds(1);  // what tells two discoveries apart
     find("orders", "kafka");
   }
   ScriptedWorld& world() { return *line_->source; }
@@ -52,6 +53,7 @@ class SourceEngine : public EngineOnTheStore {
     line_ = std::make_unique<EngineLine>(dir_);
     *line_->world = b;
     if (with_source) *line_->source = source;
+    line_->interval = std::chrono::milliseconds(1);
     line_->start(false);
   }
   /// `what source changed_fields` of each event of a backend.
@@ -142,6 +144,42 @@ TEST_F(SourceEngine, RestartSaysNothingTwiceAndFindsWhatChangedMeanwhile) {
   say("orders", R"({"config":{"kafka":{"password":"two"}},"discovery":{"service":{"port":9092}}})");
   look();
   EXPECT_THAT(told(), ElementsAre("created scripted", "credentials.rotated scripted config.kafka.password"));
+}
+
+TEST_F(SourceEngine, FirstWordAfterARestartIsReadByItsSchema) {
+  line_->start(false);
+  look();
+  again();
+  line_->refresh(true, "orders");  // its cycle ends before the source has spoken
+  say("orders", R"({"config":{"kafka":{"password":"one"}},"discovery":{"service":{"port":9094}}})");
+  line_->refresh(true, "source");
+  look();
+  EXPECT_THAT(told(), ElementsAre("created scripted", "endpoint.changed scripted discovery.service.port"));
+}
+
+TEST_F(SourceEngine, IncludeOfTheBackendDoesNotHideItsRegistration) {
+  core::Scope scope = core::Scope::of_settings(R"({"include":["topic/*"]})");
+  EXPECT_TRUE(scope.wants({"registration", "orders"}));
+  EXPECT_TRUE(scope.wants_kind("registration"));
+  EXPECT_FALSE(core::Scope::of_settings(R"({"exclude":["registration"]})").wants({"registration", "orders"}));
+}
+
+TEST_F(SourceEngine, OnlyTheFinderSpeaksAndOnlyOfThatBackend) {
+  line_->start(false);
+  look();
+  world().declared[{"orders", {"registration", "somebody"}}] = R"({"config":{"kafka":{"password":"x"}}})";
+  report_ = line_->refresh(true, "source");
+  EXPECT_THAT(reasons(), HasSubstr("a registration is of its own backend: orders, not somebody"));
+}
+
+TEST_F(SourceEngine, DiscoveryThatIsTurnedOffForgetsWhatItFound) {
+  line_->start(false);
+  look();
+  world().extensions = {"driftd.other"};
+  again();
+  look();
+  for (int i = 0; i < 3; ++i) line_->refresh(true, "source");
+  EXPECT_THAT(told(), ElementsAre("created scripted", "deleted scripted"));
 }
 
 TEST_F(SourceEngine, SourceThatLeavesTheConfigTakesItsBackendsAlong) {
