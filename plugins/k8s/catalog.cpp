@@ -50,9 +50,18 @@ Catalog::Answer Catalog::look(sdk::Call& call, http::Client& client) {
   }
   Answer out{known_, {}};
   const bool prism = settings_.scope.wants_kind(kPrismBackend) || settings_.scope.wants_kind(kRegistration);
-  if (prism) add_custom(call, client, prism_, kPrismBackend, out);
-  for (const auto& custom : settings_.objects) add_custom(call, client, custom, kObject, out);
+  const auto add = [&](const Custom& custom, const char* kind) {
+    try {
+      add_custom(call, client, custom, kind, out);
+    } catch (const sdk::Failure& failure) {  // of one type: the others are still read
+      if (failure.kind.empty() || failure.code == DRIFTD_UNAUTHENTICATED) throw;
+      out.diagnostics.push_back({failure.code, kind, {}, {}, failure.what(), failure.right, failure.retry_after_ms});
+    }
+  };
+  if (prism) add(prism_, kPrismBackend);
+  for (const auto& custom : settings_.objects) add(custom, kObject);
   const std::lock_guard lock(mutex_);
+  if (!out.knows_all()) return out;  // asked again in the next cycle
   cached_ = out;
   at_ = std::chrono::steady_clock::now();
   return out;

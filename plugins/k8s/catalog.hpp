@@ -20,7 +20,15 @@ class Catalog {
 
   struct Answer {
     std::vector<Resource> resources;
-    std::vector<sdk::Diagnostic> diagnostics;  ///< types that are wanted and not served, of kind `object`
+    std::vector<sdk::Diagnostic> diagnostics;  ///< types that are not served (UNSUPPORTED) or could not be asked about
+
+    /// Every type could be asked about.
+    bool knows_all() const {
+      for (const auto& each : diagnostics) {
+        if (each.code != DRIFTD_UNSUPPORTED) return false;
+      }
+      return true;
+    }
   };
   /// What is served now, as of at most a minute ago. Failures of the connection are thrown.
   Answer look(sdk::Call& call, http::Client& client);

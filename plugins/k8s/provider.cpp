@@ -2,6 +2,7 @@
 #include "driftd/provider.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <mutex>
 #include <nlohmann/json.hpp>
 
@@ -66,8 +67,11 @@ class KubernetesInstance final : public sdk::Instance {
     Lister lister(api_, settings_, *client, streaming_);
     Directory directory(api_, settings_, *client, lister);
     const std::int64_t sent = call.now_ns();
-    const Objects objects = directory.collect(call, catalog_.look(call, *client).resources);
+    const auto types = catalog_.look(call, *client);
+    const Objects objects = directory.collect(call, types.resources);
     std::vector<sdk::Diagnostic> diagnostics;
+    const auto about_them = [](const sdk::Diagnostic& each) { return each.kind == kPrismBackend; };
+    std::copy_if(types.diagnostics.begin(), types.diagnostics.end(), std::back_inserter(diagnostics), about_them);
     for (const auto& [name, definition] : definitions(objects, settings_, diagnostics)) {
       sdk::Backend backend = backend_of(definition, objects, settings_);
       backend.observed_ns = sent;

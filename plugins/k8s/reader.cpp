@@ -80,10 +80,15 @@ bool Reader::refresh_kind(sdk::Call& call, const std::string& kind, const Catalo
   return whole;
 }
 
-bool Reader::refresh_backends(sdk::Call& call, const std::vector<Resource>& resources) {
+bool Reader::refresh_backends(sdk::Call& call, const Catalog::Answer& types) {
+  for (const auto& each : types.diagnostics) {
+    if (each.kind != kPrismBackend) continue;  // whether there are PrismBackends is not known: half would look like a change
+    call.diag({each.code, kRegistration, {}, {}, each.text, each.right, each.retry_after_ms});
+    return false;
+  }
   try {
     const std::int64_t sent = call.now_ns();
-    const Objects objects = directory_.collect(call, resources);
+    const Objects objects = directory_.collect(call, types.resources);
     std::vector<sdk::Diagnostic> diagnostics;
     for (const auto& [name, definition] : definitions(objects, settings_, diagnostics)) {
       emit(call, registration_of(definition, objects, settings_, std::nullopt), sent);
@@ -122,7 +127,7 @@ void Reader::refresh_all(sdk::Call& call, const sdk::Refresh& request, const Cat
   for (const auto& kind : kinds) {
     if (request.wants(kind) && settings_.scope.wants_kind(kind)) whole &= refresh_kind(call, kind, types);
   }
-  if (request.wants(kRegistration) && settings_.scope.wants_kind(kRegistration)) whole &= refresh_backends(call, types.resources);
+  if (request.wants(kRegistration) && settings_.scope.wants_kind(kRegistration)) whole &= refresh_backends(call, types);
 }
 
 bool Reader::read(sdk::Call& call, const sdk::Identity& id, const std::vector<Resource>& resources) {

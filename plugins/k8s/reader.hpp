@@ -32,7 +32,7 @@ class Reader {
   std::uint64_t list(sdk::Call& call, const Resource& resource);
   std::uint64_t list_releases(sdk::Call& call, const Resource& resource, const std::string& space);
   bool refresh_kind(sdk::Call& call, const std::string& kind, const Catalog::Answer& types);
-  bool refresh_backends(sdk::Call& call, const std::vector<Resource>& resources);
+  bool refresh_backends(sdk::Call& call, const Catalog::Answer& types);
   bool read_object(sdk::Call& call, const sdk::Identity& id, const Resource& resource, const Place& place);
   bool read_release(sdk::Call& call, const Resource& resource, const Place& place);
   bool read_backend(sdk::Call& call, const sdk::Identity& id, const std::vector<Resource>& resources);

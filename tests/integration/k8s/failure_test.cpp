@@ -49,6 +49,26 @@ TEST_F(K8sFailure, ADeniedKindIsNamedWithItsRightAndStallsNoOther) {
   EXPECT_NE(watched.diagnostic(DRIFTD_DENIED), nullptr);
 }
 
+TEST_F(K8sFailure, WithoutTheRightToAskForTypesAllOtherKindsAreStillSeen) {
+  const std::string space = fresh_namespace(), binding = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/system:discovery";
+  const TempDir dir;
+  const json prism = {{"apiGroups", {"prism.io"}}, {"resources", {"*"}}, {"verbs", {"get", "list", "watch"}}};
+  const std::string token = kube().account(space, "blind", json::array({rule("configmaps", {"get", "list", "watch"}), prism}));
+  const json settings = with(kube().settings({space}), {{"include", {"config_map", "prism_backend"}}, {"token_file", dir.write("token", token)}});
+  const json kept = kube().get(binding).at("subjects");
+  kube().patch(binding, {{"subjects", nullptr}});
+  EXPECT_TRUE(eventually([&] { return probe(settings).refresh().diagnostic(DRIFTD_DENIED) != nullptr; }));
+  ProviderProbe k8s = probe(settings);
+  const Collected got = k8s.refresh();
+  kube().patch(binding, {{"subjects", kept}});
+  EXPECT_EQ(got.complete.count("config_map"), 1u) << shown(got);
+  EXPECT_EQ(got.complete.count("prism_backend"), 0u);
+  ASSERT_NE(got.diagnostic(DRIFTD_DENIED), nullptr) << shown(got);
+  EXPECT_EQ(got.diagnostic(DRIFTD_DENIED)->kind, "prism_backend");
+  EXPECT_THAT(got.diagnostic(DRIFTD_DENIED)->right, HasSubstr("get /apis/prism.io"));
+  EXPECT_TRUE(eventually([&] { return k8s.refresh().diagnostic(DRIFTD_DENIED) == nullptr; })) << "the right is back";
+}
+
 TEST_F(K8sFailure, AListCutInMidPageIsNotComplete) {
   const std::string space = fresh_namespace();
   fill(space, 120, 4000);
