@@ -129,7 +129,7 @@ def build(cpack, config, folder):
     packages = list(folder.glob("*.deb"))
     require(len(packages) == 1, f"one .deb expected in {folder}, found {[p.name for p in packages]}")
     depends = run(["dpkg-deb", "--field", packages[0], "Depends"])
-    for library in ("libc6 (>=", "libpq5", "libhiredis", "libssl3", "passwd"):
+    for library in ("libc6 (>=", "libpq5", "libhiredis", "librdkafka1", "libcurl", "libssl3", "passwd"):
         require(library in depends, f"Depends lacks {library}: {depends}")
     return packages[0]
 
@@ -142,7 +142,7 @@ def check_installed(root):
     require("0 backends" in root.driftd("validate"), "the shipped config is not the empty one")
     require(re.search(r"\d+\.\d+\.\d+", root.driftd("version")), "`driftd version` names no version")
     plugins = sorted(file.name for file in (root.path / "usr/lib/driftd/providers").iterdir())
-    require(plugins == ["postgres.so", "redis.so", "terraform.so"], f"providers are {plugins}")
+    require(plugins == ["k8s.so", "kafka.so", "postgres.so", "redis.so", "terraform.so"], f"providers are {plugins}")
     for plugin in plugins:
         libraries = root.call("ldd", f"/usr/lib/driftd/providers/{plugin}")
         require("not found" not in libraries, f"{plugin} lacks a library")

@@ -21,6 +21,15 @@ TEST_F(EngineOnTheStore, PageCutShortDeletesNothingAndCoverageSaysSo) {
   EXPECT_THAT(line_->drifts(true), IsEmpty());
 }
 
+TEST_F(EngineOnTheStore, KindThatIsNotSupportedKeepsNoCycleFromBeingWholeADeniedOneDoes) {
+  line_->world->sends_complete = false;
+  line_->world->diagnostics.push_back({Code::unsupported, "thing", {}, {}, "this library cannot list them", {}, 0, {}});
+  line_->start(false);
+  EXPECT_TRUE(line_->refresh().complete()) << "it would read everything in every cycle, for nothing";
+  line_->world->diagnostics[0].code = Code::denied;
+  EXPECT_FALSE(line_->refresh().complete());
+}
+
 TEST_F(EngineOnTheStore, ListWithoutCompleteDeletesNothing) {
   baseline();
   line_->world->resources.erase(thing(3));
