@@ -8,6 +8,7 @@ namespace driftd::engine {
 
 /// What the provider knows of other backends goes into the registry before its records speak of them.
 Task<void> Runner::discover() {
+  if (!ledger_.spec().discovered_by.empty()) co_return;  // whoever ends such a backend waits for its cycle, in the registry
   const auto now = context_->clock.mono();
   const bool offers = ledger_.info() != nullptr && ledger_.info()->offers("driftd.discover");
   if (ledger_.info() == nullptr || !context_->discovered || now < next_discovery_) co_return;

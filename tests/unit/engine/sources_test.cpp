@@ -188,6 +188,19 @@ TEST_F(SourceEngine, DiscoveryThatIsTurnedOffForgetsWhatItFound) {
   EXPECT_THAT(told(), ElementsAre("created scripted", "deleted scripted"));
 }
 
+TEST_F(SourceEngine, BackendThatIsGoneEndsWhileItsCyclesRun) {
+  line_->interval = std::chrono::milliseconds(5);
+  line_->start(true);
+  ASSERT_TRUE(eventually([&] { return told().size() == 1; }));
+  for (int round = 0; round < 5; ++round) {  // its cycle must be under way when the registry ends it
+    const auto before = told().size();
+    const auto all = line_->on_core([&] { return std::exchange(world().discovered.backends, {}); });
+    ASSERT_TRUE(eventually([&] { return told().size() == before + 1; })) << "round " << round;
+    line_->on_core([&] { return world().discovered.backends = all, 0; });
+    ASSERT_TRUE(eventually([&] { return told().size() == before + 2; })) << "round " << round;
+  }
+}
+
 TEST_F(SourceEngine, SourceThatLeavesTheConfigTakesItsBackendsAlong) {
   line_->start(false);
   look();
