@@ -21,7 +21,7 @@ int probe(const Context& context, const std::string& which) {
   return good ? kOk : kFinding;
 }
 
-constexpr std::size_t kNote = 160;  // bytes; `driftd backends` and the log have all of it
+constexpr std::size_t kNote = 400;  // bytes; `driftd backends` and the log have all of it
 
 /// What keeps a backend from being judged whole: its error, its health, or the first kind that is incomplete.
 std::string whole_note(const core::Value& backend) {
