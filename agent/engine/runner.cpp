@@ -178,7 +178,6 @@ Task<CycleReport> Runner::cycle(bool full) {
     declared_moved_ = declared_moved_ || !report.status;
   }
   if (!report.status) co_return report;
-  co_await discover();
   const auto now = context_->clock.mono();
   const std::uint64_t plugin = plugin_changes_;
   full = std::exchange(full_next_, false) || full || now - last_full_ > kFullEvery;
@@ -191,6 +190,7 @@ Task<CycleReport> Runner::cycle(bool full) {
     report = co_await again.run(std::string(), deadline);
     full = true;
   }
+  if (report.status) co_await discover(!report.unchanged);
   if (plugin != plugin_changes_) co_return report;  // upgraded meanwhile: the next cycle reads everything
   if (full && report.status) {
     if (last_full_ == Schedule::Clock::time_point{}) watch_due_.cancel();

@@ -6,12 +6,13 @@
 
 namespace driftd::engine {
 
-/// What the provider knows of other backends goes into the registry before its records speak of them.
-Task<void> Runner::discover() {
+/// What the provider knows of other backends goes into the registry: when a refresh found something new, and as often as the
+/// provider says. What its records said of a backend that is not registered yet was kept.
+Task<void> Runner::discover(bool changed) {
   if (!ledger_.spec().discovered_by.empty()) co_return;  // whoever ends such a backend waits for its cycle, in the registry
   const auto now = context_->clock.mono();
   const bool offers = ledger_.info() != nullptr && ledger_.info()->offers("driftd.discover");
-  if (ledger_.info() == nullptr || !context_->discovered || now < next_discovery_) co_return;
+  if (ledger_.info() == nullptr || !context_->discovered || (!changed && now < next_discovery_)) co_return;
   if (!offers || !ledger_.spec().discover) {  // what an earlier plugin or configuration found goes
     core::DiscoverOutcome none;
     none.complete = true;

@@ -26,7 +26,7 @@ class DiscoveryRun {
       if (fetched.sent_ns != 0) backend.observed_ns = fetched.sent_ns;
       to.push(backend);
     }
-    return {diagnostics_.empty(), 0};
+    return {diagnostics_.empty(), 60'000};  // the host asks at once after a refresh that found something new
   }
 
  private:
