@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# image.sh DEB OUT [MIRROR]: an OCI archive of the agent, without a daemon and without a registry: a minimal Debian with what
-# the package depends on, made by debootstrap. Needs root, buildah, debootstrap. http_proxy is kept to, not written down.
+# image.sh DEB OUT [MIRROR]: an OCI archive of the agent, without a daemon and without a registry: a minimal Debian by
+# debootstrap and the package by apt. Needs root, buildah, debootstrap. This machine's way to a mirror is not written down.
 set -eu
 [ $# -ge 2 ] || { echo "usage: $0 driftd_VERSION_ARCH.deb OUT.tar [MIRROR]" >&2; exit 2; }
 deb=$(realpath "$1")
@@ -19,13 +19,16 @@ clean() {
   rm -rf "$work"
 }
 trap clean EXIT
-depends=$(dpkg-deb -f "$deb" Depends | tr ',' '\n' | sed 's/|.*//; s/(.*//; s/[[:space:]]//g' | sort -u | tr '\n' ',')
 container=$(b from scratch)
 mount=$(b mount "$container")
-debootstrap --variant=minbase --include="${depends}ca-certificates" bookworm "$mount" ${3:+"$3"} >"$work/log" 2>&1 \
-  || { tail -n 20 "$work/log" >&2; exit 1; }
+debootstrap --variant=minbase bookworm "$mount" ${3:+"$3"} >"$work/log" 2>&1 || { tail -n 20 "$work/log" >&2; exit 1; }
 cp "$deb" "$mount/driftd.deb"
-chroot "$mount" dpkg -i /driftd.deb >"$work/log" 2>&1 || { tail -n 20 "$work/log" >&2; exit 1; }
+cp /etc/resolv.conf "$mount/etc/resolv.conf"
+apt-config dump | grep -E '^Acquire::(https?::|Check-)' >"$mount/etc/apt/apt.conf.d/99build" || true  # this machine's way to a mirror
+chroot "$mount" sh -ec 'export DEBIAN_FRONTEND=noninteractive
+  apt-get update -q && apt-get install -y -q --no-install-recommends ca-certificates /driftd.deb' >"$work/log" 2>&1 \
+  || { tail -n 20 "$work/log" >&2; exit 1; }
+rm -f "$mount/etc/apt/apt.conf.d/99build"
 rm -rf "$mount/driftd.deb" "$mount"/var/cache/apt/archives/*.deb "$mount"/var/lib/apt/lists/* "$mount"/var/log/*.log \
   "$mount/etc/resolv.conf" "$mount/etc/hostname"
 b umount "$container" >/dev/null
