@@ -5,6 +5,7 @@
 #include "core/event.hpp"
 #include "core/judge_parts.hpp"
 #include "core/redact.hpp"
+#include "core/scope.hpp"
 
 namespace driftd::core {
 namespace {
@@ -139,7 +140,7 @@ BackendSnapshot redacted(BackendSnapshot entry) {
 
 /// Registration fields go by the RFC's names alone, also when a source speaks of them.
 std::string field_of(const ResourceId& resource, const std::string& path) {
-  if (resource.kind == "registration" && path != kIdentityPath) return path;
+  if (resource.kind == kRegistration && path != kIdentityPath) return path;
   return path == kIdentityPath ? render(resource) : render(resource) + ":" + path;
 }
 

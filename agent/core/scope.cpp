@@ -22,7 +22,7 @@ std::vector<Glob> globs(const Value& settings, const char* name) {
 bool own(const std::string& kind) { return kind == "scope" || kind == "backend"; }
 
 /// What sources say of a backend's registration is nothing that its provider lists: only an `exclude` leaves it out.
-bool spoken(const std::string& kind) { return kind == "registration"; }
+bool spoken(const std::string& kind) { return kind == kRegistration; }
 
 }  // namespace
 

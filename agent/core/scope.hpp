@@ -10,6 +10,9 @@
 
 namespace driftd::core {
 
+/// The kind under which a source speaks of what defines a backend; no provider lists it for its own backend.
+inline constexpr std::string_view kRegistration = "registration";
+
 /// What of a backend is looked at: `include` and `exclude` of its settings (provider SDK, sdk/scope.hpp): globs over
 /// `kind/id`, or a kind alone; no include: everything. What an edit puts out of scope is not deleted (semantics 4).
 class Scope {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/cycle.hpp"
-#include "engine/spoken_session.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -167,7 +166,7 @@ void Cycle::close_kinds(const Status& status) {
     for (const auto& kind : ledger_.info()->kinds) kinds_.try_emplace(kind);
   }
   std::erase_if(kinds_, [this](const auto& item) {
-    const bool spoken = item.first == SpokenSession::kKind &&  // a source lists it for other backends
+    const bool spoken = item.first == core::kRegistration &&  // a source lists it for other backends
                         !item.second.complete && item.second.received == 0;
     return spoken || !ledger_.scope().wants_kind(item.first);
   });

@@ -4,14 +4,13 @@
 #include <iterator>
 
 #include "engine/cycle.hpp"
-#include "engine/spoken_session.hpp"
 
 namespace driftd::engine {
 
 void Cycle::take_declared(const core::Observation& record, Extras& extras) {
   Kind& kind = foreign_[{record.backend, record.id.kind}];
   if (!record.tombstone) ++kind.received;
-  if (record.id.kind == SpokenSession::kKind) return speak(record, kind);
+  if (record.id.kind == core::kRegistration) return speak(record, kind);
   auto write = ledger_.declares().take(record, ledger_.row().uid, run_);
   if (write) extras.declarations.push_back(std::move(*write));
 }
@@ -19,14 +18,13 @@ void Cycle::take_declared(const core::Observation& record, Extras& extras) {
 /// A word on another backend's registration goes to that backend at once; should this page fail, it comes again with it.
 void Cycle::speak(const core::Observation& record, Kind& kind) {
   const core::ProviderInfo* info = ledger_.info();
-  const auto schema = info == nullptr ? nullptr : ledger_.schema(record.id.kind);
-  if (schema == nullptr || !context_->spoken) return;
+  if (info == nullptr) return;
   const auto text = info->schema_texts.find(record.id.kind);
   if (text == info->schema_texts.end()) {
     add_once(kind.reasons, "provider " + info->id + " declares no kind 'registration': its records are not read");
     return;
   }
-  const std::string fault = context_->spoken(Word{ledger_.spec().name, record, schema, text->second});
+  const std::string fault = context_->spoken(Word{ledger_.spec().name, record, ledger_.schema(record.id.kind), text->second});
   if (!fault.empty()) add_once(kind.reasons, fault);
 }
 
@@ -38,7 +36,7 @@ void Cycle::complete_declared(const core::Mark& mark, Extras& extras) {
     return;
   }
   kind.complete = true;
-  if (mark.kind == SpokenSession::kKind) {
+  if (mark.kind == core::kRegistration) {
     if (mark.count > 0) return;
     core::Observation gone;
     gone.backend = mark.backend;
@@ -49,7 +47,7 @@ void Cycle::complete_declared(const core::Mark& mark, Extras& extras) {
   }
   auto missing = ledger_.declares().missing(mark.backend, mark.kind, ledger_.row().uid, run_);
   std::move(missing.begin(), missing.end(), std::back_inserter(extras.declarations));
-  const std::string fault = context_->undeclarable ? context_->undeclarable(mark.backend, mark.kind) : std::string();
+  const std::string fault = context_->undeclarable(mark.backend, mark.kind);
   if (mark.count > 0 && !fault.empty()) add_once(kind.reasons, fault);
 }
 

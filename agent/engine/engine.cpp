@@ -44,6 +44,11 @@ Task<void> refresh_into(std::shared_ptr<Runner> runner, bool full, Engine::Refre
   if (--left == 0) done.cancel();
 }
 
+/// Says where a registration event comes from.
+std::string cause_of(const core::BackendSpec& spec) {
+  return spec.discovered_by.empty() ? "configuration" : "discovered by " + spec.discovered_by;
+}
+
 Task<void> stop_one(std::shared_ptr<Runner> runner, int& left, asio::steady_timer& done) {
   co_await runner->stop();
   if (--left == 0) done.cancel();
@@ -51,18 +56,13 @@ Task<void> stop_one(std::shared_ptr<Runner> runner, int& left, asio::steady_time
 
 }  // namespace
 
-/// Says where a registration event comes from.
-std::string cause_of(const core::BackendSpec& spec) {
-  return spec.discovered_by.empty() ? "configuration" : "discovered by " + spec.discovered_by;
-}
-
 std::vector<std::string> changed_fields(const std::string& before, const std::string& after) {
   const auto old_value = core::parse(before);
   const auto new_value = core::parse(after);
   std::vector<std::string> out;
   if (!old_value || !new_value) return out;
   const core::Difference difference =
-      core::diff(*old_value, *new_value, *core::KindSchema::unknown("registration"), {});
+      core::diff(*old_value, *new_value, *core::KindSchema::unknown(std::string(core::kRegistration)), {});
   for (const auto& change : difference.changes) out.push_back(change.path);
   return out;
 }
@@ -80,7 +80,8 @@ std::string canonical_type(const std::string& provider) {
 
 Engine::Engine(std::shared_ptr<Context> context, core::SessionFactory& factory, core::RedactionKey worker_key,
                std::uint64_t digest_seed)
-    : context_(std::move(context)), factory_(factory), worker_key_(std::move(worker_key)), digest_seed_(digest_seed), registry_(context_->core) {
+    : context_(std::move(context)), factory_(factory), worker_key_(std::move(worker_key)), digest_seed_(digest_seed),
+      registry_(context_->core) {
   context_->declared = [this](const std::string& backend) {
     if (Runner* runner = find(backend); runner != nullptr) runner->declared();
   };
@@ -235,18 +236,12 @@ Task<Status> Engine::bring_down(core::BackendRow row) {
   DRIFTD_CO_TRY(auto open, co_await with_open(row.uid));
   DRIFTD_CO_CHECK(co_await retire(ledger, std::move(open), "backend unregistered"));
   Extras extras;
-  DRIFTD_CO_TRY(const auto declared, co_await context_->store.declared_by(row.uid));
-  for (const auto& entry : declared) {
-    core::DeclarationWrite write;
-    write.target = entry.target;
-    write.declaration.source_uid = entry.source_uid;
-    write.declaration.id = entry.id;
-    write.withdrawn = true;
-    extras.declarations.push_back(std::move(write));
-  }
+  extras.declarations = ledger.declares().unmentioned({}, row.uid);  // all of them
   extras.row = row;
   extras.row->deleted_ns = context_->clock.wall();
-  core::BackendEvent event = core::registration_event(core::ChangeType::deleted, ledger.event_context(discovered_by(row) != nullptr ? "discovered no more" : "configuration"), std::nullopt, {}, context_->clock.wall());
+  const std::string cause = discovered_by(row) != nullptr ? "discovered no more" : "configuration";
+  core::BackendEvent event = core::registration_event(core::ChangeType::deleted, ledger.event_context(cause), std::nullopt, {},
+                                                      context_->clock.wall());
   extras.events.push_back(ledger.draft(std::move(event)));
   context_->metrics.forget(row.name);
   const auto status = co_await ledger.commit_extras(std::move(extras));

@@ -102,15 +102,19 @@ const std::string* Engine::discovered_by(const core::BackendRow& row) {
 }
 
 Task<core::Coverage> Engine::take_discovered(std::string source, core::DiscoverOutcome outcome) {
-  const Turn::Held held = co_await registry_.enter();
   core::Coverage line;
   line.kind = "discovered";
   line.established = true;
   line.complete = outcome.complete;
   for (const auto& d : outcome.diagnostics) add_once(line.reasons, std::string(render(d.code)) + ": " + d.text);
   Runner* speaker = find(source);
-  if (speaker == nullptr || stopping_) co_return line;
+  if (speaker == nullptr) co_return line;
   const std::string uid = speaker->ledger().row().uid;
+  const auto mine = [&](const auto& entry) { return entry.second.source_uid == uid; };
+  const bool nothing = outcome.backends.empty() && std::none_of(discovered_.begin(), discovered_.end(), mine);
+  if (outcome.complete && nothing) co_return line;  // as most backends in each cycle: the registry need not wait for them
+  const Turn::Held held = co_await registry_.enter();
+  if (stopping_) co_return line;
   std::set<std::string> named;
   for (const auto& found : outcome.backends) {
     ++line.resources;
@@ -140,8 +144,9 @@ Task<Status> Engine::take_one(std::string source, std::string uid, core::Discove
   if (known == discovered_.end() && std::count_if(discovered_.begin(), discovered_.end(), mine) >= kMostBackends) {
     co_return fail(Code::budget, "at most " + std::to_string(kMostBackends) + " backends of one source are registered: narrow its selector");
   }
-  const core::ProviderInfo* info = find(source)->ledger().info();
-  const bool spoken = info != nullptr && info->schemas.contains(SpokenSession::kKind);
+  const Ledger& finder = find(source)->ledger();
+  const core::ProviderInfo* info = finder.info();
+  const bool spoken = info != nullptr && info->schemas.contains(std::string(core::kRegistration));
   core::BackendSpec spec;
   spec.name = found.name;
   spec.provider = info != nullptr ? info->id : source;
@@ -152,8 +157,8 @@ Task<Status> Engine::take_one(std::string source, std::string uid, core::Discove
   spec.labels = found.labels;
   spec.metadata = found.metadata;
   spec.capabilities = found.capabilities;
-  spec.rules = find(source)->ledger().spec().rules;
-  spec.interval = find(source)->ledger().spec().interval;
+  spec.rules = finder.spec().rules;
+  spec.interval = finder.spec().interval;
   spec.discovered_by = source;
   if (known != discovered_.end()) {
     known->second.misses = 0;

@@ -281,7 +281,13 @@ Task<Status> Runner::take_watch_page(core::RecordPage page) {
     co_return Status{};
   }
   const Turn::Held held = co_await turn_.enter();
-  if (identity_held_ || stopping_ || held_back_) {
+  const auto status = co_await judge_page(std::move(page), true);
+  co_return status;
+}
+
+/// Under the Turn. `ready`: whoever judges knows the page's kinds.
+Task<Status> Runner::judge_page(core::RecordPage page, bool ready) {
+  if (!ready || identity_held_ || stopping_ || held_back_) {
     full_next_ = true;  // what is dropped here is found by the first cycle after it
     hint();
     co_return Status{};

@@ -62,6 +62,7 @@ class Runner : public std::enable_shared_from_this<Runner> {
   Task<void> probe();
   Task<void> tell_health(Hysteresis::Notice notice, core::HealthReport report);
   Task<Status> take_watch_page(core::RecordPage page);
+  Task<Status> judge_page(core::RecordPage page, bool ready);
   Task<void> discover(bool changed);
   std::optional<core::BackendRow> accepting(const core::Drift& drift, const core::Decision& decision) const;
   Task<void> ended();

@@ -12,7 +12,7 @@ Task<void> Runner::discover(bool changed) {
   if (!ledger_.spec().discovered_by.empty()) co_return;  // whoever ends such a backend waits for its cycle, in the registry
   const auto now = context_->clock.mono();
   const bool offers = ledger_.info() != nullptr && ledger_.info()->offers("driftd.discover");
-  if (ledger_.info() == nullptr || !context_->discovered || (!changed && now < next_discovery_)) co_return;
+  if (ledger_.info() == nullptr || (!changed && now < next_discovery_)) co_return;
   if (!offers || !ledger_.spec().discover) {  // what an earlier plugin or configuration found goes
     core::DiscoverOutcome none;
     none.complete = true;
@@ -53,13 +53,8 @@ Task<Status> Runner::take_said() {
   page.records.push_back(std::move(*said_));
   said_.reset();
   const bool known = ledger_.info() != nullptr && session_->current(ledger_.info());
-  if (!known || !ledger_.established(SpokenSession::kKind) || identity_held_ || stopping_ || held_back_) {
-    full_next_ = true;
-    hint();
-    co_return Status{};
-  }
-  Cycle one(context_, ledger_, *session_, run_);
-  const auto status = co_await one.watch_page(std::move(page));
+  const bool judged = known && ledger_.established(std::string(core::kRegistration));
+  const auto status = co_await judge_page(std::move(page), judged);
   co_return status;
 }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "core/scope.hpp"
+
 namespace driftd::engine {
 namespace {
 
@@ -22,7 +24,7 @@ bool SpokenSession::hear(core::Observation record, std::shared_ptr<const core::K
   schema_ = std::move(schema);
   schema_text_ = schema_text;
   if (first) info_.reset();
-  said_[record.id.id] = std::move(record);
+  said_ = std::move(record);
   return first;
 }
 
@@ -37,9 +39,10 @@ Task<Result<std::shared_ptr<const core::ProviderInfo>>> SpokenSession::info() {
   if (below) out = *below;
   if (!below) out.id = provider_;
   if (schema_ != nullptr) {
-    out.kinds.emplace_back(kKind);
-    out.schemas[kKind] = schema_;
-    out.schema_texts[kKind] = schema_text_;
+    const std::string kind(core::kRegistration);
+    out.kinds.push_back(kind);
+    out.schemas[kind] = schema_;
+    out.schema_texts[kind] = schema_text_;
   }
   below_ = std::move(below);
   info_ = std::make_shared<const core::ProviderInfo>(std::move(out));
@@ -48,12 +51,10 @@ Task<Result<std::shared_ptr<const core::ProviderInfo>>> SpokenSession::info() {
 
 core::RecordPage SpokenSession::page() const {
   core::RecordPage out;
-  for (const auto& [id, record] : said_) {
-    if (!record.tombstone) out.records.push_back(record);
-  }
+  if (said_ && !said_->tombstone) out.records.push_back(*said_);
   core::Mark complete;
   complete.type = core::Mark::Type::complete;
-  complete.kind = kKind;
+  complete.kind = core::kRegistration;
   complete.count = out.records.size();
   out.marks.push_back(std::move(complete));
   return out;
@@ -77,14 +78,13 @@ Task<Result<core::ReadOutcome>> SpokenSession::read(std::vector<core::ResourceId
   core::ReadOutcome out;
   std::vector<core::ResourceId> others;
   for (auto& id : ids) {
-    if (id.kind != kKind || schema_ == nullptr) {
+    if (id.kind != core::kRegistration || schema_ == nullptr) {
       others.push_back(std::move(id));
       continue;
     }
-    const auto said = said_.find(id.id);
-    if (said == said_.end()) continue;  // the source has not spoken of it in this process: unknown
-    if (said->second.tombstone) out.not_found.push_back(id);
-    if (!said->second.tombstone) out.found.push_back(said->second);
+    if (!said_ || said_->id != id) continue;  // the source has not spoken of it in this process: unknown
+    if (said_->tombstone) out.not_found.push_back(id);
+    if (!said_->tombstone) out.found.push_back(*said_);
   }
   if (others.empty()) co_return out;
   if (!inner_) co_return unread();
@@ -111,7 +111,7 @@ Task<Status> SpokenSession::watch(std::string cursor, core::PageHandler on_page)
 }
 
 Task<Result<std::vector<core::Demotion>>> SpokenSession::demote(core::ResourceId id, std::vector<core::Change> changes) {
-  if (!inner_ || id.kind == kKind) co_return std::vector<core::Demotion>{};
+  if (!inner_ || id.kind == core::kRegistration) co_return std::vector<core::Demotion>{};
   auto out = co_await inner_->demote(std::move(id), std::move(changes));
   co_return out;
 }
@@ -123,13 +123,13 @@ Task<Result<core::DiscoverOutcome>> SpokenSession::discover() {
 }
 
 Task<Result<std::string>> SpokenSession::upgrade(std::string kind, std::uint32_t from_revision, std::string body) {
-  if (!inner_ || kind == kKind) co_return unread();
+  if (!inner_ || kind == core::kRegistration) co_return unread();
   auto out = co_await inner_->upgrade(std::move(kind), from_revision, std::move(body));
   co_return out;
 }
 
 Task<Result<core::ApplyOutcome>> SpokenSession::apply(core::ApplyRequest request) {
-  if (!inner_ || request.id.kind == kKind) co_return unread();
+  if (!inner_ || request.id.kind == core::kRegistration) co_return unread();
   auto out = co_await inner_->apply(std::move(request));
   co_return out;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,8 +38,6 @@ class SpokenSession final : public core::Session {
   void on_change(std::function<void()> handler) override;
   Task<void> stop() override;
 
-  static constexpr const char* kKind = "registration";
-
  private:
   core::RecordPage page() const;
 
@@ -47,7 +45,7 @@ class SpokenSession final : public core::Session {
   std::string source_, provider_;
   std::shared_ptr<const core::KindSchema> schema_;
   std::string schema_text_;
-  std::map<std::string, core::Observation> said_;  ///< by id; a tombstone: the source says that it is gone
+  std::optional<core::Observation> said_;  ///< a tombstone: the source says that it is gone
   std::shared_ptr<const core::ProviderInfo> below_, info_;  ///< what `inner` said of itself; with our kind
 };
 

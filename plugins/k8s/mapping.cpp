@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "k8s/mapping.hpp"
 
+#include "common/secret_text.hpp"
+
 #include <algorithm>
 #include <array>
 
@@ -101,14 +103,7 @@ bool looks_secret(const std::string& name, const std::string& value) {
   std::string lower = name;
   std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
   const auto named = [&](const char* word) { return lower.find(word) != std::string::npos; };
-  if (std::any_of(kWords.begin(), kWords.end(), named)) return true;
-  if (value.find("PRIVATE KEY-----") != std::string::npos) return true;
-  const auto scheme = value.find("://");
-  if (scheme == std::string::npos) return false;
-  const auto end = value.find_first_of("/ \n", scheme + 3);
-  const std::string authority = value.substr(scheme + 3, end == std::string::npos ? end : end - scheme - 3);
-  const auto at = authority.rfind('@');
-  return at != std::string::npos && authority.find(':') < at;
+  return std::any_of(kWords.begin(), kWords.end(), named) || common::holds_secret(value);
 }
 
 sdk::Record map_object(const Resource& resource, const json& object, const Settings& settings) {

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "common/sweeps.hpp"
 #include "driftd_schema_json.hpp"
 #include "postgres/reader.hpp"
-#include "postgres/sweeps.hpp"
 #include "postgres/watch.hpp"
 
 namespace driftd::postgres {
@@ -64,7 +64,7 @@ class Server final : public sdk::Instance {
   auto with_client(sdk::Call& call, Use use, Work work);
 
   const Settings settings_;
-  Sweeps sweeps_;
+  common::Sweeps sweeps_;
   std::mutex mutex_;
   /// system_identifier as health saw it last, of the last refresh, and of one that was refused; empty: none.
   std::string known_system_, judged_system_, refused_system_;

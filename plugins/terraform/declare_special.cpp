@@ -5,6 +5,7 @@
 #include <array>
 #include <openssl/evp.h>
 
+#include "common/secret_text.hpp"
 #include "terraform/document.hpp"
 #include "terraform/secrets.hpp"
 
@@ -87,17 +88,6 @@ std::string utc(const std::string& text) {
   return text.substr(0, 10) + "T" + text.substr(11, 8) + ".000000Z";
 }
 
-/// The same test that our provider of the live side makes: one side digested and the other not would never be equal.
-bool looks_secret(const std::string& value) {
-  if (value.find("PRIVATE KEY-----") != std::string::npos) return true;
-  const auto scheme = value.find("://");
-  if (scheme == std::string::npos) return false;
-  const auto end = value.find_first_of("/ \n", scheme + 3);
-  const std::string authority = value.substr(scheme + 3, end == std::string::npos ? end : end - scheme - 3);
-  const auto at = authority.rfind('@');
-  return at != std::string::npos && authority.find(':') < at;
-}
-
 bool kubernetes_id(const Special& of) {
   const json& metadata = metadata_of(of.attributes);
   const std::string space = text_of(metadata, "namespace"), name = text_of(metadata, "name");
@@ -175,7 +165,7 @@ bool kubernetes_config(const Special& of) {
   for (const auto& [key, value] : data.items()) {
     if (!data.is_object() || !value.is_string()) continue;
     of.out.body["data"][key] = value;
-    if (looks_secret(value.get_ref<const std::string&>())) of.out.sensitive.push_back("data[" + json(key).dump() + "]");
+    if (common::holds_secret(value.get_ref<const std::string&>())) of.out.sensitive.push_back("data[" + json(key).dump() + "]");
   }
   const json& binary = member(of.attributes, "binary_data");
   if (binary.is_object() && !binary.empty()) of.out.body["binary_data"] = binary;

@@ -187,7 +187,7 @@ double cpu_seconds(pid_t pid) {
 }
 
 TEST_F(TerraformLine, AStateOf120MiBIsReadInAWorkerThatStaysSmall) {
-  if (kSanitized) GTEST_SKIP() << "a sanitizer's shadow counts as the worker's memory";
+  if (kSanitized) GTEST_SKIP() << "LOUD: a sanitizer's shadow counts as the worker's memory, so its bound is not tested";
   const TempDir infra;  // a folder of its own: below the config's a worker is started anew with each file
   const std::string path = infra.file("terraform.tfstate");
   write_large_state(path, 120u << 20, 1, "first");

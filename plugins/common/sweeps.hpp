@@ -5,7 +5,7 @@
 #include <mutex>
 #include <string>
 
-namespace driftd::postgres {
+namespace driftd::common {
 
 /// Remembers what the last whole listing saw, so that a full sweep can count what the cursor had not shown. Any thread.
 class Sweeps {
@@ -31,4 +31,4 @@ class Sweeps {
   double count_ = 0;
 };
 
-}  // namespace driftd::postgres
+}  // namespace driftd::common
