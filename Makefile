@@ -29,7 +29,7 @@ test-asan: deps ## unit and contract tests under AddressSanitizer and UBSan
 
 test-tsan: deps ## unit and contract tests under ThreadSanitizer
 	@cmake --preset tsan >/dev/null && cmake --build --preset tsan -j $(JOBS) --target tests_unit tests_contract
-	@ctest --test-dir build/tsan --output-on-failure -j $(JOBS) -L 'unit|contract' --no-tests=error
+	@TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp ctest --test-dir build/tsan --output-on-failure -j $(JOBS) -L 'unit|contract' --no-tests=error
 
 FUZZ_SECONDS ?= 60
 fuzz: ## libFuzzer on what a worker may send (clang-16); FUZZ_SECONDS=60

@@ -7,6 +7,7 @@ int main(int argc, char** argv) {
   hooks.run = driftd::app::run;
   hooks.once = driftd::app::once;
   hooks.check_settings = driftd::app::check_settings;
+  hooks.try_programs = driftd::app::try_programs;
   hooks.lock_plugins = driftd::app::lock_plugins;
   hooks.admit_plugin = driftd::app::admit_plugin;
   return driftd::cli::run(argc, argv, hooks);

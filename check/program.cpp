@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check/program.hpp"
 
+#include <csignal>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -169,6 +170,7 @@ int run_with(Arguments& args) {
 }  // namespace
 
 int run(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // as in a worker
   CLI::App app(
       "driftd-check: an adversarial host for a driftd provider. It loads the provider and treats it worse than "
       "the agent ever will. docs/driftd-check.md explains each check.");

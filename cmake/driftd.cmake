@@ -45,11 +45,21 @@ function(driftd_room name)
   target_link_libraries(driftd_${name} PUBLIC ${ARG_DEPS} PRIVATE driftd_options PUBLIC ${ARG_LIBS})
 endfunction()
 
-# driftd_provider(redis LIBS PkgConfig::hiredis): providers/redis.so that exports driftd_provider_v1 and nothing else;
-# schema.json beside it, when there is one, is compiled in as driftd_schema_json (generated schema_json.hpp).
+# driftd_provider(redis PURE info.cpp … LIBS PkgConfig::hiredis): providers/redis.so of all *.cpp in this folder, that exports
+# driftd_provider_v1 and nothing else; schema.json beside it, when there is one, is compiled in as driftd_schema_json
+# (generated schema_json.hpp). PURE: the files without I/O, a library driftd_redis_pure that unit tests link, too.
 function(driftd_provider name)
-  cmake_parse_arguments(ARG "" "" "LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "PURE;LIBS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  if(ARG_PURE)
+    add_library(driftd_${name}_pure STATIC ${ARG_PURE})
+    set_target_properties(driftd_${name}_pure PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+    target_include_directories(driftd_${name}_pure PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/..)
+    target_link_libraries(driftd_${name}_pure PUBLIC driftd_plugin_api ${ARG_LIBS} PRIVATE driftd_options)
+    list(TRANSFORM ARG_PURE PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+    list(REMOVE_ITEM sources ${ARG_PURE})
+    list(PREPEND ARG_LIBS driftd_${name}_pure)
+  endif()
   add_library(driftd_provider_${name} MODULE ${sources})
   set_target_properties(driftd_provider_${name} PROPERTIES
     PREFIX "" OUTPUT_NAME ${name} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/providers
@@ -74,7 +84,7 @@ endfunction()
 
 # driftd_tests(unit store DEPS store LIBS …): one GoogleTest binary of all *_test.cpp in this folder; each test is a ctest
 # entry with the label. Target tests_<label> builds all binaries of a label. FIXTURES: what setup tests build
-# or fetch for them.
+# or fetch for them. Four files are compiled as one and at -O1: most of a test's compile time is the headers that all read.
 function(driftd_tests label name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "DEPS;LIBS;FIXTURES" ${ARGN})
   if(NOT ARG_TIMEOUT)
@@ -86,6 +96,8 @@ function(driftd_tests label name)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   set(target ${label}_${name}_test)
   add_executable(${target} ${sources})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 4)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/agent ${CMAKE_SOURCE_DIR}/tests)
   list(TRANSFORM ARG_DEPS PREPEND driftd_)
   target_link_libraries(${target} PRIVATE ${ARG_DEPS} ${ARG_LIBS} GTest::gmock_main driftd_options)

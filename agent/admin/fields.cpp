@@ -2,8 +2,9 @@
 #include "admin/fields.hpp"
 
 #include <charconv>
-#include <ctime>
 #include <optional>
+
+#include "base/instant.hpp"
 
 namespace driftd::admin {
 namespace {
@@ -92,18 +93,12 @@ Result<std::int64_t> parse_number(const std::string& what, const std::string& te
 }
 
 Result<Nanos> parse_time(const std::string& text) {
-  std::tm parts{};
-  const char* rest = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
-  double fraction = 0;
-  if (rest != nullptr && *rest == '.') {
-    char* end = nullptr;
-    fraction = std::strtod(rest, &end);
-    rest = end;
-  }
-  if (rest == nullptr || std::string_view(rest) != "Z") {
+  const auto instant = text.ends_with('Z') ? parse_instant(text) : std::nullopt;
+  constexpr std::int64_t kLast = 9'223'372'035;  // the year 2262, in seconds
+  if (!instant || instant->seconds < -kLast || instant->seconds > kLast) {
     return fail(Code::invalid, "'" + text + "' is no time; expected UTC such as 2026-11-21T03:39:16Z");
   }
-  return static_cast<Nanos>(::timegm(&parts)) * 1'000'000'000 + static_cast<Nanos>(fraction * 1e9);
+  return instant->seconds * 1'000'000'000 + instant->nanos;
 }
 
 Result<core::ResourceId> parse_resource(const std::string& text) {

@@ -83,6 +83,7 @@ struct PrometheusMetrics::Series {
   Counters suppressions{counter("backend_changes_suppressed_total", "Changes that became no event, by reason.")};
   Counters attempts{counter("sink_attempts_total", "Attempts to deliver an event, by outcome.")};
   Histograms ages{histogram("sink_delivery_age_seconds", "Age of an event since its commit when it was delivered.")};
+  Counters programs{counter("backend_secret_program_runs_total", "Runs of the programs that give a backend its secrets, by outcome.")};
   Gauges depth{gauge("queue_depth", "Entries in a queue.")};
   Gauges bound{gauge("queue_bound", "Most entries that a queue takes.")};
 
@@ -204,10 +205,15 @@ void PrometheusMetrics::queue(const std::string& name, std::uint64_t depth, std:
   series_->bound.at({{"queue", name}}).Set(static_cast<double>(bound));
 }
 
+void PrometheusMetrics::secret_program(const std::string& backend, bool ok) {
+  const std::lock_guard lock(series_->mutex);
+  series_->programs.at({{"backend", backend}, {"outcome", ok ? "ok" : "failed"}}).Increment();
+}
+
 void PrometheusMetrics::forget(const std::string& backend) {
   const std::lock_guard lock(series_->mutex);
   auto& s = *series_;
-  for (auto* set : {&s.refreshes, &s.failures, &s.drifts, &s.events, &s.received, &s.unchanged, &s.suppressions}) {
+  for (auto* set : {&s.refreshes, &s.failures, &s.drifts, &s.events, &s.received, &s.unchanged, &s.suppressions, &s.programs}) {
     set->forget("backend", backend);
   }
   s.last_seconds.forget("backend", backend);

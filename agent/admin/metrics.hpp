@@ -28,6 +28,8 @@ class PrometheusMetrics final : public core::Metrics {
   void observe_delivery(const std::string& sink, const std::string& outcome, Seconds age) override;
   void queue(const std::string& name, std::uint64_t depth, std::uint64_t bound) override;
   void forget(const std::string& backend) override;
+  /// A run of a program of `${exec:…}` ended.
+  void secret_program(const std::string& backend, bool ok);
 
   /// Text exposition (version 0.0.4) of everything, gauges as in `view` and `books`.
   std::string render(const core::AgentView& view, const std::vector<core::SinkBook>& books);

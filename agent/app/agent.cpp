@@ -7,6 +7,7 @@
 
 #include "app/plain_references.hpp"
 #include "app/plugins.hpp"
+#include "app/program_session.hpp"
 #include "app/record.hpp"
 #include "app/sinks.hpp"
 #include "base/fatal.hpp"
@@ -71,7 +72,9 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
   relay.metrics = &out->metrics_;
   out->relay_ = std::make_unique<delivery::Relay>(core, *out->store_, out->clock_, std::move(relay));
   DRIFTD_CHECK(out->add_sinks());
-  out->sessions_ = host::make_session_factory(host_options(c, executors));
+  ProgramOptions programs{core, executors.io.get_executor(), &out->clock_, host::make_session_factory(host_options(c, executors)), {}, {}};
+  programs.on_program = [agent = out.get()](const std::string& backend, bool ok) { agent->metrics_.secret_program(backend, ok); };
+  out->sessions_ = with_programs(std::move(programs), c.program_uses);
   tell_jail();
   out->sessions_->on_event([agent = out.get()](core::SessionEvent event) { agent->tell(std::move(event)); });
   const auto& key = out->store_->key();
@@ -150,7 +153,8 @@ std::vector<std::string> Agent::agent_routes(const core::AgentEvent& event) cons
 }
 
 void Agent::tell(core::SessionEvent event) {
-  static const std::set<std::string> kEvents = {"budget", "parked", "secret_denied", "upgrade_refused", "plugin_refused"};
+  static const std::set<std::string> kEvents = {"budget", "parked", "secret_denied", "upgrade_refused", "plugin_refused",
+                                              "program_failed"};
   if (!kEvents.contains(event.what)) return;
   core::AgentEvent out;
   out.agent = config_.agent.name;

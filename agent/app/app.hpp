@@ -30,6 +30,10 @@ OnceResult once(const std::string& config_file, const OnceOptions& options);
 /// plugins are found. Blocks.
 std::vector<config::ConfigError> check_settings(const config::Config& config);
 
+/// `driftd validate --run-programs`: runs each program of `${exec:…}` once, all together, and says what is wrong with its
+/// answer. Blocks, at most as long as their time-outs.
+std::vector<config::ConfigError> try_programs(const config::Config& config);
+
 /// `driftd plugin lock`: pins the plugins that are installed now. Atomic: the old lock or the new one. Blocks.
 struct LockReport {
   struct Line { std::string verb, plugin, sha256; };  ///< verb: added | changed | unchanged | removed

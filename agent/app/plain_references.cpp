@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "config/secrets.hpp"
 #include "core/value.hpp"
 #include "host/settings_schema.hpp"
 
@@ -14,6 +15,7 @@ std::string endpoint_of(const core::Value& settings) {
   for (const char* name : {"address", "endpoints", "path"}) {
     const core::Value* value = settings.find(name);
     if (value == nullptr) continue;
+    if (value->string() != nullptr && config::is_token(*value->string())) continue;  // a program has not answered yet
     if (value->string() != nullptr) return *value->string();
     if (value->array() == nullptr) continue;
     std::string out;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
+#include <iterator>
 #include <memory>
 
 #include "cli/command.hpp"
@@ -25,13 +26,17 @@ void print_json(const Context& context, const std::vector<config::ConfigError>& 
 
 std::string count_of(std::size_t n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
 
-int validate(const Context& context, bool resolve) {
+int validate(const Context& context, bool resolve, bool run_programs) {
   config::LoadOptions options;
   options.resolve_secrets = resolve;
   const auto loaded = config::load(context.config, options);
   std::vector<config::ConfigError> errors = loaded ? std::vector<config::ConfigError>{} : loaded.error();
   const std::vector<config::ConfigError> warnings = loaded ? loaded->warnings : std::vector<config::ConfigError>{};
   if (loaded && context.hooks.check_settings) errors = context.hooks.check_settings(*loaded);
+  if (loaded && run_programs && context.hooks.try_programs) {
+    auto failed = context.hooks.try_programs(*loaded);
+    std::move(failed.begin(), failed.end(), std::back_inserter(errors));
+  }
   if (context.json()) {
     print_json(context, errors, warnings);
     return errors.empty() ? kOk : kConfig;
@@ -54,11 +59,13 @@ void add_validate(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand("validate", "check the configuration and print every mistake with its place");
   auto skip = std::make_shared<bool>(false);
   command->add_flag("--no-secrets", *skip, "do not read what secret references name");
+  auto programs = std::make_shared<bool>(false);
+  command->add_flag("--run-programs", *programs, "run the programs of ${exec:…} once and check what they answer");
   auto file = std::make_shared<std::string>();
   command->add_option("FILE", *file, "configuration file (default: --config)");
-  command->callback([&context, skip, file] {
+  command->callback([&context, skip, programs, file] {
     if (!file->empty()) context.config = *file;
-    context.exit = validate(context, !*skip);
+    context.exit = validate(context, !*skip, *programs);
   });
 }
 

@@ -100,6 +100,7 @@ Agent read_agent(Section section, const LoadOptions& options) {
     section.report().error(section.at("experimental"), "'experimental' names an extension that is not experimental here",
                            "driftd.apply", "'" + id + "'");
   }
+  out.programs = read_programs(section);
   out.drain = section.duration("drain", out.drain, milliseconds(100), milliseconds(600'000));
   section.close();
   return out;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "config/parts.hpp"
@@ -42,7 +43,7 @@ void check_name(Section& section, const std::string& name, std::set<std::string>
   }
 }
 
-void read_settings(Section& section, const LoadOptions& options, core::BackendSpec& spec, Config& config) {
+void read_settings(Section& section, const LoadOptions& options, core::BackendSpec& spec, Config& config, bool here) {
   const Node* node = section.find("settings");
   const Node empty{Node::Kind::map, section.at(), {}, false, {}, {}};
   if (node != nullptr && node->kind != Node::Kind::map) {
@@ -50,10 +51,11 @@ void read_settings(Section& section, const LoadOptions& options, core::BackendSp
     node = nullptr;
   }
   const Node& used = node == nullptr ? empty : *node;
-  Settings settings = SettingsReader(section.report(), options, spec.name).read(used);
+  Settings settings = SettingsReader(section.report(), options, spec.name, &config.agent.programs).read(used);
   spec.settings_json = core::render(settings.with_tokens);
   spec.secrets = std::move(settings.secrets);
   config.backend_settings_at[spec.name] = used.at;
+  if (here) std::move(settings.programs.begin(), settings.programs.end(), std::back_inserter(config.program_uses));
   spec.registration_json = registration(spec, settings.with_references);
 }
 
@@ -87,7 +89,7 @@ core::BackendSpec read_backend(Section section, const Defaults& defaults, const 
   spec.discover = section.boolean("discover", true);
   LoadOptions form_only = options;
   form_only.resolve_secrets = false;  // what another node has need not be here
-  read_settings(section, here ? options : form_only, spec, config);
+  read_settings(section, here ? options : form_only, spec, config, here);
   auto rules = defaults.rules;
   read_rules(section, rules, true);
   rules.generation = generation_of(rules);

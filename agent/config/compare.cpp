@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <iterator>
 
 #include "config/config.hpp"
 
@@ -21,6 +22,13 @@ bool same(const core::Budgets& a, const core::Budgets& b) {
 }
 bool same(const core::Route& a, const core::Route& b) {
   return a.change == b.change && a.backend == b.backend && a.kind == b.kind && a.labels == b.labels && a.to == b.to;
+}
+
+std::vector<ProgramUse> programs_of(const Config& config, const std::string& backend) {
+  std::vector<ProgramUse> out;
+  std::copy_if(config.program_uses.begin(), config.program_uses.end(), std::back_inserter(out),
+               [&](const ProgramUse& use) { return use.backend == backend; });
+  return out;
 }
 
 void compare_backend(const core::BackendSpec& a, const core::BackendSpec& b, Comparison& out) {
@@ -48,6 +56,9 @@ void compare_backends(const Config& running, const Config& next, Comparison& out
       out.restart.push_back("backends." + spec.name + " (removed)");
     } else {
       compare_backend(spec, *other, out);
+      if (programs_of(running, spec.name) != programs_of(next, spec.name)) {
+        out.restart.push_back("backends." + spec.name + ".settings (${exec:…})");
+      }
     }
   }
   for (const auto& spec : next.backends) {
@@ -70,7 +81,7 @@ void compare_sinks(const Config& running, const Config& next, Comparison& out) {
 bool same(const Agent& a, const Agent& b) {
   return a.name == b.name && a.cluster == b.cluster && a.data_dir == b.data_dir && a.plugin_dirs == b.plugin_dirs &&
          a.experimental == b.experimental && a.plugin_lock == b.plugin_lock &&
-         a.plugin_lock_named == b.plugin_lock_named && a.worker == b.worker && a.drain == b.drain;
+         a.plugin_lock_named == b.plugin_lock_named && a.worker == b.worker && a.programs == b.programs && a.drain == b.drain;
 }
 bool same(const Admin& a, const Admin& b) {
   return a.listen == b.listen && a.socket == b.socket && a.socket_group == b.socket_group && a.uids == b.uids &&

@@ -14,6 +14,7 @@
 
 #include "base/log.hpp"
 #include "config/errors.hpp"
+#include "config/programs.hpp"
 #include "core/backend.hpp"
 #include "sinks/file/settings.hpp"
 #include "sinks/nats/settings.hpp"
@@ -32,6 +33,7 @@ struct Agent {
   bool plugin_lock_named = false;        ///< the config names it: without the file no plugin runs
   std::string worker;                    ///< path of driftd-provider-host; empty: beside the agent's own binary
   std::vector<std::string> experimental; ///< extensions of the plugin ABI that are not settled: driftd.apply
+  std::vector<Program> programs;         ///< what `${exec:…}` may run; none: it is off
   std::chrono::milliseconds drain{10'000};  ///< how long a stop waits for what is in flight
 };
 
@@ -88,6 +90,7 @@ struct Config {
   Retention retention;
   Delivery delivery;
   std::vector<std::filesystem::path> secret_files;  ///< that were read for `${file:…}` and `${credential:…}`
+  std::vector<ProgramUse> program_uses;     ///< each `${exec:…}`, in the order of the file; not run by load()
   std::map<std::string, Position> backend_settings_at;  ///< backend → where its settings stand, for schema errors
   std::vector<ConfigError> warnings;
   bool secrets_resolved = true;  ///< false: references were checked in form only and stand for empty text

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kSchemes = {"env", "file", "credential", "exec"};
 constexpr std::size_t kMostSecretBytes = 64 * 1024;
+constexpr std::string_view kTokenStart = "driftd-secret-";
 
 /// RFC 8259's number, so that 007, 0x10 and 1_000 stay text.
 bool is_json_number(std::string_view text) {
@@ -45,17 +46,6 @@ core::Value scalar_value(const Node& node) {
   if (node.text == "true" || node.text == "false") return core::Value(node.text == "true");
   if (is_json_number(node.text)) return core::Value(core::Value::Number{node.text});
   return core::Value(node.text);
-}
-
-/// `scheme://user:password@host` or a libpq `password=…`.
-bool holds_credentials(std::string_view text) {
-  if (text.find("password=") != std::string_view::npos) return true;
-  const std::size_t scheme = text.find("://");
-  if (scheme == std::string_view::npos) return false;
-  const std::string_view rest = text.substr(scheme + 3);
-  const std::string_view authority = rest.substr(0, rest.find('/'));
-  const std::size_t sign = authority.rfind('@');
-  return sign != std::string_view::npos && authority.substr(0, sign).find(':') != std::string_view::npos;
 }
 
 std::optional<std::string> environment_of(const LoadOptions& options, const std::string& name) {
@@ -92,6 +82,18 @@ bool looks_like_reference(std::string_view text) {
   });
 }
 
+bool is_token(std::string_view text) { return text.starts_with(kTokenStart); }
+
+bool holds_credentials(std::string_view text) {
+  if (text.find("password=") != std::string_view::npos) return true;
+  const std::size_t scheme = text.find("://");
+  if (scheme == std::string_view::npos) return false;
+  const std::string_view rest = text.substr(scheme + 3);
+  const std::string_view authority = rest.substr(0, rest.find('/'));
+  const std::size_t sign = authority.rfind('@');
+  return sign != std::string_view::npos && authority.substr(0, sign).find(':') != std::string_view::npos;
+}
+
 bool secret_name(std::string_view key) {
   static constexpr std::array<std::string_view, 14> kEndings = {
       "password", "passwords", "passwd",     "passphrase",  "secret",     "secrets", "token",
@@ -122,8 +124,9 @@ core::Value to_value(const Node& node) {
   return object;
 }
 
-SettingsReader::SettingsReader(Report& report, const LoadOptions& options, std::string owner)
-    : report_(report), options_(options), owner_(std::move(owner)) {}
+SettingsReader::SettingsReader(Report& report, const LoadOptions& options, std::string owner,
+                               const std::vector<Program>* programs)
+    : report_(report), options_(options), owner_(std::move(owner)), programs_(programs) {}
 
 Settings SettingsReader::read(const Node& map, const std::vector<std::string>& skip) {
   Pair pair = convert_map(map, "", skip);
@@ -167,8 +170,9 @@ SettingsReader::Pair SettingsReader::convert_map(const Node& node, const std::st
 SettingsReader::Pair SettingsReader::convert_text(const Node& node, const std::string& path, std::string_view key) {
   const std::string& text = node.text;
   const std::size_t colon = text.find(':');
-  const bool whole = text.starts_with("${") && text.ends_with("}") && colon != std::string::npos &&
-                     text.find("${", 2) == std::string::npos && text.find('}') == text.size() - 1;
+  const bool alone = text.starts_with("${") && text.ends_with("}") && text.find("${", 2) == std::string::npos;
+  if (alone && text.starts_with("${exec:")) return convert_program(node, path);  // its arguments may hold braces
+  const bool whole = alone && colon != std::string::npos && text.find('}') == text.size() - 1;
   if (whole) {
     const auto bytes = resolve(node, text.substr(2, colon - 2), text.substr(colon + 1, text.size() - colon - 2));
     return mint(path, bytes.value_or(""), text);
@@ -188,19 +192,18 @@ SettingsReader::Pair SettingsReader::convert_text(const Node& node, const std::s
   return {value, value};
 }
 
+std::string SettingsReader::token_of(const std::string& path) const {
+  return std::string(kTokenStart) + to_hex(sha256(owner_ + '\0' + path)).substr(0, 24);
+}
+
 SettingsReader::Pair SettingsReader::mint(const std::string& path, std::string bytes, std::string shown) {
-  const std::string token = "driftd-secret-" + to_hex(sha256(owner_ + '\0' + path)).substr(0, 24);
+  const std::string token = token_of(path);
   out_.secrets[token] = std::move(bytes);
   return {core::Value(token), core::Value(std::move(shown))};
 }
 
 std::optional<std::string> SettingsReader::resolve(const Node& node, const std::string& scheme,
                                                    const std::string& rest) {
-  if (scheme == "exec") {
-    report_.error(node.at, "${exec:…} is off", "a reference that runs no program", "",
-                  "use ${file:…}, ${env:…} or ${credential:…}");
-    return std::nullopt;
-  }
   if (std::find(kSchemes.begin(), kSchemes.end(), scheme) == kSchemes.end()) {
     report_.error(node.at, "unknown secret reference '${" + scheme + ":…}'", "${env:…}, ${file:…} or ${credential:…}",
                   "", suggest(scheme, {"env", "file", "credential"}));

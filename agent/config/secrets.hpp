@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "config/config.hpp"
+#include "config/programs.hpp"
 #include "config/section.hpp"
 #include "core/value.hpp"
 
@@ -19,10 +20,17 @@ bool looks_like_reference(std::string_view text);
 /// that end in one of them (`sasl_password`), but not `password_file`.
 bool secret_name(std::string_view key);
 
+/// `scheme://user:password@host` or a libpq `password=…`.
+bool holds_credentials(std::string_view text);
+
+/// A token that stands for a secret in settings.
+bool is_token(std::string_view text);
+
 /// Settings as JSON, twice: with tokens in place of secrets (for the plugin or the sink) and with references (for people).
 struct Settings {
   core::Value with_tokens, with_references;
   std::map<std::string, std::string> secrets;  ///< token → bytes
+  std::vector<ProgramUse> programs;            ///< their tokens have no bytes yet
 };
 
 /// Turns free-form YAML into settings. Numbers and booleans keep their type, quoted text stays text. References become
@@ -30,7 +38,8 @@ struct Settings {
 /// backend's or sink's name) makes tokens distinct.
 class SettingsReader {
  public:
-  SettingsReader(Report& report, const LoadOptions& options, std::string owner);
+  /// `programs`: what `${exec:…}` may run; null: it cannot stand here.
+  SettingsReader(Report& report, const LoadOptions& options, std::string owner, const std::vector<Program>* programs = nullptr);
   /// Reads a map; `skip` names members that are not settings (a sink's `type`).
   Settings read(const Node& map, const std::vector<std::string>& skip = {});
 
@@ -41,6 +50,9 @@ class SettingsReader {
   Pair convert(const Node& node, const std::string& path, std::string_view key);
   Pair convert_map(const Node& node, const std::string& path, const std::vector<std::string>& skip);
   Pair convert_text(const Node& node, const std::string& path, std::string_view key);
+  Pair convert_program(const Node& node, const std::string& path);
+  const Program* find_program(const Node& node, const std::string& path);
+  std::string token_of(const std::string& path) const;
   Pair mint(const std::string& path, std::string bytes, std::string shown);
   std::optional<std::string> resolve(const Node& node, const std::string& scheme, const std::string& rest);
   std::optional<std::string> resolve_env(const Node& node, const std::string& name);
@@ -51,6 +63,7 @@ class SettingsReader {
   Report& report_;
   const LoadOptions& options_;
   std::string owner_;
+  const std::vector<Program>* programs_;
   Settings out_;
 };
 

@@ -26,6 +26,7 @@ class Walk {
 
   Difference run(const Value& before, const Value& after) {
     static const Value kNothing{Value::Object{}};
+    bodies_ = {&before, &after};
     members(Path(), before.object() ? before : kNothing, after.object() ? after : kNothing);
     const auto by_path = [](const auto& a, const auto& b) { return a.path < b.path; };
     std::stable_sort(out_.changes.begin(), out_.changes.end(), by_path);
@@ -98,7 +99,16 @@ class Walk {
     if (options_.declared_only && rule.type == ValueType::any && same_text(*before, *after)) return equal(path, sides, rule, "same text");
     if (forms_.same(path, *before, *after)) return equal(path, sides, rule, "same normal form");
     if (forms_.same_but_keys(path, *before, *after)) return fill(path, sides, rule, "digests under another key");
+    if (other_basis(rule)) return fill(path, sides, rule, "cannot be compared: another " + rule.basis);
     blind_or_change(path, rule, sides);
+  }
+
+  /// What the two values depend on is not the same: neither equal nor drift, the new one is the baseline.
+  bool other_basis(const AttributeRule& rule) const {
+    if (rule.basis.empty()) return false;
+    const Value* before = bodies_.before->find(rule.basis);
+    const Value* after = bodies_.after->find(rule.basis);
+    return before != nullptr && after != nullptr && !forms_.same(Path().child(rule.basis), *before, *after);
   }
 
   void elements(const Path& path, const Forms::Keyed& left, const Forms::Keyed& right) {
@@ -228,6 +238,7 @@ class Walk {
   const KindSchema& schema_;
   const DiffOptions& options_;
   Forms forms_;
+  Sides bodies_;
   std::vector<Blind> unread_;
   std::vector<Glob> was_unread_;
   Difference out_;

@@ -214,6 +214,7 @@ void Collector::compare(Value baseline, const Value& body) {
     place({std::string(kIdentityPath), kind_class(), text_of(stored_.external_name), text_of(seen.external_name), false},
           Against::baseline, operation);
   } else if (recreated || stored_.external_name.empty()) {
+    if (!seen.external_name.empty()) finding_.replaced.emplace_back(kIdentityPath);
     out_.next.external_name = seen.external_name;
   }
   for (const auto& [path, value] : found.filled) {

@@ -11,11 +11,11 @@ namespace {
 template <class E, std::size_t N>
 using Names = std::array<std::pair<std::string_view, E>, N>;
 
-constexpr Names<ValueType, 19> kTypes = {{{"any", ValueType::any}, {"string", ValueType::string}, {"int", ValueType::integer},
+constexpr Names<ValueType, 20> kTypes = {{{"any", ValueType::any}, {"string", ValueType::string}, {"int", ValueType::integer},
     {"decimal", ValueType::decimal}, {"bool", ValueType::boolean}, {"bytes", ValueType::bytes}, {"duration", ValueType::duration},
     {"percent", ValueType::percent}, {"json", ValueType::json}, {"yaml", ValueType::yaml}, {"properties", ValueType::properties},
-    {"pem", ValueType::pem}, {"url", ValueType::url}, {"endpoint", ValueType::endpoint}, {"host", ValueType::host},
-    {"inet", ValueType::inet}, {"cidr", ValueType::cidr}, {"version", ValueType::version}, {"timestamp", ValueType::timestamp}}};
+    {"pem", ValueType::pem}, {"ssh_key", ValueType::ssh_key}, {"url", ValueType::url}, {"endpoint", ValueType::endpoint},
+    {"host", ValueType::host}, {"inet", ValueType::inet}, {"cidr", ValueType::cidr}, {"version", ValueType::version}, {"timestamp", ValueType::timestamp}}};
 constexpr Names<Collection, 5> kCollections = {{{"list", Collection::list}, {"set", Collection::set},
     {"multiset", Collection::multiset}, {"map", Collection::map_by_keys}, {"scalar_or_list", Collection::scalar_or_list}}};
 
@@ -137,6 +137,7 @@ class SchemaParser {
     if (name == "type") return type(rule, value, where);
     if (name == "collection") return keep(rule.collection, named(kCollections, value, where));
     if (name == "unit") return keep(rule.unit, text(value, where));
+    if (name == "basis") return keep(rule.basis, text(value, where));
     if (name == "keys") return keep(rule.keys, texts(value, where));
     if (name == "class") return parse_cls(value, where, rule.cls.emplace());
     if (name == "empty") return keep(rule.empty_equivalents, list(value, where));
@@ -162,7 +163,7 @@ class SchemaParser {
     if (name == "computed") return keep(rule.computed, flag(value, where));
     if (name == "sensitive") return keep(rule.sensitive, flag(value, where));
     if (name == "write_only") return keep(rule.write_only, flag(value, where));
-    return fail(Code::invalid, where + ": unknown member; known are type, unit, collection, keys, class, default, empty, tokens, "
+    return fail(Code::invalid, where + ": unknown member; known are type, unit, collection, keys, basis, class, default, empty, tokens, "
                                        "masked, fold, trim, volatile, computed, sensitive, write_only, since");
   }
 

@@ -105,6 +105,7 @@ Result<std::string> scalar(const AttributeRule& rule, const Value& value) {
     case ValueType::percent: return percent(text, rule.unit);
     case ValueType::properties: return properties(text);
     case ValueType::pem: return pem(text);
+    case ValueType::ssh_key: return ssh_key(text);
     case ValueType::url: return url(text);
     case ValueType::endpoint: return endpoint(text, rule.unit);
     case ValueType::host: return host(text);

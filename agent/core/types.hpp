@@ -31,6 +31,7 @@ Result<std::string> url(std::string_view text);
 Result<std::string> inet(std::string_view text);
 Result<std::string> cidr(std::string_view text);
 Result<std::string> pem(std::string_view text);         ///< list of DER fingerprints in order
+Result<std::string> ssh_key(std::string_view text);     ///< list of key fingerprints with their options
 Result<std::string> properties(std::string_view text);  ///< object of strings
 Result<Value> yaml(std::string_view text);              ///< one document, or a list of several
 

@@ -45,7 +45,8 @@ bool CycleReport::complete() const {
 }
 
 Cycle::Cycle(std::shared_ptr<Context> context, Ledger& ledger, core::Session& session, std::uint32_t run)
-    : context_(std::move(context)), ledger_(ledger), session_(session), run_(run) {}
+    : context_(std::move(context)), ledger_(ledger), session_(session), run_(run),
+      began_ns_(context_->clock.wall()) {}
 
 Task<CycleReport> Cycle::run(std::string cursor, std::chrono::milliseconds deadline) {
   core::RefreshRequest request;
@@ -167,7 +168,7 @@ void Cycle::close_kinds(const Status& status) {
   }
   std::erase_if(kinds_, [this](const auto& item) {
     const bool spoken = item.first == core::kRegistration &&  // a source lists it for other backends
-                        !item.second.complete && item.second.received == 0;
+                        !item.second.complete && item.second.received == 0 && item.second.reasons.empty();
     return spoken || !ledger_.scope().wants_kind(item.first);
   });
   if (!status) {
@@ -207,7 +208,8 @@ Task<Status> Cycle::hold_or_confirm(std::string kind) {
     std::erase_if(gone, std::not_fn(accepted));
   }
   DRIFTD_CO_CHECK(co_await confirm(std::move(gone), &kinds_[kind]));
-  DRIFTD_CO_CHECK(co_await scope_drift(kind, std::move(held)));
+  DRIFTD_CO_TRY(const std::size_t asks, co_await ledger_.scope_drift(kind, std::move(held)));
+  transitions_ += asks;
   DRIFTD_CO_CHECK(co_await look_again(kind));
   DRIFTD_CO_CHECK(co_await confirm_absent(kind));
   Extras done;  // of what was accepted only what is still missing stays so
@@ -238,19 +240,6 @@ Task<Status> Cycle::establish() {
   }
   if (extras.established.empty()) co_return Status{};
   const auto status = co_await ledger_.commit_extras(std::move(extras));
-  co_return status;
-}
-
-Task<Status> Cycle::scope_drift(std::string kind, std::vector<std::string> gone) {
-  const core::ResourceId id{"scope", kind};
-  const Index::Entry* known = ledger_.index().find(id);
-  if (gone.empty() && (known == nullptr || !known->open)) co_return Status{};
-  std::vector<core::ResourceId> ids(1, id);
-  DRIFTD_CO_TRY(auto rows, co_await context_->store.load(ledger_.row().uid, std::move(ids)));
-  core::Judgement judgement = core::judge_scope(ledger_.row().uid, rows.front(), std::move(gone), context_->clock.wall());
-  if (judgement.transitions.empty()) co_return Status{};
-  transitions_ += judgement.transitions.size();
-  const auto status = co_await ledger_.commit(std::move(rows.front()), std::move(judgement), "mass deletion");
   co_return status;
 }
 

@@ -25,6 +25,9 @@ struct CycleReport {
 /// Adds a reason that is not among them, up to a bound.
 void add_once(std::vector<std::string>& reasons, const std::string& reason);
 
+/// Name of the line of coverage for what a source says of one kind of another backend.
+std::string declared_line(const std::string& backend, const std::string& kind);
+
 /// One refresh → diff → judge → commit pass of one backend. Lives for one run, on the core thread, under the Turn.
 class Cycle {
  public:
@@ -34,6 +37,9 @@ class Cycle {
   Task<CycleReport> run(std::string cursor, std::chrono::milliseconds deadline);
   /// A page of a watch: same judgement, tombstones confirmed by a read, no completion.
   Task<Status> watch_page(core::RecordPage page);
+  /// After a run in which the provider listed all registrations: of what this source spoke for and did not name in it, it
+  /// takes its word back.
+  void take_back_unmentioned();
 
  private:
   struct Kind {
@@ -49,6 +55,7 @@ class Cycle {
   void take_declared(const core::Observation& record, Extras& extras);
   void complete_declared(const core::Mark& mark, Extras& extras);
   void speak(const core::Observation& record, Kind& kind);
+  void take_back(const std::string& backend, Kind& kind);
   Task<Status> withdraw_unmentioned();
   void add_foreign(std::vector<core::Coverage>& coverage) const;
   void note_diagnostics(const std::vector<core::Diagnostic>& diagnostics);
@@ -59,7 +66,6 @@ class Cycle {
   Task<Status> hold_or_confirm(std::string kind);
   Task<Status> look_again(std::string kind);
   Task<Status> establish();
-  Task<Status> scope_drift(std::string kind, std::vector<std::string> gone);
   Task<Status> stale_open();
   Task<Status> remember_serial();
   bool applied_state(const core::Observation& observation);
@@ -70,6 +76,7 @@ class Cycle {
   Ledger& ledger_;
   core::Session& session_;
   std::uint32_t run_;
+  Nanos began_ns_;
   std::map<std::string, Kind> kinds_;
   std::map<Foreign, Kind> foreign_;
   std::vector<std::string> general_;  ///< reasons that concern every kind

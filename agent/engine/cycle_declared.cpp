@@ -7,6 +7,8 @@
 
 namespace driftd::engine {
 
+std::string declared_line(const std::string& backend, const std::string& kind) { return "declared:" + backend + "/" + kind; }
+
 void Cycle::take_declared(const core::Observation& record, Extras& extras) {
   Kind& kind = foreign_[{record.backend, record.id.kind}];
   if (!record.tombstone) ++kind.received;
@@ -24,7 +26,7 @@ void Cycle::speak(const core::Observation& record, Kind& kind) {
     add_once(kind.reasons, "provider " + info->id + " declares no kind 'registration': its records are not read");
     return;
   }
-  const std::string fault = context_->spoken(Word{ledger_.spec().name, record, ledger_.schema(record.id.kind), text->second});
+  const std::string fault = context_->sources->hear(Word{ledger_.spec().name, record, ledger_.schema(record.id.kind), text->second});
   if (!fault.empty()) add_once(kind.reasons, fault);
 }
 
@@ -38,17 +40,30 @@ void Cycle::complete_declared(const core::Mark& mark, Extras& extras) {
   kind.complete = true;
   if (mark.kind == core::kRegistration) {
     if (mark.count > 0) return;
-    core::Observation gone;
-    gone.backend = mark.backend;
-    gone.id = {mark.kind, mark.backend};
-    gone.tombstone = true;
-    gone.observed_ns = context_->clock.wall();
-    return speak(gone, kind);
+    return take_back(mark.backend, kind);
   }
   auto missing = ledger_.declares().missing(mark.backend, mark.kind, ledger_.row().uid, run_);
   std::move(missing.begin(), missing.end(), std::back_inserter(extras.declarations));
-  const std::string fault = context_->undeclarable(mark.backend, mark.kind);
+  const std::string fault = context_->sources->undeclarable(mark.backend, mark.kind);
   if (mark.count > 0 && !fault.empty()) add_once(kind.reasons, fault);
+}
+
+/// `kind`: where a fault is noted.
+void Cycle::take_back(const std::string& backend, Kind& kind) {
+  core::Observation gone;
+  gone.backend = backend;
+  gone.id = {std::string(core::kRegistration), backend};
+  gone.tombstone = true;
+  gone.observed_ns = began_ns_;
+  speak(gone, kind);
+}
+
+void Cycle::take_back_unmentioned() {
+  const std::string registration(core::kRegistration);
+  Kind unused;
+  for (const auto& backend : context_->sources->speaks_for(ledger_.spec().name)) {
+    if (!foreign_.contains({backend, registration})) take_back(backend, unused);
+  }
 }
 
 /// A whole run that listed every kind: what it did not speak of at all is not declared any more.
@@ -75,7 +90,7 @@ Task<Status> Cycle::confirm_absent(std::string kind) {
 void Cycle::add_foreign(std::vector<core::Coverage>& coverage) const {
   for (const auto& [of, kind] : foreign_) {
     core::Coverage line;
-    line.kind = "declared:" + of.first + "/" + of.second;
+    line.kind = declared_line(of.first, of.second);
     line.established = true;
     line.complete = kind.complete;
     line.resources = static_cast<std::int64_t>(kind.received);

@@ -82,25 +82,7 @@ Engine::Engine(std::shared_ptr<Context> context, core::SessionFactory& factory, 
                std::uint64_t digest_seed)
     : context_(std::move(context)), factory_(factory), worker_key_(std::move(worker_key)), digest_seed_(digest_seed),
       registry_(context_->core) {
-  context_->declared = [this](const std::string& backend) {
-    if (Runner* runner = find(backend); runner != nullptr) runner->declared();
-  };
-  context_->discovered = [this](std::string source, core::DiscoverOutcome outcome) {
-    return take_discovered(std::move(source), std::move(outcome));
-  };
-  context_->spoken = [this](Word word) { return hear(std::move(word)); };
-  context_->undeclarable = [this](const std::string& backend, const std::string& kind) {
-    return undeclarable(backend, kind);
-  };
-}
-
-std::string Engine::undeclarable(const std::string& backend, const std::string& kind) const {
-  const auto found = runners_.find(backend);
-  if (found == runners_.end()) return "no backend '" + backend + "' is configured: what is declared of it is held against nothing";
-  const core::ProviderInfo* info = found->second->ledger().info();
-  const bool known = info == nullptr || std::find(info->kinds.begin(), info->kinds.end(), kind) != info->kinds.end();
-  if (known) return {};
-  return "provider " + info->id + " of backend " + backend + " has no kind '" + kind + "': what is declared is held against nothing";
+  context_->sources = this;
 }
 
 core::SessionSpec Engine::session_spec(const core::BackendSpec& spec) const {
@@ -143,6 +125,7 @@ Task<Status> Engine::start(std::vector<core::BackendSpec> specs, bool loops) {
   for (auto& row : found) {
     DRIFTD_CO_CHECK(co_await bring_back(std::move(row)));
   }
+  DRIFTD_CO_CHECK(co_await remember_speakers());
   if (!loops) co_return Status{};
   for (auto& [name, runner] : runners_) runner->start();
   co_return Status{};
@@ -153,6 +136,7 @@ Task<Status> Engine::bring_up(core::BackendSpec spec, std::vector<core::BackendR
   core::BackendRow row;
   if (known) row = *known;
   if (!known) row.uid = new_uid();
+  if (row.provider != spec.provider) row.system_identity.clear();  // another kind of system names itself otherwise, or not at all
   const bool created = !known || known->deleted_ns;
   row.deleted_ns.reset();
   const bool edited = !created && (row.registration != spec.registration_json || row.name != spec.name);
@@ -169,7 +153,8 @@ Task<Status> Engine::bring_up(core::BackendSpec spec, std::vector<core::BackendR
   if (spec.discovered_by.empty()) {
     DRIFTD_CO_TRY(own, factory_.open(session_spec(spec)));
   }
-  auto session = std::make_shared<SpokenSession>(std::move(own), spec.discovered_by, spec.provider);
+  SpokenSession::Ask ask = [this, name = spec.name] { return ask_speaker(name); };
+  auto session = std::make_shared<SpokenSession>(spec.name, std::move(own), std::move(ask), spec.discovered_by, spec.provider);
   auto runner = std::make_shared<Runner>(context_, spec, row, std::move(session));
   if (created || edited) {
     Extras extras;

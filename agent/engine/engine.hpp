@@ -18,7 +18,7 @@ namespace driftd::engine {
 std::string canonical_type(const std::string& provider);
 
 /// All backends at work. Registers them at start (CREATED, UPDATED, DELETED events), runs one Runner each. Core thread.
-class Engine {
+class Engine final : private Sources {
  public:
   Engine(std::shared_ptr<Context> context, core::SessionFactory& factory, core::RedactionKey worker_key,
          std::uint64_t digest_seed);
@@ -56,11 +56,22 @@ class Engine {
     std::chrono::steady_clock::time_point missed_at{};
   };
   static const std::string* discovered_by(const core::BackendRow& row);  ///< uid of the source; nullptr: the config
-  Task<core::Coverage> take_discovered(std::string source, core::DiscoverOutcome outcome);
+  Task<core::Coverage> take_discovered(std::string source, core::DiscoverOutcome outcome) override;
   Task<Status> take_one(std::string source, std::string uid, core::Discovered found);
+  /// Which backends went away, and which are held because too many went at once.
   Task<Status> count_misses(std::string source, std::string uid, std::set<std::string> named);
-  std::string refused(const Word& word);
-  std::string hear(Word word);
+  Task<Status> unregister(std::string name);
+
+  /// What sources say of other backends (engine_words.cpp).
+  void declared(const std::string& backend) override;
+  std::string undeclarable(const std::string& backend, const std::string& kind) const override;
+  std::string hear(Word word) override;
+  std::vector<std::string> speaks_for(const std::string& source) const override;
+  Task<Result<core::ReadOutcome>> ask_speaker(std::string backend) override;
+  void let_go(const std::string& backend) override;
+  std::string doubt(const std::string& backend) const override;
+  std::string claim(const Word& word);
+  Task<Status> remember_speakers();
   Runner* finder_of(const core::BackendRow& row);
   void set_finder(core::BackendRow& row, const core::BackendSpec& spec);
   Task<Status> bring_back(core::BackendRow row);
@@ -76,7 +87,6 @@ class Engine {
   Task<Result<std::vector<core::StoredResource>>> with_open(std::string uid);
   core::SessionSpec session_spec(const core::BackendSpec& spec) const;
   Error unknown_backend(const std::string& name) const;
-  std::string undeclarable(const std::string& backend, const std::string& kind) const;
 
   std::shared_ptr<Context> context_;
   core::SessionFactory& factory_;
@@ -85,7 +95,8 @@ class Engine {
   std::map<std::string, std::shared_ptr<Runner>> runners_;
   std::map<std::string, Discovery> discovered_;
   std::map<std::string, std::string> speakers_;         ///< backend → the source that speaks for it
-  std::map<std::string, std::vector<Word>> unheard_;    ///< of backends that are not registered yet, the last of each id
+  std::map<std::string, std::vector<Word>> unheard_;    ///< of backends that are not registered yet, the last of each
+  std::map<std::string, std::set<std::string>> turned_away_;  ///< backend → sources whose word did not count
   Turn registry_;
   bool loops_ = false, stopping_ = false;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources: backends that a provider knows of (driftd.discover/1) come and go in the registry, and what it says of their
-// registration is theirs.
+// Discovery: backends that a provider knows of (driftd.discover/1) come and go in the registry.
 #include <algorithm>
+#include <iterator>
 
 #include "base/fatal.hpp"
 #include "base/log.hpp"
@@ -13,6 +13,7 @@ namespace {
 constexpr std::ptrdiff_t kMostBackends = 1'000;  // of one source
 constexpr int kMissesToGo = 2;  // COMPLETE discoveries without it (semantics 1)
 const std::string kNote = "discovered_by";  // uid of the source
+const std::string kDiscovered = "discovered";
 
 core::Value object_of(const std::map<std::string, std::string>& texts) {
   core::Value::Object out;
@@ -43,16 +44,16 @@ std::string registration(const core::Discovered& found, bool spoken) {
   return core::render(out);
 }
 
-Task<void> take_said(std::shared_ptr<Runner> runner) {
-  const Status taken = co_await runner->take_said();
-  if (!taken) log::room("engine").warn("{}: {}", runner->ledger().spec().name, taken.error().message);
-}
-
 }  // namespace
 
 void Engine::set_finder(core::BackendRow& row, const core::BackendSpec& spec) {
-  row.notes.erase(kNote);
-  if (!spec.discovered_by.empty()) row.notes[kNote] = find(spec.discovered_by)->ledger().row().uid;
+  const auto finder = row.notes.extract(kNote);
+  if (spec.discovered_by.empty()) {  // the config names it now: who found it goes on speaking for it
+    if (finder) row.notes[kSpokenBy] = finder.mapped();
+    return;
+  }
+  row.notes.erase(kSpokenBy);
+  row.notes[kNote] = find(spec.discovered_by)->ledger().row().uid;
 }
 
 Runner* Engine::finder_of(const core::BackendRow& row) {
@@ -103,7 +104,7 @@ const std::string* Engine::discovered_by(const core::BackendRow& row) {
 
 Task<core::Coverage> Engine::take_discovered(std::string source, core::DiscoverOutcome outcome) {
   core::Coverage line;
-  line.kind = "discovered";
+  line.kind = kDiscovered;
   line.established = true;
   line.complete = outcome.complete;
   for (const auto& d : outcome.diagnostics) add_once(line.reasons, std::string(render(d.code)) + ": " + d.text);
@@ -112,7 +113,8 @@ Task<core::Coverage> Engine::take_discovered(std::string source, core::DiscoverO
   const std::string uid = speaker->ledger().row().uid;
   const auto mine = [&](const auto& entry) { return entry.second.source_uid == uid; };
   const bool nothing = outcome.backends.empty() && std::none_of(discovered_.begin(), discovered_.end(), mine);
-  if (outcome.complete && nothing) co_return line;  // as most backends in each cycle: the registry need not wait for them
+  // As most backends in each cycle: the registry need not wait for them.
+  if (outcome.complete && nothing && !speaker->ledger().asks(kDiscovered)) co_return line;
   const Turn::Held held = co_await registry_.enter();
   if (stopping_) co_return line;
   std::set<std::string> named;
@@ -146,7 +148,7 @@ Task<Status> Engine::take_one(std::string source, std::string uid, core::Discove
   }
   const Ledger& finder = find(source)->ledger();
   const core::ProviderInfo* info = finder.info();
-  const bool spoken = info != nullptr && info->schemas.contains(std::string(core::kRegistration));
+  const bool spoken = find(source)->speaks();
   core::BackendSpec spec;
   spec.name = found.name;
   spec.provider = info != nullptr ? info->id : source;
@@ -177,61 +179,52 @@ Task<Status> Engine::take_one(std::string source, std::string uid, core::Discove
 Task<Status> Engine::count_misses(std::string source, std::string uid, std::set<std::string> named) {
   const auto now = context_->clock.mono();
   const auto interval = find(source)->ledger().spec().interval;
-  std::vector<std::string> gone;
+  Ledger& ledger = find(source)->ledger();
+  const bool asked = ledger.asks(kDiscovered);  // then whoever is missing belongs to the question until it is decided
+  std::vector<std::string> gone, held;
+  std::size_t known = 0;
   for (auto& [name, entry] : discovered_) {
-    if (entry.source_uid != uid || named.contains(name)) continue;
-    if (entry.misses > 0 && now - entry.missed_at < interval) continue;  // two looks at one moment are one
-    entry.missed_at = now;
-    if (++entry.misses >= kMissesToGo) gone.push_back(name);
+    if (entry.source_uid != uid) continue;
+    ++known;
+    if (named.contains(name)) continue;
+    if (entry.misses == 0 || now - entry.missed_at >= interval) {  // two looks at one moment are one
+      entry.missed_at = now;
+      ++entry.misses;
+    }
+    if (ledger.accepted_by({kDiscovered, name}) != nullptr) {
+      gone.push_back(name);
+    } else if (asked || entry.misses >= kMissesToGo) {
+      held.push_back(name);
+    }
   }
+  const bool many = !held.empty() && (asked || core::mass_deletion(known, held.size()));
+  if (!many) std::move(held.begin(), held.end(), std::back_inserter(gone));
+  if (!many) held.clear();
   Status out;
-  for (const auto& name : gone) {
-    const auto runner = runners_.at(name);
-    co_await runner->stop();
-    const Status down = co_await bring_down(runner->ledger().row());
-    if (!down) out = down;  // counted again by the next discovery
-    if (!down) continue;
-    runners_.erase(name);
-    discovered_.erase(name);
-    speakers_.erase(name);
+  if (many) {
+    out = fail(Code::conflict, std::to_string(held.size()) + " of " + std::to_string(known) +
+                                   " gone at once: held until someone decides the drift of scope/discovered");
   }
+  for (const auto& name : gone) {
+    const Status down = co_await unregister(name);
+    if (!down) out = down;  // counted again by the next discovery
+  }
+  DRIFTD_CO_TRY([[maybe_unused]] const std::size_t transitions, co_await ledger.scope_drift(kDiscovered, std::move(held)));
+  Extras done;
+  const auto missing = [&](const std::string& name) { return discovered_.contains(name) && !named.contains(name); };
+  done.row = ledger.accepted_done(kDiscovered, missing);
+  if (done.row) DRIFTD_CO_CHECK(co_await ledger.commit_extras(std::move(done)));
   co_return out;
 }
 
-/// Why `word` does not count; empty: it does. A discovered backend's finder speaks for it, else who spoke first.
-std::string Engine::refused(const Word& word) {
-  const std::string& target = word.record.backend;
-  if (word.record.id.id != target) return "a registration is of its own backend: " + target + ", not " + word.record.id.id;
-  const auto found = discovered_.find(target);
-  Runner* source = find(word.source);
-  if (found != discovered_.end() && source != nullptr && source->ledger().row().uid != found->second.source_uid) {
-    return "backend " + target + " was discovered by another source, which speaks for it";
-  }
-  const auto speaker = speakers_.emplace(target, word.source).first;
-  if (speaker->second == word.source) return {};
-  return "source " + speaker->second + " speaks for backend " + target + " already; the first one counts";
-}
-
-std::string Engine::hear(Word word) {
-  const std::string target = word.record.backend;
-  const auto found = runners_.find(target);
-  if (found == runners_.end()) {  // it may be registered by the next discovery
-    constexpr std::size_t kMost = 10'000;
-    auto& waiting = unheard_[target];
-    if (unheard_.size() > kMost && waiting.empty()) {
-      unheard_.erase(target);
-      return "speaks of too many backends that it does not discover";
-    }
-    std::erase_if(waiting, [&](const Word& other) { return other.source == word.source; });
-    waiting.push_back(std::move(word));
-    return {};
-  }
-  if (std::string why = refused(word); !why.empty()) return why;
-  const std::shared_ptr<Runner> runner = found->second;
-  if (runner->hear(std::move(word.record), std::move(word.schema), word.schema_text)) {
-    asio::co_spawn(context_->core, take_said(runner), fatal);
-  }
-  return {};
+Task<Status> Engine::unregister(std::string name) {
+  const auto runner = runners_.at(name);
+  co_await runner->stop();
+  DRIFTD_CO_CHECK(co_await bring_down(runner->ledger().row()));
+  runners_.erase(name);
+  discovered_.erase(name);
+  speakers_.erase(name);
+  co_return Status{};
 }
 
 }  // namespace driftd::engine

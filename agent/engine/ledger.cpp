@@ -268,7 +268,7 @@ void Ledger::adopt(const Extras& extras) {
   if (extras.watch_cursor) row_.watch_cursor = *extras.watch_cursor;
   for (const auto& kind : extras.established) row_.established[kind] = true;
   if (!extras.established.empty()) generations_.clear();
-  for (const auto& target : declares_.adopt(extras.declarations)) context_->declared(target);
+  for (const auto& target : declares_.adopt(extras.declarations)) context_->sources->declared(target);
 }
 
 Task<Result<Ledger::Applied>> Ledger::apply(std::vector<Sighted> sightings, Extras extras, bool applied_state,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -69,10 +70,17 @@ class Ledger {
 
   /// The row that accepts these deletions, as `by` saw them: {"count","names"} of the drift of scope/<kind>.
   core::BackendRow accepting(const std::string& kind, const std::string& by, const std::string& seen) const;
+  /// Whether the drift of scope/<kind> is open.
+  bool asks(const std::string& kind);
   /// Who accepted the deletion of this resource; nullptr: nobody.
   const std::string* accepted_by(const core::ResourceId& id) const;
+  /// Asks, by the drift of scope/<kind>, about what is held because too much went at once; with no names it asks no more.
+  /// Returns the transitions.
+  Task<Result<std::size_t>> scope_drift(std::string kind, std::vector<std::string> held);
   /// The row without the accepted deletions of `kind` that are done or came back; nothing when none is.
   std::optional<core::BackendRow> accepted_done(const std::string& kind, std::uint32_t run);
+  /// `missing`: whether what was accepted is still there to be deleted.
+  std::optional<core::BackendRow> accepted_done(const std::string& kind, const std::function<bool(const std::string&)>& missing);
 
   /// The row with the current schemas noted (they are `former` to later revisions); nothing when they already are.
   std::optional<core::BackendRow> row_with_schemas() const;

@@ -53,18 +53,43 @@ core::BackendRow Ledger::accepting(const std::string& kind, const std::string& b
   return out;
 }
 
+bool Ledger::asks(const std::string& kind) {
+  const Index::Entry* question = index_.find({"scope", kind});
+  return question != nullptr && question->open;
+}
+
 const std::string* Ledger::accepted_by(const core::ResourceId& id) const {
   const auto found = accepted_.find(id.kind);
   return found != accepted_.end() && found->second.names.count(id.id) > 0 ? &found->second.by : nullptr;
 }
 
+Task<Result<std::size_t>> Ledger::scope_drift(std::string kind, std::vector<std::string> held) {
+  const core::ResourceId id{"scope", std::move(kind)};
+  if (held.empty() && !asks(id.id) && !accepted_.contains(id.id)) co_return std::size_t{0};
+  std::vector<core::ResourceId> ids(1, id);
+  DRIFTD_CO_TRY(auto rows, co_await context_->store.load(row_.uid, std::move(ids)));
+  core::Judgement judgement = core::judge_scope(row_.uid, rows.front(), std::move(held), context_->clock.wall());
+  const std::size_t transitions = judgement.transitions.size();
+  // What was approved and is done is no baseline for the next time: the same names gone again are a new question.
+  if (transitions == 0 && judgement.next.baseline == rows.front().baseline) co_return transitions;
+  DRIFTD_CO_CHECK(co_await commit(std::move(rows.front()), std::move(judgement), "mass deletion"));
+  co_return transitions;
+}
+
 std::optional<core::BackendRow> Ledger::accepted_done(const std::string& kind, std::uint32_t run) {
+  return accepted_done(kind, [&](const std::string& name) {
+    const Index::Entry* entry = index_.find({kind, name});
+    return entry != nullptr && entry->present && entry->run != run;
+  });
+}
+
+std::optional<core::BackendRow> Ledger::accepted_done(const std::string& kind,
+                                                      const std::function<bool(const std::string&)>& missing) {
   const auto found = accepted_.find(kind);
   if (found == accepted_.end()) return std::nullopt;
   core::Value::Array left;
   for (const auto& name : found->second.names) {
-    const Index::Entry* entry = index_.find({kind, name});
-    if (entry != nullptr && entry->present && entry->run != run) left.emplace_back(name);
+    if (missing(name)) left.emplace_back(name);
   }
   if (left.size() == found->second.names.size()) return std::nullopt;
   core::BackendRow out = row_;

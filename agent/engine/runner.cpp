@@ -6,10 +6,12 @@
 
 #include "base/fatal.hpp"
 #include "base/log.hpp"
+#include "base/memory.hpp"
 
 namespace driftd::engine {
 namespace {
 
+constexpr std::uint64_t kLongList = 1'000;  // records of a full run, after which the heap is trimmed
 constexpr std::chrono::minutes kFullEvery{10};  // the safety net under cursors and watches
 constexpr std::chrono::milliseconds kProbeAgain{2'000};  // while the state is being made sure of
 constexpr std::chrono::milliseconds kHintsApart{500};    // cycles that hints begin: a provider may hint without end
@@ -135,6 +137,7 @@ Task<CycleReport> Runner::refresh(bool full) {
     co_return report;
   }
   const auto start = context_->clock.mono();
+  const Nanos wall = context_->clock.wall();
   last_began_ = start;
   report = co_await cycle(full);
   const auto end = context_->clock.mono();
@@ -146,6 +149,7 @@ Task<CycleReport> Runner::refresh(bool full) {
   if (!report.coverage.empty() && !report.unchanged) {
     if (report.status) log_new_reasons(ledger_.spec().name, coverage_, report.coverage);
     coverage_ = report.coverage;
+    listed_ns_ = wall;
   }
   if (report.next.count() > 0) schedule_.hint(report.next);
   schedule_.ran(start, end, report.status.has_value());
@@ -169,6 +173,13 @@ Task<Status> Runner::prepare() {
   co_return status;
 }
 
+Task<CycleReport> Runner::list(std::string cursor, std::chrono::milliseconds deadline) {
+  Cycle one(context_, ledger_, *session_, ++run_);
+  CycleReport out = co_await one.run(std::move(cursor), deadline);
+  if (out.status && !out.unchanged && session_->inner_listed()) one.take_back_unmentioned();
+  co_return out;
+}
+
 Task<CycleReport> Runner::cycle(bool full) {
   CycleReport report;
   report.status = co_await prepare();
@@ -182,19 +193,19 @@ Task<CycleReport> Runner::cycle(bool full) {
   const std::uint64_t plugin = plugin_changes_;
   full = std::exchange(full_next_, false) || full || now - last_full_ > kFullEvery;
   const std::string cursor = full ? std::string() : ledger_.row().cursor;
-  const auto deadline = std::max(kCycleMost, std::chrono::milliseconds(ledger_.spec().budgets.call));
-  Cycle one(context_, ledger_, *session_, ++run_);
-  report = co_await one.run(cursor, deadline);
+  const auto deadline = most_of_a_cycle();
+  report = co_await list(cursor, deadline);
   if (!report.status && report.status.error().code == Code::cursor_expired) {
-    Cycle again(context_, ledger_, *session_, ++run_);
-    report = co_await again.run(std::string(), deadline);
+    report = co_await list({}, deadline);
     full = true;
   }
   if (report.status) co_await discover(!report.unchanged);
+  if (const Status settled = co_await settle_speaker(); report.status && !settled) report.status = settled;
   if (plugin != plugin_changes_) co_return report;  // upgraded meanwhile: the next cycle reads everything
   if (full && report.status) {
     if (last_full_ == Schedule::Clock::time_point{}) watch_due_.cancel();
     last_full_ = now;
+    if (report.received >= kLongList) asio::post(context_->diff, give_back_memory);
   }
   // A cursor vouches only for what was listed whole: after an incomplete run everything is read again.
   if (full || !report.unchanged) full_next_ = full_next_ || !report.complete();
@@ -212,18 +223,11 @@ Task<Status> Runner::load() {
 
 Task<Status> Runner::check_identity() {
   const auto probed = co_await session_->health();
+  if (!probed || probed->system_identity.empty()) co_return co_await check_unsaid(probed);
   const core::ResourceId id{"backend", ledger_.spec().name};
-  const std::string accepted = ledger_.row().system_identity;
-  const std::string identity = probed ? probed->system_identity : std::string();
-  if (identity.empty()) {
-    // Not said: fine while the system was recognised; never on the word of one that may be another (semantics 3).
-    if (!identity_held_ && (probed || accepted.empty() || identity_known_)) co_return Status{};
-    co_return fail(Code::unavailable, "the system at this endpoint does not say which one it is (accepted: " + accepted +
-                                          "): nothing is judged until it does" +
-                                          (probed ? std::string() : "; " + probed.error().message));
-  }
-  identity_known_ = identity == accepted;
-  if (identity_known_ && !identity_held_) co_return Status{};
+  const std::string accepted = ledger_.row().system_identity, identity = probed->system_identity;
+  identity_unsaid_ = false;
+  if (identity == accepted && !identity_held_) co_return Status{};
   std::vector<core::ResourceId> ids(1, id);
   DRIFTD_CO_TRY(auto rows, co_await context_->store.load(ledger_.row().uid, std::move(ids)));
   core::Judgement judgement = core::judge_identity(ledger_.row().uid, rows.front(), identity, context_->clock.wall());
@@ -237,12 +241,36 @@ Task<Status> Runner::check_identity() {
     co_return fail(Code::conflict, "another system answers at this endpoint (identity " + identity + ", accepted " +
                                        accepted + "): nothing is judged until drift " + open.front().id + " is decided");
   }
-  identity_known_ = true;
   Extras extras;
   extras.row = ledger_.row();
   extras.row->system_identity = identity;
   const auto status = co_await ledger_.commit_extras(std::move(extras));
   co_return status;
+}
+
+std::chrono::milliseconds Runner::most_of_a_cycle() const {
+  return std::max(kCycleMost, std::chrono::milliseconds(ledger_.spec().budgets.call));
+}
+
+/// Of a system that does not say which one it is, nobody knows whether it is the accepted one, and nothing is guessed
+/// (semantics 3, ADR 0009).
+Task<Status> Runner::check_unsaid(Result<core::HealthReport> probed) {
+  const std::string accepted = ledger_.row().system_identity;
+  const bool read = session_->status().state != "discovered";  // else there is only what a source says of it
+  identity_unsaid_ = !accepted.empty() && read;
+  if (!identity_held_ && !identity_unsaid_) co_return Status{};
+  const std::string why = probed ? probed->reason : probed.error().message;
+  Error unsaid{Code::unavailable, "the system at this endpoint does not say which one it is (accepted: " + accepted +
+                                      "): nothing is judged until it does" + (why.empty() ? why : "; " + why)};
+  const bool up = probed && probed->state == core::HealthReport::State::up;
+  if (identity_held_ || up) co_return fail(std::move(unsaid));
+  // A refresh may say what is amiss (no connection, a password, a right). Nothing else that it tells is taken.
+  core::RefreshRequest request;
+  request.full = true;
+  request.deadline = most_of_a_cycle();
+  auto handler = [&unsaid](core::RecordPage) -> Task<Status> { co_return fail(unsaid); };
+  const auto asked = co_await session_->refresh(std::move(request), handler);
+  co_return fail(asked ? std::move(unsaid) : asked.error());
 }
 
 Task<void> Runner::watch_loop() {
@@ -287,9 +315,9 @@ Task<Status> Runner::take_watch_page(core::RecordPage page) {
 
 /// Under the Turn. `ready`: whoever judges knows the page's kinds.
 Task<Status> Runner::judge_page(core::RecordPage page, bool ready) {
-  if (!ready || identity_held_ || stopping_ || held_back_) {
+  if (!ready || identity_held_ || identity_unsaid_ || stopping_ || held_back_) {
     full_next_ = true;  // what is dropped here is found by the first cycle after it
-    hint();
+    if (!identity_held_ && !identity_unsaid_) hint();
     co_return Status{};
   }
   Cycle one(context_, ledger_, *session_, run_);

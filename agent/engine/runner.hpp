@@ -35,7 +35,7 @@ class Runner : public std::enable_shared_from_this<Runner> {
   /// What sources declare of this backend moved: everything is read again at once.
   void declared();
   /// A source speaks of this backend's registration. True: take_said() is to be called, which judges the newest word.
-  bool hear(core::Observation record, std::shared_ptr<const core::KindSchema> schema, const std::string& schema_text);
+  bool hear(Word word, const std::string& speaker_uid);
   Task<Status> take_said();
   /// A discovered backend as discovered now; an UPDATED event where its registration changed.
   Task<Status> reregister(core::BackendSpec spec);
@@ -47,6 +47,12 @@ class Runner : public std::enable_shared_from_this<Runner> {
   Task<Result<core::Drift>> decide(core::StoredResource resource, std::string drift_id, core::Decision decision);
   Task<Result<std::vector<core::Step>>> explain(core::ResourceId id, std::string path);
   core::BackendView view();
+  /// As a source: why what it said of that backend at `heard_ns` may not hold any more; empty: it does.
+  std::string doubt_of(const std::string& backend, Nanos heard_ns) const;
+  /// Its provider speaks of the registration of others.
+  bool speaks() const { return session_->inner_speaks(); }
+  /// When a source spoke of this backend last; 0: not in this process.
+  Nanos heard_ns() const { return session_->heard_ns(); }
   core::Session& session() { return *session_; }
   Ledger& ledger() { return ledger_; }
 
@@ -57,13 +63,18 @@ class Runner : public std::enable_shared_from_this<Runner> {
   Task<void> watch_loop();
   Task<void> wait_until(asio::steady_timer& timer, Schedule::Clock::time_point when);
   Task<CycleReport> cycle(bool full);
+  Task<CycleReport> list(std::string cursor, std::chrono::milliseconds deadline);
   Task<Status> prepare();
   Task<Status> check_identity();
+  Task<Status> check_unsaid(Result<core::HealthReport> probed);
+  std::chrono::milliseconds most_of_a_cycle() const;
   Task<void> probe();
   Task<void> tell_health(Hysteresis::Notice notice, core::HealthReport report);
   Task<Status> take_watch_page(core::RecordPage page);
   Task<Status> judge_page(core::RecordPage page, bool ready);
   Task<void> discover(bool changed);
+  Task<Status> settle_speaker();
+  void add_unspoken(std::vector<core::Coverage>& coverage);
   std::optional<core::BackendRow> accepting(const core::Drift& drift, const core::Decision& decision) const;
   Task<void> ended();
   std::string state() const;
@@ -82,15 +93,16 @@ class Runner : public std::enable_shared_from_this<Runner> {
   Code last_code_ = Code::ok;
   std::uint32_t run_ = 0;
   std::uint64_t cycles_ = 0, failures_ = 0;
-  Nanos last_complete_ns_ = 0;
+  Nanos last_complete_ns_ = 0, listed_ns_ = 0;  ///< end of the last complete cycle; begin of the one that `coverage_` tells of
   Schedule::Clock::time_point last_full_{}, last_began_{}, next_discovery_{};
   std::optional<core::Observation> said_;    ///< heard, and not judged yet
+  std::string speaker_;                      ///< uid of the source whose word was heard last
   std::optional<core::Coverage> discovery_;  ///< line of coverage of the last one
   bool full_next_ = true;    ///< the first cycle of a process, and the one after a reload, reads everything
   bool declared_moved_ = false;
   bool hinted_ = false, stopping_ = false, held_back_ = false;
-  bool identity_held_ = false;   ///< another system answered and nobody has decided
-  bool identity_known_ = false;  ///< this process has seen the accepted one
+  bool identity_held_ = false;    ///< another system answered and nobody has decided
+  bool identity_unsaid_ = false;  ///< what answers does not say which one it is
   std::uint64_t restarts_seen_ = 0;
   std::uint64_t plugin_changes_ = 0;
   int loops_ = 0;

@@ -122,6 +122,21 @@ std::string Runner::state() const {
   return schedule_.late() ? "late" : "ok";
 }
 
+/// A registration that was known before this process, and whose source has not spoken since.
+void Runner::add_unspoken(std::vector<core::Coverage>& coverage) {
+  const std::string kind(core::kRegistration);
+  const bool of_config = ledger_.spec().discovered_by.empty();
+  if (session_->heard_ns() != 0 || !ledger_.established(kind) || (of_config && !ledger_.row().notes.contains(kSpokenBy))) return;
+  std::erase_if(coverage, [&](const auto& line) { return line.kind == kind; });
+  core::Coverage line;
+  line.kind = kind;
+  line.established = true;
+  line.resources = ledger_.index().count(kind, run_).present;
+  const std::string doubt = context_->sources->doubt(ledger_.spec().name);
+  line.reasons.push_back(doubt.empty() ? "its source has not spoken of it since the agent started" : doubt);
+  coverage.push_back(std::move(line));
+}
+
 core::BackendView Runner::view() {
   core::BackendView out;
   const core::BackendSpec& spec = ledger_.spec();
@@ -139,9 +154,15 @@ core::BackendView Runner::view() {
   out.worker = session_->status();
   out.coverage = coverage_;
   for (auto& coverage : out.coverage) {
+    const std::string doubt = coverage.kind == core::kRegistration ? context_->sources->doubt(spec.name) : std::string();
+    if (!doubt.empty()) {
+      coverage.complete = false;
+      coverage.reasons.insert(coverage.reasons.begin(), doubt);
+    }
     if (!coverage.kind.starts_with("declared:")) coverage.resources = ledger_.index().count(coverage.kind, run_).present;
   }
   if (discovery_) out.coverage.push_back(*discovery_);
+  add_unspoken(out.coverage);
   out.resources = ledger_.index().present();
   out.open_drifts = ledger_.index().open();
   out.cycles = cycles_;

@@ -16,7 +16,7 @@ Task<void> Runner::discover(bool changed) {
   if (!offers || !ledger_.spec().discover) {  // what an earlier plugin or configuration found goes
     core::DiscoverOutcome none;
     none.complete = true;
-    (void)co_await context_->discovered(ledger_.spec().name, std::move(none));
+    (void)co_await context_->sources->take_discovered(ledger_.spec().name, std::move(none));
     discovery_.reset();
     co_return;
   }
@@ -31,15 +31,15 @@ Task<void> Runner::discover(bool changed) {
     co_return;
   }
   next_discovery_ = now + outcome->next;
-  discovery_ = co_await context_->discovered(ledger_.spec().name, std::move(*outcome));
+  discovery_ = co_await context_->sources->take_discovered(ledger_.spec().name, std::move(*outcome));
 }
 
-bool Runner::hear(core::Observation record, std::shared_ptr<const core::KindSchema> schema,
-                  const std::string& schema_text) {
-  record.backend.clear();
+bool Runner::hear(Word word, const std::string& speaker_uid) {
+  word.record.backend.clear();
+  speaker_ = speaker_uid;
   const bool asked = said_.has_value();
-  said_ = record;
-  if (session_->hear(std::move(record), std::move(schema), schema_text)) {
+  said_ = word.record;
+  if (session_->hear(std::move(word.record), std::move(word.schema), word.schema_text)) {
     full_next_ = true;  // a kind more: the next cycle lists it whole, which makes its baseline
     hint();
   }
@@ -54,8 +54,45 @@ Task<Status> Runner::take_said() {
   said_.reset();
   const bool known = ledger_.info() != nullptr && session_->current(ledger_.info());
   const bool judged = known && ledger_.established(std::string(core::kRegistration));
-  const auto status = co_await judge_page(std::move(page), judged);
+  DRIFTD_CO_CHECK(co_await judge_page(std::move(page), judged));
+  const auto status = co_await settle_speaker();
   co_return status;
+}
+
+/// Under the Turn. The row remembers who speaks for this backend, so that a restart does not ask who is first; a source
+/// that took its word back and was right speaks no more.
+Task<Status> Runner::settle_speaker() {
+  if (!ledger_.spec().discovered_by.empty()) co_return Status{};
+  const std::string& name = ledger_.spec().name;
+  const Index::Entry* known = ledger_.index().find({std::string(core::kRegistration), name});
+  const bool over = session_->taken_back() && (known == nullptr || !known->present);
+  if (over) speaker_.clear();
+  const auto& notes = ledger_.row().notes;
+  const auto note = notes.find(kSpokenBy);
+  const bool moved = !speaker_.empty() && (note == notes.end() || note->second != speaker_);
+  if (moved || (over && note != notes.end())) {
+    Extras extras;
+    extras.row = ledger_.row();
+    extras.row->notes.erase(kSpokenBy);
+    if (!over) extras.row->notes[kSpokenBy] = speaker_;
+    DRIFTD_CO_CHECK(co_await ledger_.commit_extras(std::move(extras)));
+  }
+  if (over && session_->taken_back()) context_->sources->let_go(name);  // it may have spoken again meanwhile
+  co_return Status{};
+}
+
+std::string Runner::doubt_of(const std::string& backend, Nanos heard_ns) const {
+  if (!last_error_.empty()) return last_error_;
+  const std::string kind(core::kRegistration), line = declared_line(backend, kind);
+  if (coverage_.empty()) return {};
+  const core::Coverage* seen = nullptr;  // of that backend alone, else of all registrations
+  for (const auto& coverage : coverage_) {
+    if (coverage.kind == line || (coverage.kind == kind && seen == nullptr)) seen = &coverage;
+  }
+  const bool named = seen != nullptr && seen->kind == line;
+  if (named && seen->complete) return {};
+  if (!named && session_->inner_listed()) return heard_ns > listed_ns_ ? "" : "does not name it any more";
+  return seen == nullptr || seen->reasons.empty() ? "did not list its registration whole" : seen->reasons.front();
 }
 
 Task<Status> Runner::reregister(core::BackendSpec spec) {

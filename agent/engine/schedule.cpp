@@ -37,8 +37,9 @@ void Schedule::ran(Clock::time_point start, Clock::time_point end, bool ok) {
   failures_ = 0;
   durations_.push_back(std::chrono::duration_cast<Millis>(end - start));
   if (durations_.size() > kRemembered) durations_.pop_front();
-  const auto jitter_most = static_cast<double>(interval_.count()) / 20;
-  const Millis jitter(static_cast<Millis::rep>(std::uniform_real_distribution<double>(0, jitter_most)(random_)));
+  // At least a fiftieth: what is seen in the last moment is still to be committed and told within the interval.
+  const auto interval = static_cast<double>(interval_.count());
+  const Millis jitter(static_cast<Millis::rep>(std::uniform_real_distribution<double>(interval / 50, interval / 20)(random_)));
   Millis wait = std::max(interval_ * stretch_ - p95() - jitter, p95());
   if (hint_.count() > 0) wait = std::min(wait, hint_);
   hint_ = Millis{0};

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/ports/session.hpp"
+#include "core/scope.hpp"
 
 namespace driftd::engine {
 
@@ -15,12 +17,21 @@ namespace driftd::engine {
 /// does not name) that is all there is. Until a source has spoken it adds nothing. Core thread only.
 class SpokenSession final : public core::Session {
  public:
-  /// `inner` may be null: a discovered backend, found by the backend `source` with its `provider`.
-  explicit SpokenSession(std::shared_ptr<core::Session> inner, std::string source = {}, std::string provider = {});
+  /// Asks the source whether it still knows of this backend: a word that is taken back must be confirmed by a read.
+  using Ask = std::function<Task<Result<core::ReadOutcome>>()>;
+
+  /// Of `backend`. `inner` may be null: a discovered one, found by the backend `source` with its `provider`.
+  SpokenSession(std::string backend, std::shared_ptr<core::Session> inner, Ask ask, std::string source, std::string provider);
 
   /// What a source sent: a record, or a tombstone. True when it is the first word: the backend has a kind more now.
   bool hear(core::Observation record, std::shared_ptr<const core::KindSchema> schema, const std::string& schema_text);
 
+  /// The source's last word is that it knows nothing of this backend any more.
+  bool taken_back() const { return said_ && said_->tombstone; }
+  Nanos heard_ns() const { return said_ ? said_->observed_ns : 0; }
+  /// As a source itself: its provider has the kind `registration`; it listed all of them in the last refresh.
+  bool inner_speaks() const { return below_ && below_->schemas.contains(std::string(core::kRegistration)); }
+  bool inner_listed() const { return inner_listed_; }
   /// What `info` was given out with the kind that a source speaks in; false: ask info() again before records of it.
   bool current(const core::ProviderInfo* info) const { return schema_ == nullptr || (info_ && info_.get() == info); }
 
@@ -40,8 +51,14 @@ class SpokenSession final : public core::Session {
 
  private:
   core::RecordPage page() const;
+  Task<void> confirm(core::ResourceId id, core::ReadOutcome& out);
 
+  Task<Status> pass_on(core::RecordPage page, core::PageHandler on_page);
+
+  core::ResourceId id_;
   std::shared_ptr<core::Session> inner_;
+  Ask ask_;
+  bool listing_ = false, inner_listed_ = false;  ///< in the refresh under way; in the last one that was not unchanged
   std::string source_, provider_;
   std::shared_ptr<const core::KindSchema> schema_;
   std::string schema_text_;

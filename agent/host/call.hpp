@@ -25,7 +25,7 @@ struct Call {
       : id(id), type(type), deadline(deadline), wake(core), limit(core) {}
   const std::uint64_t id;
   const FrameType type;
-  Steady::time_point deadline;
+  Steady::time_point deadline;  ///< once it is cancelled: of the grace
   std::deque<Frame> queue;  ///< records, marks, diagnostics not yet in a page
   std::optional<Result<CallResult>> done;
   std::uint64_t owed = 0;      ///< credit taken out of the queue and not yet given back, bytes
@@ -34,6 +34,7 @@ struct Call {
   bool asks_permit = false;    ///< and has no answer yet
   bool cancelled = false, abandoned = false;
   bool stopped_early = false;  ///< cancelled before its deadline
+  Steady::duration waited{};   ///< from its begin to the deadline that it missed
   const Steady::time_point begun = Steady::now();
   std::chrono::milliseconds cpu_at_begin{0};  ///< of the worker
   asio::steady_timer wake, limit;

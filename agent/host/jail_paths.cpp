@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "host/trust.hpp"
+#include "base/trust.hpp"
 
 namespace driftd::host {
 namespace {

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/digest.hpp"
-#include "host/trust.hpp"
+#include "base/trust.hpp"
 
 namespace driftd::host {
 namespace {

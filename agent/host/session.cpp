@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/scope.hpp"
 #include "host/border.hpp"
 #include "host/limits.hpp"
 
@@ -38,7 +39,8 @@ struct Collected {
 };
 Task<Status> collect(std::shared_ptr<Collected> to, core::RecordPage page) {
   for (auto& record : page.records) {
-    const bool own = record.backend.empty() || record.backend == to->backend;
+    const bool said = record.id.kind == core::kRegistration && record.backend == record.id.id;  // a source, of that backend
+    const bool own = record.backend.empty() || record.backend == to->backend || said;
     if (own && !record.tombstone && to->missing.erase(record.id) > 0) to->records.push_back(std::move(record));
   }
   const auto own = [&](const auto& d) { return d.backend.empty() || d.backend == to->backend; };

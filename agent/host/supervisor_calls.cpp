@@ -52,8 +52,7 @@ void Supervisor::expire(Call& call) {
     cancel(call);
     return;
   }
-  const auto budget = std::chrono::round<std::chrono::milliseconds>(call.deadline - call.begun - options_.grace);
-  const std::string waited = render_seconds(std::max(budget, std::chrono::milliseconds(0)));
+  const std::string waited = render_seconds(std::chrono::round<std::chrono::milliseconds>(call.waited));
   kill(call.stopped_early ? fmt::format("no answer within {} of a cancel: killed in {}", render_seconds(options_.grace),
                                         name_of(call.type))
                           : fmt::format("no answer within {}: killed in {}", waited, name_of(call.type)));
@@ -63,8 +62,9 @@ void Supervisor::cancel(Call& call) {
   if (call.cancelled || call.done) return;
   call.cancelled = true;
   call.stopped_early = Steady::now() < call.deadline;
+  call.waited = std::max(call.deadline - call.begun, Steady::duration::zero());
   if (connection_) connection_->send(FrameType::cancel, call.id, {});
-  call.deadline = std::min(call.deadline, Steady::now()) + options_.grace;
+  call.deadline = Steady::now() + options_.grace;  // from the cancel on: the deadline may have been seen late
   arm(call);
 }
 

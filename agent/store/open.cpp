@@ -35,7 +35,7 @@ Status check_key(Connection& db, const Settings& settings, const InstallationKey
 Status set_up(Connection& db) {
   DRIFTD_CHECK(db.statement("PRAGMA journal_mode = WAL").run());
   DRIFTD_CHECK(
-      db.execute("PRAGMA synchronous = FULL; PRAGMA cache_size = -65536; PRAGMA journal_size_limit = 67108864; "
+      db.execute("PRAGMA synchronous = FULL; PRAGMA cache_size = -2048; PRAGMA journal_size_limit = 67108864; "
                  "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON"));
   return {};
 }

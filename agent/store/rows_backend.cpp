@@ -36,6 +36,16 @@ Status add_established(Connection& db, std::vector<core::BackendRow>& rows) {
   }
 }
 
+/// Identities (oids, uids, topic ids) are of one system: under another that was accepted they say nothing.
+Status forget_identities(Connection& db, const core::BackendRow& row) {
+  if (row.system_identity.empty()) return {};
+  return db.statement("UPDATE resource SET external_name = '', observed_external_name = '', revision = revision + 1 "
+                      "WHERE backend = (SELECT id FROM backend WHERE uid = ? AND system_identity NOT IN ('', ?)) "
+                      "AND external_name || observed_external_name <> ''")
+      .bind(row.uid, row.system_identity)
+      .run();
+}
+
 }  // namespace
 
 Result<std::int64_t> backend_id(Connection& db, const std::string& uid) {
@@ -50,6 +60,7 @@ Status establish(Connection& db, std::int64_t backend, const std::string& kind, 
 }
 
 Status write_backend(Connection& db, const core::BackendRow& row) {
+  DRIFTD_CHECK(forget_identities(db, row));
   DRIFTD_CHECK(
       db.statement("UPDATE backend SET name = ?, type = ?, provider = ?, registration = ?, system_identity = ?, "
                    "deleted_ns = ?, notes = ? WHERE uid = ?")

@@ -18,6 +18,7 @@ CURLM* begin() {
   std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
   CURLM* multi = curl_multi_init();
   if (multi == nullptr) throw sdk::Failure(DRIFTD_INTERNAL, "no memory for an HTTP client");
+  curl_multi_setopt(multi, CURLMOPT_PIPELINING, static_cast<long>(CURLPIPE_MULTIPLEX));
   return multi;
 }
 
@@ -41,18 +42,25 @@ bool is_redirect(int status) {
 
 }  // namespace
 
-Wire::Wire(Options options) : options_(std::move(options)), multi_(begin()) {
-  curl_multi_setopt(multi_, CURLMOPT_PIPELINING, static_cast<long>(CURLPIPE_MULTIPLEX));
-}
+Wire::Wire(Options options) : options_(std::move(options)), consent_(options_.on_connection), multi_(begin()) {}
 
-Wire::~Wire() {
+Wire::~Wire() { end(); }
+
+void Wire::end() {
   for (const auto& [id, exchange] : exchanges_) curl_multi_remove_handle(multi_, exchange->easy());
   exchanges_.clear();
   curl_multi_cleanup(multi_);
 }
 
+void Wire::renew() {
+  CURLM* fresh = begin();
+  end();
+  multi_ = fresh;
+  consent_.forget();
+}
+
 std::uint64_t Wire::start(sdk::Call& call, Request request) {
-  auto exchange = std::make_unique<Exchange>(options_, std::move(request), call.now_ns());
+  auto exchange = std::make_unique<Exchange>(call, options_, consent_, std::move(request));
   const std::uint64_t id = ++last_;
   curl_easy_setopt(exchange->easy(), CURLOPT_PRIVATE, reinterpret_cast<void*>(id));
   CURL* const easy = exchange->easy();
@@ -87,6 +95,17 @@ std::vector<Wire::Ended> Wire::reap() {
     } catch (const sdk::Failure& failure) {
       ended.failure = failure;
     }
+  }
+  const auto refusal = consent_.settle();
+  if (!refusal) return out;
+  // Those that wait would each make a connection and ask, one after the other.
+  for (auto at = exchanges_.begin(); at != exchanges_.end();) {
+    const auto next = std::next(at);
+    if (at->second->waits()) {
+      out.push_back({at->first, {}, refusal});
+      abort(at->first);
+    }
+    at = next;
   }
   return out;
 }
@@ -124,6 +143,7 @@ Response Client::once(sdk::Call& call, const Request& request) {
     }
   } catch (const sdk::Failure& failure) {
     wire_.abort(id);
+    if (failure.code == DRIFTD_UNAVAILABLE) wire_.renew();  // HTTP/2 would go on over a connection that is dead
     const bool bare = failure.code == DRIFTD_CANCELLED || failure.code == DRIFTD_DEADLINE;
     if (bare) throw sdk::Failure(failure.code, name_of(request) + ": " + failure.what());
     throw;

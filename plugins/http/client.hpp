@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "driftd/sdk/call.hpp"
+#include "http/consent.hpp"
 #include "http/http.hpp"
 
 namespace driftd::http {
@@ -35,10 +36,13 @@ class Wire {
   Wire(const Wire&) = delete;
   Wire& operator=(const Wire&) = delete;
 
-  /// Begins a request and returns its number, from 1 on. INVALID: no URL that can be asked. Not from inside on_body.
+  /// Begins a request and returns its number, from 1 on; it lives no longer than `call`. INVALID: no URL that can be
+  /// asked. Not from inside on_body.
   std::uint64_t start(sdk::Call& call, Request request);
   /// Forgets a request that is in flight. Not from inside on_body.
   void abort(std::uint64_t id);
+  /// Forgets every request in flight and every connection. Not from inside on_body.
+  void renew();
   std::size_t in_flight() const { return exchanges_.size(); }
   /// From inside on_body: run() returns soon, though nothing has ended.
   void nudge() { nudged_ = true; }
@@ -48,17 +52,20 @@ class Wire {
   std::vector<Ended> run(sdk::Call& call, Steady::time_point until);
 
  private:
+  void end();
   std::vector<Ended> reap();
   void wait(sdk::Call& call, std::chrono::milliseconds most);
 
   const Options options_;
+  Consent consent_;
   void* multi_;
   std::uint64_t last_ = 0;
   bool nudged_ = false;
   std::map<std::uint64_t, std::unique_ptr<Exchange>> exchanges_;
 };
 
-/// One request after the other, over connections that stay open. Not thread-safe.
+/// One request after the other, over connections that stay open while they work: after one that broke or said nothing
+/// all are made anew. Not thread-safe.
 class Client {
  public:
   explicit Client(Options options) : wire_(std::move(options)) {}

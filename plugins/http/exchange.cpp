@@ -6,6 +6,8 @@
 #include <cstring>
 #include <memory>
 
+#include "driftd/sdk/call.hpp"
+
 namespace driftd::http {
 namespace {
 
@@ -61,9 +63,9 @@ void wipe_list(curl_slist* list) {
 
 }  // namespace
 
-Exchange::Exchange(const Options& options, Request request, std::int64_t sent_ns)
-    : request_(std::move(request)), what_(name_of(request_)) {
-  response_.sent_ns = sent_ns;
+Exchange::Exchange(sdk::Call& call, const Options& options, Consent& consent, Request request)
+    : call_(call), consent_(consent), request_(std::move(request)), what_(name_of(request_)) {
+  response_.sent_ns = call.now_ns();
   const Url checked = parse_url(request_.url);
   easy_ = curl_easy_init();
   if (easy_ == nullptr) throw sdk::Failure(DRIFTD_INTERNAL, what_ + ": no memory for a request");
@@ -86,6 +88,10 @@ Exchange::Exchange(const Options& options, Request request, std::int64_t sent_ns
     curl_easy_setopt(easy_, CURLOPT_HEADERDATA, this);
     curl_easy_setopt(easy_, CURLOPT_WRITEFUNCTION, &take_body);
     curl_easy_setopt(easy_, CURLOPT_WRITEDATA, this);
+    if (consent_.needed()) {
+      curl_easy_setopt(easy_, CURLOPT_PREREQFUNCTION, &begin_request);
+      curl_easy_setopt(easy_, CURLOPT_PREREQDATA, this);
+    }
     set_request();
     set_tls(options.tls);
     if (!options.tls.server_name.empty()) set_server_name(options.tls.server_name);
@@ -165,6 +171,21 @@ void Exchange::set_server_name(const std::string& name) {
   curl_easy_setopt(easy_, CURLOPT_URL, part(url.get(), CURLUPART_URL).c_str());
   connect_to_ = curl_slist_append(nullptr, ("::" + host + ":" + port).c_str());
   curl_easy_setopt(easy_, CURLOPT_CONNECT_TO, connect_to_);
+}
+
+int Exchange::begin_request(void* self, char* to, char* from, int to_port, int from_port) noexcept {
+  auto& exchange = *static_cast<Exchange*>(self);
+  long made = 0;
+  curl_easy_getinfo(exchange.easy_, CURLINFO_NUM_CONNECTS, &made);
+  try {
+    exchange.consent_.need(exchange.call_, {to, from, to_port, from_port}, made > 0);
+    exchange.sent_ = true;
+    return CURL_PREREQFUNC_OK;
+  } catch (...) {
+    exchange.thrown_ = std::current_exception();
+    curl_easy_setopt(exchange.easy_, CURLOPT_FORBID_REUSE, 1L);  // the connection ends with it
+    return CURL_PREREQFUNC_ABORT;
+  }
 }
 
 std::size_t Exchange::take_header(char* data, std::size_t size, std::size_t count, void* self) noexcept {

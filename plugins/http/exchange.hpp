@@ -6,24 +6,28 @@
 #include <optional>
 #include <string>
 
+#include "http/consent.hpp"
 #include "http/http.hpp"
 
 namespace driftd::http {
 
-/// One request as libcurl sees it. Its address must not change.
+/// One request as libcurl sees it. Its address must not change. Lives inside of its call.
 class Exchange {
  public:
-  /// INVALID: no URL that can be asked.
-  Exchange(const Options& options, Request request, std::int64_t sent_ns);
+  /// `consent` outlives it. INVALID: no URL that can be asked.
+  Exchange(sdk::Call& call, const Options& options, Consent& consent, Request request);
   ~Exchange();
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
   CURL* easy() const { return easy_; }
+  /// It waits for a connection, or for consent to one.
+  bool waits() const { return !sent_; }
   /// The answer, once libcurl said how it ended. Throws what on_body threw.
   Response response(CURLcode ended);
 
  private:
+  static int begin_request(void* self, char* to, char* from, int to_port, int from_port) noexcept;
   static std::size_t take_header(char* data, std::size_t size, std::size_t count, void* self) noexcept;
   static std::size_t take_body(char* data, std::size_t size, std::size_t count, void* self) noexcept;
   void add_header(const std::string& line);
@@ -37,6 +41,8 @@ class Exchange {
   bool take(std::string_view piece);
   void release();
 
+  sdk::Call& call_;
+  Consent& consent_;
   Request request_;
   Response response_;
   std::string what_;
@@ -44,7 +50,7 @@ class Exchange {
   curl_slist* headers_ = nullptr;
   curl_slist* connect_to_ = nullptr;
   std::size_t received_ = 0;
-  bool too_large_ = false;
+  bool sent_ = false, too_large_ = false;
   std::exception_ptr thrown_;
   char error_[CURL_ERROR_SIZE] = {};
 };

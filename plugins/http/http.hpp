@@ -12,6 +12,10 @@
 
 #include "driftd/sdk/types.hpp"
 
+namespace driftd::sdk {
+class Call;
+}
+
 namespace driftd::http {
 
 /// TLS 1.2 or newer. A CA of one's own replaces the system's. Files are read anew by each connection.
@@ -30,6 +34,10 @@ struct Options {
   std::chrono::milliseconds connect{5000};
   bool http2 = false;  ///< over TLS, where the server has it: requests at once share a connection
   std::string user_agent = "driftd";
+  /// Runs after a new connection was made, before a request goes over it. What it throws ends that connection, that request
+  /// and the others that wait for one; requests over connections that it agreed to go on. It may send requests through
+  /// other clients.
+  std::function<void(sdk::Call&)> on_connection{};
 };
 
 struct Request {

@@ -5,11 +5,13 @@
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <utility>
+
+#include "k8s/tree.hpp"
 
 namespace driftd::k8s {
 namespace {
 
-using nlohmann::json;
 using Steady = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kTokenAge{60};  // a projected token is replaced long before it expires
@@ -23,15 +25,52 @@ std::string member(const std::string& body, const char* name) {
   return found != status.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
+http::Response too_soon(std::chrono::milliseconds left, std::int64_t now_ns) {
+  http::Response out;
+  out.status = 429;
+  out.sent_ns = now_ns;
+  out.retry_after_ms = left.count();
+  out.body = R"({"kind":"Status","message":"not asked: the API server said when to come again, and it is not yet time"})";
+  return out;
+}
+
 }  // namespace
 
-http::Options Api::options() const {
+http::Options Api::options(sdk::Call& call) {
+  http::Options out = bare_options(call);
+  out.on_connection = [this](sdk::Call& of) { meet(of); };
+  return out;
+}
+
+http::Options Api::bare_options(sdk::Call& call) {
   http::Options out;
-  out.tls = settings_.tls;
+  out.tls = tls(call);
   out.connect = settings_.connect;
   out.http2 = true;
   out.user_agent = "driftd-k8s/0.1";
   return out;
+}
+
+http::Tls Api::tls(sdk::Call& call) {
+  http::Tls out = settings_.tls;
+  if (settings_.identification.token_reference.empty()) return out;
+  const Credential who = credential(call);
+  if (who.certificate_pem.empty()) return out;
+  out.certificate_pem = who.certificate_pem;
+  out.key_pem = who.key_pem;
+  out.certificate_file.clear();
+  out.key_file.clear();
+  return out;
+}
+
+/// Asked over a connection of its own, made later than the one in question: where that led, this one leads, too.
+void Api::meet(sdk::Call& call) {
+  http::Client client(bare_options(call));
+  const http::Response response = ask(call, *this, client, kSystemPath);
+  if (response.status == 403 || response.status == 404) return witness_.meet({});  // who answers may not be known
+  if (!response.ok()) throw refusal(response, std::string("GET ") + kSystemPath, {}, {});
+  const json system = json::parse(response.body, nullptr, false);
+  witness_.meet(text(system, {"metadata", "uid"}));
 }
 
 std::string Api::read_token_file() const {
@@ -47,28 +86,61 @@ std::string Api::read_token_file() const {
   return out;
 }
 
-std::string Api::token(sdk::Call& call) {
+Credential Api::credential(sdk::Call& call) {
   const Identification& who = settings_.identification;
-  if (!who.token_reference.empty()) return call.secret(who.token_reference);
-  if (who.token_file.empty()) return who.token;
-  const std::lock_guard lock(mutex_);
-  const auto now = Steady::now();
-  if (cached_.empty() || now - read_at_ > kTokenAge) {
-    cached_ = read_token_file();
-    read_at_ = now;
+  Credential out;
+  if (who.token_reference.empty()) {
+    out.token = who.token_file.empty() ? who.token : token_of_file(call);
+    return out;
   }
+  std::string text = call.secret(who.token_reference);
+  {
+    const std::lock_guard lock(mutex_);
+    note(call, text);
+  }
+  out = parse_credential(text);
+  http::wipe(text);
+  if (out.expires_ns && *out.expires_ns <= call.now_ns()) {
+    throw sdk::Failure(DRIFTD_UNAUTHENTICATED, "settings.token: the ExecCredential expired at " + out.expires +
+                                                   "; expected a newer one of its program");
+  }
+  return out;
+}
+
+/// Under the mutex.
+void Api::note(sdk::Call& call, std::string_view credential) {
+  const std::size_t hash = std::hash<std::string_view>{}(credential);
+  if (hash != std::exchange(used_, hash)) changed_ns_ = call.now_ns();
+}
+
+/// Under the mutex.
+void Api::read_token(sdk::Call& call) {
+  std::string fresh = read_token_file();
+  cached_.swap(fresh);
+  http::wipe(fresh);
+  read_at_ = Steady::now();
+  note(call, cached_);
+}
+
+std::string Api::token_of_file(sdk::Call& call) {
+  const std::lock_guard lock(mutex_);
+  if (cached_.empty() || Steady::now() - read_at_ > kTokenAge) read_token(call);
   return cached_;
 }
 
-bool Api::refused(sdk::Call&) {
-  if (settings_.identification.token_file.empty()) return false;
+bool Api::refused(sdk::Call& call, std::int64_t sent_ns) {
+  const Identification& who = settings_.identification;
+  if (!who.token_reference.empty()) {
+    std::string text = call.secret(who.token_reference);
+    const std::lock_guard lock(mutex_);
+    note(call, text);
+    http::wipe(text);
+    return changed_ns_ > sent_ns;
+  }
+  if (who.token_file.empty()) return false;
   const std::lock_guard lock(mutex_);
-  std::string fresh = read_token_file();
-  const bool other = fresh != cached_;
-  cached_.swap(fresh);
-  read_at_ = Steady::now();
-  http::wipe(fresh);
-  return other;
+  read_token(call);
+  return changed_ns_ > sent_ns;
 }
 
 http::Request Api::get(sdk::Call& call, const std::string& path_and_query) {
@@ -76,9 +148,8 @@ http::Request Api::get(sdk::Call& call, const std::string& path_and_query) {
   out.url = settings_.server + path_and_query;
   out.timeout = settings_.call;
   out.headers.push_back("Accept: application/json");
-  std::string bearer = token(call);
-  if (!bearer.empty()) out.headers.push_back("Authorization: Bearer " + bearer);
-  http::wipe(bearer);
+  const Credential who = credential(call);
+  if (!who.token.empty()) out.headers.push_back("Authorization: Bearer " + who.token);
   return out;
 }
 
@@ -94,9 +165,18 @@ sdk::Failure refusal(const http::Response& response, const std::string& what, co
   return out;
 }
 
-http::Response ask(sdk::Call& call, Api& api, http::Client& client, const std::string& path_and_query) {
-  http::Response response = client.send(call, api.get(call, path_and_query));
-  if (response.status == 401 && api.refused(call)) response = client.send(call, api.get(call, path_and_query));
+http::Response ask(sdk::Call& call, Api& api, http::Client& client, const std::string& path_and_query,
+                   const std::function<void(http::Request&)>& shape) {
+  const std::string path = path_and_query.substr(0, path_and_query.find('?'));
+  if (const auto left = api.retry_after().left(path); left.count() > 0) return too_soon(left, call.now_ns());
+  const auto once = [&] {
+    http::Request request = api.get(call, path_and_query);
+    if (shape) shape(request);
+    return client.send(call, request);
+  };
+  http::Response response = once();
+  if (response.status == 401 && api.refused(call, response.sent_ns)) response = once();
+  api.retry_after().note(path, response);
   return response;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an event of the watch stands for beside its own object: a Helm release is several Secrets, a backend is several
 // objects.
+#include <utility>
+
 #include "k8s/helm.hpp"
 #include "k8s/tree.hpp"
 #include "k8s/watcher.hpp"
@@ -35,7 +37,7 @@ void Watcher::follow_up(sdk::Call& call) {
     refused_until_ = Clock::now() + kAgainRefused;
     defining_.reset();
     causes_.clear();
-    releases_.clear();
+    if (!std::exchange(releases_, {}).empty()) vouch_.forget();  // what changed is not told: the next refresh lists
   }
 }
 
@@ -67,6 +69,8 @@ void Watcher::follow_backends(sdk::Call& call) {
   const bool first = !defining_;
   if (first) {
     defining_ = directory_.collect(call, resources_);
+    // What moved while the right was missing was not told: the next refresh lists.
+    if (std::exchange(refused_until_, {}) != Clock::time_point{}) vouch_.forget();
   } else {
     directory_.complete(call, *defining_);
   }

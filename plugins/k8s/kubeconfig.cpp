@@ -2,6 +2,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include "k8s/base64.hpp"
+#include "k8s/mapping.hpp"
 #include "k8s/settings.hpp"
 
 namespace driftd::k8s {
@@ -52,12 +53,43 @@ void take_cluster(const YAML::Node& cluster, const std::string& folder, bool ins
   out.tls.verify = false;
 }
 
-void take_user(const YAML::Node& user, const std::string& folder, Settings& out) {
-  if (user["exec"]) {
-    bad("the user's credential comes from a program (exec: " + text(user["exec"], "command") +
-        "), and providers run none; let the agent run it and name the token in the settings: token: \"${exec:…}\", or "
-        "use a service account's token: token_file: /path");
+/// The command as it would be typed; what may be a secret in its arguments is left out.
+std::string command_of(const YAML::Node& exec) {
+  std::string out = text(exec, "command");
+  const YAML::Node args = exec["args"];
+  if (!args || !args.IsSequence()) return out;
+  bool hide = false;  // the option before spoke of a secret
+  for (const auto& each : args) {
+    const std::string word = each.IsScalar() ? each.as<std::string>() : std::string();
+    const auto eq = word.find('=');
+    const std::string name = word.substr(0, eq);
+    const bool option = word.starts_with("-");
+    const bool secret = looks_secret(option ? name : std::string(), word);
+    if (!option && (hide || secret)) {
+      out += " [REDACTED]";
+    } else if (secret && eq != std::string::npos) {
+      out += " " + name + "=[REDACTED]";
+    } else {
+      out += " " + word;
+    }
+    hide = option && secret && eq == std::string::npos;
   }
+  return out;
+}
+
+[[noreturn]] void refuse_program(const YAML::Node& exec) {
+  std::string names;
+  if (const YAML::Node env = exec["env"]; env && env.IsSequence()) {
+    for (const auto& each : env) names += (names.empty() ? "" : ", ") + (each.IsMap() ? text(each, "name") : std::string());
+  }
+  bad("the user's credential comes from a program, and providers run none; let the agent run it, beside this kubeconfig: "
+      "token: \"${exec:" + command_of(exec) + "}\" (the program by its whole path, allowed in agent.programs" +
+      (names.empty() ? std::string() : " with the environment " + names) +
+      "), or use a service account's token: token_file: /path");
+}
+
+void take_user(const YAML::Node& user, const std::string& folder, Settings& out) {
+  if (user["exec"]) refuse_program(user["exec"]);
   for (const char* key : {"auth-provider", "username", "as", "as-uid", "as-groups", "as-user-extra"}) {
     if (user[key]) bad(std::string("the user has ") + key + ", which this provider does not do; use a token or a certificate");
   }
@@ -71,16 +103,15 @@ void take_user(const YAML::Node& user, const std::string& folder, Settings& out)
 
 }  // namespace
 
-void apply_kubeconfig(Settings& settings, const std::string& yaml, const std::string& folder, const std::string& wanted,
-                      bool insecure) {
+void apply_kubeconfig(Settings& settings, const std::string& yaml, const KubeconfigUse& use) {
   try {
     const YAML::Node root = YAML::Load(yaml);
     if (!root.IsMap()) bad("expected a YAML mapping with clusters, contexts and users");
-    const std::string context = wanted.empty() ? text(root, "current-context") : wanted;
+    const std::string context = use.context.empty() ? text(root, "current-context") : use.context;
     if (context.empty()) bad("no current-context; name one in settings.context");
     const YAML::Node chosen = named(root, "contexts", "context", context);
-    take_cluster(named(root, "clusters", "cluster", text(chosen, "cluster")), folder, insecure, settings);
-    take_user(named(root, "users", "user", text(chosen, "user")), folder, settings);
+    take_cluster(named(root, "clusters", "cluster", text(chosen, "cluster")), use.folder, use.insecure, settings);
+    if (use.user) take_user(named(root, "users", "user", text(chosen, "user")), use.folder, settings);
   } catch (const YAML::Exception& e) {
     bad("line " + std::to_string(e.mark.line + 1) + ": no valid YAML");  // the message could quote a token
   }

@@ -38,14 +38,10 @@ Lister::Page Lister::page(sdk::Call& call, const Resource& resource, const std::
   const std::string path = resource.path(space), what = "GET " + path;
   const std::int64_t sent = call.now_ns();
   ItemSplitter splitter([&](const std::string& text) { take(parse_object(text, path.c_str()), sent); }, kMostObject);
-  const auto once = [&] {
-    http::Request request = api_.get(call, path + query);
+  const http::Response response = ask(call, api_, client_, path + query, [&](http::Request& request) {
     request.most_body = 0;
     request.on_body = [&](std::string_view piece) { splitter.feed(piece); };
-    return client_.send(call, request);
-  };
-  http::Response response = once();
-  if (response.status == 401 && api_.refused(call)) response = once();
+  });
   if (!response.ok()) throw refusal(response, what, resource.kind, resource.right("list", space));
   const json rest = parse_object(splitter.rest(), path.c_str());
   const Page out{text(rest, {"metadata", "resourceVersion"}), text(rest, {"metadata", "continue"})};
@@ -102,17 +98,13 @@ std::optional<std::string> Lister::stream(sdk::Call& call, const Resource& resou
         if (type == "BOOKMARK" && whole) throw Enough{text(object, {"metadata", "resourceVersion"})};
       },
       kMostObject);
-  const auto once = [&] {
-    http::Request request = api_.get(call, path + query_of(resource, "watch=1&sendInitialEvents=true&allowWatchBookmarks=true&"
-                                                                     "resourceVersionMatch=NotOlderThan&timeoutSeconds=" +
-                                                                         seconds));
-    request.most_body = 0;
-    request.on_body = [&](std::string_view piece) { lines.feed(piece); };
-    return client_.send(call, request);
-  };
+  const std::string query = query_of(resource, "watch=1&sendInitialEvents=true&allowWatchBookmarks=true&"
+                                               "resourceVersionMatch=NotOlderThan&timeoutSeconds=" + seconds);
   try {
-    http::Response response = once();
-    if (response.status == 401 && api_.refused(call)) response = once();
+    const http::Response response = ask(call, api_, client_, path + query, [&](http::Request& request) {
+      request.most_body = 0;
+      request.on_body = [&](std::string_view piece) { lines.feed(piece); };
+    });
     if (response.status == 400 || response.status == 422) return streams_ = 0, std::nullopt;
     if (response.status == 403) return std::nullopt;  // `list` may be granted, and is what is named if it is not
     if (!response.ok()) throw refusal(response, what, resource.kind, resource.right("watch", space));

@@ -134,6 +134,7 @@ void map_secret(const json& object, json& body) {
 }
 
 void map_config_map(const json& object, json& body, sdk::Record& record) {
+  record.schema_revision = 2;
   put(body, "immutable", find(object, {"immutable"}));
   const json& data = find(object, {"data"});
   body["data"] = data.is_object() ? data : json::object();

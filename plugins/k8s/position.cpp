@@ -30,6 +30,7 @@ std::optional<Positions> parse_cursor(const std::string& cursor, const std::stri
 
 void Vouch::listed(List list) {
   const std::lock_guard lock(mutex_);
+  if (list.sent <= forgotten_) return;
   list_ = std::move(list);
 }
 
@@ -41,6 +42,7 @@ std::optional<Vouch::List> Vouch::last() const {
 void Vouch::forget() {
   const std::lock_guard lock(mutex_);
   list_.reset();
+  forgotten_ = Clock::now();
 }
 
 void Vouch::watching(std::optional<Clock::time_point> since, const std::string& scope) {

@@ -31,9 +31,10 @@ class Vouch {
     std::string cursor, scope;
     Clock::time_point sent;  ///< before its first request
   };
+  /// Not one that began before the last was forgotten: it need not hold what was not told.
   void listed(List list);
   std::optional<List> last() const;
-  void forget();  ///< its positions are too old to watch from
+  void forget();  ///< the last list stands no more: its positions are too old, or a change after it was not told
 
   /// The watch sees every change in `scope` since `since`; nothing: one of its streams is broken, or silent for too long.
   void watching(std::optional<Clock::time_point> since, const std::string& scope);
@@ -45,6 +46,7 @@ class Vouch {
  private:
   mutable std::mutex mutex_;
   std::optional<List> list_;
+  Clock::time_point forgotten_ = Clock::time_point::min();
   std::optional<Clock::time_point> since_;
   std::string scope_;  ///< of the watch
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <mutex>
+#include <utility>
 #include <nlohmann/json.hpp>
 
 #include "driftd_schema_json.hpp"
@@ -26,9 +27,80 @@ class KubernetesInstance final : public sdk::Instance {
       : settings_(std::move(settings)), api_(settings_), catalog_(api_, settings_) {}
 
   sdk::RefreshResult refresh(sdk::Call& call, const sdk::Refresh& request) override {
-    if (!request.full && vouch_.stands(request.cursor)) return {true, 0};
+    try {
+      return refresh_once(call, request);
+    } catch (...) {
+      api_.witness().broke();
+      throw;
+    }
+  }
+
+  void read(sdk::Call& call, std::span<const sdk::Identity> ids) override {
+    auto client = take(call);
+    Reader reader(api_, settings_, *client, streaming_);
+    const auto types = catalog_.look(call, *client);
+    for (const auto& id : ids) {
+      if (reader.read(call, id, types.resources)) not_found(call, id);
+    }
+    park(std::move(client));
+  }
+
+  void watch(sdk::Call& call, const std::string& cursor) override {
+    Watched watched;
+    {
+      auto client = take(call);
+      watched.resources = catalog_.look(call, *client).resources;
+      park(std::move(client));
+    }
+    watched.scope = scope_of(watched.resources);
+    Watcher(call, api_, settings_, std::move(watched), vouch_, streaming_).run(call, cursor);
+  }
+
+  sdk::Discovery discover(sdk::Call& call, const sdk::Discoverer& to) override {
+    auto client = take(call);
+    Lister lister(api_, settings_, *client, streaming_);
+    Directory directory(api_, settings_, *client, lister);
+    const std::int64_t sent = call.now_ns();
+    const auto types = catalog_.look(call, *client);
+    const Objects objects = directory.collect(call, types.resources);
+    std::vector<sdk::Diagnostic> diagnostics;
+    const auto about_them = [](const sdk::Diagnostic& each) { return each.kind == kPrismBackend; };
+    std::copy_if(types.diagnostics.begin(), types.diagnostics.end(), std::back_inserter(diagnostics), about_them);
+    for (const auto& [name, definition] : definitions(objects, settings_, diagnostics)) {
+      sdk::Backend backend = backend_of(definition, objects, settings_);
+      backend.observed_ns = sent;
+      api_.witness().stand(client.cluster);
+      to.push(backend);
+    }
+    for (const auto& diagnostic : diagnostics) call.diag(diagnostic);
+    park(std::move(client));
+    return {diagnostics.empty(), 0};
+  }
+
+  sdk::Health health(sdk::Call& call) override {
+    const auto begin = std::chrono::steady_clock::now();
+    sdk::Health out;
+    try {
+      http::Options options = api_.bare_options(call);
+      options.connect = std::min(options.connect, kHealthMost);
+      http::Client client(options);  // its own: a refresh may be blocked
+      out = look(call, client);
+    } catch (const sdk::Failure& failure) {
+      out.state = failure.code == DRIFTD_UNAUTHENTICATED ? DRIFTD_HEALTH_DEGRADED : DRIFTD_HEALTH_DOWN;
+      out.reason = failure.what();
+    }
+    const auto took = std::chrono::steady_clock::now() - begin;
+    out.latency_us = std::chrono::duration_cast<std::chrono::microseconds>(took).count();
+    return out;
+  }
+
+ private:
+  sdk::RefreshResult refresh_once(sdk::Call& call, const sdk::Refresh& request) {
+    const bool moved = api_.witness().begin();
+    if (moved) park({});  // its connections may lead to the cluster before
+    if (!moved && !request.full && vouch_.stands(request.cursor)) return {true, 0};
     const auto sent = Vouch::Clock::now();
-    auto client = take();
+    auto client = take(call);
     Reader reader(api_, settings_, *client, streaming_);
     const auto types = catalog_.look(call, *client);
     for (const auto& diagnostic : types.diagnostics) call.diag(diagnostic);
@@ -41,65 +113,6 @@ class KubernetesInstance final : public sdk::Instance {
     return {};
   }
 
-  void read(sdk::Call& call, std::span<const sdk::Identity> ids) override {
-    auto client = take();
-    Reader reader(api_, settings_, *client, streaming_);
-    const auto types = catalog_.look(call, *client);
-    for (const auto& id : ids) {
-      if (reader.read(call, id, types.resources)) not_found(call, id);
-    }
-    park(std::move(client));
-  }
-
-  void watch(sdk::Call& call, const std::string& cursor) override {
-    std::vector<Resource> resources;
-    {
-      auto client = take();
-      resources = catalog_.look(call, *client).resources;
-      park(std::move(client));
-    }
-    const std::string scope = scope_of(resources);
-    Watcher(api_, settings_, std::move(resources), scope, vouch_, streaming_).run(call, cursor);
-  }
-
-  sdk::Discovery discover(sdk::Call& call, const sdk::Discoverer& to) override {
-    auto client = take();
-    Lister lister(api_, settings_, *client, streaming_);
-    Directory directory(api_, settings_, *client, lister);
-    const std::int64_t sent = call.now_ns();
-    const auto types = catalog_.look(call, *client);
-    const Objects objects = directory.collect(call, types.resources);
-    std::vector<sdk::Diagnostic> diagnostics;
-    const auto about_them = [](const sdk::Diagnostic& each) { return each.kind == kPrismBackend; };
-    std::copy_if(types.diagnostics.begin(), types.diagnostics.end(), std::back_inserter(diagnostics), about_them);
-    for (const auto& [name, definition] : definitions(objects, settings_, diagnostics)) {
-      sdk::Backend backend = backend_of(definition, objects, settings_);
-      backend.observed_ns = sent;
-      to.push(backend);
-    }
-    for (const auto& diagnostic : diagnostics) call.diag(diagnostic);
-    park(std::move(client));
-    return {diagnostics.empty(), 0};
-  }
-
-  sdk::Health health(sdk::Call& call) override {
-    const auto begin = std::chrono::steady_clock::now();
-    sdk::Health out;
-    http::Options options = api_.options();
-    options.connect = std::min(options.connect, kHealthMost);
-    http::Client client(options);  // its own: a refresh may be blocked
-    try {
-      out = look(call, client);
-    } catch (const sdk::Failure& failure) {
-      out.state = failure.code == DRIFTD_UNAUTHENTICATED ? DRIFTD_HEALTH_DEGRADED : DRIFTD_HEALTH_DOWN;
-      out.reason = failure.what();
-    }
-    const auto took = std::chrono::steady_clock::now() - begin;
-    out.latency_us = std::chrono::duration_cast<std::chrono::microseconds>(took).count();
-    return out;
-  }
-
- private:
   http::Response probe(sdk::Call& call, http::Client& client, const std::string& path) {
     http::Request request = api_.get(call, path);
     request.timeout = std::min(request.timeout, kHealthMost);
@@ -115,26 +128,42 @@ class KubernetesInstance final : public sdk::Instance {
     }
     const http::Response version = probe(call, client, "/version");
     out.server_version = text(json::parse(version.body, nullptr, false), {"gitVersion"});
-    // The cluster's identity by custom; empty where the right to get it is missing.
-    const http::Response system = probe(call, client, "/api/v1/namespaces/kube-system");
+    const http::Response system = probe(call, client, kSystemPath);  // empty where the right to get it is missing
     out.system_identity = text(json::parse(system.body, nullptr, false), {"metadata", "uid"});
+    if (out.system_identity.empty() && out.reason.empty()) {
+      out.reason = std::string("GET ") + kSystemPath + ": HTTP status " + std::to_string(system.status);
+      if (system.status == 403) out.reason += ": the right to get that namespace is missing, so another cluster is not noticed";
+    }
+    api_.witness().told(out.system_identity);
     return out;
   }
 
-  std::string scope_of(const std::vector<Resource>& resources) const {
-    std::string out = settings_.server + " " + settings_.scope.text();
+  std::string scope_of(const std::vector<Resource>& resources) {
+    std::string out = settings_.server + " " + api_.witness().uid() + " " + settings_.scope.text();
     for (const auto& resource : resources) out += " " + resource.base + "/" + resource.plural + "?" + resource.label_selector;
     for (const auto& space : settings_.namespaces) out += " " + space;
     return std::to_string(std::hash<std::string>{}(out));
   }
 
+  /// A client, what its connections were made with, and which cluster was judged when they were.
+  struct Parked {
+    std::unique_ptr<http::Client> client;
+    http::Tls tls;
+    std::string cluster;
+    http::Client& operator*() const { return *client; }
+  };
   /// A parked client, whose connections may still live, or a new one.
-  std::unique_ptr<http::Client> take() {
-    const std::lock_guard lock(mutex_);
-    if (parked_ != nullptr) return std::move(parked_);
-    return std::make_unique<http::Client>(api_.options());
+  Parked take(sdk::Call& call) {
+    http::Tls tls = api_.tls(call);
+    std::string cluster = api_.witness().uid();
+    {
+      const std::lock_guard lock(mutex_);
+      Parked parked = std::exchange(parked_, {});
+      if (parked.client != nullptr && parked.tls == tls && parked.cluster == cluster) return parked;
+    }
+    return {std::make_unique<http::Client>(api_.options(call)), std::move(tls), std::move(cluster)};
   }
-  void park(std::unique_ptr<http::Client> client) {
+  void park(Parked client) {
     const std::lock_guard lock(mutex_);
     parked_ = std::move(client);
   }
@@ -145,7 +174,7 @@ class KubernetesInstance final : public sdk::Instance {
   Vouch vouch_;
   std::atomic<int> streaming_{-1};
   std::mutex mutex_;
-  std::unique_ptr<http::Client> parked_;
+  Parked parked_;
 };
 
 std::unique_ptr<sdk::Instance> open(sdk::Call&, std::string_view, std::string_view settings) {

@@ -24,6 +24,7 @@ sdk::Diagnostic diagnostic(const sdk::Failure& failure, const std::string& kind,
 
 std::uint64_t Reader::emit(sdk::Call& call, sdk::Record record, std::int64_t sent) {
   record.observed_ns = sent;
+  api_.witness().stand(cluster_);
   if (!call.emit(record) && lists_) throw FinishSoon{};
   return 1;
 }

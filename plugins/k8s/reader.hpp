@@ -11,7 +11,7 @@ namespace driftd::k8s {
 class Reader {
  public:
   Reader(Api& api, const Settings& settings, http::Client& client, std::atomic<int>& streams)
-      : api_(api), settings_(settings), client_(client), lister_(api, settings, client, streams),
+      : api_(api), settings_(settings), cluster_(api.witness().uid()), client_(client), lister_(api, settings, client, streams),
         directory_(api, settings, client, lister_) {}
 
   /// Emits every kind that is wanted, with COMPLETE for each that was listed whole and a diagnostic for each that was not.
@@ -39,6 +39,7 @@ class Reader {
 
   Api& api_;
   const Settings& settings_;
+  const std::string cluster_;  ///< the one that is read; empty: not known
   http::Client& client_;
   Lister lister_;
   Directory directory_;

@@ -50,10 +50,11 @@ void take_connection(const json& root, Settings& out) {
   const bool insecure = root.value("insecure", false);
   const std::string kubeconfig = root.value("kubeconfig", ""), account = root.value("service_account", "");
   if (!kubeconfig.empty() && !account.empty()) bad("settings: both kubeconfig and service_account; expected one of them");
+  const bool named = root.contains("token") || root.contains("token_file");
   take_service_account(account, out);
   if (!kubeconfig.empty()) {
     const std::string folder = kubeconfig.substr(0, kubeconfig.rfind('/') + 1);
-    apply_kubeconfig(out, read_small(kubeconfig, "kubeconfig"), folder, root.value("context", ""), insecure);
+    apply_kubeconfig(out, read_small(kubeconfig, "kubeconfig"), {folder, root.value("context", ""), insecure, !named});
   }
   out.server = root.value("server", out.server);
   while (!out.server.empty() && out.server.back() == '/') out.server.pop_back();
@@ -63,7 +64,6 @@ void take_connection(const json& root, Settings& out) {
   }
   if (!out.server.starts_with("https://")) bad("settings.server: '" + out.server + "'; expected https://host:port");
   if (root.contains("tls")) take_tls(root.at("tls"), out.tls);
-  const bool named = root.contains("token") || root.contains("token_file");
   if (named) out.identification = {root.value("token", ""), root.value("token_file", ""), {}};
   if (root.contains("token") && root.contains("token_file")) bad("settings: both token and token_file; expected one of them");
   if (insecure) out.tls.verify = false;
@@ -103,6 +103,7 @@ Settings parse_settings(std::string_view text) {
     out.streaming_lists = root.value("streaming_lists", out.streaming_lists);
     out.connect = std::chrono::milliseconds(root.value("connect_timeout_ms", 5000));
     out.call = std::chrono::milliseconds(root.value("call_timeout_ms", 20'000));
+    out.silence = std::chrono::milliseconds(root.value("watch_silence_ms", 90'000));
     out.scope.include = root.value("include", Strings{});
     out.scope.exclude = root.value("exclude", Strings{});
   } catch (const json::exception& e) {

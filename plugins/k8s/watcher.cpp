@@ -15,16 +15,14 @@ using std::chrono::seconds;
 
 constexpr std::size_t kMostEvent = 16u << 20;
 constexpr milliseconds kFirstBackoff{800}, kMostBackoff{30'000};
-constexpr seconds kSilence{90};       // bookmarks come once a minute
 constexpr seconds kMarkEvery{10};     // positions that moved without a change of ours
 constexpr seconds kSoon{1};
 
 }  // namespace
 
-Watcher::Watcher(Api& api, const Settings& settings, std::vector<Resource> resources, std::string scope, Vouch& vouch,
-                 std::atomic<int>& streams)
-    : api_(api), settings_(settings), resources_(std::move(resources)), scope_(std::move(scope)), vouch_(vouch),
-      wire_(api.options()), client_(api.options()), lister_(api, settings, client_, streams),
+Watcher::Watcher(sdk::Call& call, Api& api, const Settings& settings, Watched watched, Vouch& vouch, std::atomic<int>& streams)
+    : api_(api), settings_(settings), resources_(std::move(watched.resources)), scope_(std::move(watched.scope)),
+      uid_(api.witness().uid()), tls_(api.tls(call)), vouch_(vouch), wire_(api.options(call)), client_(api.options(call)), lister_(api, settings, client_, streams),
       directory_(api, settings, client_, lister_), registers_(settings.scope.wants_kind(kRegistration)) {
   for (const auto& resource : resources_) {
     const bool emits = settings_.scope.wants_kind(resource.kind);
@@ -69,6 +67,7 @@ void Watcher::turn(sdk::Call& call) {
   open_due(call);
   report();
   for (const auto& ended : wire_.run(call, wake_at())) take_end(call, ended);
+  api_.witness().stand(uid_);
   if (host_failure_) throw *host_failure_;
   check_expired();
   drop_silent();
@@ -79,7 +78,7 @@ void Watcher::turn(sdk::Call& call) {
 Watcher::Clock::time_point Watcher::wake_at() const {
   auto out = Clock::now() + seconds(30);
   for (const auto& stream : streams_) {
-    out = std::min(out, stream.request == 0 ? stream.again : stream.heard + kSilence);
+    out = std::min(out, stream.request == 0 ? stream.again : stream.heard + settings_.silence);
   }
   return behind() ? std::min(out, follow_again_) : out;
 }
@@ -132,6 +131,7 @@ void Watcher::take_line(sdk::Call& call, Stream& stream, std::string_view line) 
     take_event(call, stream, event);
   } catch (const json::exception&) {  // its text could quote a value
     call.diag({DRIFTD_CORRUPT, stream.resource->kind, {}, {}, "an object of the watch is not of the form of its type"});
+    vouch_.forget();  // not told: the next refresh lists
     stream.version = text(event, {"object", "metadata", "resourceVersion"});
   }
 }
@@ -184,6 +184,7 @@ void Watcher::note_definition(const Ref& ref, const json& object, bool gone) {
 }
 
 void Watcher::emit(sdk::Call& call, const sdk::Record& record) {
+  api_.witness().stand(uid_);
   try {
     finish_ = !call.emit(record) || finish_;
     emitted_ = true;
@@ -202,12 +203,18 @@ void Watcher::take_end(sdk::Call& call, const http::Wire::Ended& ended) {
   stream.open = false;
   const std::string what = "watch " + stream.resource->plural;
   if (ended.failure) {
+    const driftd_status code = ended.failure->code;
+    if (code == DRIFTD_CANCELLED || code == DRIFTD_DEADLINE) throw *ended.failure;
     tell(call, stream, *ended.failure);
-    return later(stream);
+    return later(stream, milliseconds(ended.failure->retry_after_ms));
   }
   const http::Response& response = ended.response;
   stream.expired = stream.expired || response.status == 410;
-  if (response.status == 401 && api_.refused(call)) return;  // again at once, with the new token
+  if (response.status == 401 && api_.refused(call, response.sent_ns)) {  // again at once, with the new credential
+    finish_ = finish_ || api_.tls(call) != tls_;         // a certificate: over other connections
+    if (Clock::now() - stream.opened < kSoon) later(stream);
+    return;
+  }
   if (!response.ok() && response.status != 410) {
     tell(call, stream, refusal(response, what, stream.resource->kind, stream.resource->right("watch", stream.space)));
     return later(stream, milliseconds(response.retry_after_ms));
@@ -228,13 +235,19 @@ void Watcher::later(Stream& stream, milliseconds at_least) {
   stream.again = Clock::now() + std::max(wait, at_least);
 }
 
+/// A connection that died without a word takes all its watches with it, and would take those begun anew, too.
 void Watcher::drop_silent() {
+  const auto silent = [this](const Stream& stream) {
+    return stream.request != 0 && Clock::now() - stream.heard >= settings_.silence;
+  };
+  if (std::none_of(streams_.begin(), streams_.end(), silent)) return;
+  wire_.renew();
   for (auto& stream : streams_) {
-    if (stream.request == 0 || Clock::now() - stream.heard < kSilence) continue;
-    wire_.abort(stream.request);
+    if (stream.request == 0) continue;
+    const bool was = silent(stream);
     stream.request = 0;
     stream.open = false;
-    later(stream);
+    if (was) later(stream);
   }
 }
 
@@ -251,7 +264,7 @@ void Watcher::check_expired() {
 void Watcher::report() {
   auto since = Clock::time_point::min();
   for (const auto& stream : streams_) {
-    if (!stream.open || Clock::now() - stream.heard > kSilence) return vouch_.watching(std::nullopt, scope_);
+    if (!stream.open || Clock::now() - stream.heard > settings_.silence) return vouch_.watching(std::nullopt, scope_);
     since = std::max(since, stream.since);
   }
   const bool blind = behind() || (registers_ && !defining_);

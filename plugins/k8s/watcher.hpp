@@ -34,6 +34,12 @@ struct Stream {
   std::unique_ptr<LineSplitter> lines;
 };
 
+/// What is watched; `scope` differs whenever that does.
+struct Watched {
+  std::vector<Resource> resources;
+  std::string scope;
+};
+
 /// The reflector: watches all resources at once on the thread of the call, over as few connections as the server allows.
 /// Emits changed objects and tombstones, each group ended by a BOOKMARK with the positions of all streams. A stream that
 /// breaks is taken up where it was, with backoff; one whose position is forgotten ends the watch with CURSOR_EXPIRED.
@@ -41,11 +47,11 @@ class Watcher {
  public:
   using Clock = Stream::Clock;
 
-  Watcher(Api& api, const Settings& settings, std::vector<Resource> resources, std::string scope, Vouch& vouch,
-          std::atomic<int>& streams);
+  Watcher(sdk::Call& call, Api& api, const Settings& settings, Watched watched, Vouch& vouch, std::atomic<int>& streams);
   ~Watcher();
 
-  /// Until the call is cancelled, the host wants it to end, or another type is served. `cursor` empty or of another scope: from the last whole list, else from now.
+  /// Until the call is cancelled, the host wants it to end, or another type is served. `cursor` empty or of another scope:
+  /// from the last whole list, else from now. UNAVAILABLE: another cluster answers.
   void run(sdk::Call& call, const std::string& cursor);
 
  private:
@@ -76,7 +82,8 @@ class Watcher {
   Api& api_;
   const Settings& settings_;
   const std::vector<Resource> resources_;
-  const std::string scope_;
+  const std::string scope_, uid_;  ///< uid_: the cluster that is watched
+  const http::Tls tls_;
   Vouch& vouch_;
   http::Wire wire_;
   http::Client client_;

@@ -89,6 +89,15 @@ struct ScramUsers {
   std::vector<ScramUser> users;
 };
 
+/// What a SCRAM hello brought. Until the first one has ended its outcome says so.
+struct Hello {
+  Outcome outcome{DRIFTD_UNAVAILABLE, "no SCRAM hello has been answered yet"};
+  std::string salt;              ///< base64
+  std::int32_t iterations = 0;
+  std::int64_t observed_ns = 0;  ///< when it was said
+  bool heard = false;            ///< a broker answered, if only with a refusal
+};
+
 /// What is known of a topic that was asked for by its name.
 using Presence = std::map<std::string, Outcome>;
 

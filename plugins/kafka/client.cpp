@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <condition_variable>
+#include <random>
 #include <thread>
 
 #include "kafka/admin.hpp"
@@ -14,14 +15,15 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::size_t kBatch = 200;         // topics in one DescribeConfigs
-constexpr milliseconds kFirstTry{1000};     // of rd_kafka_metadata before a broker has ever answered
+constexpr milliseconds kFirstTry{1000};     // before a broker has ever answered
 
+using Partitions = std::unique_ptr<rd_kafka_topic_partition_list_t, decltype(&rd_kafka_topic_partition_list_destroy)>;
 using Queue = std::unique_ptr<rd_kafka_queue_t, decltype(&rd_kafka_queue_destroy)>;
 
-/// What Kafka accepts as a topic's name; the library asks for all topics where it is given another.
+/// What Kafka accepts as a topic's name; for another the library asks until the time is over.
 bool legal(const std::string& name) {
   const auto plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-'; };
-  return !name.empty() && name.size() <= 249 && std::all_of(name.begin(), name.end(), plain);
+  return !name.empty() && name != "." && name != ".." && name.size() <= 249 && std::all_of(name.begin(), name.end(), plain);
 }
 
 Metadata read_metadata(const rd_kafka_metadata_t& from) {
@@ -40,19 +42,43 @@ Metadata read_metadata(const rd_kafka_metadata_t& from) {
   return out;
 }
 
-/// rd_kafka_metadata blocks and knows no cancel, so it runs aside; the thread owns what it uses and never calls the host.
-struct Question {
+/// Errors of a partition that only a topic which is there can have.
+bool is_there(rd_kafka_resp_err_t error) {
+  return error == RD_KAFKA_RESP_ERR_NO_ERROR || error == RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION ||
+         error == RD_KAFKA_RESP_ERR_REPLICA_NOT_AVAILABLE;
+}
+bool nobody_answered(rd_kafka_resp_err_t error) {
+  return error == RD_KAFKA_RESP_ERR__TIMED_OUT || error == RD_KAFKA_RESP_ERR__TRANSPORT ||
+         error == RD_KAFKA_RESP_ERR__WAIT_CACHE || error == RD_KAFKA_RESP_ERR__IN_PROGRESS;
+}
+
+}  // namespace
+
+/// The library blocks here and knows no cancel, so it runs aside; the thread owns what it uses and never calls the host.
+struct Client::Question {
   explicit Question(std::shared_ptr<Handle> handle) : handle(std::move(handle)) {}
   ~Question() {
     if (answer != nullptr) rd_kafka_metadata_destroy(answer);
   }
+  /// All topics, or whether there is one of that name. That is asked by an offset of its first partition: the library never
+  /// forgets a topic that it was asked for by a topic's handle, and asks each second for those that are not there.
   void ask(const std::string& name, int most_ms) {
-    rd_kafka_topic_t* topic = name.empty() ? nullptr : rd_kafka_topic_new(handle->get(), name.c_str(), nullptr);
     const rd_kafka_metadata_t* got = nullptr;
-    const auto result = rd_kafka_metadata(handle->get(), name.empty() ? 1 : 0, topic, &got, most_ms);
-    if (topic != nullptr) rd_kafka_topic_destroy(topic);
+    rd_kafka_resp_err_t result{}, of_topic{};
+    if (name.empty()) {
+      result = rd_kafka_metadata(handle->get(), 1, nullptr, &got, most_ms);
+    } else {
+      const Partitions one(rd_kafka_topic_partition_list_new(1), &rd_kafka_topic_partition_list_destroy);
+      rd_kafka_topic_partition_list_add(one.get(), name.c_str(), 0)->offset = 0;  // the first since 1970
+      result = rd_kafka_offsets_for_times(handle->get(), one.get(), most_ms);
+      of_topic = one->elems[0].err;
+      if (of_topic == RD_KAFKA_RESP_ERR_NO_ERROR && result > 0) of_topic = result;  // of the one that was asked about
+      if (of_topic > 0) result = RD_KAFKA_RESP_ERR_NO_ERROR;  // a broker's word
+      if (of_topic < 0) result = of_topic;                    // the library's own
+    }
     const std::lock_guard lock(mutex);
     error = result;
+    topic = of_topic;
     answer = got;
     done = true;
     ended.notify_all();
@@ -62,14 +88,12 @@ struct Question {
   std::mutex mutex;
   std::condition_variable ended;
   bool done = false;
-  rd_kafka_resp_err_t error = RD_KAFKA_RESP_ERR_NO_ERROR;
+  rd_kafka_resp_err_t error = RD_KAFKA_RESP_ERR_NO_ERROR, topic = RD_KAFKA_RESP_ERR_NO_ERROR;
   const rd_kafka_metadata_t* answer = nullptr;
 };
 
-}  // namespace
-
-std::shared_ptr<const rd_kafka_metadata_t> Client::request(sdk::Call& call, const std::string& topic, const Wait& wait,
-                                                         milliseconds most) const {
+std::shared_ptr<const Client::Question> Client::request(sdk::Call& call, const std::string& topic, const Wait& wait,
+                                                        milliseconds most) const {
   call.permit("requests");
   auto question = std::make_shared<Question>(handle_);
   const int limit = static_cast<int>(std::max<std::int64_t>(std::min(most, wait.left()).count(), 1));
@@ -82,11 +106,26 @@ std::shared_ptr<const rd_kafka_metadata_t> Client::request(sdk::Call& call, cons
     question->ended.wait_for(lock, slice, [&] { return question->done; });
   }
   const auto error = question->error;
-  if (error == RD_KAFKA_RESP_ERR__TIMED_OUT || error == RD_KAFKA_RESP_ERR__TRANSPORT) return nullptr;
+  if (nobody_answered(error)) return nullptr;
   const Outcome outcome = outcome_of(error);
   if (!outcome.ok()) throw sdk::Failure(outcome.code, "asking for metadata: " + outcome.text);
   handle_->answered();
-  return {question, question->answer};
+  return question;
+}
+
+std::string Client::name_of_nothing() {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+  std::random_device random;
+  std::string out;
+  for (int i = 0; i < 24; ++i) out.push_back(kLetters[random() % kLetters.size()]);
+  return out;
+}
+
+std::string Client::cluster_id() const {
+  char* id = rd_kafka_clusterid(handle_->get(), 0);  // told with the last answer
+  const std::string out = id == nullptr ? "" : id;
+  rd_kafka_mem_free(handle_->get(), id);
+  return out;
 }
 
 void Client::connect(sdk::Call& call, milliseconds most) const {
@@ -97,24 +136,17 @@ void Client::connect(sdk::Call& call, milliseconds most) const {
 
 Metadata Client::metadata(sdk::Call& call) const {
   const Wait wait(call, settings_.call, DRIFTD_DEADLINE, "asking for the topics");
-  std::shared_ptr<const rd_kafka_metadata_t> got;
+  std::shared_ptr<const Question> got;
   while ((got = request(call, "", wait, settings_.call)) == nullptr) wait.slice(*handle_);
-  Metadata out = read_metadata(*got);
-  char* cluster = rd_kafka_clusterid(handle_->get(), 0);  // told with the answer above
-  if (cluster != nullptr) out.cluster_id = cluster;
-  rd_kafka_mem_free(handle_->get(), cluster);
+  Metadata out = read_metadata(*got->answer);
+  out.cluster_id = cluster_id();
   return out;
 }
 
-Client::Identity Client::identity(sdk::Call& call, milliseconds most) const {
+std::string Client::identity(sdk::Call& call, milliseconds most) const {
   const Wait wait(call, most, DRIFTD_UNAVAILABLE, "asking " + settings_.bootstrap.front());
-  std::shared_ptr<const rd_kafka_metadata_t> got;
-  while ((got = request(call, name_of_nothing(), wait, most)) == nullptr) wait.slice(*handle_);
-  Identity out{{}, got->broker_cnt};
-  char* cluster = rd_kafka_clusterid(handle_->get(), 0);
-  if (cluster != nullptr) out.cluster_id = cluster;
-  rd_kafka_mem_free(handle_->get(), cluster);
-  return out;
+  while (request(call, name_of_nothing(), wait, most) == nullptr) wait.slice(*handle_);
+  return cluster_id();
 }
 
 Presence Client::ask(sdk::Call& call, const std::vector<std::string>& names) const {
@@ -125,12 +157,12 @@ Presence Client::ask(sdk::Call& call, const std::vector<std::string>& names) con
       continue;
     }
     const Wait wait(call, settings_.call, DRIFTD_DEADLINE, "asking for topic " + name);
-    std::shared_ptr<const rd_kafka_metadata_t> got;
+    std::shared_ptr<const Question> got;
     while ((got = request(call, name, wait, settings_.call)) == nullptr) wait.slice(*handle_);
-    out[name] = {DRIFTD_CORRUPT, "the answer does not name the topic"};
-    for (const auto& topic : read_metadata(*got).topics) {
-      if (topic.name == name) out[name] = topic.outcome;
+    if (got->topic == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE) {  // perhaps by the library's memory: another client asks anew
+      throw sdk::Failure(DRIFTD_UNAVAILABLE, "topic " + name + ": no broker leads its first partition");
     }
+    out[name] = is_there(got->topic) ? Outcome{} : outcome_of(got->topic);
   }
   return out;
 }

@@ -34,21 +34,20 @@ class Client {
   std::map<std::string, std::string> topic_ids(sdk::Call& call, const std::vector<std::string>& names) const;
   ScramUsers scram_users(sdk::Call& call) const;
   /// The name of a topic that nobody has and that no prefix of anybody's covers: who may not describe every topic is denied
-  /// this one. The same as long as the handle lives, for the library remembers each name that it was asked.
-  const std::string& name_of_nothing() const { return handle_->name_of_nothing(); }
-  /// Which cluster answers, and whether it names a controller: one small request.
-  struct Identity {
-    std::string cluster_id;
-    int brokers = 0;
-  };
-  Identity identity(sdk::Call& call, std::chrono::milliseconds most) const;
+  /// this one. Another each time, for the library answers a name that it was just asked by itself.
+  static std::string name_of_nothing();
+  /// Which cluster answers now: one small request.
+  std::string identity(sdk::Call& call, std::chrono::milliseconds most) const;
 
  private:
   using Event = std::shared_ptr<rd_kafka_event_t>;
   using Send = std::function<void(rd_kafka_AdminOptions_t*, rd_kafka_queue_t*)>;
-  /// One Metadata request: all topics, or the one of that name. Null when no broker answered within `most` or `wait`.
-  std::shared_ptr<const rd_kafka_metadata_t> request(sdk::Call& call, const std::string& topic, const Wait& wait,
-                                                   std::chrono::milliseconds most) const;
+  struct Question;
+  /// All topics, or whether there is the one of that name (one Metadata request where there is not). Null when no broker
+  /// answered within `most` or `wait`.
+  std::shared_ptr<const Question> request(sdk::Call& call, const std::string& topic, const Wait& wait,
+                                          std::chrono::milliseconds most) const;
+  std::string cluster_id() const;
   /// Sends one admin request and waits for its answer, whose error may be of any kind.
   Event admin(sdk::Call& call, rd_kafka_admin_op_t op, const std::string& doing, const Send& send) const;
   std::vector<Configs> topic_batch(sdk::Call& call, const std::vector<std::string>& names) const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kafka/conf.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string.h>
 
@@ -86,7 +87,10 @@ BearerClaims claims_of(const std::string& token, std::int64_t now_ms) {
   }
   BearerClaims out{now_ms + 3'600'000, "driftd"};
   const auto exp = claims.find("exp");
-  if (exp != claims.end() && exp->is_number()) out.until_ms = static_cast<std::int64_t>(exp->get<double>() * 1000);
+  constexpr double kLatest = 9e12;  // seconds, as good as never: librdkafka makes microseconds of it
+  if (exp != claims.end() && exp->is_number()) {
+    out.until_ms = static_cast<std::int64_t>(std::clamp(exp->get<double>(), -kLatest, kLatest) * 1000);
+  }
   const auto sub = claims.find("sub");
   if (sub != claims.end() && sub->is_string()) out.subject = sub->get<std::string>();
   return out;

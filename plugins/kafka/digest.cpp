@@ -24,7 +24,7 @@ std::string Digest::text() {
   unsigned char bytes[EVP_MAX_MD_SIZE];
   unsigned size = 0;
   EVP_DigestFinal_ex(context_.get(), bytes, &size);
-  std::string out = "1:";
+  std::string out;
   constexpr char kHex[] = "0123456789abcdef";
   for (unsigned i = 0; i < size; ++i) {
     out.push_back(kHex[bytes[i] >> 4]);

@@ -14,7 +14,7 @@ class Digest {
  public:
   explicit Digest(const std::string& scope);
   void add(const sdk::Record& record);
-  std::string text();  ///< `1:<hex>`; ends the digest
+  std::string text();  ///< hex; ends the digest
 
  private:
   void put(const std::string& part);

@@ -5,10 +5,10 @@
 #include <condition_variable>
 #include <ctime>
 #include <openssl/x509v3.h>
-#include <random>
 #include <thread>
 
 #include "kafka/conf.hpp"
+#include "kafka/text.hpp"
 
 namespace driftd::kafka {
 
@@ -17,7 +17,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kSlice{50};
-constexpr std::size_t kMaxText = 400;
 constexpr int kScramOfKafka4 = 0x020601ff;  // repeats its nonce until then, which Kafka 4 no longer accepts
 constexpr milliseconds kDestroyMost{1000};
 constexpr milliseconds kAllDown{1500};  // longer than the wait before the library tries to connect again
@@ -26,13 +25,6 @@ std::int64_t monotonic_ns() {
   timespec t{};
   ::clock_gettime(CLOCK_MONOTONIC, &t);
   return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
-}
-
-/// One line of bounded length: what a broker or the library says goes into diagnostics.
-std::string one_line(std::string text) {
-  if (text.size() > kMaxText) text = text.substr(0, kMaxText) + "…";
-  std::replace_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
-  return text;
 }
 
 driftd_status status_of(rd_kafka_resp_err_t error) {
@@ -58,11 +50,20 @@ driftd_status status_of(rd_kafka_resp_err_t error) {
   }
 }
 
+/// A broker's TLS alert about the certificate that we showed, or did not show; ours about a broker's are no alerts here.
+bool refuses_our_certificate(const std::string& said) {
+  return said.find(" alert ") != std::string::npos &&
+         (said.find("certificate") != std::string::npos || said.find("unknown ca") != std::string::npos);
+}
+
 }  // namespace
 
 Outcome outcome_of(rd_kafka_resp_err_t error, const char* text) {
   if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return {};
   std::string said = one_line(text != nullptr && *text != '\0' ? text : rd_kafka_err2str(error));
+  if (refuses_our_certificate(said)) {
+    return {DRIFTD_UNAUTHENTICATED, "the broker refuses our client certificate, or that there is none (settings.tls.certificate): " + said};
+  }
   const bool scram = error == RD_KAFKA_RESP_ERR__AUTHENTICATION && said.find("SCRAM-") != std::string::npos;
   if (scram && rd_kafka_version() < kScramOfKafka4) {
     said += "; if this is Kafka 4 or newer: librdkafka before 2.6.1 cannot log in there by SCRAM, use PLAIN over TLS, "
@@ -131,12 +132,6 @@ void give_token(sdk::Call& call, rd_kafka_t* client, const std::string& referenc
 }
 
 }  // namespace
-
-Handle::Handle() {
-  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
-  std::random_device random;
-  for (int i = 0; i < 24; ++i) name_of_nothing_.push_back(kLetters[random() % kLetters.size()]);
-}
 
 std::shared_ptr<Handle> Handle::open(sdk::Call& call, const Settings& settings) {
   std::shared_ptr<Handle> out(new Handle);

@@ -39,7 +39,6 @@ class Handle {
   Trouble trouble() const;
   void answered();          ///< a broker did what was asked: the trouble is over
   bool has_answered() const;
-  const std::string& name_of_nothing() const { return name_of_nothing_; }  ///< see Client
 
   /// What the library's threads touch; lives until the last of them has ended.
   struct Shared {
@@ -50,10 +49,9 @@ class Handle {
   };
 
  private:
-  Handle();
+  Handle() = default;
 
   rd_kafka_t* client_ = nullptr;
-  std::string name_of_nothing_;
   std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
 };
 

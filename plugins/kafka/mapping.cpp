@@ -171,10 +171,14 @@ sdk::Record map_cluster(const std::vector<std::string>& bootstrap, const Metadat
   return out;
 }
 
+std::string endpoint_of(const Broker& broker) {
+  const bool six = broker.host.find(':') != std::string::npos;
+  return (six ? "[" + broker.host + "]" : broker.host) + ":" + std::to_string(broker.port);
+}
+
 sdk::Record map_broker(const Broker& broker, const Configs& configs) {
   sdk::Record out{.kind = "broker", .id = std::to_string(broker.id)};
-  const bool six = broker.host.find(':') != std::string::npos;
-  json body{{"endpoint", (six ? "[" + broker.host + "]" : broker.host) + ":" + std::to_string(broker.port)}};
+  json body{{"endpoint", endpoint_of(broker)}};
   if (!configs.outcome.ok()) {
     for (const char* path : {"static.**", "dynamic.**", "rack"}) {
       out.unread.push_back(unread(path, configs.outcome, "DescribeConfigs on Cluster"));
@@ -276,11 +280,27 @@ sdk::Record map_group(const Group& group) {
   return out;
 }
 
-sdk::Record map_scram_user(const ScramUser& user) {
-  sdk::Record out{.kind = "scram_user", .id = user.name};
-  json mechanisms = json::object();
-  for (const auto& [mechanism, iterations] : user.iterations) mechanisms[mechanism] = {{"iterations", iterations}};
-  out.body = json{{"mechanisms", mechanisms}}.dump();
+std::string scram_id(const ScramName& of) { return of.user + "/" + of.mechanism; }
+
+bool is_scram_id(const std::string& id) {
+  const auto slash = id.rfind('/');
+  return slash != std::string::npos && slash > 0 && id.compare(slash + 1, 10, "SCRAM-SHA-") == 0;
+}
+
+sdk::Record map_scram_user(const ScramName& of, std::optional<std::int32_t> iterations, const Hello* hello) {
+  sdk::Record out{.kind = "scram_user", .id = scram_id(of)};
+  json body = json::object();
+  const Outcome off{DRIFTD_UNSUPPORTED, "settings.scram_hello does not name it: a password that is set anew is not seen"};
+  const Outcome& why = hello == nullptr ? off : hello->outcome;
+  if (hello != nullptr && why.ok()) {
+    body["salt"] = hello->salt;
+    if (!iterations) iterations = hello->iterations;
+  } else {
+    out.unread.push_back({"salt", why.code, why.text});
+  }
+  if (iterations) body["iterations"] = *iterations;
+  else out.unread.push_back({"iterations", why.code, why.text});
+  out.body = body.dump();
   return out;
 }
 

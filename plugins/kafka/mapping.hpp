@@ -2,12 +2,14 @@
 // A cluster's answers to records. Pure: no I/O, no clock; the reader sets observed_ns.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "driftd/sdk/types.hpp"
 #include "kafka/answers.hpp"
+#include "kafka/settings.hpp"
 
 namespace driftd::kafka {
 
@@ -25,6 +27,8 @@ std::int64_t min_isr(const Configs& configs);
 /// `defaults`: of a broker that answered; null: none did, `why` says so.
 sdk::Record map_cluster(const std::vector<std::string>& bootstrap, const Metadata& metadata, const Configs* defaults,
                         const Outcome& why, const Wellness& all);
+/// Canonical: `host:port`, `[v6]:port`.
+std::string endpoint_of(const Broker& broker);
 /// A live broker.
 sdk::Record map_broker(const Broker& broker, const Configs& configs);
 /// A broker that does not answer: stopped or unregistered, nobody says which. All of it is unread.
@@ -35,7 +39,12 @@ std::set<std::int32_t> silent_brokers(const Metadata& metadata);
 sdk::Record map_topic(const Topic& topic, const Configs& configs, const std::string& id);
 sdk::Record map_acl(const Acl& acl);
 sdk::Record map_group(const Group& group);
-sdk::Record map_scram_user(const ScramUser& user);
+/// `iterations` as the cluster lists them; none: the hello's. `hello` null: nobody asks for this one's salt.
+sdk::Record map_scram_user(const ScramName& of, std::optional<std::int32_t> iterations, const Hello* hello);
+/// `<user>/<mechanism>`; a mechanism holds no `/`.
+std::string scram_id(const ScramName& of);
+/// False: no credential can have this id.
+bool is_scram_id(const std::string& id);
 
 /// `User:alice|*|Read|Allow|Topic|orders|Literal`; `|` and `%` inside a part are written %7C and %25.
 std::string acl_id(const Acl& acl);

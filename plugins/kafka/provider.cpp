@@ -6,6 +6,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "common/judged_identity.hpp"
 #include "driftd_schema_json.hpp"
 #include "kafka/digest.hpp"
 #include "kafka/reader.hpp"
@@ -15,6 +16,14 @@ namespace {
 
 using std::chrono::milliseconds;
 constexpr milliseconds kHealth{800};
+
+/// `2:<cluster id>:<digest>`; a cluster id is base64url.
+std::string cursor_of(const std::string& cluster, const std::string& digest) { return "2:" + cluster + ":" + digest; }
+std::string cluster_of(const std::string& cursor) {
+  if (!cursor.starts_with("2:")) return {};
+  const auto end = cursor.find(':', 2);
+  return end == std::string::npos ? std::string() : cursor.substr(2, end - 2);
+}
 
 /// One Kafka cluster. Any number of calls at once over two clients that are made when first needed: one for reads, one
 /// for health, so that a refresh which waits for a large answer never delays a health report.
@@ -37,11 +46,18 @@ class Cluster final : public sdk::Instance {
   std::shared_ptr<Handle> handle(sdk::Call& call, Kept& kept);
   void drop(Kept& kept, std::shared_ptr<Handle> used);
   std::vector<std::string> wanted_kinds(const sdk::Refresh& request) const;
+  /// The cluster that `reader` has read, once the host may judge it. The host asks health which one this is before each
+  /// refresh, but the address may move between the two. So the first refresh that meets another cluster than the last one
+  /// (or the cursor) did is UNAVAILABLE: health then tells the host, which asks whether that cluster is right, and only
+  /// then refreshes. `cursor` null: a read, which belongs to the last refresh.
+  std::string judged_cluster(Reader& reader, const std::string* cursor);
 
   const Settings settings_;
+  ScramHellos hellos_{settings_};
   Kept reads_, health_;
-  std::mutex mutex_;
-  Wellness wellness_;  ///< of the last refresh; under mutex_
+  std::mutex mutex_;  ///< of all below
+  Wellness wellness_;  ///< of the last refresh
+  common::JudgedIdentity identity_{"another cluster answers at this address (cluster id"};
 };
 
 std::shared_ptr<Handle> Cluster::handle(sdk::Call& call, Kept& kept) {
@@ -79,13 +95,15 @@ std::vector<std::string> Cluster::wanted_kinds(const sdk::Refresh& request) cons
 /// Everything is asked for first and told afterwards: the digest over it decides whether there is anything to tell.
 sdk::RefreshResult Cluster::refresh(sdk::Call& call, const sdk::Refresh& request) {
   std::map<std::string, Listing> seen;
+  std::string cluster;
   const auto kinds = wanted_kinds(request);
   with_client(call, [&](const Client& client) {
-    Reader reader(call, client, settings_);
+    Reader reader(call, client, settings_, hellos_);
     for (const auto& kind : kinds) {
       Listing& listing = seen[kind] = reader.list(kind);
       std::erase_if(listing.records, [&](const auto& record) { return !settings_.scope.wants(kind, record.id); });
     }
+    cluster = judged_cluster(reader, &request.cursor);
     const std::lock_guard lock(mutex_);
     wellness_ = reader.wellness();
   });
@@ -98,7 +116,7 @@ sdk::RefreshResult Cluster::refresh(sdk::Call& call, const sdk::Refresh& request
     }
     for (const auto& record : seen[kind].records) digest.add(record);
   }
-  const std::string cursor = whole ? digest.text() : std::string();
+  const std::string cursor = whole ? cursor_of(cluster, digest.text()) : std::string();
   if (!request.full && whole && cursor == request.cursor) return {true, 0};
   for (const auto& kind : kinds) {
     for (const auto& record : seen[kind].records) {
@@ -110,6 +128,18 @@ sdk::RefreshResult Cluster::refresh(sdk::Call& call, const sdk::Refresh& request
   return {};
 }
 
+std::string Cluster::judged_cluster(Reader& reader, const std::string* cursor) {
+  try {
+    const std::string now = reader.cluster_id();
+    if (cursor != nullptr) identity_.must_be_judged(now, cluster_of(*cursor));
+    else identity_.must_be_judged(now);
+    return now;
+  } catch (const sdk::Failure&) {
+    hellos_.forget();  // they may have been answered by either
+    throw;
+  }
+}
+
 void Cluster::read(sdk::Call& call, std::span<const sdk::Identity> ids) {
   std::map<std::string, std::set<std::string>> by_kind;
   for (const auto& id : ids) by_kind[id.kind].insert(id.id);
@@ -119,17 +149,19 @@ void Cluster::read(sdk::Call& call, std::span<const sdk::Identity> ids) {
     }
   }
   std::optional<sdk::Diagnostic> unsettled;
+  std::vector<Listing> found;
   with_client(call, [&](const Client& client) {
-    Reader reader(call, client, settings_);
-    for (const auto& [kind, wanted] : by_kind) {
-      const Listing found = reader.read(kind, wanted);
-      for (const auto& record : found.records) call.emit(record);
-      for (const auto& one : found.told) {
-        call.diag(one);
-        if (!one.id.empty() && one.code != DRIFTD_NOT_FOUND) unsettled = one;
-      }
-    }
+    Reader reader(call, client, settings_, hellos_);
+    for (const auto& [kind, wanted] : by_kind) found.push_back(reader.read(kind, wanted));
+    judged_cluster(reader, nullptr);
   });
+  for (const auto& listing : found) {
+    for (const auto& record : listing.records) call.emit(record);
+    for (const auto& one : listing.told) {
+      call.diag(one);
+      if (!one.id.empty() && one.code != DRIFTD_NOT_FOUND) unsettled = one;
+    }
+  }
   if (unsettled) throw sdk::Failure(unsettled->code, unsettled->id + ": " + unsettled->text, unsettled->kind, unsettled->right);
 }
 
@@ -139,7 +171,8 @@ sdk::Health Cluster::health(sdk::Call& call) {
   const auto begin = std::chrono::steady_clock::now();
   try {
     const auto identity = Client(used, settings_).identity(call, kHealth);
-    out.system_identity = identity.cluster_id;
+    out.system_identity = identity;
+    identity_.told(identity);
     const std::lock_guard lock(mutex_);
     if (wellness_.offline > 0) {
       out.state = DRIFTD_HEALTH_DEGRADED;

@@ -6,6 +6,8 @@
 namespace driftd::kafka {
 namespace {
 
+constexpr std::size_t kMostHelloBrokers = 3;  // that are tried, one after the other
+
 sdk::Diagnostic denied(std::string_view kind, const std::string& right, const std::string& text) {
   return {DRIFTD_DENIED, std::string(kind), {}, {}, text + "; grant " + right, right, 0};
 }
@@ -79,7 +81,7 @@ const std::optional<sdk::Diagnostic>& Reader::topics_hidden() {
   if (probed_) return hidden_;
   probed_ = true;
   if (acls().open) return hidden_;
-  for (const auto& [name, outcome] : client_.ask(call_, {client_.name_of_nothing()})) {
+  for (const auto& [name, outcome] : client_.ask(call_, {Client::name_of_nothing()})) {
     if (outcome.code != DRIFTD_NOT_FOUND && !outcome.ok()) {
       hidden_ = denied("topic", "Describe on Topic *", "topics that driftd may not describe are not listed");
     }
@@ -90,6 +92,12 @@ const std::optional<sdk::Diagnostic>& Reader::topics_hidden() {
                      "topics may be hidden by the binding " + acl_id(*deny));
   }
   return hidden_;
+}
+
+std::string Reader::cluster_id() {
+  const std::string now = client_.identity(call_, settings_.call);
+  if (!metadata_ || metadata_->cluster_id == now) return now;
+  throw sdk::Failure(DRIFTD_UNAVAILABLE, "another cluster answers than a moment ago: " + now + ", before " + metadata_->cluster_id);
 }
 
 Listing Reader::list(std::string_view kind) {
@@ -235,25 +243,50 @@ Listing Reader::groups() {
   return out;
 }
 
+/// Where the library lists no users, those whose salts are asked for are the kind.
 Listing Reader::scram_users() {
   Listing out;
   const std::int64_t sent = call_.now_ns();
-  const ScramUsers seen = client_.scram_users(call_);
-  if (!seen.outcome.ok()) {
+  ScramUsers listed;
+  if (has_scram_users() || settings_.hello.names.empty()) listed = client_.scram_users(call_);
+  if (!listed.outcome.ok()) {
     out.whole = false;
-    const bool denial = seen.outcome.code == DRIFTD_DENIED;
-    out.told.push_back(denial ? denied("scram_user", "Describe on Cluster", seen.outcome.text)
-                              : sdk::Diagnostic{seen.outcome.code, "scram_user", {}, {}, seen.outcome.text});
+    const bool denial = listed.outcome.code == DRIFTD_DENIED;
+    out.told.push_back(denial ? denied("scram_user", "Describe on Cluster", listed.outcome.text)
+                              : sdk::Diagnostic{listed.outcome.code, "scram_user", {}, {}, listed.outcome.text});
   }
-  for (const auto& user : seen.users) {
-    out.records.push_back(map_scram_user(user));
-    out.records.back().observed_ns = sent;
+  std::map<ScramName, std::optional<std::int32_t>> wanted;
+  for (const auto& user : listed.users) {
+    for (const auto& [mechanism, iterations] : user.iterations) wanted[{user.name, mechanism}] = iterations;
+  }
+  const std::set<ScramName> named(settings_.hello.names.begin(), settings_.hello.names.end());
+  if (!has_scram_users() || !out.whole) {
+    for (const auto& name : named) wanted.emplace(name, std::nullopt);
+  }
+  std::vector<std::string> brokers;  // not the bootstrap servers: their names may come to lead to another cluster
+  if (!named.empty() && settings_.hello.servers.empty()) {
+    for (const auto& broker : metadata().brokers) {
+      if (brokers.size() == kMostHelloBrokers) break;
+      brokers.push_back(endpoint_of(broker));
+    }
+  }
+  bool reachable = true;  // one time-out for all of them
+  for (const auto& [name, iterations] : wanted) {
+    if (!settings_.scope.wants("scram_user", scram_id(name))) continue;
+    std::optional<Hello> hello;
+    if (named.count(name) > 0) hello = hellos_.about(call_, name, brokers, reachable);
+    reachable = reachable && (!hello || hello->heard || hello->observed_ns < sent);
+    if (hello && !hello->outcome.ok() && out.told.empty()) {
+      out.told.push_back({hello->outcome.code, "scram_user", {}, {}, scram_id(name) + ": " + hello->outcome.text});
+    }
+    out.records.push_back(map_scram_user(name, iterations, hello ? &*hello : nullptr));
+    out.records.back().observed_ns = iterations ? sent : hello->observed_ns;
   }
   return out;
 }
 
 Listing Reader::read(std::string_view kind, const std::set<std::string>& ids) {
-  if (kind == "quota" || (kind == "scram_user" && !has_scram_users())) {  // this build never told of one, so none can be deleted
+  if (kind == "quota") {  // this build never told of one, so none can be deleted
     Listing out;
     for (const auto& id : ids) out.told.push_back({DRIFTD_NOT_FOUND, std::string(kind), id, {}, "this build lists none of this kind"});
     return out;
@@ -267,8 +300,17 @@ Listing Reader::read(std::string_view kind, const std::set<std::string>& ids) {
     if (missing.erase(record.id) > 0) out.records.push_back(std::move(record));
   }
   if (kind == "topic") settle_missing_topics(missing, out);
+  else if (kind == "scram_user" && !has_scram_users()) settle_missing_salts(missing, out);
   else settle_missing(kind, missing, out);
   return out;
+}
+
+/// Without a list of users a credential that is not asked for may be there or not.
+void Reader::settle_missing_salts(const std::set<std::string>& missing, Listing& out) const {
+  for (const auto& id : missing) {
+    if (!is_scram_id(id)) out.told.push_back({DRIFTD_NOT_FOUND, "scram_user", id, {}, "no credential has such an id"});
+    else out.told.push_back({DRIFTD_UNSUPPORTED, "scram_user", id, {}, "settings.scram_hello does not name it"});
+  }
 }
 
 void Reader::settle_missing_topics(const std::set<std::string>& missing, Listing& out) {

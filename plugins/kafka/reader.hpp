@@ -7,6 +7,7 @@
 
 #include "kafka/client.hpp"
 #include "kafka/mapping.hpp"
+#include "kafka/scram_hello.hpp"
 
 namespace driftd::kafka {
 
@@ -23,11 +24,15 @@ struct Listing {
 /// Reads kinds through one client; what several kinds need is asked for once. Lives for one call.
 class Reader {
  public:
-  Reader(sdk::Call& call, const Client& client, const Settings& settings) : call_(call), client_(client), settings_(settings) {}
+  Reader(sdk::Call& call, const Client& client, const Settings& settings, ScramHellos& hellos)
+      : call_(call), client_(client), settings_(settings), hellos_(hellos) {}
   /// What is in scope. Throws sdk::Failure.
   Listing list(std::string_view kind);
   /// Those with these ids, in scope or not. An id that the cluster says is gone has a diagnostic NOT_FOUND.
   Listing read(std::string_view kind, const std::set<std::string>& ids);
+  /// The id of the cluster that everything above was read from; asks once more who answers, so it comes last. Throws
+  /// sdk::Failure UNAVAILABLE when that changed meanwhile.
+  std::string cluster_id();
   /// Of all topics that we may describe.
   const Wellness& wellness() const { return wellness_; }
 
@@ -48,12 +53,14 @@ class Reader {
   Listing bindings();
   Listing groups();
   Listing scram_users();
+  void settle_missing_salts(const std::set<std::string>& missing, Listing& out) const;
   void settle_missing_topics(const std::set<std::string>& missing, Listing& out);
   void settle_missing(std::string_view kind, const std::set<std::string>& missing, Listing& out) const;
 
   sdk::Call& call_;
   const Client& client_;
   const Settings& settings_;
+  ScramHellos& hellos_;
   std::int64_t metadata_sent_ = 0, brokers_sent_ = 0, acls_sent_ = 0;
   std::optional<Metadata> metadata_;
   std::optional<Acls> acls_;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kafka/settings.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "driftd/sdk/types.hpp"
 
@@ -9,6 +11,8 @@ namespace driftd::kafka {
 namespace {
 
 using nlohmann::json;
+
+constexpr std::size_t kMostHellos = 100;  // each is a connection of its own
 
 [[noreturn]] void invalid(const std::string& setting, const std::string& expected) {
   throw sdk::Failure(DRIFTD_INVALID, "settings." + setting + ": expected " + expected);
@@ -33,12 +37,10 @@ class Object {
     return found->get<bool>();
   }
   std::chrono::milliseconds ms(const char* key, std::chrono::milliseconds fallback) const {
-    const auto found = from_.find(key);
-    if (found == from_.end()) return fallback;
-    if (!found->is_number_unsigned() || found->get<std::uint64_t>() == 0 || found->get<std::uint64_t>() > 600000) {
-      invalid(prefix_ + key, "a number of milliseconds from 1 to 600000");
-    }
-    return std::chrono::milliseconds(found->get<std::int64_t>());
+    return std::chrono::milliseconds(number(key, fallback.count(), 600000, "milliseconds"));
+  }
+  std::chrono::seconds seconds(const char* key, std::chrono::seconds fallback) const {
+    return std::chrono::seconds(number(key, fallback.count(), 86400, "seconds"));
   }
   std::vector<std::string> texts(const char* key) const {
     const auto found = from_.find(key);
@@ -58,6 +60,15 @@ class Object {
   }
 
  private:
+  std::int64_t number(const char* key, std::int64_t fallback, std::uint64_t most, const char* unit) const {
+    const auto found = from_.find(key);
+    if (found == from_.end()) return fallback;
+    if (!found->is_number_unsigned() || found->get<std::uint64_t>() == 0 || found->get<std::uint64_t>() > most) {
+      invalid(prefix_ + key, "a number of " + std::string(unit) + " from 1 to " + std::to_string(most));
+    }
+    return found->get<std::int64_t>();
+  }
+
   const json& from_;
   std::string prefix_;
 };
@@ -67,16 +78,44 @@ std::string trimmed(const std::string& text) {
   return from == std::string::npos ? std::string() : text.substr(from, text.find_last_not_of(" \t") - from + 1);
 }
 
-std::vector<std::string> parse_bootstrap(const std::vector<std::string>& given) {
+std::vector<std::string> parse_servers(const std::vector<std::string>& given, const std::string& setting) {
   std::vector<std::string> out;
   for (const auto& text : given) {
     for (std::size_t from = 0; from <= text.size();) {
       const std::size_t comma = std::min(text.find(',', from), text.size());
-      out.push_back(parse_endpoint(trimmed(text.substr(from, comma - from))));
+      out.push_back(parse_endpoint(trimmed(text.substr(from, comma - from)), setting));
       from = comma + 1;
     }
   }
-  if (out.empty()) invalid("bootstrap_servers", "at least one host:port");
+  if (out.empty()) invalid(setting, "at least one host:port");
+  return out;
+}
+
+ScramName parse_scram_name(const json& from) {
+  const Object object(from, "scram_hello.users.");
+  ScramName out{object.text("name"), object.text("mechanism")};
+  const auto control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
+  if (out.user.empty() || out.user.size() > 255 || std::any_of(out.user.begin(), out.user.end(), control)) {
+    invalid("scram_hello.users.name", "a name of 1 to 255 bytes without control characters");
+  }
+  if (out.mechanism != "SCRAM-SHA-256" && out.mechanism != "SCRAM-SHA-512") {
+    invalid("scram_hello.users.mechanism", "SCRAM-SHA-256 or SCRAM-SHA-512, found '" + out.mechanism + "'");
+  }
+  return out;
+}
+
+ScramHello parse_hello(const json& from) {
+  const Object object(from, "scram_hello.");
+  ScramHello out;
+  out.interval = object.seconds("interval_s", out.interval);
+  if (object.find("servers") != nullptr) out.servers = parse_servers(object.texts("servers"), "scram_hello.servers");
+  const json* users = object.find("users");
+  if (users == nullptr || !users->is_array() || users->empty() || users->size() > kMostHellos) {
+    invalid("scram_hello.users", "a list of 1 to " + std::to_string(kMostHellos) + " entries {name, mechanism}");
+  }
+  std::set<ScramName> seen;
+  for (const auto& one : *users) seen.insert(parse_scram_name(one));
+  out.names.assign(seen.begin(), seen.end());
   return out;
 }
 
@@ -118,7 +157,7 @@ Sasl parse_sasl(const json& from) {
 
 }  // namespace
 
-std::string parse_endpoint(const std::string& text) {
+std::string parse_endpoint(const std::string& text, const std::string& setting) {
   const auto bracket = text.starts_with('[') ? text.find(']') : std::string::npos;
   const auto colon = text.find(':', bracket == std::string::npos ? 0 : bracket);
   const std::string host = bracket == std::string::npos ? text.substr(0, colon) : text.substr(0, bracket + 1);
@@ -126,7 +165,7 @@ std::string parse_endpoint(const std::string& text) {
   const bool digits = !port.empty() && port.size() <= 5 && port.find_first_not_of("0123456789") == std::string::npos;
   const bool known = host.find_first_of(" \t/@,") == std::string::npos && !host.empty() && host != "[]";
   if (!known || !digits || std::stoi(port) < 1 || std::stoi(port) > 65535) {
-    invalid("bootstrap_servers", "host:port or [v6]:port, found '" + text + "'");
+    invalid(setting, "host:port or [v6]:port, found '" + text + "'");
   }
   return host + ":" + port;
 }
@@ -142,9 +181,10 @@ Settings parse_settings(std::string_view text) {
   if (!from.is_object()) throw sdk::Failure(DRIFTD_INVALID, "settings: expected a JSON object");
   const Object object(from, "");
   Settings out;
-  out.bootstrap = parse_bootstrap(object.texts("bootstrap_servers"));
+  out.bootstrap = parse_servers(object.texts("bootstrap_servers"), "bootstrap_servers");
   if (const json* tls = object.find("tls")) out.tls = parse_tls(*tls);
   if (const json* sasl = object.find("sasl")) out.sasl = parse_sasl(*sasl);
+  if (const json* hello = object.find("scram_hello")) out.hello = parse_hello(*hello);
   out.connect = object.ms("connect_timeout_ms", out.connect);
   out.call = object.ms("call_timeout_ms", out.call);
   out.scope.include = object.texts("include");

@@ -2,23 +2,21 @@
 #pragma once
 
 #include <chrono>
+#include <compare>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "driftd/sdk/scope.hpp"
+#include "net/tls.hpp"
 
 namespace driftd::kafka {
 
-/// `host:port` or `[v6]:port`; port 9092 when there is none. Throws sdk::Failure INVALID.
-std::string parse_endpoint(const std::string& text);
+/// `host:port` or `[v6]:port`; port 9092 when there is none. Throws sdk::Failure INVALID, which names the setting.
+std::string parse_endpoint(const std::string& text, const std::string& setting);
 
-struct Tls {
+struct Tls : net::Tls {
   bool on = false;
-  bool verify = true;                     ///< chain and name of the broker's certificate
-  std::string ca, certificate, key;       ///< PEM files; no ca: the system's
-  std::string key_password_token;
-  std::string server_name;                ///< the name every broker's certificate must carry; empty: the host connected to
 };
 
 struct Sasl {
@@ -26,11 +24,25 @@ struct Sasl {
   std::string username, password_token, bearer_token;
 };
 
+/// One SCRAM credential of the cluster: a user has one for each mechanism.
+struct ScramName {
+  std::string user, mechanism;  ///< mechanism: SCRAM-SHA-256 or SCRAM-SHA-512
+  auto operator<=>(const ScramName&) const = default;
+};
+
+/// Whose salts are asked for by SCRAM hellos, and how often. Nobody's: it is off.
+struct ScramHello {
+  std::vector<ScramName> names;
+  std::vector<std::string> servers;    ///< canonical `host:port`; none: the brokers of the cluster that is read
+  std::chrono::seconds interval{600};  ///< at most one hello for each name in it
+};
+
 /// Settings of one instance, as in schema.json. Immutable.
 struct Settings {
   std::vector<std::string> bootstrap;  ///< canonical `host:port`, at least one
   Tls tls;
   Sasl sasl;
+  ScramHello hello;
   std::chrono::milliseconds connect{5000}, call{20000};
   sdk::Scope scope;
 

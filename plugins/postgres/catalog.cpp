@@ -73,9 +73,12 @@ std::string default_privileges() {
 
 std::string fingerprints(const Settings& settings) {
   if (settings.fingerprints.empty()) return "SELECT NULL::text AS oid WHERE false";
+  // collations as regcollation prints them, which 12 does not have
   const std::string columns = part(
       "concat_ws('|', a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attidentity, a.attgenerated, "
-      "a.attcollation::regcollation::text, pg_get_expr(d.adbin, d.adrelid), a.attacl::text)",
+      "coalesce((SELECT CASE WHEN pg_collation_is_visible(l.oid) THEN '' ELSE quote_ident(ln.nspname) || '.' END || "
+      "quote_ident(l.collname) FROM pg_collation l JOIN pg_namespace ln ON ln.oid = l.collnamespace WHERE l.oid = "
+      "a.attcollation), '-'), pg_get_expr(d.adbin, d.adrelid), a.attacl::text)",
       "a.attnum",
       "pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum WHERE a.attrelid = c.oid AND "
       "a.attnum > 0 AND NOT a.attisdropped");
@@ -121,7 +124,7 @@ std::string grants_of(const std::string& acl, const std::string& type, const std
   return "(SELECT coalesce(json_agg(json_build_object('grantee', CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE "
          "pg_get_userbyid(a.grantee) END, 'privilege', a.privilege_type, 'grantable', a.is_grantable) ORDER BY a.grantee, "
          "a.privilege_type, a.is_grantable), '[]') FROM aclexplode(coalesce(" +
-         acl + ", acldefault(" + type + ", " + owner + "))) a)";
+         acl + ", acldefault(" + type + ", " + owner + "))) a WHERE a.privilege_type <> 'MAINTAIN' OR a.grantee <> " + owner + ")";
 }
 
 std::string database_query(std::string_view kind, int version, const Settings& settings) {

@@ -19,7 +19,8 @@ bool is_database_kind(std::string_view kind);
 /// Tables of one database whose fingerprints are taken at most.
 inline constexpr int kMostTables = 10'000;
 
-/// A JSON list of {grantee, privilege, grantable}: `acl` spelt out, or, where it is NULL, what NULL stands for.
+/// A JSON list of {grantee, privilege, grantable}: `acl` spelt out, or, where it is NULL, what NULL stands for. MAINTAIN,
+/// which PostgreSQL 17 brought to every owner, is left out where the owner has it.
 /// `type` as acldefault() wants it, between quotes.
 std::string grants_of(const std::string& acl, const std::string& type, const std::string& owner);
 

@@ -16,6 +16,8 @@ struct Origin {
   std::string database;        ///< the connected database
   std::string verifier_right;  ///< not empty: the role's verifiers could not be read; the right that is missing
   bool verifiers = true;       ///< false: `verifiers: off`, the attribute does not exist
+  int version = 0;             ///< 150004 for 15.4; its major version prints definitions in its own way
+  bool fingerprints = false;   ///< `fingerprints` is set
 };
 
 using Records = std::vector<sdk::Record>;

@@ -23,6 +23,12 @@ json nullable(const Fields& row, std::string_view column) {
   return found ? json(*found) : json(nullptr);
 }
 
+/// Whose way of printing expressions and definitions the body shows: the basis of those attributes in the schema.
+void add_printer(const Origin& from, json& body, sdk::Record& record) {
+  body["printed_by"] = std::to_string(from.version / 10000);
+  record.schema_revision = 2;
+}
+
 sdk::Record record_of(const char* kind, const Fields& row, const std::string& database, const std::string& name) {
   sdk::Record out;
   out.kind = kind;
@@ -83,6 +89,7 @@ Records map_publications(const Rows& rows, const Origin& from) {
                  {"operations", list(row, "operations")},
                  {"tables", published_tables(row)},
                  {"schemas", list(row, "schemas")}});
+    add_printer(from, body, out);
     out.body = body.dump();
     return out;
   });
@@ -111,6 +118,7 @@ Records map_fingerprints(const Rows& rows, const Origin& from, const std::vector
     }
     if (row.find("definition")) body["definition"] = row.text("definition");
     body["grants"] = list(row, "grants");
+    add_printer(from, body, record);
     record.body = body.dump();
     out.push_back(std::move(record));
   }

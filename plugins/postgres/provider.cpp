@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "common/judged_identity.hpp"
 #include "common/sweeps.hpp"
 #include "driftd_schema_json.hpp"
 #include "postgres/reader.hpp"
@@ -54,20 +55,14 @@ class Server final : public sdk::Instance {
   static void answer(sdk::Call& call, const Listing& listing, const std::string& kind, std::set<std::string> left);
   sdk::Health probe(sdk::Call& call);
   static std::string identity_of(sdk::Call& call, Client& client);
-  /// The host asks health which system this is before each refresh, but the endpoint may move between the two. So the
-  /// first refresh that meets another system than the last one (or the cursor) did is UNAVAILABLE: health then tells the
-  /// host, which asks whether that system is right, and only then refreshes.
-  void must_be_judged(const std::string& system, const std::string& cursor);
-  void must_be_judged(const std::string& system);  ///< for reads: they belong to the last refresh
   /// Runs `work(client)`; once more on a new connection when an idle one turned out to be dead before anything was told.
   template <class Work>
   auto with_client(sdk::Call& call, Use use, Work work);
 
   const Settings settings_;
   common::Sweeps sweeps_;
+  common::JudgedIdentity identity_{"another system answers at this endpoint (system_identifier"};
   std::mutex mutex_;
-  /// system_identifier as health saw it last, of the last refresh, and of one that was refused; empty: none.
-  std::string known_system_, judged_system_, refused_system_;
   std::map<Use, std::unique_ptr<Client>> idle_;
 };
 
@@ -117,18 +112,20 @@ sdk::RefreshResult Server::refresh_with(sdk::Call& call, const sdk::Refresh& req
     if (request.wants(kind) && settings_.scope.wants_kind(kind)) kinds.emplace_back(kind);
   }
   Reader reader(call, client, settings_, kinds);
-  const std::string cursor = reader.cursor();  // before the rows: a change in between is seen again next time
-  must_be_judged(reader.system(), request.cursor);
+  const std::string cursor = reader.cursor();
+  identity_.must_be_judged(reader.system(), system_of(request.cursor));
   if (!request.full && !cursor.empty() && cursor == request.cursor) return {true, 0};
   std::size_t digest = 0;
   for (const auto& kind : kinds) {
     if (!emit_kind(call, reader.list(kind), kind, digest)) return {};
   }
-  if (request.kinds.empty() && sweeps_.missed(cursor, digest)) {
+  // The cursor hashes values: one from before the rows would fit again once a change that they show is taken back.
+  const bool moved = !cursor.empty() && Reader(call, client, settings_, kinds).cursor() != cursor;
+  if (!moved && request.kinds.empty() && sweeps_.missed(cursor, digest)) {
     call.log(DRIFTD_LOG_WARN, "a full sweep found a change that the hashes of the catalogue had not shown");
   }
   call.metric("cursor_missed", sweeps_.count());
-  call.checkpoint(cursor);
+  call.checkpoint(moved ? std::string() : cursor);
   return {};
 }
 
@@ -158,7 +155,7 @@ void Server::read(sdk::Call& call, std::span<const sdk::Identity> ids) {
   }
   with_client(call, Use::reads, [&](Client& client) {
     Reader reader(call, client, settings_, kinds);
-    must_be_judged(reader.system());
+    identity_.must_be_judged(reader.system());
     for (const auto& [kind, wanted] : by_kind) answer(call, reader.list(kind), kind, wanted);
   });
 }
@@ -179,28 +176,6 @@ void Server::answer(sdk::Call& call, const Listing& listing, const std::string& 
   throw sdk::Failure(why.code, kind + " cannot be seen whole", kind, why.right);
 }
 
-void Server::must_be_judged(const std::string& system, const std::string& cursor) {
-  const std::lock_guard lock(mutex_);
-  if (system.empty()) return;
-  if (judged_system_.empty()) judged_system_ = system_of(cursor);
-  const bool told = refused_system_ == system && known_system_ == system;
-  if (judged_system_.empty() || judged_system_ == system || told) {
-    judged_system_ = system;
-    refused_system_.clear();
-    return;
-  }
-  refused_system_ = system;
-  throw sdk::Failure(DRIFTD_UNAVAILABLE, "another system answers at this endpoint (system_identifier " + system +
-                                             ", before " + judged_system_ + ")");
-}
-
-void Server::must_be_judged(const std::string& system) {
-  const std::lock_guard lock(mutex_);
-  if (system.empty() || judged_system_.empty() || judged_system_ == system) return;
-  throw sdk::Failure(DRIFTD_UNAVAILABLE, "another system answers at this endpoint (system_identifier " + system +
-                                             ", before " + judged_system_ + ")");
-}
-
 std::string Server::identity_of(sdk::Call& call, Client& client) {
   const Rows rows = client.query(call, identity_query());
   return Fields(rows, 0).text("identity");
@@ -215,8 +190,8 @@ sdk::Health Server::probe(sdk::Call& call) {
     out.latency_us = (call.now_ns() - before) / 1000;
     out.role = row.text("role");
     if (row.flag("identity")) out.system_identity = identity_of(call, client);
-    const std::lock_guard lock(mutex_);
-    known_system_ = out.system_identity;
+    else out.reason = "the right EXECUTE on pg_control_system() is missing, so another server is not noticed";
+    identity_.told(out.system_identity);
     out.server_version = row.text("version");
     return out;
   });

@@ -126,6 +126,7 @@ std::string missing_right(std::string_view kind, const Rights& rights) {
   if (kind == "hba_rule" && !rights.hba_rules) {
     return "SELECT ON pg_hba_file_rules, EXECUTE ON FUNCTION pg_hba_file_rules()";
   }
+  if (kind == "subscription" && !rights.subscriptions) return "SELECT (oid, subsynccommit) ON pg_subscription";
   return {};
 }
 
@@ -146,7 +147,8 @@ std::string rights_query(Verifiers by) {
          "has_table_privilege('pg_hba_file_rules', 'SELECT') AND has_function_privilege('pg_hba_file_rules()', "
          "'EXECUTE') AS hba_rules, has_function_privilege('pg_control_system()', 'EXECUTE') AS identity, " +
          verifiers + " AS verifiers, " + callable("subscription_conninfo") + " AS conninfo, " +
-         callable("hba_file_modified") + " AS hba_modified";
+         callable("hba_file_modified") + " AS hba_modified, has_column_privilege('pg_subscription', 'oid', 'SELECT') AND "
+         "has_column_privilege('pg_subscription', 'subsynccommit', 'SELECT') AS subscriptions";
 }
 
 Rights map_rights(const Rows& rows, int version) {
@@ -158,7 +160,8 @@ Rights map_rights(const Rows& rows, int version) {
           row.flag("identity"),
           row.flag("verifiers"),
           row.flag("conninfo"),
-          row.flag("hba_modified")};
+          row.flag("hba_modified"),
+          row.flag("subscriptions")};
 }
 
 std::string gate_query(const Rights& rights, const Settings& settings) {

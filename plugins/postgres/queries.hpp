@@ -21,6 +21,7 @@ struct Rights {
   bool verifiers = false;     ///< by the way that the settings chose
   bool conninfo = false;      ///< driftd.subscription_conninfo() is there and ours to call
   bool hba_modified = false;  ///< driftd.hba_file_modified() is there and ours to call
+  bool subscriptions = true;  ///< all that we read of pg_subscription: before 14 not everybody may
 };
 
 /// The right that `kind` needs and we lack; empty: it can be listed whole.

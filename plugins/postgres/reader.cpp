@@ -74,7 +74,7 @@ Listing Reader::list_of_server(const std::string& kind) {
 }
 
 Records Reader::map(const std::string& kind, const Rows& rows) const {
-  Origin from{client_.endpoint(), settings_.database, {}, settings_.verifiers != Verifiers::off};
+  Origin from{client_.endpoint(), settings_.database, {}, settings_.verifiers != Verifiers::off, client_.version(), !settings_.fingerprints.empty()};
   if (from.verifiers && !rights_.verifiers) from.verifier_right = verifier_right(settings_.verifiers);
   if (kind == "instance") return map_instance(rows, from);
   if (kind == "setting") return map_settings(rows);
@@ -141,7 +141,7 @@ void Reader::walk() {
 }
 
 void Reader::list_database(Client& client, const std::string& database) {
-  const Origin from{client.endpoint(), database, {}, false};
+  const Origin from{client.endpoint(), database, {}, false, client.version(), true};
   for (const auto& kind : database_kinds_) {
     const std::int64_t sent = call_.now_ns();
     const Rows rows = client.query(call_, database_query(kind, client.version(), settings_));
@@ -176,7 +176,7 @@ std::string Reader::hashes() {
   const Rows rows = client_.query(call_, gate_query(rights_, settings_));
   const Fields row(rows, 0);
   system_ = row.text("identity");
-  nlohmann::json out{{"v", 2},
+  nlohmann::json out{{"v", 3},
                      {"server", client_.endpoint() + "|" + row.text("identity") + "|" + row.text("start")},
                      {"system", row.text("identity")},
                      {"load", row.text("load")},

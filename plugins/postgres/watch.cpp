@@ -2,8 +2,8 @@
 #include "postgres/watch.hpp"
 
 #include <algorithm>
-#include <poll.h>
 
+#include "common/rest.hpp"
 #include "postgres/client.hpp"
 
 namespace driftd::postgres {
@@ -11,19 +11,6 @@ namespace {
 
 using std::chrono::milliseconds;
 constexpr milliseconds kShortest{1000}, kLongest{60'000}, kLookAgain{300'000};
-
-void rest(sdk::Call& call, milliseconds most) {
-  const auto until = std::chrono::steady_clock::now() + most;
-  while (!call.cancelled()) {
-    if (call.deadline_ns() <= std::chrono::steady_clock::now().time_since_epoch().count()) {
-      throw sdk::Failure(DRIFTD_DEADLINE, "the call's deadline passed");
-    }
-    const auto left = std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now()).count();
-    if (left <= 0) return;
-    pollfd cancel{call.cancel_fd(), POLLIN, 0};
-    ::poll(&cancel, 1, static_cast<int>(std::min<long long>(left, 1000)));
-  }
-}
 
 /// False: nobody would tell us anything.
 bool listen(sdk::Call& call, const Settings& settings) {
@@ -47,7 +34,7 @@ void watch_ddl(sdk::Call& call, const Settings& settings) {
   milliseconds pause = kShortest;
   while (!call.cancelled()) {
     try {
-      if (!listen(call, settings)) rest(call, kLookAgain);
+      if (!listen(call, settings)) common::rest(call, std::chrono::steady_clock::now() + kLookAgain);
       pause = kShortest;
       continue;
     } catch (const sdk::Failure& failure) {
@@ -56,7 +43,7 @@ void watch_ddl(sdk::Call& call, const Settings& settings) {
       // refresh and health say that it is down; here it is only tried again
       call.log(DRIFTD_LOG_DEBUG, failure.what());
     }
-    rest(call, pause);
+    common::rest(call, std::chrono::steady_clock::now() + pause);
     pause = std::min(pause * 2, kLongest);
   }
 }

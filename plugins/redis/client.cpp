@@ -82,7 +82,7 @@ void wipe(Reply& reply) {
   for (auto& one : reply.list) wipe(one);
 }
 
-Client::Client(std::unique_ptr<Stream> stream, std::string address, std::chrono::milliseconds call_most)
+Client::Client(std::unique_ptr<net::Stream> stream, std::string address, std::chrono::milliseconds call_most)
     : stream_(std::move(stream)), reader_(redisReaderCreate()), address_(std::move(address)), call_most_(call_most) {
   if (reader_ == nullptr) throw sdk::Failure(DRIFTD_INTERNAL, "out of memory");
 }
@@ -91,8 +91,9 @@ Client::~Client() { redisReaderFree(reader_); }
 
 std::unique_ptr<Client> Client::connect(sdk::Call& call, const Address& address, const Login& login,
                                         const Settings& settings, std::chrono::milliseconds most) {
-  const Tls* tls = settings.tls && address.socket.empty() ? &*settings.tls : nullptr;
-  auto stream = Stream::open(call, address, tls, Steady::now() + std::min(most, settings.connect));
+  const net::Tls* tls = settings.tls && address.socket.empty() ? &*settings.tls : nullptr;
+  const net::Peer peer{"redis " + address.text(), address.host, address.port, address.socket};
+  auto stream = net::Stream::open(call, peer, tls, Steady::now() + std::min(most, settings.connect));
   std::unique_ptr<Client> client(new Client(std::move(stream), address.text(), std::min(most, settings.call)));
   if (!login.password_token.empty()) client->log_in(call, login, most);
   return client;

@@ -7,11 +7,14 @@
 #include <vector>
 
 #include "driftd/sdk/call.hpp"
-#include "redis/stream.hpp"
+#include "net/stream.hpp"
+#include "redis/settings.hpp"
 
 struct redisReader;
 
 namespace driftd::redis {
+
+using net::Steady;
 
 /// A RESP2 reply: text (status, bulk), number, or list.
 struct Reply {
@@ -43,12 +46,12 @@ class Client {
   const std::string& address() const { return address_; }  ///< `host:port` as connected to
 
  private:
-  Client(std::unique_ptr<Stream> stream, std::string address, std::chrono::milliseconds call_most);
+  Client(std::unique_ptr<net::Stream> stream, std::string address, std::chrono::milliseconds call_most);
   void log_in(sdk::Call& call, const Login& login, std::chrono::milliseconds most);
   Reply roundtrip(sdk::Call& call, const std::vector<std::string>& words, std::chrono::milliseconds most);
   Reply answer(sdk::Call& call, const std::string& command, Steady::time_point until);
 
-  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<net::Stream> stream_;
   redisReader* reader_;
   std::string address_;
   std::chrono::milliseconds call_most_;

@@ -24,9 +24,25 @@ std::string get(const Info& info, const std::string& key) {
   return found == info.end() ? std::string() : found->second;
 }
 
+std::string mode_of(const Info& info) {
+  const std::string mode = get(info, "redis_mode");
+  return mode.empty() ? get(info, "server_mode") : mode;  // Valkey's name for it
+}
+
 std::string role_of(const Info& info) {
-  if (get(info, "redis_mode") == "sentinel") return "sentinel";
+  if (mode_of(info) == "sentinel") return "sentinel";
   return get(info, "role") == "slave" ? "replica" : "primary";
+}
+
+std::string product_of(const Info& info) {
+  const std::string name = get(info, "server_name");
+  return name.empty() ? "redis" : name;
+}
+
+std::string version_of(const Info& info) {
+  // a fork says in redis_version which Redis it is compatible with: the same for all of its releases
+  const std::string own = get(info, product_of(info) + "_version");
+  return own.empty() ? get(info, "redis_version") : own;
 }
 
 std::string primary_of(const Info& info) {
@@ -52,7 +68,7 @@ long long commands_processed(const Info& info) { return std::atoll(get(info, "to
 sdk::Health health_of(const Info& info) {
   sdk::Health out;
   out.role = role_of(info);
-  out.server_version = get(info, "redis_version");
+  out.server_version = version_of(info);
   const auto amiss = [&](const std::string& reason) {
     out.state = DRIFTD_HEALTH_DEGRADED;
     out.reason += (out.reason.empty() ? "" : "; ") + reason;

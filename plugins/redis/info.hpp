@@ -15,6 +15,9 @@ Info parse_info(const std::string& text);
 /// The field, or nothing.
 std::string get(const Info& info, const std::string& key);
 
+std::string product_of(const Info& info);  ///< redis, valkey …
+std::string version_of(const Info& info);  ///< of the product
+std::string mode_of(const Info& info);     ///< standalone, cluster or sentinel
 std::string role_of(const Info& info);     ///< primary, replica or sentinel
 std::string primary_of(const Info& info);  ///< `host:port` of a replica's primary; else empty
 

@@ -37,15 +37,16 @@ void mark_unasked(const Config& config, const std::vector<std::string>& asked, c
 sdk::Record server_record(const Info& info, const Config& config, const std::optional<std::vector<std::string>>& modules,
                           const std::vector<std::string>& asked, const std::vector<std::string>& known) {
   const bool sentinel = role_of(info) == "sentinel";
-  json body = {{"version", get(info, "redis_version")},
-               {"mode", get(info, "redis_mode")},
+  json body = {{"version", version_of(info)},
+               {"product", product_of(info)},
+               {"mode", mode_of(info)},
                {"config", json::parse(config_object(config))}};
   if (modules) body["modules"] = *modules;
   if (const std::string kept = persistence(config); !kept.empty()) body["persistence"] = kept;
   sdk::Record out;
   out.kind = "server";
   out.id = "server";
-  out.schema_revision = 2;
+  out.schema_revision = 3;
   out.body = body.dump();
   json status = picked(info, {"loading", "uptime_in_seconds", "connected_clients", "rdb_last_bgsave_status",
                               "aof_last_write_status", "run_id"});

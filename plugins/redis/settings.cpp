@@ -22,8 +22,12 @@ int parse_port(std::string_view text, const std::string& address, const std::str
   return port;
 }
 
-Tls parse_tls(const json& from) {
-  Tls out{from.value("ca", ""), from.value("certificate", ""), from.value("key", ""), from.value("server_name", "")};
+net::Tls parse_tls(const json& from) {
+  net::Tls out;
+  out.ca = from.value("ca", "");
+  out.certificate = from.value("certificate", "");
+  out.key = from.value("key", "");
+  out.server_name = from.value("server_name", "");
   if (out.certificate.empty() != out.key.empty()) bad("settings.tls: certificate and key belong together, found one of them");
   return out;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "driftd/sdk/scope.hpp"
+#include "net/tls.hpp"
 
 namespace driftd::redis {
 
@@ -23,12 +24,6 @@ struct Address {
 /// `host`, `host:port`, `[v6]:port`, `unix:/path`. Throws sdk::Failure INVALID that names `setting`.
 Address parse_address(const std::string& text, const std::string& setting);
 
-struct Tls {
-  std::string ca;                ///< file of certificates; empty: those of the system
-  std::string certificate, key;  ///< of the client; both or none
-  std::string server_name;       ///< empty: the address
-};
-
 struct Login {
   std::string username, password_token;
 };
@@ -43,7 +38,7 @@ struct Follow {
 struct Settings {
   std::vector<Address> addresses;  ///< at least one
   Login login;
-  std::optional<Tls> tls;
+  std::optional<net::Tls> tls;
   std::optional<Follow> sentinel;
   std::vector<std::string> config = {"*"};  ///< names and globs for CONFIG GET
   std::chrono::milliseconds connect{5000}, call{20'000};

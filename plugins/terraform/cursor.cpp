@@ -14,12 +14,16 @@ namespace {
 /// A cursor that was damaged on its way must not say "unchanged".
 std::string sum_of(std::string_view text) { return std::to_string(XXH3_64bits(text.data(), text.size())); }
 
+constexpr std::size_t kMostSpoken = 200;  // a cursor may have 64 KiB, a backend's name 128 bytes
+
 }  // namespace
 
 std::string render(const Cursor& cursor, const std::string& fingerprint) {
   const Head& head = cursor.head;
+  json spoken = json::array();
+  for (auto name = cursor.spoken.begin(); name != cursor.spoken.end() && spoken.size() < kMostSpoken; ++name) spoken.push_back(*name);
   const std::string text = json{{"settings", fingerprint}, {"stamp", cursor.stamp},   {"history", cursor.history},    {"lineage", head.lineage},
-              {"serial", head.serial},   {"digest", head.digest}, {"encrypted", head.encrypted}}
+              {"serial", head.serial},   {"digest", head.digest}, {"encrypted", head.encrypted}, {"spoken", spoken}}
       .dump(-1, ' ', false, json::error_handler_t::replace);
   return sum_of(text) + " " + text;
 }
@@ -37,6 +41,9 @@ Cursor parse_cursor(const std::string& text, const std::string& fingerprint) {
   out.head.digest = text_of(from, "digest");
   const auto encrypted = from.find("encrypted");
   out.head.encrypted = encrypted != from.end() && *encrypted == true;
+  for (const auto& name : from.value("spoken", json::array())) {
+    if (name.is_string()) out.spoken.insert(name.get<std::string>());
+  }
   return out;
 }
 

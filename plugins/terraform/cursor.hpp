@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <set>
 #include <string>
 
 #include "terraform/state.hpp"
@@ -12,6 +13,7 @@ struct Cursor {
   std::string stamp;    ///< the source's
   std::string history;  ///< of the last reading; it stays until a higher serial comes
   Head head;            ///< lineage, serial, digest, encrypted
+  std::set<std::string> spoken{};  ///< names of the backends that were spoken of; a cursor has room for some of them
 };
 
 std::string render(const Cursor& cursor, const std::string& fingerprint);

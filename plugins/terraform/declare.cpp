@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "terraform/declare.hpp"
 
+#include <algorithm>
 #include <array>
 #include <span>
 
@@ -35,6 +36,9 @@ constexpr std::array<Pair, 8> kDatabase = {{{"owner", "owner"},
                                             {"is_template", "is_template"}}};
 constexpr std::array<Pair, 2> kExtension = {{{"version", "version"}, {"schema", "schema"}}};
 constexpr std::array<Pair, 1> kSchema = {{{"owner", "owner"}}};
+constexpr std::array<Pair, 3> kPublication = {{{"owner", "owner"}, {"all_tables", "all_tables"}, {"publish_via_partition_root_param", "via_root"}}};
+constexpr std::array<Pair, 1> kSubscription = {{{"slot_name", "slot"}}};
+constexpr std::array<Pair, 2> kSlot = {{{"plugin", "plugin"}, {"database", "database"}}};
 constexpr std::array<Pair, 2> kTopic = {{{"partitions", "partitions"}, {"replication_factor", "replication_factor"}}};
 constexpr std::array<Pair, 1> kConfluentTopic = {{{"partitions_count", "partitions"}}};
 constexpr std::array<Pair, 2> kSecret = {{{"type", "type"}, {"immutable", "immutable"}}};
@@ -45,12 +49,17 @@ struct Mapping {
   const char *type, *kind, *id;
   std::span<const Pair> attributes;
   bool (*special)(const Special&);
+  const char* source = nullptr;  ///< where others have a type of this name: the end of the provider's address
 };
 const Mapping kMappings[] = {
     {"postgresql_role", "role", "name", kRole, &postgres_role},
     {"postgresql_database", "database", "name", kDatabase, nullptr},
     {"postgresql_extension", "extension", nullptr, kExtension, &in_database},
     {"postgresql_schema", "schema", nullptr, kSchema, &in_database},
+    {"postgresql_publication", "publication", nullptr, kPublication, &postgres_publication},
+    {"postgresql_subscription", "subscription", nullptr, kSubscription, &postgres_subscription},
+    {"postgresql_replication_slot", "slot", "name", kSlot, &postgres_logical_slot},
+    {"postgresql_physical_replication_slot", "slot", "name", {}, &postgres_physical_slot},
     {"kafka_topic", "topic", "name", kTopic, &kafka_config},
     {"confluent_kafka_topic", "topic", "topic_name", kConfluentTopic, &kafka_config},
     {"kafka_acl", "acl", nullptr, {}, &kafka_acl},
@@ -59,8 +68,18 @@ const Mapping kMappings[] = {
     {"kubernetes_secret_v1", "secret", nullptr, kSecret, &kubernetes_data},
     {"kubernetes_config_map", "config_map", nullptr, kConfigMap, &kubernetes_config},
     {"kubernetes_config_map_v1", "config_map", nullptr, kConfigMap, &kubernetes_config},
+    {"kubernetes_service", "service", nullptr, {}, &kubernetes_service},
+    {"kubernetes_service_v1", "service", nullptr, {}, &kubernetes_service},
+    {"kubernetes_deployment", "deployment", nullptr, {}, &kubernetes_workload},
+    {"kubernetes_deployment_v1", "deployment", nullptr, {}, &kubernetes_workload},
+    {"kubernetes_stateful_set", "stateful_set", nullptr, {}, &kubernetes_workload},
+    {"kubernetes_stateful_set_v1", "stateful_set", nullptr, {}, &kubernetes_workload},
+    {"kubernetes_daemonset", "daemon_set", nullptr, {}, &kubernetes_workload},
+    {"kubernetes_daemon_set_v1", "daemon_set", nullptr, {}, &kubernetes_workload},
     {"helm_release", "helm_release", nullptr, {}, &helm_release},
     {"rediscloud_acl_user", "acl_user", "name", {}, &redis_user},
+    {"redis_acl_user", "acl_user", "name", {}, &redis_acl_user, "/linero/redis"},
+    {"redisacl_user", "acl_user", "name", {}, &redisacl_user},
 };
 
 const Mapping* mapping_of(const std::string& type) {
@@ -89,6 +108,14 @@ bool provider_matches(const std::string& glob, const std::string& address) {
   return (!type.empty() && sdk::glob_match(glob, type + alias)) || (!name.empty() && sdk::glob_match(glob, name));
 }
 
+/// `provider["registry.opentofu.org/linero/redis"].eu` → `registry.opentofu.org/linero/redis`, in small letters.
+std::string source_of(const std::string& address) {
+  const auto begin = address.find('"'), end = address.find('"', begin == std::string::npos ? begin : begin + 1);
+  std::string out = end == std::string::npos ? "" : address.substr(begin + 1, end - begin - 1);
+  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
+  return out;
+}
+
 }  // namespace
 
 bool matches(const Declares& rule, const Instance& instance) {
@@ -101,6 +128,10 @@ std::optional<Declared> declare(const Instance& instance, const Declares& rule, 
   const Mapping* mapping = mapping_of(instance.type);
   if (mapping == nullptr) {
     why = "driftd does not know what a " + instance.type + " is in backend " + rule.backend;
+    return std::nullopt;
+  }
+  if (mapping->source != nullptr && source_of(text_of(instance.resource, "provider")).find(mapping->source) == std::string::npos) {
+    why = "driftd knows a " + instance.type + " only as " + (mapping->source + 1) + " writes it";
     return std::nullopt;
   }
   const auto typed = instance.object.find("attributes");

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <openssl/evp.h>
 
 #include "common/secret_text.hpp"
 #include "terraform/document.hpp"
@@ -13,12 +12,6 @@ namespace driftd::terraform {
 namespace {
 
 using nlohmann::json;
-
-const json& member(const json& from, const char* key) {
-  static const json kNone;
-  const auto found = from.is_object() ? from.find(key) : from.end();
-  return from.is_object() && found != from.end() ? *found : kNone;
-}
 
 /// A word as Kafka's own tools write it, whatever its case: READ, read → Read. Empty: unknown.
 std::string word(const std::string& given, std::initializer_list<const char*> known) {
@@ -80,12 +73,24 @@ json config_value(const std::string& key, const std::string& value) {
   return out;
 }
 
-/// `2030-01-01 00:00:00+00` as our provider shows it: `2030-01-01T00:00:00.000000Z`. Another zone or form: empty.
-std::string utc(const std::string& text) {
-  const std::string tail = text.size() > 19 ? text.substr(19) : "";
-  const bool form = text.size() >= 19 && text[4] == '-' && (text[10] == ' ' || text[10] == 'T') && text[13] == ':';
-  if (!form || (tail != "+00" && tail != "Z" && tail != "+00:00")) return {};
-  return text.substr(0, 10) + "T" + text.substr(11, 8) + ".000000Z";
+}  // namespace
+
+const json& member(const json& from, const char* key) {
+  static const json kNone;
+  const auto found = from.is_object() ? from.find(key) : from.end();
+  return from.is_object() && found != from.end() ? *found : kNone;
+}
+
+const json& block(const json& from, const char* key) {
+  const json& found = member(from, key);
+  return found.is_array() && !found.empty() ? found[0] : found;
+}
+
+const json& metadata_of(const json& attributes) {
+  static const json kNone = json::object();
+  const json& metadata = member(attributes, "metadata");
+  if (metadata.is_object()) return metadata;
+  return metadata.is_array() && !metadata.empty() && metadata[0].is_object() ? metadata[0] : kNone;
 }
 
 bool kubernetes_id(const Special& of) {
@@ -96,40 +101,6 @@ bool kubernetes_id(const Special& of) {
     return false;
   }
   of.out.id = (space.empty() ? "default" : space) + "/" + name;
-  return true;
-}
-
-}  // namespace
-
-const json& metadata_of(const json& attributes) {
-  static const json kNone = json::object();
-  const json& metadata = member(attributes, "metadata");
-  if (metadata.is_object()) return metadata;
-  return metadata.is_array() && !metadata.empty() && metadata[0].is_object() ? metadata[0] : kNone;
-}
-
-bool postgres_role(const Special& of) {
-  // "infinity" is also what the provider writes for a role that has no limit at all
-  if (const std::string until = utc(text_of(of.attributes, "valid_until")); !until.empty()) of.out.body["valid_until"] = until;
-  for (const char* setting : {"statement_timeout", "idle_in_transaction_session_timeout"}) {
-    const json& value = member(of.attributes, setting);
-    if (value.is_number_integer() && value != 0) of.out.body["settings"][setting] = value.dump();
-  }
-  if (const std::string role = text_of(of.attributes, "assume_role"); !role.empty()) of.out.body["settings"]["role"] = role;
-  return true;
-}
-
-bool in_database(const Special& of) {
-  const std::string database = text_of(of.attributes, "database"), name = text_of(of.attributes, "name");
-  if (of.rule.database.empty()) {
-    of.why = "driftd sees extensions and schemas of some databases: name them in declares[].database";
-    return false;
-  }
-  if (!sdk::glob_match(of.rule.database, database)) {
-    of.why.clear();  // of another database than the rule speaks of: nothing is amiss
-    return false;
-  }
-  of.out.id = name.empty() ? "" : database + "." + name;
   return true;
 }
 
@@ -190,22 +161,6 @@ bool helm_release(const Special& of) {
     of.out.body["values"] = given;
     of.out.sensitive.push_back("values");
   }
-  return true;
-}
-
-bool redis_user(const Special& of) {
-  std::string password = text_of(of.attributes, "password");
-  if (password.empty()) return true;
-  unsigned char sum[EVP_MAX_MD_SIZE];
-  EVP_Digest(password.data(), password.size(), sum, nullptr, EVP_sha256(), nullptr);
-  explicit_bzero(password.data(), password.size());
-  std::string hex;
-  for (int i = 0; i < 32; ++i) {
-    hex += "0123456789abcdef"[sum[i] >> 4];
-    hex += "0123456789abcdef"[sum[i] & 15];
-  }
-  of.out.body["passwords"] = json::array({hex});  // as ACL LIST shows it
-  of.out.sensitive.push_back("passwords");
   return true;
 }
 

@@ -14,14 +14,32 @@ struct Special {
 };
 
 bool postgres_role(const Special& of);
-bool in_database(const Special& of);  ///< id `<database>.<name>`
+bool postgres_publication(const Special& of);
+bool postgres_subscription(const Special& of);  ///< id `<database>.<name>` of any database
+bool postgres_logical_slot(const Special& of);
+bool postgres_physical_slot(const Special& of);
 bool kafka_config(const Special& of);
 bool kafka_acl(const Special& of);            ///< of Mongey/kafka
 bool confluent_acl(const Special& of);
 bool kubernetes_data(const Special& of);      ///< Secret
 bool kubernetes_config(const Special& of);    ///< ConfigMap
+bool kubernetes_service(const Special& of);
+bool kubernetes_workload(const Special& of);  ///< Deployment, StatefulSet, DaemonSet
 bool helm_release(const Special& of);
-bool redis_user(const Special& of);
+bool redis_user(const Special& of);           ///< of RedisLabs/rediscloud
+bool redis_acl_user(const Special& of);       ///< of Linero/redis
+bool redisacl_user(const Special& of);        ///< of B3ns44d/redisacl
+
+/// A member of an object; null where there is none.
+const nlohmann::json& member(const nlohmann::json& from, const char* key);
+/// A nested block: the object in a list of one.
+const nlohmann::json& block(const nlohmann::json& from, const char* key);
+/// `<namespace>/<name>` of its metadata as the id; false with `why`: there is no name.
+bool kubernetes_id(const Special& of);
+/// The id `<database>.<name>`; false with `why`: the rule speaks of other databases.
+bool in_database(const Special& of);
+/// What ACL LIST shows of a password.
+std::string redis_digest(std::string password);
 
 /// `metadata` of Kubernetes and Helm resources: a list of one in older providers, an object in newer ones.
 const nlohmann::json& metadata_of(const nlohmann::json& attributes);

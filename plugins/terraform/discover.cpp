@@ -6,6 +6,7 @@
 
 #include "terraform/declare_special.hpp"
 #include "terraform/document.hpp"
+#include "terraform/secrets.hpp"
 
 namespace driftd::terraform {
 namespace {
@@ -82,33 +83,48 @@ Marks marks_of(const Instance& instance, const DiscoverType* rule) {
   return out;
 }
 
-void from_secret(const Instance& instance, const Marks& marks, const Settings& settings, sdk::Backend& out) {
+void from_secret(const Instance& instance, const Marks& marks, const Settings& settings, Definition& out) {
   const json& metadata = metadata_of(instance.attributes);
   const std::string name = text_of(metadata, "name"), given = text_of(metadata, "namespace");
   const std::string space = given.empty() ? "default" : given, prefix = settings.label_prefix;
-  const json& data = at_path(instance.attributes, "data");
+  const json &data = at_path(instance.attributes, "data"), &binary = at_path(instance.attributes, "binary_data");
   for (const auto& [path, key] : {std::pair{"username", get(marks.annotations, prefix + "/username-key", "username")},
                                   std::pair{"password", get(marks.annotations, prefix + "/password-key", "password")}}) {
-    if (data.is_object() && data.contains(key)) out.credentials[path] = "k8s:" + space + "/" + name + "#" + key;
+    const json* from = data.is_object() && data.contains(key) ? &data : binary.is_object() && binary.contains(key) ? &binary : nullptr;
+    if (from == nullptr) continue;
+    out.backend.credentials[path] = "k8s:" + space + "/" + name + "#" + key;
+    if ((*from)[key].is_string()) out.credentials[path] = (*from)[key];
+  }
+  const auto written_only = [&](const char* revision) {
+    const json& number = at_path(instance.attributes, revision);
+    return number.is_number_integer() && number > 0;
+  };
+  if (out.credentials.empty() && (written_only("data_wo_revision") || written_only("binary_data_wo_revision"))) {
+    out.unread = "the Secret's data is write-only (data_wo): the state does not have it";
   }
   const std::string type = text_of(instance.attributes, "type"), binding = "servicebinding.io/";
-  if (out.type.empty() && type.rfind(binding, 0) == 0) out.type = canonical(type.substr(binding.size()));
-  out.metadata["namespace"] = space;
-  out.metadata["kubernetes_secret"] = name;
+  if (out.backend.type.empty() && type.rfind(binding, 0) == 0) out.backend.type = canonical(type.substr(binding.size()));
+  out.discovery["secret"] = {{"name", name}, {"namespace", space}};
+  out.backend.metadata["namespace"] = space;
+  out.backend.metadata["kubernetes_secret"] = name;
+  out.backend.metadata["secret_version"] = text_of(metadata, "resource_version");
 }
 
-void from_chart(const Instance& instance, sdk::Backend& out) {
+void from_chart(const Instance& instance, Definition& to) {
+  sdk::Backend& out = to.backend;
   const json& metadata = metadata_of(instance.attributes);
   const std::string release = text_of(instance.attributes, "name"), given = text_of(instance.attributes, "namespace");
   const std::string space = given.empty() ? "default" : given;
   std::string chart = text_of(metadata, "chart");
   if (chart.empty()) chart = text_of(instance.attributes, "chart");
   chart = chart.substr(chart.rfind('/') + 1);
+  const std::string version = text_of(metadata, "version").empty() ? text_of(instance.attributes, "version") : text_of(metadata, "version");
   out.metadata["namespace"] = space;
   out.metadata["helm_release"] = release;
   out.metadata["helm_chart"] = chart;
-  out.metadata["helm_version"] = text_of(metadata, "version").empty() ? text_of(instance.attributes, "version") : text_of(metadata, "version");
+  out.metadata["helm_version"] = version;
   out.version = text_of(metadata, "app_version");
+  to.discovery["helm_release"] = {{"name", release}, {"namespace", space}, {"chart", chart}, {"version", version}};
   const auto known = std::find_if(kCharts.begin(), kCharts.end(), [&](const Chart& c) { return chart == c.name; });
   if (known == kCharts.end()) return;
   const json values = json::parse(text_of(metadata, "values"), nullptr, false);
@@ -118,26 +134,96 @@ void from_chart(const Instance& instance, sdk::Backend& out) {
   service.replace(0, 2, full);
   if (out.type.empty()) out.type = known->type;
   out.endpoints = {host_of(service, space) + ":" + std::to_string(known->port)};
+  to.discovery["service"] = {{"name", service}, {"namespace", space}, {"port", known->port}};
   if (*known->password_key != '\0') out.credentials["password"] = "k8s:" + space + "/" + full + "#" + known->password_key;
 }
 
-void from_rule(const Instance& instance, const DiscoverType& rule, sdk::Backend& out) {
+/// An address without what must not be told: user and password before an `@`, a query. Empty where it cannot be known what
+/// is the password: an `@` after a `/`, `?` or `#` may end a user's password that holds those, or stand in a path; a part
+/// with `=` is one of a connection string.
+std::string told(std::string endpoint) {
+  const auto scheme = endpoint.find("://");
+  const auto host = scheme == std::string::npos ? 0 : scheme + 3;
+  const auto end = std::min(endpoint.find_first_of("/?#", host), endpoint.size());
+  if (endpoint.find('@', end) != std::string::npos) return {};
+  endpoint = endpoint.substr(0, endpoint.find_first_of("?#", host));
+  if (const auto at = endpoint.rfind('@'); at != std::string::npos && at >= host) endpoint.erase(host, at + 1 - host);
+  return endpoint.find('=') == std::string::npos ? endpoint : std::string();
+}
+
+/// One text, several behind commas, or a list of texts.
+std::vector<std::string> endpoints_of(const json& from, const std::string& port) {
+  std::vector<std::string> out;
+  const auto add = [&](const std::string& text) {
+    const auto last = text.rfind('@');
+    for (std::size_t at = 0; at < text.size();) {
+      at = std::min(text.find_first_not_of(' ', at), text.size());
+      const auto comma = std::min(text.find(',', at), text.size());
+      const std::string piece = text.substr(at, comma - at);
+      at = comma + 1;
+      // before a piece with an `@` it may be the beginning of a password with a comma
+      const bool torn = last != std::string::npos && comma < last && piece.find('@') == std::string::npos;
+      const std::string one = torn ? std::string() : told(piece);
+      const bool with_port = port.empty() || one.find(':', one.rfind(']') + 1) != std::string::npos;
+      if (!one.empty()) out.push_back(with_port ? one : one + ":" + port);
+    }
+  };
+  if (!from.is_array()) add(scalar_text(from));
+  for (const auto& each : from.is_array() ? from : json::array()) add(scalar_text(each));
+  return out;
+}
+
+/// `a[0].b` and `a["b"]` as rules write them: `a.b`.
+std::string as_in_rules(const std::string& path) {
+  std::string out;
+  for (std::size_t at = 0; at < path.size();) {
+    const auto close = path[at] == '[' ? path.find(']', at) : std::string::npos;
+    if (close == std::string::npos) {
+      out += path[at++];
+      continue;
+    }
+    if (path[at + 1] == '"') out += (out.empty() ? "" : ".") + path.substr(at + 2, close - at - 3);
+    at = close + 1;
+  }
+  return out;
+}
+
+/// The attribute of the rule that would be told in clear and is secret; empty: none.
+std::string secret_attribute(const Instance& instance, const DiscoverType& rule, const Settings& settings) {
+  const auto secret = secret_paths(instance, settings);
+  const auto holds = [](const std::string& above, const std::string& path) {
+    return path.starts_with(above) && (path.size() == above.size() || path[above.size()] == '.');
+  };
+  for (const auto& path : {rule.endpoint, rule.port, rule.version}) {
+    if (path.empty()) continue;
+    if (std::any_of(secret.begin(), secret.end(), [&](const auto& one) { return holds(as_in_rules(one), path); })) return path;
+  }
+  return {};
+}
+
+void from_rule(const Instance& instance, const DiscoverType& rule, Definition& out) {
   const auto text = [&](const std::string& path) { return path.empty() ? std::string() : scalar_text(at_path(instance.attributes, path)); };
-  if (out.type.empty()) out.type = canonical(rule.type);
-  const std::string endpoint = text(rule.endpoint), port = text(rule.port);
-  const bool with_port = port.empty() || endpoint.find(':') != std::string::npos;
-  if (!endpoint.empty()) out.endpoints = {with_port ? endpoint : endpoint + ":" + port};
-  out.version = text(rule.version);
-  out.external = true;
+  if (out.backend.type.empty()) out.backend.type = canonical(rule.type);
+  out.backend.endpoints = endpoints_of(at_path(instance.attributes, rule.endpoint), text(rule.port));
+  out.backend.version = text(rule.version);
+  out.backend.external = true;
+  for (const auto& [name, path] : {std::pair{"username", rule.username}, {"password", rule.password}}) {
+    if (const std::string value = text(path); !value.empty()) out.credentials[name] = value;
+  }
 }
 
 /// What labels and annotations say outright goes before what a type lets us guess.
-void from_marks(const Marks& marks, const Settings& settings, sdk::Backend& out) {
+void from_marks(const Marks& marks, const Settings& settings, Definition& to) {
+  sdk::Backend& out = to.backend;
   const std::string& prefix = settings.label_prefix;
   const std::string endpoint = get(marks.annotations, prefix + "/endpoint"), service = get(marks.annotations, prefix + "/service");
   const std::string port = get(marks.annotations, prefix + "/port"), space = get(out.metadata, "namespace", "default");
-  if (!endpoint.empty()) out.endpoints = {endpoint};
-  if (endpoint.empty() && !service.empty()) out.endpoints = {host_of(service, space) + (port.empty() ? "" : ":" + port)};
+  if (!endpoint.empty()) out.endpoints = endpoints_of(endpoint, {});
+  if (endpoint.empty() && !service.empty()) {
+    out.endpoints = {host_of(service, space) + (port.empty() ? "" : ":" + port)};
+    to.discovery["service"] = {{"name", service}, {"namespace", space}};
+    if (!port.empty()) to.discovery["service"]["port"] = port;
+  }
   const std::string capabilities = get(marks.annotations, prefix + "/capabilities");
   for (std::size_t at = 0; at < capabilities.size();) {
     const auto comma = std::min(capabilities.find(',', at), capabilities.size());
@@ -148,7 +234,7 @@ void from_marks(const Marks& marks, const Settings& settings, sdk::Backend& out)
 
 }  // namespace
 
-std::optional<sdk::Backend> backend_of(const Reading& reading, const Instance& instance, const Settings& settings, std::string& why) {
+std::optional<Definition> definition_of(const Reading& reading, const Instance& instance, const Settings& settings, std::string& why) {
   if (!instance.deposed.empty()) return std::nullopt;
   const DiscoverType* rule = rule_of(instance, settings);
   const bool secret = instance.type == "kubernetes_secret" || instance.type == "kubernetes_secret_v1";
@@ -157,14 +243,28 @@ std::optional<sdk::Backend> backend_of(const Reading& reading, const Instance& i
   const Marks marks = marks_of(instance, rule);
   const std::string& prefix = settings.label_prefix;
   if (get(marks.labels, prefix + "/backend") != "true") return std::nullopt;
-  sdk::Backend out;
+  Definition to;
+  sdk::Backend& out = to.backend;
   const std::string own = secret ? text_of(metadata_of(instance.attributes), "name") : text_of(instance.attributes, "name");
   out.name = get(marks.labels, prefix + "/backend-name", own.empty() ? instance.address : own);
   out.type = canonical(get(marks.labels, prefix + "/backend-type"));
-  if (secret) from_secret(instance, marks, settings, out);
-  if (chart) from_chart(instance, out);
-  if (rule != nullptr) from_rule(instance, *rule, out);
-  from_marks(marks, settings, out);
+  if (secret) from_secret(instance, marks, settings, to);
+  if (chart) from_chart(instance, to);
+  if (rule != nullptr) {
+    if (const std::string path = secret_attribute(instance, *rule, settings); !path.empty()) {
+      why = "backend " + out.name + ": " + path + " is secret and is not told; name another attribute in the discovery of " +
+            instance.type;
+      return std::nullopt;
+    }
+    from_rule(instance, *rule, to);
+  }
+  from_marks(marks, settings, to);
+  const json given = rule == nullptr ? json() : at_path(instance.attributes, rule->endpoint);
+  if (out.endpoints.empty() && !given.empty() && given != "") {
+    why = "backend " + out.name + ": " + rule->endpoint + " cannot be told without what may be a password; " +
+          "expected host:port, or a URL whose password is percent-encoded";
+    return std::nullopt;
+  }
   if (out.type.empty()) {
     why = "backend " + out.name + " has no type; label it " + prefix + "/backend-type";
     return std::nullopt;
@@ -178,7 +278,19 @@ std::optional<sdk::Backend> backend_of(const Reading& reading, const Instance& i
   out.metadata["lineage"] = reading.head.lineage;
   out.metadata["serial"] = reading.head.serial;
   std::erase_if(out.metadata, [](const auto& item) { return item.second.empty(); });
-  return out;
+  return to;
+}
+
+std::optional<Definition> Finder::look(const Instance& instance) {
+  std::string why;
+  auto found = definition_of(reading_, instance, settings_, why);
+  if (found && !names.insert(found->backend.name).second) why = "two resources are labelled as backend " + found->backend.name;
+  if (!why.empty()) {
+    diagnostics.push_back({DRIFTD_INVALID, "instance", instance.id(), {}, why});
+    return std::nullopt;
+  }
+  if (found) backends.push_back(found->backend);
+  return found;
 }
 
 }  // namespace driftd::terraform

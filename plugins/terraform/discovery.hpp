@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
+#include <algorithm>
 #include <mutex>
-#include <set>
 #include <string>
 #include <vector>
 
+#include "common/judged_identity.hpp"
 #include "terraform/discover.hpp"
 #include "terraform/emission.hpp"
 #include "terraform/source.hpp"
@@ -16,62 +16,71 @@ namespace driftd::terraform {
 /// Backends that a state holds, kept until it changes. Any thread.
 class DiscoveryRun {
  public:
-  /// Pushes each backend; complete unless one could not be told. Throws as Source::fetch and read_head.
-  sdk::Discovery run(sdk::Call& call, const sdk::Discoverer& to, Source& source, const Settings& settings) {
-    const Fetched fetched = source.fetch(call, known());
+  /// What a refresh found in the state of this stamp: the next discovery need not read it again.
+  void learn(const std::string& stamp, Finder&& found) {
     const std::lock_guard lock(mutex_);
-    if (!fetched.unchanged) read(fetched, settings);
+    take(stamp, std::move(found));
+  }
+
+  /// Pushes each backend; complete unless one could not be told. Throws as Source::fetch, read_head and JudgedIdentity.
+  sdk::Discovery run(sdk::Call& call, const sdk::Discoverer& to, Source& source, const Settings& settings,
+                     const common::JudgedIdentity& lineage) {
+    const Fetched fetched = source.fetch(call, known());
+    if (!fetched.unchanged) read(fetched, settings, lineage);
+    const std::lock_guard lock(mutex_);
     for (const auto& diagnostic : diagnostics_) call.diag(diagnostic);
     for (auto& backend : backends_) {
       if (fetched.sent_ns != 0) backend.observed_ns = fetched.sent_ns;
       to.push(backend);
     }
-    return {diagnostics_.empty(), 60'000};  // the host asks at once after a refresh that found something new
+    const bool settled = looks_again_ == 0;  // the host takes a backend for gone after two looks without it
+    if (!settled) --looks_again_;
+    return {diagnostics_.empty(), settled ? kNext : 0};
   }
 
  private:
-  class Finder final : public Contents {
+  static constexpr std::int64_t kNext = 60'000;  // the host asks at once after a refresh that found something new
+  static constexpr int kLooks = 4;               // some of them may be too close to each other to count
+
+  class Reader final : public Contents {
    public:
-    Finder(DiscoveryRun& to, const Reading& reading, const Settings& settings) : to_(to), reading_(reading), settings_(settings) {}
+    explicit Reader(Finder& to) : to_(to) {}
     bool instance(const Instance& instance) override {
-      std::string why;
-      auto backend = backend_of(reading_, instance, settings_, why);
-      if (backend && !names_.insert(backend->name).second) why = "two resources are labelled as backend " + backend->name;
-      if (!why.empty()) {
-        to_.diagnostics_.push_back({DRIFTD_INVALID, "instance", instance.id(), {}, why});
-      } else if (backend) {
-        to_.backends_.push_back(std::move(*backend));
-      }
+      (void)to_.look(instance);
       return true;
     }
     bool output(const std::string&, const nlohmann::json&) override { return true; }
 
    private:
-    DiscoveryRun& to_;
-    const Reading& reading_;
-    const Settings& settings_;
-    std::set<std::string> names_;
+    Finder& to_;
   };
 
   std::string known() const {
     const std::lock_guard lock(mutex_);
     return stamp_;
   }
-  void read(const Fetched& fetched, const Settings& settings) {
-    stamp_.clear();
-    backends_.clear();
-    diagnostics_.clear();
+  void read(const Fetched& fetched, const Settings& settings, const common::JudgedIdentity& lineage) {
     const Reading reading = read_fetched(fetched, {});
+    lineage.must_be_judged(reading.head.lineage);
     if (reading.head.encrypted) throw sdk::Failure(DRIFTD_UNSUPPORTED, "the state is encrypted by OpenTofu; its backends are not known");
-    Finder finder(*this, reading, settings);
-    read_contents(fetched.state, reading.head, finder);
-    stamp_ = fetched.stamp;
+    Finder finder(reading, settings);
+    Reader reader(finder);
+    read_contents(fetched.state, reading.head, reader);
+    learn(fetched.stamp, std::move(finder));
+  }
+  void take(const std::string& stamp, Finder&& found) {
+    const auto gone = [&](const sdk::Backend& backend) { return !found.names.contains(backend.name); };
+    if (std::any_of(backends_.begin(), backends_.end(), gone)) looks_again_ = kLooks;
+    stamp_ = stamp;
+    backends_ = std::move(found.backends);
+    diagnostics_ = std::move(found.diagnostics);
   }
 
   mutable std::mutex mutex_;
   std::string stamp_;
   std::vector<sdk::Backend> backends_;
   std::vector<sdk::Diagnostic> diagnostics_;
+  int looks_again_ = 0;
 };
 
 }  // namespace driftd::terraform

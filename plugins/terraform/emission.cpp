@@ -37,7 +37,36 @@ bool Emission::emit(const sdk::Record& record) {
 }
 
 bool Emission::instance(const Instance& instance) {
-  return whole_ = emit(instance_record(reading_, instance, settings_)) && declare_all(instance);
+  return whole_ = emit(instance_record(reading_, instance, settings_)) && declare_all(instance) && speak(instance);
+}
+
+bool Emission::speak(const Instance& instance) {
+  const auto definition = finder_.look(instance);
+  if (!definition || !speaks() || !settings_.speaks.wants(kRegistration, definition->backend.name)) return true;
+  return call_.emit(registration_of(reading_, instance, *definition));
+}
+
+/// Of a state that was not understood whole nothing is gone. Of this backend itself there is no registration.
+void Emission::complete_spoken() {
+  for (auto diagnostic : finder_.diagnostics) {
+    diagnostic.kind = kRegistration;
+    call_.diag(diagnostic);
+  }
+  const auto complete = [this](const std::string& name, std::uint64_t count) {
+    if (settings_.speaks.wants(kRegistration, name)) call_.complete(kRegistration, count, name);
+  };
+  for (const auto& name : finder_.names) complete(name, 1);
+  if (!finder_.diagnostics.empty()) return;
+  for (const auto& name : before_) {
+    if (!finder_.names.contains(name)) complete(name, 0);
+  }
+  call_.complete(kRegistration, 0);
+}
+
+std::set<std::string> Emission::spoken() const {
+  std::set<std::string> out = finder_.names;
+  if (!speaks() || reading_.head.encrypted || !finder_.diagnostics.empty()) out.insert(before_.begin(), before_.end());
+  return out;
 }
 
 bool Emission::declare_all(const Instance& instance) {
@@ -84,10 +113,12 @@ bool Emission::output(const std::string& name, const nlohmann::json& output) {
 }
 
 void Emission::complete() {
-  for (const char* kind : kKinds) {
-    if (!wants(kind)) continue;
-    if (reading_.head.encrypted && kind != std::string("state")) {
+  for (const std::string kind : kKinds) {
+    if (kind == kRegistration ? !speaks() : !wants(kind)) continue;
+    if (reading_.head.encrypted && kind != "state") {
       call_.diag({DRIFTD_UNSUPPORTED, kind, {}, {}, kEncrypted});
+    } else if (kind == kRegistration) {
+      complete_spoken();
     } else {
       call_.complete(kind, counts_[kind]);
     }
@@ -104,16 +135,22 @@ bool Emission::run(const Spool& state) {
 }
 
 Lookup::Lookup(sdk::Call& call, const Settings& settings, const Reading& reading, std::span<const sdk::Identity> ids)
-    : call_(call), settings_(settings), reading_(reading) {
+    : call_(call), settings_(settings), reading_(reading), finder_(reading, settings) {
   for (const auto& id : ids) {
     wanted_[{id.backend, id.kind, id.id}] = &id;
     declared_ = declared_ || !id.backend.empty();
+    registrations_ = registrations_ || id.kind == kRegistration;
   }
 }
 
 bool Lookup::found(const Key& key) { return wanted_.erase(key) > 0; }
 
 bool Lookup::instance(const Instance& instance) {
+  const auto definition = registrations_ ? finder_.look(instance) : std::nullopt;
+  const std::string name = definition ? definition->backend.name : "";
+  if (definition && (found({"", kRegistration, name}) || found({name, kRegistration, name}))) {
+    call_.emit(registration_of(reading_, instance, *definition));
+  }
   if (found({"", "instance", instance.id()})) call_.emit(instance_record(reading_, instance, settings_));
   for (const auto& rule : settings_.declares) {
     if (!declared_ || !matches(rule, instance)) continue;
@@ -135,6 +172,18 @@ void Lookup::run(const Spool& state) {
   if (wanted_.empty()) return;
   if (reading_.head.encrypted) throw sdk::Failure(DRIFTD_UNSUPPORTED, kEncrypted);
   read_contents(state, reading_.head, *this);
+  if (finder_.diagnostics.empty()) return;
+  for (auto at = wanted_.begin(); at != wanted_.end();) {  // what could not be told may be one of these
+    const auto& [backend, kind, id] = at->first;
+    if (kind != kRegistration) {
+      ++at;
+      continue;
+    }
+    sdk::Diagnostic unknown{DRIFTD_INVALID, kind, id, {}, finder_.diagnostics.front().text};
+    unknown.backend = backend;
+    call_.diag(unknown);
+    at = wanted_.erase(at);
+  }
 }
 
 std::vector<const sdk::Identity*> Lookup::missing() const {

@@ -12,12 +12,13 @@
 #include "driftd/sdk/call.hpp"
 #include "terraform/cursor.hpp"
 #include "terraform/declare.hpp"
+#include "terraform/discover.hpp"
 #include "terraform/mapping.hpp"
 #include "terraform/source.hpp"
 
 namespace driftd::terraform {
 
-inline constexpr const char* kKinds[] = {"state", "instance", "output"};
+inline constexpr const char* kKinds[] = {"state", "instance", "output", kRegistration};
 
 /// Checks what was fetched and tells what became of the state since `before`. Throws as read_head.
 Reading read_fetched(const Fetched& fetched, const Cursor& before);
@@ -25,16 +26,25 @@ Reading read_fetched(const Fetched& fetched, const Cursor& before);
 /// A state as one refresh tells it to the host. Lives on the stack of the call.
 class Emission final : public Contents {
  public:
-  Emission(sdk::Call& call, const Settings& settings, const Reading& reading, const sdk::Refresh& request)
-      : call_(call), settings_(settings), reading_(reading), request_(request) {}
+  /// `before`: names of the backends that earlier refreshes spoke of.
+  Emission(sdk::Call& call, const Settings& settings, const Reading& reading, const sdk::Refresh& request,
+           std::set<std::string> before)
+      : call_(call), settings_(settings), reading_(reading), request_(request), finder_(reading, settings), before_(std::move(before)) {}
   /// Emits every record and the COMPLETE marks; false: the host wants the call to end, nothing is complete.
   bool run(const Spool& state);
+  /// The backends of the state, after run().
+  Finder& found() { return finder_; }
+  /// Names of the backends that were spoken of and may still be there, after run().
+  std::set<std::string> spoken() const;
 
   bool instance(const Instance& instance) override;
   bool output(const std::string& name, const nlohmann::json& output) override;
 
  private:
   bool emit(const sdk::Record& record);
+  bool speak(const Instance& instance);
+  bool speaks() const { return request_.wants(kRegistration) && settings_.speaks.wants_kind(kRegistration); }
+  void complete_spoken();
   bool declare_all(const Instance& instance);
   bool wants(const std::string& kind) const { return request_.wants(kind) && settings_.scope.wants_kind(kind); }
   void complete();
@@ -49,6 +59,8 @@ class Emission final : public Contents {
   using Id = std::tuple<std::string, std::string, std::string>;  // backend, kind, id
   std::set<Id> declared_;
   std::set<std::pair<std::string, std::string>> told_;  // backend and why, each once
+  Finder finder_;
+  std::set<std::string> before_;
 };
 
 /// Some identities of a state. Lives on the stack of the call.
@@ -72,6 +84,8 @@ class Lookup final : public Contents {
   const Reading& reading_;
   std::map<Key, const sdk::Identity*> wanted_;
   bool declared_ = false;  // one of them is of another backend
+  bool registrations_ = false;  // one of them is a registration
+  Finder finder_;
 };
 
 }  // namespace driftd::terraform

@@ -61,10 +61,20 @@ Parameters parse(const std::string& conn_str) {
 
 }  // namespace
 
-PgSession::PgSession(sdk::Call& call, const std::string& conn_str, milliseconds most) : connection_(nullptr, &PQfinish) {
+PgSession::PgSession(sdk::Call& call, const std::string& conn_str, const PgFiles& files, milliseconds most)
+    : connection_(nullptr, &PQfinish) {
   Parameters given = parse(conn_str);
   if (given.keys.empty()) {
     throw sdk::Failure(DRIFTD_INVALID, "settings.backend.conn_str: expected postgres://user@host/database or key=value pairs");
+  }
+  const bool has_mode = std::find(given.keys.begin(), given.keys.end(), "sslmode") != given.keys.end();
+  for (const auto& [key, file] : files) {
+    given.keys.push_back(key);
+    given.values.push_back(file);
+  }
+  if (!has_mode && files.contains("sslrootcert")) {
+    given.keys.emplace_back("sslmode");
+    given.values.emplace_back("verify-full");
   }
   for (const auto& [key, value] : {std::pair("application_name", "driftd"), std::pair("gssencmode", "disable"),
                                    std::pair("client_encoding", "UTF8")}) {
@@ -116,12 +126,14 @@ void PgSession::refuse_connection() const {
   const std::string text = one_line(PQerrorMessage(connection_.get()));
   const std::string state = state_of(text);
   const bool login = state.starts_with("28") || text.find("password authentication failed") != std::string::npos ||
-                     text.find("no pg_hba.conf entry") != std::string::npos || PQconnectionNeedsPassword(connection_.get()) != 0;
+                     text.find("no pg_hba.conf entry") != std::string::npos ||
+                     text.find("is not permitted to log in") != std::string::npos || PQconnectionNeedsPassword(connection_.get()) != 0;
   if (login) throw sdk::Failure(DRIFTD_UNAUTHENTICATED, text + ". Check settings.backend.conn_str and pg_hba.conf");
   if (text.find("permission denied for database") != std::string::npos) {
     throw sdk::Failure(DRIFTD_DENIED, text, {}, "CONNECT ON DATABASE " + std::string(PQdb(connection_.get())));
   }
-  throw sdk::Failure(DRIFTD_UNAVAILABLE, text);
+  const bool certificate = text.find("certificate") != std::string::npos;
+  throw sdk::Failure(DRIFTD_UNAVAILABLE, text + (certificate ? ". Check settings.backend.ca_file and the host of conn_str" : ""));
 }
 
 PgAnswer PgSession::query(sdk::Call& call, const std::string& sql, const std::vector<std::string>& values, milliseconds most) {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <libpq-fe.h>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,14 +13,17 @@
 namespace driftd::terraform {
 
 using PgAnswer = std::unique_ptr<PGresult, decltype(&PQclear)>;
+/// Files by libpq's names of them: sslrootcert, sslcert, sslkey.
+using PgFiles = std::map<std::string, std::string>;
 
 /// One connection to a PostgreSQL server. Every wait ends at its limit, at the call's deadline and on cancel; one that
 /// failed is not used again. One thread at a time.
 class PgSession {
  public:
-  /// Throws sdk::Failure: INVALID (a conn_str that cannot be parsed; nothing of it is quoted), UNAUTHENTICATED, DENIED,
-  /// UNAVAILABLE, DEADLINE, CANCELLED.
-  PgSession(sdk::Call& call, const std::string& conn_str, std::chrono::milliseconds most);
+  /// `files` go before conn_str's own; with an sslrootcert the server's name is verified unless conn_str has another
+  /// sslmode. Throws sdk::Failure: INVALID (a conn_str that cannot be parsed; nothing of it is quoted), UNAUTHENTICATED,
+  /// DENIED, UNAVAILABLE, DEADLINE, CANCELLED.
+  PgSession(sdk::Call& call, const std::string& conn_str, const PgFiles& files, std::chrono::milliseconds most);
 
   /// Rows of one statement. Throws as the constructor, and NOT_FOUND where schema or table do not exist.
   PgAnswer query(sdk::Call& call, const std::string& sql, const std::vector<std::string>& values, std::chrono::milliseconds most);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driftd/provider.hpp"
 
+#include <atomic>
 #include <nlohmann/json.hpp>
 
+#include "common/judged_identity.hpp"
 #include "driftd_schema_json.hpp"
 #include "terraform/discovery.hpp"
 #include "terraform/emission.hpp"
@@ -20,12 +22,19 @@ class TerraformInstance final : public sdk::Instance {
     const Cursor known = parse_cursor(request.cursor, settings_.fingerprint);
     const Fetched fetched = source_->fetch(call, request.full ? std::string() : known.stamp);
     // An encrypted state is said to be so in every cycle; that needs no second look at it.
-    if (fetched.unchanged && !known.head.encrypted) return {true, settings_.poll.count()};
+    if (fetched.unchanged && !known.head.encrypted) {
+      lineage_.must_be_judged(known.head.lineage, known.head.lineage);
+      has_none_ = known.head.lineage.empty();
+      return {true, settings_.poll.count()};
+    }
     const Cursor before = memory_.last(known);
     const Reading reading = fetched.unchanged ? again(known, fetched, call) : read_fetched(fetched, before);
-    Emission emission(call, settings_, reading, request);
+    lineage_.must_be_judged(reading.head.lineage, before.head.lineage);
+    has_none_ = reading.head.lineage.empty();
+    Emission emission(call, settings_, reading, request, before.spoken);
     if (!emission.run(fetched.state)) return {};  // the host wants us to stop: nothing is complete, nothing is vouched for
-    const Cursor now{fetched.unchanged ? known.stamp : fetched.stamp, reading.history, reading.head};
+    const Cursor now{fetched.unchanged ? known.stamp : fetched.stamp, reading.history, reading.head, emission.spoken()};
+    if (!fetched.unchanged && !reading.head.encrypted) discovery_.learn(fetched.stamp, std::move(emission.found()));
     if (reading.history != before.history && !reading.history.empty()) {
       call.log(DRIFTD_LOG_WARN, "the state was " + reading.history, {{"serial", reading.head.serial}, {"lineage", reading.head.lineage}});
     }
@@ -37,6 +46,7 @@ class TerraformInstance final : public sdk::Instance {
   void read(sdk::Call& call, std::span<const sdk::Identity> ids) override {
     const Fetched fetched = source_->fetch(call, {});
     const Reading reading = read_fetched(fetched, memory_.last({}));
+    lineage_.must_be_judged(reading.head.lineage);
     Lookup lookup(call, settings_, reading, ids);
     lookup.run(fetched.state);
     for (const auto* id : lookup.missing()) not_found(call, *id);
@@ -47,9 +57,15 @@ class TerraformInstance final : public sdk::Instance {
     const std::int64_t begin = call.now_ns();
     try {
       Head head = peek(source_->probe(call).beginning);
-      if (head.lineage.empty()) head = memory_.last({}).head;
+      if (head.lineage.empty()) head.lineage = lineage_.newest();
+      if (head.lineage.empty() && !has_none_) {
+        out.state = DRIFTD_HEALTH_UNKNOWN;
+        out.reason = "no lineage in the first bytes of the state; the next refresh looks further";
+      }
+      if (head.terraform_version.empty()) head.terraform_version = memory_.last({}).head.terraform_version;
       out.system_identity = head.lineage;
       out.server_version = head.terraform_version;
+      lineage_.told(head.lineage);
     } catch (const sdk::Failure& failure) {
       out.state = failure.code == DRIFTD_UNAVAILABLE ? DRIFTD_HEALTH_DOWN : DRIFTD_HEALTH_DEGRADED;
       out.reason = failure.what();
@@ -59,7 +75,7 @@ class TerraformInstance final : public sdk::Instance {
   }
 
   sdk::Discovery discover(sdk::Call& call, const sdk::Discoverer& to) override {
-    return discovery_.run(call, to, *source_, settings_);
+    return discovery_.run(call, to, *source_, settings_, lineage_);
   }
 
   void watch(sdk::Call& call, const std::string&) override {
@@ -84,6 +100,8 @@ class TerraformInstance final : public sdk::Instance {
   const Settings settings_;
   const std::unique_ptr<Source> source_;
   Memory memory_;
+  common::JudgedIdentity lineage_{"another state lies here (lineage"};  ///< formats v1 and v2 may have none
+  std::atomic<bool> has_none_{false};  ///< the last refresh found no lineage
   DiscoveryRun discovery_;
 };
 

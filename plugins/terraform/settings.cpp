@@ -28,7 +28,7 @@ void parse_discover(Fields& from, Settings& out) {
     Fields rule(one, "settings.discover.resources[" + std::to_string(out.discover.size()) + "]");
     out.discover.push_back({rule.required("resources", "a glob over resource types, for example aws_db_instance"),
                             rule.text("labels", "labels"), rule.text("endpoint"), rule.text("port"), rule.text("version"),
-                            rule.text("type")});
+                            rule.text("type"), rule.text("username_attribute"), rule.text("password_attribute")});
     rule.finish();
   }
   discover.finish();
@@ -147,11 +147,12 @@ Settings parse_settings(std::string_view text) {
   out.poll = from.ms("poll_interval_ms", out.poll);
   out.scope.include = from.texts("include");
   out.scope.exclude = from.texts("exclude");
+  out.speaks.exclude = out.scope.exclude;
   out.sensitive = from.texts("sensitive");
   out.declares = parse_declares(from);
   parse_discover(from, out);
   from.finish();
-  json shape = {out.scope.text(), out.sensitive, root.value("declares", json())};
+  json shape = {out.scope.text(), out.sensitive, root.value("declares", json()), root.value("discover", json())};
   out.fingerprint = std::to_string(std::hash<std::string>{}(shape.dump(-1, ' ', false, json::error_handler_t::replace)));
   return out;
 }

@@ -49,7 +49,7 @@ struct Declares {
 
 /// Where a resource of a type that is not ours by name keeps what discovery wants: attribute paths (`tags`, `host`).
 struct DiscoverType {
-  std::string resources, labels, endpoint, port, version, type;
+  std::string resources, labels, endpoint, port, version, type, username{}, password{};
 };
 
 /// Settings of one instance, as in schema.json. Immutable.
@@ -59,6 +59,7 @@ struct Settings {
   std::chrono::milliseconds connect{5000}, call{20000};
   std::chrono::milliseconds poll{0};    ///< 0: the host's interval
   sdk::Scope scope;
+  sdk::Scope speaks;                    ///< of registrations: `exclude` alone, as the agent has it
   std::vector<std::string> sensitive;   ///< globs over attribute names that are secret beside the well-known ones
   std::vector<Declares> declares;
   std::string label_prefix = "prism.io";

@@ -2,8 +2,9 @@
 #include "terraform/source.hpp"
 
 #include <algorithm>
-#include <poll.h>
 #include <utility>
+
+#include "common/rest.hpp"
 
 namespace driftd::terraform {
 namespace {
@@ -26,17 +27,10 @@ std::unique_ptr<Source> open_source(const Settings& settings) {
   throw sdk::Failure(DRIFTD_INVALID, "settings.backend.type: expected one of " + known + "; found '" + type + "'");
 }
 
-void Source::watch(sdk::Call& call, const std::function<void()>&) { wait_for_cancel(call); }
+void Source::watch(sdk::Call& call, const std::function<void()>&) { common::rest(call, std::chrono::steady_clock::time_point::max()); }
 
 void no_state(const std::string& what) {
   throw sdk::Failure(DRIFTD_UNAVAILABLE, what + ": there is no state; nothing is concluded from a missing state");
-}
-
-void wait_for_cancel(sdk::Call& call) {
-  while (!call.cancelled()) {
-    pollfd cancel{call.cancel_fd(), POLLIN, 0};
-    ::poll(&cancel, cancel.fd < 0 ? 0 : 1, cancel.fd < 0 ? 100 : 60'000);
-  }
 }
 
 }  // namespace driftd::terraform

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -54,7 +55,7 @@ std::unique_ptr<Source> open_cloud(const Settings& settings);
 
 /// There is no state at `what`: UNAVAILABLE, for a missing state says nothing about the resources that it described.
 [[noreturn]] void no_state(const std::string& what);
-/// Waits until the call is cancelled.
-void wait_for_cancel(sdk::Call& call);
+/// A watch asks no sooner again, whatever the server (or what lies before it) answers.
+inline constexpr std::chrono::seconds kWatchRound{1};
 
 }  // namespace driftd::terraform

@@ -53,17 +53,32 @@ class CloudSource final : public Source {
     out.unchanged = !out.stamp.empty() && out.stamp == known;
     if (out.unchanged) return out;
     download(call, text_at(version, {"data", "attributes", "hosted-state-download-url"}), out.state);
+    {
+      const std::lock_guard lock(mutex_);
+      fetched_ = out.stamp;
+    }
     out.provenance["state_version"] = out.stamp;
     const std::string run = text_at(version, {"data", "relationships", "run", "data", "id"});
     if (!run.empty()) add_run(call, run, out);
     return out;
   }
 
+  /// The first bytes of the state only where its version is another one than was fetched last.
   Probe probe(sdk::Call& call) override {
-    const std::string id = remembered();
-    const http::Response answer = web_.probe(call, id.empty() ? workspace_url() : version_url(id), headers(call));
-    if (answer.status != 200) refuse_api(answer, "the workspace");
-    return {};
+    const Soon end = soon();
+    const auto ask = [&](const std::string& url, const char* what) {
+      const http::Response answer = web_.probe(call, url, headers(call), end);
+      if (answer.status != 200) refuse_api(answer, what);
+      return json::parse(answer.body, nullptr, false);
+    };
+    std::string id = remembered();
+    if (id.empty()) id = text_at(ask(workspace_url(), "the workspace"), {"data", "id"});
+    const json version = ask(version_url(id), "the current state version");
+    const std::string url = text_at(version, {"data", "attributes", "hosted-state-download-url"});
+    if (url.empty() || fetched(text_at(version, {"data", "id"}))) return {};
+    const http::Response answer = web_.probe(call, url, headers_for(call, url), end);
+    if (answer.status != 200) refuse_api(answer, "the state's download");
+    return {beginning_of(answer.body)};
   }
 
  private:
@@ -102,6 +117,10 @@ class CloudSource final : public Source {
     return out;
   }
 
+  bool fetched(const std::string& version) const {
+    const std::lock_guard lock(mutex_);
+    return fetched_ == version;
+  }
   std::string remembered() const {
     const std::lock_guard lock(mutex_);
     return workspace_id_;
@@ -125,11 +144,14 @@ class CloudSource final : public Source {
   }
 
   /// The state lies behind a signed address, often of another host: that one gets no token.
-  void download(sdk::Call& call, const std::string& url, Spool& to) {
-    if (url.empty()) no_state(name());
+  std::vector<std::string> headers_for(sdk::Call& call, const std::string& url) const {
     const bool ours = origin_of(url) == base_;
     if (!ours && url.rfind("https://", 0) != 0) throw sdk::Failure(DRIFTD_CORRUPT, name() + ": the state's download address is no https URL");
-    const http::Response answer = web_.get_into(call, url, ours ? headers(call) : std::vector<std::string>{}, to);
+    return ours ? headers(call) : std::vector<std::string>{};
+  }
+  void download(sdk::Call& call, const std::string& url, Spool& to) {
+    if (url.empty()) no_state(name());
+    const http::Response answer = web_.get_into(call, url, headers_for(call, url), to);
     if (answer.status == 404) no_state(name());
     if (answer.status != 200) refuse_api(answer, "the state's download");
     to.finish();
@@ -152,7 +174,7 @@ class CloudSource final : public Source {
   const std::string base_, organization_, token_;
   std::string workspace_;
   mutable std::mutex mutex_;
-  std::string workspace_id_;
+  std::string workspace_id_, fetched_;  ///< the workspace's id; of the version that was fetched last
   Web web_;
 };
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Terraform's consul backend: one key, or a key that lists the keys of its chunks; each of them plain or gzipped.
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "common/rest.hpp"
 #include "terraform/state.hpp"
 #include "terraform/web.hpp"
 
@@ -35,6 +37,14 @@ class MaybeGzip {
   std::unique_ptr<Gunzip> gunzip_;
 };
 
+/// A key under that of a state (whose last slashes are not counted, as Terraform writes its chunks), with no way out of it.
+bool is_below(const std::string& key, std::string path) {
+  while (path.ends_with('/')) path.pop_back();
+  if (!key.starts_with(path + "/")) return false;
+  const std::string rest = key.substr(path.size()) + "/";
+  return rest.find("/../") == std::string::npos && rest.find("/./") == std::string::npos;
+}
+
 class ConsulSource final : public Source {
  public:
   ConsulSource(const Settings& settings, Fields& from)
@@ -66,15 +76,19 @@ class ConsulSource final : public Source {
   }
 
   Probe probe(sdk::Call& call) override {
-    const http::Response answer = web_.probe(call, url(path_), credentials(call));
+    const Soon end = soon();
+    http::Response answer = web_.probe(call, url(path_), credentials(call), end);
     check(answer, path_);
-    return {answer.body};
+    const auto chunks = chunks_of(answer.body);
+    if (!chunks.empty()) answer = web_.probe(call, url(chunks.front()), credentials(call), end);
+    return {beginning_of(answer.body)};
   }
 
   /// A blocking query: answered when the key's index moves, at the latest after five minutes.
   void watch(sdk::Call& call, const std::function<void()>& changed) override {
     std::string index;
     while (!call.cancelled()) {
+      const auto began = std::chrono::steady_clock::now();
       http::Request request;
       request.url = url(path_) + (index.empty() ? "" : "&wait=300s&index=" + index);
       request.headers = credentials(call);
@@ -83,7 +97,13 @@ class ConsulSource final : public Source {
       if (answer.status != 404) check(answer, path_);
       const std::string now = answer.header("x-consul-index");
       if (now != index) changed();
+      if (now.empty()) {
+        call.log(DRIFTD_LOG_WARN, "consul: answers come without X-Consul-Index: changes are seen by polling alone");
+        common::rest(call, std::chrono::steady_clock::time_point::max());
+        return;
+      }
       index = now == "0" ? "" : now;
+      common::rest(call, began + kWatchRound);
     }
   }
 
@@ -134,7 +154,7 @@ class ConsulSource final : public Source {
     for (const auto& chunk : from["chunks"]) {
       // only below the state's own key: a value that others wrote names no other secret
       const std::string key = chunk.is_string() ? chunk.get<std::string>() : "";
-      if (key.rfind(path_, 0) != 0 || out.size() == kMostChunks) throw sdk::Failure(DRIFTD_CORRUPT, "consul: " + path_ + ": its list of chunks is none");
+      if (!is_below(key, path_) || out.size() == kMostChunks) throw sdk::Failure(DRIFTD_CORRUPT, "consul: " + path_ + ": its list of chunks is none");
       out.push_back(key);
     }
     return out;

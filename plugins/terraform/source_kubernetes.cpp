@@ -2,10 +2,12 @@
 // Terraform's kubernetes backend: the gzipped state in a Secret `tfstate-<workspace>-<suffix>`, a long one in further
 // Secrets `…-part-<n>`; found by their labels, for their names alone are ambiguous (hashicorp/terraform#33995).
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "common/rest.hpp"
 #include "terraform/state.hpp"
 #include "terraform/web.hpp"
 
@@ -60,14 +62,18 @@ class KubernetesSource final : public Source {
     return out;
   }
 
+  /// The first Secret by name is the state's first part.
   Probe probe(sdk::Call& call) override {
-    const http::Response answer = web_.probe(call, url_, credentials(call, {kMetadataOnly}));
+    http::Response answer = web_.probe(call, url_ + "&limit=1", credentials(call, {}));
     check(answer);
-    return {};
+    Probe out{first_part(answer.body)};
+    http::wipe(answer.body);
+    return out;
   }
 
   void watch(sdk::Call& call, const std::function<void()>& changed) override {
     while (!call.cancelled()) {
+      const auto began = std::chrono::steady_clock::now();
       std::int64_t sent = 0;
       const json list = ask(call, {kMetadataOnly}, sent, false);
       changed();  // whatever happened between the last refresh and now
@@ -83,6 +89,7 @@ class KubernetesSource final : public Source {
       };
       const http::Response answer = web_.send(call, request);
       if (answer.status != 410) check(answer);
+      common::rest(call, began + kWatchRound);
     }
   }
 
@@ -98,6 +105,17 @@ class KubernetesSource final : public Source {
     return out;
   }
   std::string name() const { return "secret " + namespace_ + "/" + name_; }
+
+  /// What a list of Secrets, of which the rest may be cut off, has of the gzipped state in the first of them.
+  static std::string first_part(const std::string& list) {
+    constexpr std::string_view kBegins = "\"tfstate\":\"H4sI";  // base64 of gzip's magic; a label has this name, too
+    const auto found = list.find(kBegins);
+    if (found == std::string::npos) return {};
+    const auto begin = found + kBegins.size() - 4;
+    std::string text = list.substr(begin, list.find('"', begin) - begin);
+    text.resize(text.size() / 4 * 4);
+    return beginning_of(from_base64(text, "tfstate"));
+  }
 
   std::vector<std::string> credentials(sdk::Call& call, std::vector<std::string> headers) const {
     std::string token = call.secret(token_);

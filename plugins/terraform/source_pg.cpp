@@ -24,6 +24,7 @@ class PgSource final : public Source {
       : conn_token_(from.required("conn_str", "postgres://user:password@host/database")),
         table_(quoted(from.text("schema_name", "terraform_remote_state")) + "." + quoted(from.text("table_name", "states"))),
         workspace_(settings.workspace),
+        files_(files_of(from)),
         connect_(settings.connect),
         call_(settings.call) {}
 
@@ -56,9 +57,16 @@ class PgSource final : public Source {
   }
 
  private:
+  static PgFiles files_of(Fields& from) {
+    PgFiles out;
+    for (const auto& [setting, ours] : {std::pair("ca_file", "sslrootcert"), {"cert_file", "sslcert"}, {"key_file", "sslkey"}}) {
+      if (const std::string path = from.text(setting); !path.empty()) out[ours] = path;
+    }
+    return out;
+  }
   PgSession open(sdk::Call& call, std::chrono::milliseconds most) const {
     std::string conn_str = call.secret(conn_token_);
-    PgSession out(call, conn_str, most);
+    PgSession out(call, conn_str, files_, most);
     explicit_bzero(conn_str.data(), conn_str.size());
     return out;
   }
@@ -103,6 +111,7 @@ class PgSource final : public Source {
   }
 
   const std::string conn_token_, table_, workspace_;
+  const PgFiles files_;
   const std::chrono::milliseconds connect_, call_;
   std::mutex mutex_;
   std::unique_ptr<PgSession> idle_;

@@ -179,4 +179,17 @@ void Gunzip::finish() {
   if (!state_->ended) throw sdk::Failure(DRIFTD_CORRUPT, "the gzipped state is cut off");
 }
 
+std::string beginning_of(std::string_view bytes) {
+  constexpr std::size_t kMost = 64u << 10;  // of deflated bytes, of which each is at most a thousand
+  if (bytes.empty() || bytes[0] != '\x1f') return std::string(bytes);
+  try {
+    Spool spool;
+    Gunzip(spool).write(bytes.substr(0, kMost));
+    spool.finish();
+    return spool.text();
+  } catch (const std::exception&) {  // damaged: a fetch says so
+    return {};
+  }
+}
+
 }  // namespace driftd::terraform

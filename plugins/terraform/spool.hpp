@@ -69,4 +69,7 @@ class Gunzip {
   std::unique_ptr<State> state_;
 };
 
+/// The text that these first bytes stand for, as far as they go: inflated where they are gzipped. Never throws.
+std::string beginning_of(std::string_view bytes);
+
 }  // namespace driftd::terraform

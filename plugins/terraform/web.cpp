@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "terraform/web.hpp"
 
+#include <algorithm>
 #include <openssl/evp.h>
 #include <utility>
 
@@ -54,9 +55,10 @@ http::Response Web::get_into(sdk::Call& call, const std::string& url, std::vecto
   return send(call, wanted);
 }
 
-http::Response Web::probe(sdk::Call& call, const std::string& url, std::vector<std::string> headers) {
+http::Response Web::probe(sdk::Call& call, const std::string& url, std::vector<std::string> headers, Soon end) {
   http::Request wanted = request(url, std::move(headers));
-  wanted.timeout = std::chrono::milliseconds(900);
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+  wanted.timeout = std::max(left, std::chrono::milliseconds(1));
   std::string beginning;
   wanted.on_body = [&beginning](std::string_view piece) {
     beginning.append(piece.substr(0, kBeginning - beginning.size()));

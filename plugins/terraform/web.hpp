@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -12,6 +13,10 @@
 
 namespace driftd::terraform {
 
+/// When a probe must have ended: 0.9 s from now.
+using Soon = std::chrono::steady_clock::time_point;
+inline Soon soon() { return std::chrono::steady_clock::now() + std::chrono::milliseconds(900); }
+
 /// HTTP for a source: connections that stay open, one request at a time on each. Any thread.
 class Web {
  public:
@@ -21,8 +26,8 @@ class Web {
   http::Response get(sdk::Call& call, const std::string& url, std::vector<std::string> headers = {});
   /// The same; a 2xx body goes into the spool, which is not finished.
   http::Response get_into(sdk::Call& call, const std::string& url, std::vector<std::string> headers, Spool& to);
-  /// Answered within 0.9 s; of a 2xx body at most the first 64 KiB are taken.
-  http::Response probe(sdk::Call& call, const std::string& url, std::vector<std::string> headers = {});
+  /// Answered by `end`; of a 2xx body at most the first 64 KiB are taken.
+  http::Response probe(sdk::Call& call, const std::string& url, std::vector<std::string> headers, Soon end = soon());
   /// Anything else: a stream, a long poll.
   http::Response send(sdk::Call& call, const http::Request& request);
 

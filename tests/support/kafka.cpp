@@ -122,7 +122,7 @@ KafkaServer::~KafkaServer() { child_.kill(); }
 void KafkaServer::choose_ports() {
   std::vector<std::string> names{"PLAINTEXT"};
   if (options_.join == nullptr) names.push_back("CONTROLLER");
-  if (options_.secure) names.insert(names.end(), {"SASL", "TLS", "OTHERNAME"});
+  if (options_.secure) names.insert(names.end(), {"SASL", "TLS", "OTHERNAME", "MTLS"});
   for (const auto& name : names) ports_[name] = free_port();
 }
 
@@ -139,7 +139,7 @@ void KafkaServer::write_conf() const {
       << "\ncontroller.quorum.voters=" << first.options_.node << "@127.0.0.1:" << first.ports_.at("CONTROLLER")
       << "\nlisteners=" << listeners << "\nadvertised.listeners=" << advertised
       << "\ncontroller.listener.names=CONTROLLER\ninter.broker.listener.name=PLAINTEXT\nlistener.security.protocol.map="
-      << "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_PLAINTEXT,TLS:SASL_SSL,OTHERNAME:SASL_SSL\nlog.dirs="
+      << "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_PLAINTEXT,TLS:SASL_SSL,OTHERNAME:SASL_SSL,MTLS:SSL\nlog.dirs="
       << dir_.file("data") << "\noffsets.topic.replication.factor=1\noffsets.topic.num.partitions=4\n"
       << "group.initial.rebalance.delay.ms=0\nbroker.rack=r" << options_.node << "\nlog.flush.offset.checkpoint.interval.ms=600000\n";
   if (options_.secure) {
@@ -155,10 +155,11 @@ void KafkaServer::write_conf() const {
           << prefix << "oauthbearer.sasl.jaas.config=" << kJaas
           << "oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub=\"admin\";\n";
     }
-    for (const char* name : {"tls", "othername"}) {
-      const std::string prefix = "listener.name." + std::string(name) + ".ssl.";
-      out << prefix << "keystore.type=PEM\n" << prefix << "keystore.location=" << dir_.file("tls/" + std::string(name) + ".pem")
-          << "\n" << prefix << "truststore.type=PEM\n" << prefix << "truststore.location=" << ca() << "\n";
+    out << "listener.name.mtls.ssl.client.auth=required\n";
+    for (const std::string name : {"tls", "othername", "mtls"}) {
+      const std::string prefix = "listener.name." + name + ".ssl.";
+      out << prefix << "keystore.type=PEM\n" << prefix << "keystore.location="
+          << dir_.file(name == "othername" ? "tls/othername.pem" : "tls/tls.pem") << "\n" << prefix << "truststore.type=PEM\n" << prefix << "truststore.location=" << ca() << "\n";
     }
   }
   for (const auto& line : options_.conf) out << line << "\n";
@@ -170,16 +171,25 @@ void KafkaServer::make_certificates() const {
   must(run({"openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", at + "ca.key", "-out", at + "ca.pem", "-days",
             "2", "-subj", "/CN=test CA"}),
        "openssl");
-  for (const auto& [name, san] : std::map<std::string, std::string>{{"tls", "IP:127.0.0.1"}, {"othername", "DNS:broker.example"}}) {
-    dir_.write("tls/" + name + ".ext", "subjectAltName=" + san + "\n");
-    must(run({"openssl", "req", "-newkey", "rsa:2048", "-nodes", "-keyout", at + name + ".key", "-out", at + name + ".csr", "-subj",
-              "/CN=" + name}),
-         "openssl");
-    must(run({"openssl", "x509", "-req", "-in", at + name + ".csr", "-CA", at + "ca.pem", "-CAkey", at + "ca.key", "-CAcreateserial",
-              "-days", "2", "-extfile", at + name + ".ext", "-out", at + name + ".crt"}),
-         "openssl");
-    dir_.write("tls/" + name + ".pem", read_file(at + name + ".key") + read_file(at + name + ".crt"));
-  }
+  issue("tls", "tls", "IP:127.0.0.1");
+  issue("othername", "othername", "DNS:broker.example");
+}
+
+void KafkaServer::issue(const std::string& name, const std::string& common_name, const std::string& names) const {
+  const std::string at = dir_.file("tls") + "/";
+  dir_.write("tls/" + name + ".ext", names.empty() ? "" : "subjectAltName=" + names + "\n");
+  must(run({"openssl", "req", "-newkey", "rsa:2048", "-nodes", "-keyout", at + name + ".key", "-out", at + name + ".csr", "-subj",
+            "/CN=" + common_name}),
+       "openssl");
+  must(run({"openssl", "x509", "-req", "-in", at + name + ".csr", "-CA", at + "ca.pem", "-CAkey", at + "ca.key", "-CAcreateserial",
+            "-days", "2", "-extfile", at + name + ".ext", "-out", at + name + ".crt"}),
+       "openssl");
+  dir_.write("tls/" + name + ".pem", read_file(at + name + ".key") + read_file(at + name + ".crt"));
+}
+
+std::string KafkaServer::client_certificate(const std::string& common_name) const {
+  issue("client-" + common_name, common_name, {});
+  return dir_.file("tls/client-" + common_name + ".pem");
 }
 
 void KafkaServer::start() {
@@ -189,6 +199,7 @@ void KafkaServer::start() {
   command.insert(command.end() - 2, "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn");
   command.insert(command.end() - 2, "-Dorg.slf4j.simpleLogger.log.kafka.server.KafkaRaftServer=info");
   command.insert(command.end() - 2, "-Dorg.slf4j.simpleLogger.log.kafka.server.BrokerServer=info");
+  command.insert(command.end() - 2, "-Dorg.slf4j.simpleLogger.log.org.apache.kafka.common.network.Selector=info");  // refused logins
   if (options_.log_requests) command.insert(command.end() - 2, "-Dorg.slf4j.simpleLogger.log.kafka.request.logger=debug");
   command.insert(command.end(), {"kafka.Kafka", dir_.file("server.properties")});
   child_ = Child(command, {dir_.file("server.log"), {}, {}});
@@ -246,6 +257,19 @@ Output KafkaServer::shell(const std::string& lines) const {
   }
   const char* path = ::getenv("PATH");
   return run({"sh", "-euc", lines}, {{"PATH", dir_.file("bin") + ":" + (path == nullptr ? "" : path)}}, std::chrono::minutes(2));
+}
+
+void KafkaServer::consume(const std::string& topic, const std::string& group, const std::function<void()>& meanwhile) const {
+  auto command = java(options_.version, "192m");
+  command.insert(command.end(), {"org.apache.kafka.tools.consumer.ConsoleConsumer", "--bootstrap-server", address(), "--topic", topic,
+                                 "--group", group});
+  Child consumer(command, {dir_.file("consumer.log"), {}, {}});
+  const auto joined = [&] { return groups({"--describe", "--group", group, "--state"}).find("Stable") != std::string::npos; };
+  const bool there = eventually([&] { return !consumer.running() || joined(); }, seconds(60)) && consumer.running();
+  if (!there) throw std::runtime_error("the consumer did not join:\n" + read_file(dir_.file("consumer.log")));
+  if (meanwhile) meanwhile();
+  consumer.signal(SIGTERM);  // it leaves the group
+  if (consumer.wait(seconds(30)) < 0) throw std::runtime_error("the consumer did not end");
 }
 
 void KafkaServer::await_topic(const std::string& name, bool there) const {

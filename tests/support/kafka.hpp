@@ -2,6 +2,7 @@
 #pragma once
 
 #include <csignal>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -14,8 +15,8 @@ namespace driftd::test {
 /// loopback ports. Ends with the object. One thread.
 ///
 /// Whoever comes in by the PLAINTEXT listener is a super user: Kafka's own tools do. With `secure` the authorizer is on
-/// and there are three more listeners: SASL in the clear, SASL over TLS with a certificate for 127.0.0.1, and one with a
-/// certificate for broker.example alone.
+/// and there are more listeners: SASL in the clear, SASL over TLS with a certificate for 127.0.0.1, and one with a
+/// certificate for broker.example alone. A fourth, MTLS, asks for a client certificate instead of a login.
 class KafkaServer {
  public:
   struct Options {
@@ -37,6 +38,7 @@ class KafkaServer {
   std::string sasl_address() const { return "127.0.0.1:" + std::to_string(ports_.at("SASL")); }
   std::string tls_address() const { return "127.0.0.1:" + std::to_string(ports_.at("TLS")); }
   std::string other_name_address() const { return "127.0.0.1:" + std::to_string(ports_.at("OTHERNAME")); }
+  std::string mtls_address() const { return "127.0.0.1:" + std::to_string(ports_.at("MTLS")); }
   std::string ca() const { return dir_.file("tls/ca.pem"); }
   std::string cluster_id() const { return cluster_; }
 
@@ -58,6 +60,10 @@ class KafkaServer {
   void scram_user(const std::string& name, const std::string& password, const std::string& mechanism = "SCRAM-SHA-256") const;
   /// Runs shell lines as they stand, with kafka-acls.sh and its like on PATH, each a JVM of its own.
   Output shell(const std::string& lines) const;
+  /// A certificate for `CN=<common name>` of the broker's own authority, with its key in the same file: its path.
+  std::string client_certificate(const std::string& common_name) const;
+  /// Kafka's console consumer joins a group, stays while `meanwhile` runs and leaves it.
+  void consume(const std::string& topic, const std::string& group, const std::function<void()>& meanwhile = {}) const;
   void await_topic(const std::string& name, bool there) const;  ///< until the broker lists it, or does not
 
  private:
@@ -65,6 +71,7 @@ class KafkaServer {
   void choose_ports();
   void write_conf() const;
   void make_certificates() const;
+  void issue(const std::string& name, const std::string& common_name, const std::string& names) const;
 
   TempDir dir_;
   Options options_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/kube.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <curl/curl.h>
 #include <fstream>
@@ -69,7 +70,8 @@ std::string KubeServer::tools() {
   return folder;
 }
 
-KubeServer::KubeServer() : port_(free_port()), etcd_port_(free_port()), peer_port_(free_port()) {
+KubeServer::KubeServer(std::vector<std::string> flags)
+    : flags_(std::move(flags)), port_(free_port()), etcd_port_(free_port()), peer_port_(free_port()) {
   make_certificates();
   dir_.write("tokens.csv", admin_token() + ",admin,admin-uid,\"system:masters\"\n");
   dir_.write("token", admin_token());
@@ -116,15 +118,16 @@ void KubeServer::start_etcd() {
 }
 
 void KubeServer::start() {
-  apiserver_ = Child({tools() + "/kube-apiserver", "--etcd-servers", "http://127.0.0.1:" + std::to_string(etcd_port_),
-                      "--secure-port", std::to_string(port_), "--bind-address", "127.0.0.1", "--advertise-address", "127.0.0.1",
-                      "--cert-dir", file("certs"), "--tls-cert-file", file("server.pem"), "--tls-private-key-file",
-                      file("server.key"), "--client-ca-file", file("ca.pem"), "--service-account-key-file", file("sa.key"),
-                      "--service-account-signing-key-file", file("sa.key"), "--service-account-issuer",
-                      "https://kubernetes.default.svc", "--token-auth-file", file("tokens.csv"), "--authorization-mode", "RBAC",
-                      "--service-cluster-ip-range", "10.96.0.0/16", "--disable-admission-plugins", "ServiceAccount",
-                      "--shutdown-delay-duration", "0s", "--profiling=false"},
-                     {file("apiserver.log"), {}, {}});
+  std::vector<std::string> command{
+      tools() + "/kube-apiserver", "--etcd-servers", "http://127.0.0.1:" + std::to_string(etcd_port_), "--secure-port",
+      std::to_string(port_), "--bind-address", "127.0.0.1", "--advertise-address", "127.0.0.1", "--cert-dir", file("certs"),
+      "--tls-cert-file", file("server.pem"), "--tls-private-key-file", file("server.key"), "--client-ca-file", file("ca.pem"),
+      "--service-account-key-file", file("sa.key"), "--service-account-signing-key-file", file("sa.key"),
+      "--service-account-issuer", "https://kubernetes.default.svc", "--token-auth-file", file("tokens.csv"),
+      "--authorization-mode", "RBAC", "--service-cluster-ip-range", "10.96.0.0/16", "--disable-admission-plugins",
+      "ServiceAccount", "--shutdown-delay-duration", "0s", "--profiling=false"};
+  command.insert(command.end(), flags_.begin(), flags_.end());
+  apiserver_ = Child(command, {file("apiserver.log"), {}, {}});
   const bool up = eventually([this] { return !apiserver_.running() || ready(); }, std::chrono::seconds(120));
   if (!up || !apiserver_.running()) throw std::runtime_error("kube-apiserver: " + log() + read_file(file("etcd.log")));
 }
@@ -143,10 +146,15 @@ void KubeServer::kill() { apiserver_.kill(); }
 
 KubeServer::Answer KubeServer::request(const std::string& method, const std::string& path, const std::string& body,
                                        std::string type) const {
+  return request_as(admin_token(), method, path, body, std::move(type));
+}
+
+KubeServer::Answer KubeServer::request_as(const std::string& token, const std::string& method, const std::string& path,
+                                          const std::string& body, std::string type) const {
   if (type.empty()) type = method == "PATCH" ? "application/merge-patch+json" : "application/json";
   CURL* curl = easy();
   std::string out;
-  curl_slist* headers = curl_slist_append(nullptr, ("Authorization: Bearer " + admin_token()).c_str());
+  curl_slist* headers = curl_slist_append(nullptr, ("Authorization: Bearer " + token).c_str());
   headers = curl_slist_append(headers, ("Content-Type: " + type).c_str());
   curl_easy_setopt(curl, CURLOPT_URL, (server() + path).c_str());
   curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method.c_str());
@@ -164,6 +172,7 @@ KubeServer::Answer KubeServer::request(const std::string& method, const std::str
     curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
     answer.status = static_cast<int>(status);
     answer.body = json::parse(out, nullptr, false);
+    answer.text = std::move(out);
   }
   curl_slist_free_all(headers);
   return answer;
@@ -197,12 +206,36 @@ void KubeServer::apply(const std::string& yaml) const {
     const auto end = std::min(yaml.find("\n---\n", from), yaml.size());
     const std::string document = yaml.substr(from, end - from);
     from = end + 5;
-    const std::string path = collection(member(document, "kind"), member(document, "namespace"));
+    const std::string kind = member(document, "kind"), path = collection(kind, member(document, "namespace"));
     const Answer answer = request("POST", path, document, "application/yaml");
     if (answer.status != 201 && answer.status != 409) {
       throw std::runtime_error("POST " + path + ": " + std::to_string(answer.status) + answer.body.dump() + "\n" + document);
     }
+    if (kind.ends_with("RoleBinding")) await_binding(get(path + "/" + member(document, "name")));
   }
+}
+
+void KubeServer::await_binding(const json& binding) const {
+  const json &role = binding.at("roleRef"), &who = binding.at("subjects").at(0);
+  const std::string space = binding.at("metadata").value("namespace", "");
+  const json rules = get(collection(role.at("kind"), space) + "/" + role.at("name").get<std::string>()).at("rules");
+  await_right(token_of(who.at("namespace"), who.at("name")), space, rules);
+}
+
+void KubeServer::await_right(const std::string& token, const std::string& space, const json& rules) const {
+  if (rules.empty()) return;
+  const json& rule = rules.at(0);
+  json what = {{"namespace", space},
+               {"group", rule.at("apiGroups").at(0)},
+               {"resource", rule.at("resources").at(0)},
+               {"verb", rule.at("verbs").at(0)}};
+  if (rule.contains("resourceNames")) what["name"] = rule.at("resourceNames").at(0);
+  const json review = {{"spec", {{"resourceAttributes", what}}}};
+  const auto allowed = [&] {
+    const Answer answer = request_as(token, "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review.dump());
+    return answer.status == 201 && answer.body.at("status").at("allowed") == true;
+  };
+  if (!eventually(allowed)) throw std::runtime_error("the API server does not grant what was bound: " + what.dump());
 }
 
 void KubeServer::create_namespace(const std::string& name) const {
@@ -214,8 +247,9 @@ json KubeServer::create_secret(const std::string& space, const std::string& name
                 {{"metadata", {{"name", name}, {"labels", labels}}}, {"stringData", values}});
 }
 
-std::string KubeServer::token_of(const std::string& space, const std::string& name) const {
-  const json spec = {{"spec", {{"expirationSeconds", 3600}}}};
+std::string KubeServer::token_of(const std::string& space, const std::string& name, const std::string& secret) const {
+  json spec = {{"spec", {{"expirationSeconds", 3600}}}};
+  if (!secret.empty()) spec["spec"]["boundObjectRef"] = {{"apiVersion", "v1"}, {"kind", "Secret"}, {"name", secret}};
   return create("/api/v1/namespaces/" + space + "/serviceaccounts/" + name + "/token", spec).at("status").at("token");
 }
 
@@ -227,11 +261,50 @@ std::string KubeServer::account(const std::string& space, const std::string& nam
          {{"metadata", {{"name", name}}},
           {"roleRef", {{"apiGroup", "rbac.authorization.k8s.io"}, {"kind", "Role"}, {"name", name}}},
           {"subjects", json::array({{{"kind", "ServiceAccount"}, {"name", name}, {"namespace", space}}})}});
-  return token_of(space, name);
+  const std::string token = token_of(space, name);
+  await_right(token, space, rules);
+  return token;
 }
 
 json KubeServer::settings(const std::vector<std::string>& namespaces) const {
   return {{"server", server()}, {"tls", {{"ca_file", ca_file()}}}, {"token_file", file("token")}, {"namespaces", namespaces}};
+}
+
+int KubeServer::counted(const std::string& metric, const std::vector<std::string>& labels) const {
+  std::istringstream lines(request("GET", "/metrics").text);
+  int out = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const auto has = [&](const std::string& label) { return line.find(label) != std::string::npos; };
+    const bool counts = line.starts_with(metric + "{") && std::all_of(labels.begin(), labels.end(), has);
+    if (counts) out += std::stoi(line.substr(line.rfind(' ') + 1));
+  }
+  return out;
+}
+
+void KubeServer::install_prism() const {
+  const json any = {{"type", "object"}, {"x-kubernetes-preserve-unknown-fields", true}};
+  const json version = {{"name", "v1alpha1"}, {"served", true}, {"storage", true}, {"schema", {{"openAPIV3Schema", any}}}};
+  const json definition = {{"apiVersion", "apiextensions.k8s.io/v1"},
+                           {"kind", "CustomResourceDefinition"},
+                           {"metadata", {{"name", "prismbackends.prism.io"}}},
+                           {"spec",
+                            {{"group", "prism.io"},
+                             {"scope", "Namespaced"},
+                             {"names", {{"kind", "PrismBackend"}, {"plural", "prismbackends"}, {"singular", "prismbackend"}}},
+                             {"versions", json::array({version})}}}};
+  const int made = request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition.dump()).status;
+  const auto served = [this] {  // its objects, and in the list of types: that is written by another thread
+    const std::string group = "/apis/prism.io", version = group + "/v1alpha1";
+    return request("GET", version).text.find("\"prismbackends\"") != std::string::npos && request("GET", group).status == 200 &&
+           request("GET", version + "/prismbackends").status == 200;
+  };
+  if ((made != 201 && made != 409) || !eventually(served)) throw std::runtime_error("the CRD of PrismBackend is not served");
+}
+
+Output KubeServer::helm(std::vector<std::string> words) const {
+  words.insert(words.begin(), tools() + "/helm");
+  return run(words, {{"KUBECONFIG", kubeconfig()}, {"HOME", dir_.path().string()}, {"HELM_NO_PLUGINS", "1"}},
+             std::chrono::minutes(2));
 }
 
 void KubeServer::compact() const {

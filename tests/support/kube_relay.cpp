@@ -18,6 +18,7 @@ namespace {
 struct Pair {
   int near = -1, far = -1;
   std::size_t back = 0;
+  bool mute = false;
 };
 
 sockaddr_in loopback(int port) {
@@ -28,12 +29,19 @@ sockaddr_in loopback(int port) {
   return out;
 }
 
+/// Returns when the relay's thread has taken it up: nothing passes any more.
+void order(std::atomic<bool>& what) {
+  what = true;
+  if (!eventually([&] { return !what; })) throw std::runtime_error("relay: stuck");
+}
+
 }  // namespace
 
 struct Relay::State {
-  int to = 0, listener = -1;
+  std::atomic<int> to{0};
+  int listener = -1;
   std::atomic<std::size_t> limit{0};
-  std::atomic<bool> stop{false}, cut{false};
+  std::atomic<bool> stop{false}, cut{false}, mute{false}, closed{false};
   std::atomic<int> cuts{0}, connections{0};
   std::thread thread;
 
@@ -63,8 +71,13 @@ void Relay::State::run() {
       for (const auto& pair : pairs) ::close(pair.near), ::close(pair.far), ++cuts;
       pairs.clear();
     }
+    if (mute.exchange(false)) {
+      for (auto& pair : pairs) pair.mute = true;
+    }
     std::vector<pollfd> fds = {{listener, POLLIN, 0}};
-    for (const auto& pair : pairs) fds.push_back({pair.near, POLLIN, 0}), fds.push_back({pair.far, POLLIN, 0});
+    for (const auto& pair : pairs) {  // poll passes over a negative one
+      fds.push_back({pair.mute ? -1 : pair.near, POLLIN, 0}), fds.push_back({pair.mute ? -1 : pair.far, POLLIN, 0});
+    }
     if (::poll(fds.data(), fds.size(), 20) <= 0) continue;
     std::vector<Pair> left;
     for (std::size_t i = 0; i < pairs.size(); ++i) {
@@ -82,7 +95,7 @@ void Relay::State::run() {
     if (fds[0].revents == 0) continue;
     Pair fresh{::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC), ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), 0};
     const sockaddr_in address = loopback(to);
-    if (::connect(fresh.far, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
+    if (!closed && ::connect(fresh.far, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
       pairs.push_back(fresh);
       ++connections;
     } else {
@@ -113,7 +126,14 @@ Relay::~Relay() {
 }
 
 void Relay::cut_after(std::size_t bytes) { state_->limit = bytes; }
-void Relay::cut_now() { state_->cut = true; }
+void Relay::cut_now() { order(state_->cut); }
+void Relay::mute_now() { order(state_->mute); }
+void Relay::close() {
+  state_->closed = true;
+  cut_now();
+}
+void Relay::open() { state_->closed = false; }
+void Relay::point_to(int port) { state_->to = port; }
 int Relay::cuts() const { return state_->cuts; }
 int Relay::connections() const { return state_->connections; }
 

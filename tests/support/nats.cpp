@@ -14,6 +14,19 @@
 namespace driftd::test {
 namespace {
 
+/// nats.c's own 2 s to connect and 5 s for an answer are too short where all tests run at once.
+constexpr std::int64_t kWaitMs = 30'000;
+
+struct Free {
+  void operator()(natsOptions* o) const { natsOptions_Destroy(o); }
+  void operator()(natsConnection* c) const { natsConnection_Destroy(c); }
+  void operator()(jsCtx* c) const { jsCtx_Destroy(c); }
+  void operator()(jsStreamInfo* i) const { jsStreamInfo_Destroy(i); }
+  void operator()(natsMsg* m) const { natsMsg_Destroy(m); }
+};
+template <class T>
+using Owned = std::unique_ptr<T, Free>;
+
 void must(natsStatus status, const std::string& doing) {
   if (status != NATS_OK) throw std::runtime_error(doing + ": " + natsStatus_GetText(status));
 }
@@ -34,6 +47,26 @@ NatsReceived copy(natsMsg* message) {
   }
   std::free(static_cast<void*>(keys));
   return out;
+}
+
+Owned<natsConnection> connect_to(const std::string& url) {
+  natsOptions* raw = nullptr;
+  must(natsOptions_Create(&raw), "options");
+  const Owned<natsOptions> options(raw);
+  must(natsOptions_SetURL(raw, url.c_str()), url);
+  must(natsOptions_SetTimeout(raw, kWaitMs), "time-out");
+  natsConnection* connection = nullptr;
+  must(natsConnection_Connect(&connection, raw), "connect to " + url);
+  return Owned<natsConnection>(connection);
+}
+
+Owned<jsCtx> jetstream_of(natsConnection* connection) {
+  jsOptions options;
+  must(jsOptions_Init(&options), "options");
+  options.Wait = kWaitMs;
+  jsCtx* context = nullptr;
+  must(natsConnection_JetStream(&context, connection, &options), "JetStream");
+  return Owned<jsCtx>(context);
 }
 
 }  // namespace
@@ -79,13 +112,11 @@ void NatsServer::put_back() {
 void NatsServer::intrude(const std::string& subject, int count) {
   const int usual = std::exchange(port_, free_port());
   start();
-  natsConnection* connection = nullptr;
-  jsCtx* stream = nullptr;
-  must(natsConnection_ConnectTo(&connection, url().c_str()), "connect");
-  must(natsConnection_JetStream(&stream, connection, nullptr), "JetStream");
-  for (int i = 0; i < count; ++i) must(js_Publish(nullptr, stream, subject.c_str(), "x", 1, nullptr, nullptr), "publish");
-  jsCtx_Destroy(stream);
-  natsConnection_Destroy(connection);
+  {
+    const auto connection = connect_to(url());
+    const auto stream = jetstream_of(connection.get());
+    for (int i = 0; i < count; ++i) must(js_Publish(nullptr, stream.get(), subject.c_str(), "x", 1, nullptr, nullptr), "publish");
+  }
   stop();
   port_ = usual;
 }
@@ -98,15 +129,17 @@ struct NatsSubscriber::State {
 };
 
 NatsSubscriber::NatsSubscriber(const std::string& url, const std::string& subject) : state_(std::make_unique<State>()) {
-  must(natsConnection_ConnectTo(&state_->connection, url.c_str()), "connect to " + url);
+  state_->connection = connect_to(url).release();
   const natsMsgHandler handler = [](natsConnection*, natsSubscription*, natsMsg* message, void* closure) {
+    const auto now = std::chrono::steady_clock::now();
     auto* state = static_cast<State*>(closure);
     const std::lock_guard lock(state->mutex);
     state->received.push_back(copy(message));
+    state->received.back().at = now;
     natsMsg_Destroy(message);
   };
   must(natsConnection_Subscribe(&state_->subscription, state_->connection, subject.c_str(), handler, state_.get()), subject);
-  must(natsConnection_Flush(state_->connection), "flush");
+  must(natsConnection_FlushTimeout(state_->connection, kWaitMs), "flush");
 }
 
 NatsSubscriber::~NatsSubscriber() {
@@ -122,22 +155,22 @@ std::vector<NatsReceived> NatsSubscriber::received() const {
 }
 
 std::vector<NatsReceived> stream_contents(const std::string& url, const std::string& stream) {
-  natsConnection* connection = nullptr;
-  jsCtx* context = nullptr;
-  jsStreamInfo* info = nullptr;
-  must(natsConnection_ConnectTo(&connection, url.c_str()), "connect to " + url);
-  must(natsConnection_JetStream(&context, connection, nullptr), "JetStream");
-  must(js_GetStreamInfo(&info, context, stream.c_str(), nullptr, nullptr), "stream " + stream);
+  const auto connection = connect_to(url);
+  const auto context = jetstream_of(connection.get());
+  jsStreamInfo* raw = nullptr;
+  const natsStatus found = js_GetStreamInfo(&raw, context.get(), stream.c_str(), nullptr, nullptr);
+  if (found == NATS_NOT_FOUND) return {};  // whoever writes it makes it with his first event
+  must(found, "stream " + stream);
+  const Owned<jsStreamInfo> info(raw);
   std::vector<NatsReceived> out;
   for (std::uint64_t seq = info->State.FirstSeq; seq <= info->State.LastSeq && info->State.Msgs > 0; ++seq) {
-    natsMsg* message = nullptr;
-    if (js_GetMsg(&message, context, stream.c_str(), seq, nullptr, nullptr) != NATS_OK) continue;
-    out.push_back(copy(message));
-    natsMsg_Destroy(message);
+    natsMsg* one = nullptr;
+    const natsStatus got = js_GetMsg(&one, context.get(), stream.c_str(), seq, nullptr, nullptr);
+    if (got == NATS_NOT_FOUND) continue;  // deleted
+    must(got, "message " + std::to_string(seq) + " of " + stream);
+    const Owned<natsMsg> message(one);
+    out.push_back(copy(message.get()));
   }
-  jsStreamInfo_Destroy(info);
-  jsCtx_Destroy(context);
-  natsConnection_Destroy(connection);
   return out;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -35,6 +36,7 @@ class NatsServer {
 struct NatsReceived {
   std::string subject, id, ce_id, body;
   std::vector<std::pair<std::string, std::string>> headers;
+  std::chrono::steady_clock::time_point at{};  ///< when a subscriber got it
 };
 
 /// A core NATS subscription of its own connection that collects what arrives. [any thread]
@@ -49,7 +51,8 @@ class NatsSubscriber {
   std::unique_ptr<State> state_;
 };
 
-/// Everything stored in a stream, in its order, read by sequence. Throws when the server does not answer.
+/// Everything stored in a stream, in its order, read by sequence; nothing where there is no such stream (yet). Throws when
+/// the server does not answer.
 std::vector<NatsReceived> stream_contents(const std::string& url, const std::string& stream);
 
 }  // namespace driftd::test

@@ -17,14 +17,32 @@ namespace fs = std::filesystem;
 using std::chrono::seconds;
 
 /// The newest bin folder of Debian's packages, for example /usr/lib/postgresql/15/bin.
-std::string program(const std::string& name) {
+std::string bin_of_debian() {
   static const fs::path bin = [] {
     std::vector<fs::path> found;
     for (const auto& entry : fs::directory_iterator("/usr/lib/postgresql")) found.push_back(entry.path() / "bin");
     if (found.empty()) throw std::runtime_error("no PostgreSQL in /usr/lib/postgresql: apt install postgresql");
     return *std::max_element(found.begin(), found.end());
   }();
-  return (bin / name).string();
+  return bin.string();
+}
+std::string program(const std::string& name) { return bin_of_debian() + "/" + name; }
+
+/// The same of another version; the setup test has fetched it. Servers do not run as root, whose cache folder is closed
+/// to others: then they run from a copy, one in each test process.
+std::string bin_of(const std::string& version) {
+  if (version.empty()) return bin_of_debian();
+  const Output out = run({std::string(DRIFTD_SOURCE_DIR) + "/tests/servers/postgres/fetch.sh", version}, {}, std::chrono::minutes(10));
+  if (out.code != 0) throw std::runtime_error("fetch.sh " + version + ":\n" + out.err);
+  const std::string kept = out.out.substr(0, out.out.find('\n'));
+  if (::getuid() != 0) return kept + "/bin";
+  static const TempDir copies;
+  const fs::path copy = copies.path() / version;
+  if (!fs::exists(copy)) {
+    fs::permissions(copies.path(), fs::perms::owner_all | fs::perms::others_exec | fs::perms::group_exec);
+    if (run({"cp", "-a", "--reflink=auto", kept, copy.string()}).code != 0) throw std::runtime_error("cp " + kept);
+  }
+  return (copy / "bin").string();
 }
 
 /// Makes `folder`, owned by the user that the server will run as.
@@ -44,12 +62,12 @@ void must_run(const std::vector<std::string>& command, const std::string& log,
   }
 }
 
-void initdb(const fs::path& data, const fs::path& folder, const std::string& password) {
+void initdb(const std::string& bin, const fs::path& data, const fs::path& folder, const std::string& password) {
   const fs::path secret = folder / "password";
   std::ofstream(secret) << password << "\n";
   fs::permissions(secret, fs::perms::owner_read | fs::perms::others_read);
-  must_run({program("initdb"), "-D", data.string(), "-U", "postgres", "-A", "scram-sha-256", "--pwfile", secret.string(),
-            "-E", "UTF8", "--no-locale", "-N", "--no-instructions"},
+  must_run({bin + "/initdb", "-D", data.string(), "-U", "postgres", "-A", "scram-sha-256", "--pwfile", secret.string(),
+            "-E", "UTF8", "--no-locale", "-N"},
            (folder / "initdb.log").string());
   fs::remove(secret);
 }
@@ -59,7 +77,7 @@ const fs::path& template_cluster(const std::string& password) {
   static const TempDir dir;
   static const fs::path data = [&] {
     make_folder(dir.path() / "template");
-    initdb(dir.path() / "template" / "data", dir.path() / "template", password);
+    initdb(bin_of_debian(), dir.path() / "template" / "data", dir.path() / "template", password);
     return dir.path() / "template" / "data";
   }();
   return data;
@@ -80,15 +98,15 @@ Connection connect(const PostgresServer& server, const std::string& user, const 
 
 }  // namespace
 
-PostgresServer::PostgresServer(const Options& options) : port_(free_port()) {
+PostgresServer::PostgresServer(const Options& options) : bin_(bin_of(options.version)), port_(free_port()) {
   make_folder(socket_folder());
   if (options.standby_of != nullptr) {
     const PostgresServer& primary = *options.standby_of;
     must_run({program("pg_basebackup"), "-h", primary.host(), "-p", std::to_string(primary.port()), "-U", primary.user(),
               "-D", data_folder(), "-R", "-X", "stream", "-c", "fast", "--no-sync"},
              dir_.file("pg_basebackup.log"), {{"PGPASSWORD", primary.password()}});
-  } else if (options.own_identity) {
-    initdb(data_folder(), socket_folder(), password());
+  } else if (options.own_identity || !options.version.empty()) {
+    initdb(bin_, data_folder(), socket_folder(), password());
   } else {
     must_run({"cp", "-a", "--reflink=auto", template_cluster(password()).string(), data_folder()}, dir_.file("cp.log"));
   }
@@ -110,7 +128,7 @@ void PostgresServer::write_conf(const std::vector<std::string>& extra) const {
 }
 
 void PostgresServer::start() {
-  child_ = Child({program("postgres"), "-D", data_folder()}, {dir_.file("server.log"), {}, "postgres"});
+  child_ = Child({bin_ + "/postgres", "-D", data_folder()}, {dir_.file("server.log"), {}, "postgres"});
   const bool up = eventually([this] {
     if (!child_.running()) throw std::runtime_error("postgres ended:\n" + read_file(dir_.file("server.log")));
     return PQstatus(connect(*this, user(), password(), "postgres").get()) == CONNECTION_OK;

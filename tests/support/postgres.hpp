@@ -17,6 +17,7 @@ class PostgresServer {
     std::vector<std::string> conf;  ///< lines appended to postgresql.conf
     bool own_identity = false;      ///< initdb of its own; else a copy of this process's template (same system identifier)
     const PostgresServer* standby_of = nullptr;  ///< a streaming standby of this one, made by pg_basebackup
+    std::string version = {};  ///< `12.22.0`: by tests/servers/postgres/fetch.sh, of an identity of its own; empty: Debian's
   };
   using Rows = std::vector<std::vector<std::optional<std::string>>>;
 
@@ -54,6 +55,7 @@ class PostgresServer {
   void write_conf(const std::vector<std::string>& extra) const;
 
   TempDir dir_;
+  std::string bin_;  ///< folder of its programs
   int port_ = 0;
   Child child_;
 };

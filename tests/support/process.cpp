@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
@@ -14,9 +15,11 @@
 #include <poll.h>
 #include <pwd.h>
 #include <sstream>
+#include <random>
 #include <stdexcept>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -100,17 +103,50 @@ std::string TempDir::write(const std::string& name, const std::string& text) con
   return path;
 }
 
-int free_port() {
+namespace {
+
+// Below the ephemeral range of Linux (32768 on): until the server binds it, no client's socket takes it.
+constexpr int kFirstPort = 20'000, kLastPort = 32'700;
+
+bool is_free(int port) {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  const bool bound = ::bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
-                     ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0;
+  const bool bound = ::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
   ::close(fd);
-  if (!bound) throw std::runtime_error("no free port");
-  return ntohs(address.sin_port);
+  return bound;
+}
+
+/// A descriptor that reserves the port among all test processes while it is open; -1: another one has it, or some server.
+/// The name is the kernel's own (unix(7), abstract): of the network namespace, as the port is, and gone with its process.
+int reserve(int port) {
+  const std::string name = "driftd-test-port-" + std::to_string(port);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  name.copy(address.sun_path + 1, sizeof address.sun_path - 1);
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  const int fd = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) throw std::runtime_error("socket: " + std::string(std::strerror(errno)));
+  if (::bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 && is_free(port)) return fd;
+  ::close(fd);
+  return -1;
+}
+
+}  // namespace
+
+/// The server binds it seconds later, perhaps again and again: what is reserved stays so until the process ends.
+int free_port(int other) {
+  static std::mt19937 random{std::random_device{}()};
+  std::uniform_int_distribution<int> ports(kFirstPort, kLastPort - other);
+  for (int tries = 0; tries < 1'000; ++tries) {
+    const int port = ports(random), reserved = reserve(port);
+    if (reserved < 0) continue;
+    if (other == 0 || reserve(port + other) >= 0) return port;
+    ::close(reserved);
+  }
+  throw std::runtime_error("no free port in " + std::to_string(kFirstPort) + " to " + std::to_string(kLastPort));
 }
 
 Child::Child(std::vector<std::string> command, Options options) {
@@ -185,6 +221,13 @@ Output run(const std::vector<std::string>& command, const std::map<std::string, 
   ::waitpid(pid, &status, 0);
   output.code = code_of(status);
   return output;
+}
+
+bool one_of(int attempts, const std::function<bool()>& attempt) {
+  for (int i = 0; i < attempts; ++i) {
+    if (attempt()) return true;
+  }
+  return false;
 }
 
 bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds most) {

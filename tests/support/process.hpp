@@ -29,8 +29,9 @@ class TempDir {
   std::filesystem::path path_;
 };
 
-/// A TCP port on loopback that was free a moment ago.
-int free_port();
+/// A TCP port on loopback that was free a moment ago and is given to no other test process while this one lives; `other`
+/// above 0: so is the one at port + `other`.
+int free_port(int other = 0);
 
 /// A child process: stdout and stderr go to `log` (a file). Killed (SIGKILL to its own process group) and reaped in the
 /// destructor; also dies when the test dies.
@@ -69,6 +70,9 @@ Output run(const std::vector<std::string>& command, const std::map<std::string, 
 
 /// True as soon as `condition` is; false after `most`, longer under a sanitizer. Polls each 10 ms.
 bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds most = std::chrono::seconds(20));
+
+/// True as soon as one of so many attempts was in time: a machine that stands still spoils one of them, not all.
+bool one_of(int attempts, const std::function<bool()>& attempt);
 
 std::string read_file(const std::string& path);
 

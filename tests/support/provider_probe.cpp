@@ -10,6 +10,7 @@
 
 #include "driftd/ext/watch.h"
 #include "support/patience.hpp"
+#include "support/process.hpp"
 
 namespace driftd::test {
 namespace {
@@ -177,7 +178,18 @@ Collected ProviderProbe::read(const std::vector<sdk::Identity>& ids) {
   return call.out;
 }
 
-Collected ProviderProbe::health() {
+Collected ProviderProbe::health(std::chrono::milliseconds most) {
+  Collected out;
+  const auto in_time = [&] {
+    const auto begin = Steady::now();
+    out = ask_health();
+    return Steady::now() - begin < most * kPatience;
+  };
+  if (!one_of(5, in_time)) throw std::runtime_error("health took longer than " + std::to_string(most.count()) + " ms, five times");
+  return out;
+}
+
+Collected ProviderProbe::ask_health() {
   Call call(secrets_, std::chrono::seconds(1));
   const auto take = [](void* user, const driftd_health* h) {
     static_cast<Collected*>(user)->health = {h->state,      h->latency_us,           text(h->reason),
@@ -221,6 +233,7 @@ Collected ProviderProbe::discover() {
   driftd_discover_result result{sizeof result, 0, 0};
   call.out.status = table->discover(instance_, call.handle(), &args, &take_backend, &call.out, &result);
   call.out.discovery_complete = result.complete != 0;
+  call.out.next_ms = result.next_ms;
   return call.out;
 }
 

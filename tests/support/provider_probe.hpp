@@ -48,7 +48,9 @@ class ProviderProbe {
 
   Collected refresh(const std::string& cursor = {}, std::chrono::milliseconds most = std::chrono::seconds(20));
   Collected read(const std::vector<sdk::Identity>& ids);
-  Collected health();
+  /// With the second that the ABI gives it; asked up to five times until it took less than `most`, for a machine that stands
+  /// still spoils one. Throws when none did.
+  Collected health(std::chrono::milliseconds most = std::chrono::milliseconds(1500));
   Collected discover();
   /// Watches until `enough` says so of what was collected so far (asked after each mark) or `most` has passed. From the
   /// first mark on `watching` runs every 20 ms.
@@ -58,6 +60,8 @@ class ProviderProbe {
   nlohmann::json describe() const;
 
  private:
+  Collected ask_health();
+
   const driftd_provider_table* table_ = nullptr;
   driftd_instance instance_ = nullptr;
   std::map<std::string, std::string> secrets_;

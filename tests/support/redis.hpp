@@ -11,7 +11,8 @@ namespace driftd::test {
 /// A real redis-server on a free loopback port in a folder of its own, without persistence.
 class RedisServer {
  public:
-  explicit RedisServer(std::vector<std::string> options = {});
+  /// `other`: not Debian's, but one that tests/servers/redis/fetch.sh knows by this name, `redis-6.2`.
+  explicit RedisServer(std::vector<std::string> options = {}, const std::string& other = {});
   int port() const { return port_; }
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
   void stop() { child_.kill(); }
@@ -26,6 +27,7 @@ class RedisServer {
 
  private:
   TempDir dir_;
+  std::string program_;
   int port_;
   std::vector<std::string> options_;
   Child child_;
@@ -34,7 +36,7 @@ class RedisServer {
 /// A real Sentinel of its own, quorum 1, that calls a primary lost after 1 s.
 class RedisSentinel {
  public:
-  RedisSentinel(const std::string& master, int primary_port);
+  RedisSentinel(const std::string& master, int primary_port, const std::string& other = {});
   int port() const { return port_; }
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
   std::string command(const std::vector<std::string>& words) const;

@@ -2,6 +2,7 @@
 #include "support/tofu.hpp"
 
 #include <arpa/inet.h>
+#include <filesystem>
 #include <netinet/in.h>
 #include <sstream>
 #include <stdexcept>
@@ -92,6 +93,17 @@ std::vector<std::string> StateServer::requests() {
   std::vector<std::string> fresh(all.begin() + static_cast<std::ptrdiff_t>(std::min(seen_, all.size())), all.end());
   seen_ = all.size();
   return fresh;
+}
+
+Front::Front(int server_port, const nlohmann::json& how) : port_(free_port()) {
+  behave(how);
+  child_ = Child({"python3", DRIFTD_SOURCE_DIR "/tests/servers/state/front.py", std::to_string(port_), std::to_string(server_port),
+                  dir_.file("how.json")}, {dir_.file("front.log"), {}, {}});
+  if (!eventually([this] { return send_to(port_, {}); })) throw std::runtime_error(read_file(dir_.file("front.log")));
+}
+
+void Front::behave(const nlohmann::json& how) const {
+  std::filesystem::rename(dir_.write("new.json", how.dump()), dir_.path() / "how.json");
 }
 
 Moto::Moto(bool strict) : port_(free_port()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <csignal>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -34,8 +35,11 @@ class StateServer {
   StateServer();
   std::string url(const std::string& path) const { return "http://" + address() + path; }
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+  int port() const { return port_; }
   void control(const nlohmann::json& how) const;
   void stop() { child_.kill(); }
+  void pause() const { child_.signal(SIGSTOP); }
+  void resume() const { child_.signal(SIGCONT); }
   /// `METHOD /path STATUS` of each request since the last call.
   std::vector<std::string> requests();
 
@@ -46,6 +50,20 @@ class StateServer {
   Child child_;
 };
 
+/// tests/servers/state/front.py on a free loopback port, before a server on another one: TLS, refusals, cut bodies.
+class Front {
+ public:
+  explicit Front(int server_port, const nlohmann::json& how = nlohmann::json::object());
+  int port() const { return port_; }
+  /// From now on, for whoever connects and whoever is connected; see front.py.
+  void behave(const nlohmann::json& how) const;
+
+ private:
+  TempDir dir_;
+  int port_;
+  Child child_;
+};
+
 /// moto's S3 and IAM (tests/servers/moto) on a free loopback port: bucket `states`, a user that may do everything and one
 /// that may read nothing.
 class Moto {
@@ -53,6 +71,12 @@ class Moto {
   /// `strict`: signatures and rights are checked (moto's check takes libcurl's signatures, but not OpenTofu's).
   explicit Moto(bool strict);
   std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
+  int port() const { return port_; }
+  void stop() { child_.kill(); }
+  void pause() const { child_.signal(SIGSTOP); }
+  void resume() const { child_.signal(SIGCONT); }
+  void allow_stranger() const { child_.signal(SIGUSR1); }  ///< s3:GetObject and s3:ListBucket, from soon on
+  void deny_stranger() const { child_.signal(SIGUSR2); }
   const nlohmann::json& keys() const { return keys_; }  ///< {"writer": {"access", "secret"}, "stranger": …}
 
  private:

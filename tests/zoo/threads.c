@@ -95,6 +95,16 @@ REFRESH {
   return base_refresh(self, call, args, result);
 }
 
+#elif defined(ZOO_broken_pipe) /* sound: a peer hung up while a TLS library wrote to it */
+REFRESH {
+  int ends[2];
+  if (pipe(ends) != 0) return DRIFTD_INTERNAL;
+  close(ends[0]);
+  const ssize_t written = write(ends[1], "x", 1);
+  close(ends[1]);
+  return written == -1 ? base_refresh(self, call, args, result) : DRIFTD_INTERNAL;
+}
+
 #elif defined(ZOO_changes_locale)
 REFRESH {
   setlocale(LC_ALL, "C.UTF-8");

@@ -11,8 +11,8 @@ namespace driftd::core {
 
 /// How a backend's worker fares now, and what its plugin did since the worker's plugin file was taken up.
 struct WorkerStatus {
-  std::string state;      ///< starting | running | backoff | parked | in-process | stopped | no plugin | discovered (there is none)
-  std::string last_exit;  ///< `killed by signal 11 (Segmentation fault) in refresh`; empty: never. no plugin: why
+  std::string state;      ///< starting | running | backoff | parked | in-process | stopped | no plugin, no secret, discovered (there is none)
+  std::string last_exit;  ///< `killed by signal 11 (Segmentation fault) in refresh`; empty: never. no plugin, no secret: why
   int pid = 0;
   std::uint64_t restarts = 0;
   std::int64_t rss_bytes = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One suite for both isolations: a session behaves the same in a worker and in-process.
 #include <gmock/gmock.h>
+#include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <nlohmann/json.hpp>
@@ -196,6 +197,22 @@ TEST_P(SessionContract, ADeadlineCancelsTheCallAndTheSessionGoesOn) {
   const auto outcome = refresh(session, {false, {}, {}, milliseconds(100)});
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().code, Code::deadline) << outcome.error().message;
+  EXPECT_TRUE(core_.run(session.health()));
+  EXPECT_EQ(session.status().restarts, 0u);
+}
+
+TEST_P(SessionContract, ADeadlineThatTheAgentSeesLateStillGivesTheWorkerItsGrace) {
+  auto& session = open({{"mode", "block"}});
+  ASSERT_TRUE(core_.run(session.info()));
+  std::optional<Result<core::RefreshOutcome>> outcome;
+  core_.start(session.refresh({false, {}, {}, milliseconds(100)}, keep(pages_)), outcome);
+  const auto until = std::chrono::steady_clock::now() + milliseconds(500);  // beyond deadline and grace
+  asio::post(core_.executor(), [until] {
+    while (std::chrono::steady_clock::now() < until) {  // the machine stood still
+    }
+  });
+  core_.until([&] { return outcome.has_value(); });
+  EXPECT_EQ(outcome->error().code, Code::deadline) << outcome->error().message;
   EXPECT_TRUE(core_.run(session.health()));
   EXPECT_EQ(session.status().restarts, 0u);
 }

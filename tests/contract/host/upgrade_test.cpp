@@ -222,7 +222,7 @@ TEST_F(Upgrade, TheSameBytesWithAnotherTimeAreNoUpgradeAndForgiveNoCrash) {
 
 TEST_F(Upgrade, ACrashOfTheReplacedVersionIsNotTheNewOnes) {
   install("v1");
-  auto& session = open(R"({"mode":"wait"})");
+  auto& session = open(R"({"mode":"hold"})");
   core_.until([&] { return session.status().state == "running"; });
   const int old = session.status().pid;
   std::optional<Result<core::RefreshOutcome>> in_flight;

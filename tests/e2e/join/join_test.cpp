@@ -140,6 +140,7 @@ TEST_F(Join, WhatAnotherHandChangesIsADriftOfTheDeclaredResourceAndGoesWithIt) {
   }, seconds(30))) << a.cli({"drifts"}).out;
 
   std::string everything = a.log();
+  ASSERT_TRUE(eventually([&] { return !stream_contents(nats_.url(), "DRIFT").empty(); })) << "nothing to look in";
   for (const auto& message : stream_contents(nats_.url(), "DRIFT")) everything += message.body;
   a.stop();
   for (const auto& file : std::filesystem::recursive_directory_iterator(a.data_dir())) {

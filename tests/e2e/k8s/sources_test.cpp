@@ -110,6 +110,16 @@ TEST_F(K8sSource, SpeaksForTheBackendThatTheConfigReads) {
   ASSERT_TRUE(eventually([&] { return !told(events, "backend.orders.credentials.rotated").empty(); })) << a.log();
   EXPECT_THAT(fields(told(events, "backend.orders.credentials.rotated")[0]), ElementsAre("config.kafka.auth.sasl.password"));
   EXPECT_EQ(a.backend("orders")->at("type"), "terraform") << "its own provider reads it";
+
+  for (const char* defining : {"services/orders-kafka", "secrets/orders-login"}) {
+    kube.patch("/api/v1/namespaces/prod/" + std::string(defining), {{"metadata", {{"labels", {{"prism.io/backend", nullptr}}}}}});
+  }
+  const auto gone = [&] { return told(events, "backend.orders.config.updated"); };
+  ASSERT_TRUE(eventually([&] { return gone().size() == 1; }, seconds(30))) << a.log() << a.cli({"backends", "-o", "json"}).out;
+  EXPECT_EQ(gone()[0].operation(), "deleted");
+  EXPECT_EQ(gone()[0].resource_kind(), "registration");
+  kube.patch("/api/v1/namespaces/prod/services/orders-kafka", {{"metadata", {{"labels", {{"prism.io/backend", "true"}}}}}});
+  EXPECT_TRUE(eventually([&] { return gone().size() == 2; }, seconds(30))) << "defined again: reverted\n" << a.log();
 }
 
 }  // namespace

@@ -1,115 +1,176 @@
 // SPDX-License-Identifier: Apache-2.0
-// From Kafka's own tool to a message in JetStream, through the real agent, its worker and the worker's jail.
-#include <gmock/gmock.h>
-
-#include <filesystem>
-
-#include "rfc.pb.h"
-#include "support/agent.hpp"
-#include "support/kafka.hpp"
-#include "support/nats.hpp"
+// Every kind of the kafka provider through `driftd run`: changed by Kafka's own tools, seen at JetStream.
+#include "support/certificates.hpp"
+#include "world.hpp"
 
 namespace driftd::test {
 namespace {
 
 using std::chrono::seconds;
-using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::Not;
 
-constexpr const char* kPassword = "kafka-canary-of-the-line";
+const std::string kNoUsers = "exclude: [quota, scram_user]";
+const std::vector<std::string> kKinds{"cluster", "broker", "topic", "acl", "group"};
 
-/// Decoded events of one resource, in the stream's order, by a consumer that was written from the RFC alone.
-std::vector<rfc::BackendChangeEvent> events(const NatsServer& nats, const std::string& subject) {
-  std::vector<rfc::BackendChangeEvent> out;
-  for (const auto& message : stream_contents(nats.url(), "DRIFT")) {
-    for (const auto& [name, value] : message.headers) {
-      if (name != "ce-subject" || value != subject) continue;
-      EXPECT_TRUE(out.emplace_back().ParseFromString(message.body));
-    }
-  }
-  return out;
-}
+/// Alters what `entity` names (`--entity-type topics --entity-name orders`) and takes it back.
+class Altered {
+ public:
+  Altered(const KafkaServer& kafka, std::vector<std::string> entity) : kafka_(kafka), entity_(std::move(entity)) {}
+  std::function<void()> add(const std::string& what) const { return alter("--add-config", what); }
+  std::function<void()> remove(const std::string& what) const { return alter("--delete-config", what); }
 
-class KafkaLine : public testing::Test {
- protected:
-  static KafkaServer::Options options() {
-    KafkaServer::Options out;
-    out.secure = true;
-    out.plain_users = {{"driftd", kPassword}};
-    return out;
+ private:
+  std::function<void()> alter(const std::string& how, const std::string& what) const {
+    std::vector<std::string> words{"--alter"};
+    words.insert(words.end(), entity_.begin(), entity_.end());
+    words.insert(words.end(), {how, what});
+    return [this, words] { kafka_.configs(words); };
   }
-  KafkaLine() : kafka_(options()) {
-    for (const auto& where : {std::vector<std::string>{"--cluster"}, {"--topic", "*"}}) {
-      std::vector<std::string> words{"--add", "--allow-principal", "User:driftd", "--operation", "Describe", "--operation", "DescribeConfigs"};
-      words.insert(words.end(), where.begin(), where.end());
-      kafka_.acls(words);
-    }
-    for (const char* topic : {"orders", "bills"}) {
-      kafka_.topics({"--create", "--topic", topic});
-      kafka_.await_topic(topic, true);
-    }
-  }
-  std::string config() const {
-    return "defaults:\n  interval: 1s\nbackends:\n  - name: kafka\n    provider: kafka\n    settings: { bootstrap_servers: \"" +
-           kafka_.tls_address() + "\", tls: { ca: \"" + kafka_.ca() +
-           "\" }, sasl: { mechanism: PLAIN, username: driftd, password: \"${env:KAFKA_PASSWORD}\" }, exclude: [quota, scram_user] }\n"
-           "sinks:\n  bus: { type: nats, servers: [\"" + nats_.url() + "\"], views: false }\n";
-  }
-  std::vector<nlohmann::json> deletions(const Agent& agent) const {
-    std::vector<nlohmann::json> out;
-    for (auto& drift : agent.rows({"drifts"})) {
-      if (drift.value("operation", "") == "deleted") out.push_back(drift);
-    }
-    return out;
-  }
-  std::int64_t cycles(const Agent& agent) const { return agent.backend("kafka")->at("cycles").get<std::int64_t>(); }
-
-  TempDir dir_;
-  KafkaServer kafka_;
-  NatsServer nats_;
+  const KafkaServer& kafka_;
+  std::vector<std::string> entity_;
 };
 
-TEST_F(KafkaLine, RetentionDriftsAndIsRevertedAndOnlyADeletedTopicIsDeleted) {
-  Agent agent(dir_, config(), {{"KAFKA_PASSWORD", kPassword}});
-  agent.start();
-  ASSERT_TRUE(eventually([&] { return agent.established({"kafka"}); }, seconds(60))) << agent.log();
-
-  kafka_.configs({"--alter", "--entity-type", "topics", "--entity-name", "orders", "--add-config", "retention.ms=60000"});
-  ASSERT_TRUE(eventually([&] { return events(nats_, "kafka/topic/orders").size() == 1; }, seconds(30))) << agent.log();
-  const auto drift = events(nats_, "kafka/topic/orders")[0];
-  EXPECT_EQ(drift.change_type(), rfc::BACKEND_CHANGE_TYPE_CONFIG_DRIFT_DETECTED);
-  EXPECT_EQ(drift.reconciliation_status(), "pending");
-  EXPECT_THAT(drift.changed_fields(), ElementsAre("topic/orders:config[\"retention.ms\"]"));
-  EXPECT_EQ(drift.backend_name(), "kafka");
-
-  kafka_.configs({"--alter", "--entity-type", "topics", "--entity-name", "orders", "--delete-config", "retention.ms"});
-  ASSERT_TRUE(eventually([&] { return events(nats_, "kafka/topic/orders").size() == 2; }, seconds(30))) << agent.log();
-  EXPECT_EQ(events(nats_, "kafka/topic/orders")[1].reconciliation_status(), "reverted");
-
-  // hidden is not gone: the topic is missing from every list, and the right is named
-  kafka_.acls({"--add", "--deny-principal", "User:driftd", "--operation", "Describe", "--topic", "bills"});
-  ASSERT_TRUE(eventually([&] { return agent.backend("kafka")->dump().find("Describe on Topic bills") != std::string::npos; }, seconds(30)))
-      << agent.backend("kafka")->dump();
-  const auto before = cycles(agent);
-  ASSERT_TRUE(eventually([&] { return cycles(agent) > before + 3; }, seconds(30)));
-  EXPECT_TRUE(deletions(agent).empty());
-  kafka_.acls({"--remove", "--force", "--deny-principal", "User:driftd", "--operation", "Describe", "--topic", "bills"});
-
-  kafka_.topics({"--delete", "--topic", "orders"});
-  ASSERT_TRUE(eventually([&] { return events(nats_, "kafka/topic/orders").size() == 3; }, seconds(30))) << agent.log();
-  const auto gone = deletions(agent);
-  ASSERT_EQ(gone.size(), 1u);
-  EXPECT_THAT(gone[0].dump(), HasSubstr("orders"));
-  EXPECT_EQ(events(nats_, "kafka/topic/bills").size(), 0u);
-
-  EXPECT_EQ(agent.stop(), 0) << agent.log();
-  EXPECT_THAT(agent.log(), Not(HasSubstr(kPassword)));
-  for (const auto& message : stream_contents(nats_.url(), "DRIFT")) EXPECT_THAT(message.body, Not(HasSubstr(kPassword)));
-  for (const auto& file : std::filesystem::recursive_directory_iterator(agent.data_dir())) {
-    if (!file.is_regular_file()) continue;
-    EXPECT_EQ(read_file(file.path().string()).find(kPassword), std::string::npos) << file.path();
+TEST_F(KafkaLine, ConfigurationOfTopicBrokerAndClusterIsAskedAboutAtItsOwnerAndReverts) {
+  make_topic("orders");
+  ASSERT_NO_FATAL_FAILURE(start(backend("kafka", kNoUsers), {"kafka"}, kKinds));
+  const Altered topic(kafka_, {"--entity-type", "topics", "--entity-name", "orders"});
+  asked_and_reverted("topic/orders", "config[\"retention.ms\"]", topic.add("retention.ms=60000"), topic.remove("retention.ms"));
+  const Altered broker(kafka_, {"--entity-type", "brokers", "--entity-name", "1"});
+  asked_and_reverted("broker/1", "dynamic[\"log.retention.ms\"]", broker.add("log.retention.ms=7200000"), broker.remove("log.retention.ms"));
+  const Altered all(kafka_, {"--entity-type", "brokers", "--entity-default"});
+  asked_and_reverted("cluster/cluster", "broker_defaults[\"log.segment.bytes\"]", all.add("log.segment.bytes=104857600"),
+                     all.remove("log.segment.bytes"));
+  kafka_.topics({"--alter", "--topic", "orders", "--partitions", "3"});
+  EXPECT_TRUE(arrives({"kafka", "topic/orders", "config.updated", "pending", "changed", "partitions"}));
+  for (const auto& event : stream_events(nats_)) {
+    const std::string id = event.resource_id();
+    EXPECT_TRUE(id.empty() || id == "orders" || id == "1" || id == "cluster") << "an inherited value is one drift: " << event.ShortDebugString();
   }
+}
+
+TEST_F(KafkaLine, TopicsAndBindingsComeAndGoAndWhatIsHiddenIsNotGone) {
+  for (const char* name : {"bills", "parcels"}) make_topic(name);
+  const std::vector<std::string> alice{"--allow-principal", "User:alice", "--operation", "Read", "--topic", "bills"};
+  const auto bind = [&](const char* how, std::vector<std::string> words) {
+    words.insert(words.begin(), how);
+    if (std::string(how) == "--remove") words.insert(words.begin() + 1, "--force");
+    kafka_.acls(words);
+  };
+  bind("--add", alice);
+  ASSERT_NO_FATAL_FAILURE(start(backend("kafka", kNoUsers), {"kafka"}, kKinds));
+
+  const std::vector<std::string> hide{"--deny-principal", "User:driftd", "--operation", "Describe", "--topic", "bills"};
+  bind("--add", hide);
+  const std::string denied = "acl/User:driftd|*|Describe|Deny|Topic|bills|Literal";
+  EXPECT_TRUE(arrives({"kafka", denied, "config.updated", "pending", "created", {}}));
+  ASSERT_TRUE(eventually([&] { return coverage("kafka", "topic").dump().find("Describe on Topic bills") != std::string::npos; }, seconds(30)));
+  EXPECT_TRUE(cycles("kafka", 3));
+  EXPECT_FALSE(any_deleted());
+  bind("--remove", hide);
+  EXPECT_TRUE(arrives({"kafka", denied, "config.updated", "reverted", {}, {}}));
+
+  const std::string read = "acl/User:alice|*|Read|Allow|Topic|bills|Literal";
+  bind("--remove", alice);
+  EXPECT_TRUE(arrives({"kafka", read, "config.updated", "pending", "deleted", {}}));
+  bind("--add", alice);
+  EXPECT_TRUE(arrives({"kafka", read, "config.updated", "reverted", {}, {}})) << "a binding has no identity but itself";
+
+  kafka_.topics({"--delete", "--topic", "bills"});
+  EXPECT_TRUE(arrives({"kafka", "topic/bills", "config.updated", "pending", "deleted", {}}));
+  make_topic("bills");
+  EXPECT_TRUE(arrives({"kafka", "topic/bills", "config.updated", "reverted", {}, {}})) << "this library tells no topic ids";
+  make_topic("fresh");
+  EXPECT_TRUE(arrives({"kafka", "topic/fresh", "config.updated", "pending", "created", {}}));
+  for (const auto& event : stream_events(nats_)) EXPECT_NE(event.resource_id(), "parcels") << event.ShortDebugString();
+}
+
+TEST_F(KafkaLine, StateOfAGroupIsSeenAndIsNoDriftItsDeletionIsOne) {
+  make_topic("read");
+  kafka_.consume("read", "billing");
+  ASSERT_NO_FATAL_FAILURE(start(backend("kafka", kNoUsers), {"kafka"}, kKinds));
+  const auto rows = agent_->rows({"resources", "kafka", "--kind", "group"});
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0]["status"]["state"], "Empty");
+  kafka_.consume("read", "billing", [&] { EXPECT_TRUE(cycles("kafka", 2)); });  // the group is Stable meanwhile
+  EXPECT_TRUE(cycles("kafka", 2));
+  EXPECT_THAT(drifts(), IsEmpty());
+  kafka_.groups({"--delete", "--group", "billing"});
+  EXPECT_TRUE(arrives({"kafka", "group/billing", "config.updated", "pending", "deleted", {}}));
+  kafka_.consume("read", "billing");
+  EXPECT_TRUE(arrives({"kafka", "group/billing", "config.updated", "reverted", {}, {}}));
+}
+
+TEST_F(KafkaLine, PasswordThatIsSetAnewIsACredentialDriftAndIsNowhere) {
+  kafka_.scram_user("app", "user-canary-1", "SCRAM-SHA-512");
+  ASSERT_NO_FATAL_FAILURE(start(backend("kafka", "scram_hello: { users: [{ name: app, mechanism: SCRAM-SHA-512 }], interval_s: 1 }"),
+                                {"kafka"}, {"scram_user", "topic"}));
+  EXPECT_EQ(coverage("kafka", "scram_user").value("state", ""), "seen");
+  EXPECT_EQ(coverage("kafka", "quota").value("state", ""), "unsupported");
+  const std::string app = "scram_user/app/SCRAM-SHA-512";
+  kafka_.scram_user("app", "user-canary-1", "SCRAM-SHA-512");
+  EXPECT_TRUE(arrives({"kafka", app, "credentials.rotated", "auto-applied", "changed", "salt"})) << "the same password, set anew";
+  const Altered user(kafka_, {"--entity-type", "users", "--entity-name", "app"});
+  user.add("SCRAM-SHA-512=[iterations=8192,password=user-canary-2]")();
+  EXPECT_TRUE(arrives({"kafka", app, "config.updated", "pending", "changed", "iterations"}));
+  EXPECT_TRUE(arrives({"kafka", app, "credentials.rotated", "auto-applied", "changed", "salt"}, 2));
+
+  user.remove("SCRAM-SHA-512")();
+  ASSERT_TRUE(eventually([&] { return coverage("kafka", "scram_user").value("state", "") == "partial"; }, seconds(30)));
+  EXPECT_THAT(coverage("kafka", "scram_user").dump(), HasSubstr("no such credential"));
+  EXPECT_TRUE(cycles("kafka", 3));
+  EXPECT_FALSE(any_deleted()) << "a refusal is no deletion";
+  kafka_.scram_user("app", "user-canary-3", "SCRAM-SHA-512");
+  EXPECT_TRUE(arrives({"kafka", app, "credentials.rotated", "auto-applied", "changed", "salt"}, 3));
+  EXPECT_TRUE(arrives({"kafka", app, "config.updated", "reverted", {}, "iterations"}));
+  EXPECT_THAT(everything(), Not(HasSubstr("canary")));
+}
+
+TEST_F(KafkaLine, ClientCertificatesAreReadInTheWorkersJailAndAWrongOneIsNamedAndNoDrift) {
+  const Certificates elsewhere;
+  elsewhere.issue("wrong", "driftd");
+  const auto by = [&](const std::string& name, const std::string& certificate, const std::string& key) {
+    return "  - name: " + name + "\n    provider: kafka\n    settings: { bootstrap_servers: \"" + kafka_.mtls_address() +
+           "\", tls: { ca: \"" + kafka_.ca() + "\", certificate: \"" + certificate + "\", key: \"" + key + "\" }, " + kNoUsers + " }\n";
+  };
+  const std::string ours = kafka_.client_certificate("driftd"), stranger = kafka_.client_certificate("stranger");
+  ASSERT_NO_FATAL_FAILURE(start(by("kafka", ours, ours) + by("stranger", stranger, stranger) +
+                                    by("wrong", elsewhere.certificate("wrong"), elsewhere.key("wrong")),
+                                {"kafka"}, kKinds));
+  const auto says = [&](const std::string& name, const std::string& what) {
+    return eventually([&] { return agent_->backend(name)->dump().find(what) != std::string::npos; }, seconds(60));
+  };
+  EXPECT_TRUE(says("stranger", "Describe on Topic *")) << agent_->backend("stranger")->dump();
+  EXPECT_EQ(coverage("stranger", "topic").value("state", ""), "denied");
+  EXPECT_TRUE(says("wrong", "settings.tls.certificate")) << agent_->backend("wrong")->dump();
+  EXPECT_TRUE(eventually([&] { return agent_->backend("wrong")->at("health").value("state", "") == "degraded"; }, seconds(60)))
+      << agent_->backend("wrong")->dump();
+  EXPECT_TRUE(cycles("kafka", 3));
+  EXPECT_THAT(drifts(), IsEmpty());
+}
+
+/// With a librdkafka that knows topic ids and lists SCRAM users.
+using KafkaNewerLine = KafkaLine;
+
+TEST_F(KafkaNewerLine, TopicMadeAgainIsRecreatedAndAUserThatIsGoneIsDeleted) {
+  make_topic("twice");
+  kafka_.scram_user("reports", "user-canary-4");
+  kafka_.scram_user("billing", "user-canary-5");
+  ASSERT_NO_FATAL_FAILURE(start(backend("kafka", "scram_hello: { users: [{ name: reports, mechanism: SCRAM-SHA-256 }], interval_s: 1 }"),
+                                {"kafka"}, {"scram_user", "topic"}, "tests/newer"));
+  kafka_.topics({"--delete", "--topic", "twice"});
+  EXPECT_TRUE(arrives({"kafka", "topic/twice", "config.updated", "pending", "deleted", {}}));
+  make_topic("twice");
+  EXPECT_TRUE(arrives({"kafka", "topic/twice", "config.updated", "pending", "recreated", {}}));
+  kafka_.scram_user("reports", "user-canary-4");
+  EXPECT_TRUE(arrives({"kafka", "scram_user/reports/SCRAM-SHA-256", "credentials.rotated", "auto-applied", "changed", "salt"}));
+  const Altered user(kafka_, {"--entity-type", "users", "--entity-name", "billing"});
+  user.remove("SCRAM-SHA-256")();
+  EXPECT_TRUE(arrives({"kafka", "scram_user/billing/SCRAM-SHA-256", "config.updated", "pending", "deleted", {}}));
+  kafka_.scram_user("billing", "user-canary-5");
+  EXPECT_TRUE(arrives({"kafka", "scram_user/billing/SCRAM-SHA-256", "config.updated", "reverted", {}, {}}));
+  EXPECT_THAT(everything(), Not(HasSubstr("canary")));
 }
 
 }  // namespace

@@ -300,6 +300,12 @@ TEST_F(Zoo, DescriptorsThatStayOpenAreToldBeforeTheyRunOut) {
   EXPECT_THAT(last, HasSubstr("no descriptor is left"));
 }
 
+TEST_F(Zoo, APeerThatHungUpIsAnErrorOfTheWriteAndNoDeath) {
+  auto& session = animal("broken_pipe");
+  EXPECT_TRUE(refresh(session)) << why(session);
+  EXPECT_THAT(events_, ::testing::IsEmpty());
+}
+
 constexpr const char* kFine = "it did not fail";
 constexpr const char* kRefused = "invalid: refresh: the host refused what was told";
 INSTANTIATE_TEST_SUITE_P(

@@ -1,32 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Golden cases that are no question of two values alone: stories/*.json judge a sighting against a baseline, with identity,
-// rules, unread paths, order of time. One table with cases/ (EqualityCatalogue).
+// rules, unread paths, order of time; or a sequence of sightings and decisions. One table with cases/ (EqualityCatalogue).
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <set>
 #include <sstream>
 
 #include "core/judge.hpp"
+#include "files.hpp"
 
 namespace driftd::core {
 namespace {
 
-const std::filesystem::path kStories = std::filesystem::path(DRIFTD_SOURCE_DIR) / "tests/golden/equality/stories";
 constexpr Nanos kThen = 1'000'000'000'000, kLater = kThen + 60'000'000'000;
-
-Value load(const std::filesystem::path& file) {
-  std::ostringstream text;
-  text << std::ifstream(file).rdbuf();
-  auto value = parse(text.str());
-  if (!value) ADD_FAILURE() << file << ": " << value.error().message;
-  return value ? *value : Value(Value::Object{});
-}
-
-std::string text(const Value& value, std::string_view member) {
-  const Value* found = value.find(member);
-  return found != nullptr && found->string() != nullptr ? *found->string() : "";
-}
 
 std::vector<std::string> texts(const Value& value, std::string_view member) {
   std::vector<std::string> out;
@@ -104,12 +92,68 @@ std::string verdict(const Judgement& judgement) {
   return out.empty() ? "quiet" : out;
 }
 
-std::vector<std::filesystem::path> files() {
-  std::vector<std::filesystem::path> out;
-  for (const auto& entry : std::filesystem::directory_iterator(kStories)) out.push_back(entry.path());
-  std::sort(out.begin(), out.end());
-  return out;
-}
+/// One resource through a sequence of sightings and decisions, a minute apart; the first sighting is its baseline. Every
+/// drift must have an id that no other had.
+class Sequence {
+ public:
+  explicit Sequence(const Value& file) : context_(context_of(file, Value(Value::Object{}))) { row_.id = {"thing", "t"}; }
+
+  void set_policy(const std::string& action) {
+    Rules rules = *context_.rules;
+    PolicyRule rule;
+    rule.match.path = Glob::parse_path("**").value();
+    rule.action = parse_action(action).value();
+    rules.policy.push_back(std::move(rule));
+    context_.rules = std::make_shared<const Rules>(std::move(rules));
+  }
+
+  /// `pending a`, `pending a moved`, `reverted a`, `approved a` …; `quiet`; `conflict`.
+  std::string take(const Value& step) {
+    context_.now_ns += 60'000'000'000;
+    const auto judged = step.find("sees") != nullptr ? sees(*step.find("sees")) : decides(step);
+    if (!judged) return std::string(render(judged.error().code));
+    row_ = judged->next;
+    ++row_.revision;
+    std::string out;
+    for (const auto& transition : judged->transitions) {
+      out += (out.empty() ? "" : "; ") + std::string(render(transition.drift.status));
+      for (const auto& change : transition.changes) out += " " + change.path;
+      if (transition.moved) out += " moved";
+      const bool fresh = transition.from || ids_.insert(transition.drift.id).second;
+      EXPECT_TRUE(fresh) << "an id twice: " << transition.drift.id;
+    }
+    return out.empty() ? "quiet" : out;
+  }
+
+ private:
+  Result<Judgement> sees(const Value& body) {
+    Seen seen;
+    seen.observation.id = row_.id;
+    seen.observation.body = render(body);
+    seen.observation.observed_ns = context_.now_ns;
+    JudgeContext context = context_;
+    context.established = row_.revision > 0;
+    return judge(context, row_, seen);
+  }
+  /// `seen`: the body that the person looked at.
+  Result<Judgement> decides(const Value& step) {
+    Decision decision;
+    decision.verb = text(step, "decides") == "reject" ? Decision::Verb::reject : Decision::Verb::approve;
+    decision.actor = "somebody";
+    decision.at_ns = context_.now_ns;
+    if (row_.open.empty()) return fail(Code::not_found, "no open drift");
+    if (const Value* looked_at = step.find("seen")) {
+      std::vector<Change> changes = row_.open.front().changes;
+      for (auto& change : changes) change.new_value = render(*find(*looked_at, Path::parse(change.path).value()));
+      decision.digest = digest_of(changes);
+    }
+    return decide(row_, row_.open.front().id, decision);
+  }
+
+  JudgeContext context_;
+  StoredResource row_;
+  std::set<std::string> ids_;
+};
 
 class Judged : public testing::TestWithParam<std::filesystem::path> {};
 
@@ -119,22 +163,31 @@ TEST_P(Judged, EveryPairHasItsVerdict) {
   EXPECT_NE(text(file, "sentence"), "");
   bool quiet = false, drift = false;
   const Value* pairs = file.find("pairs");
-  ASSERT_TRUE(pairs != nullptr && pairs->array() != nullptr);
-  for (const auto& pair : *pairs->array()) {
+  const Value* sequences = file.find("sequences");
+  ASSERT_TRUE((pairs != nullptr && pairs->array() != nullptr) || (sequences != nullptr && sequences->array() != nullptr));
+  for (const auto& pair : pairs != nullptr ? *pairs->array() : Value::Array{}) {
     const std::string expected = text(pair, "is");
     const Judgement judged = judge(context_of(file, pair), stored_of(pair), sighting_of(pair));
     EXPECT_EQ(verdict(judged), expected) << render(pair);
     (judged.transitions.empty() ? quiet : drift) = true;
   }
+  for (const auto& steps : sequences != nullptr ? *sequences->array() : Value::Array{}) {
+    Sequence sequence(file);
+    for (const auto& step : *steps.array()) {
+      if (step.find("policy") != nullptr) {
+        sequence.set_policy(text(step, "policy"));
+        continue;
+      }
+      const std::string said = sequence.take(step);
+      EXPECT_EQ(said, text(step, "is")) << render(step);
+      (said == "quiet" ? quiet : drift) = true;
+    }
+  }
   EXPECT_TRUE(quiet) << "no pair that is no drift";
   EXPECT_TRUE(drift) << "no true-drift twin";
 }
 
-INSTANTIATE_TEST_SUITE_P(Stories, Judged, testing::ValuesIn(files()), [](const auto& info) {
-  std::string name = info.param.stem().string();
-  std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Stories, Judged, testing::ValuesIn(files("stories")), name_of_file);
 
 }  // namespace
 }  // namespace driftd::core

@@ -19,6 +19,7 @@ namespace {
 using nlohmann::json;
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::SizeIs;
 
 std::shared_ptr<const KindSchema> schema_of(const std::string& provider, const std::string& kind) {
   std::ostringstream text;
@@ -49,6 +50,25 @@ std::vector<std::string> acl(const std::string& before, const std::string& after
   std::vector<std::string> out = paths;
   for (const auto& [index, why] : redis::equivalent_acl_changes(asked)) std::erase(out, paths[index]);
   return out;
+}
+
+TEST(RawClass22, KeysOfAConfigMapAreTheirBlobsAndOptions) {
+  const k8s::Settings settings;
+  const auto resources = k8s::known_resources(settings);
+  const auto map = std::find_if(resources.begin(), resources.end(), [](const auto& r) { return r.kind == "config_map"; });
+  ASSERT_NE(map, resources.end());
+  const auto mapped = [&](const char* name, const std::string& text) {
+    const json object = {{"metadata", {{"name", "bastion"}, {"namespace", "prod"}, {"uid", "u"}, {"resourceVersion", "1"}}},
+                         {"data", {{name, text}}}};
+    return k8s::map_object(*map, object, settings);
+  };
+  const std::string a = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFgioSfdGQSjkxOZrhrZemCV+p11MGdCLt34rPkb94y/", b = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIP9ctueQRY85DwHRDwrHy+MYjcuhMme5kWRrLMRa3sIa";
+  for (const char* name : {"authorized_keys", "alice.pub"}) {
+    EXPECT_THAT(changed("k8s", "config_map", mapped(name, a + " alice@old\n" + b), mapped(name, b + "\n" + a + " alice@new\n")), IsEmpty());
+    EXPECT_THAT(changed("k8s", "config_map", mapped(name, a + " alice\n" + b), mapped(name, a + " alice\n")), SizeIs(1));
+    EXPECT_THAT(changed("k8s", "config_map", mapped(name, a), mapped(name, "no-pty " + a)), SizeIs(1));
+  }
+  EXPECT_THAT(changed("k8s", "config_map", mapped("notes", a + " x"), mapped("notes", a + " y")), SizeIs(1)) << "plain text";
 }
 
 TEST(RawClass34, StringDataAndBase64AreTheBytesOfASecret) {

@@ -48,8 +48,10 @@ TEST(DriftdCheckOfOurOwn, KafkaKeepsEveryRule) {
   server.acls({"--add", "--allow-principal", "User:driftd", "--operation", "Describe", "--operation", "DescribeConfigs", "--topic", "*"});
   for (const char* topic : {"orders", "bills"}) server.topics({"--create", "--topic", topic, "--config", "retention.ms=60000"});
   server.await_topic("bills", true);
+  server.scram_user("app", "secret-of-app");
   expect_sound("providers/kafka.so",
                {{"bootstrap_servers", server.sasl_address()},
+                {"scram_hello", {{"users", {{{"name", "app"}, {"mechanism", "SCRAM-SHA-256"}}}}}},
                 {"sasl", {{"mechanism", "PLAIN"}, {"username", "driftd"}, {"password", "password-of-the-check"}}}});
 }
 
@@ -59,7 +61,9 @@ TEST(DriftdCheckOfOurOwn, TerraformKeepsEveryRule) {
     "lineage":"abc","outputs":{"url":{"value":"https://db.example","type":"string"},
     "token":{"value":"hidden-by-terraform","type":"string","sensitive":true}},"resources":[
     {"mode":"managed","type":"kafka_topic","name":"orders","provider":"p","instances":[{"attributes":{"partitions":3}}]},
-    {"mode":"managed","type":"kafka_topic","name":"bills","provider":"p","instances":[{"attributes":{"partitions":6}}]}]})");
+    {"mode":"managed","type":"kafka_topic","name":"bills","provider":"p","instances":[{"attributes":{"partitions":6}}]},
+    {"mode":"managed","type":"kubernetes_secret","name":"login","provider":"p","instances":[{"attributes":{"data":{"password":"hidden-by-terraform"},
+     "metadata":[{"name":"login","namespace":"prod","labels":{"prism.io/backend":"true","prism.io/backend-name":"bus","prism.io/backend-type":"kafka"}}]}}]}]})");
   expect_sound("providers/terraform.so", {{"path", state}});
 }
 

@@ -91,7 +91,7 @@ TEST_F(K8sBackends, AChangedSecretOrServiceIsTheBackendsChange) {
 }
 
 TEST_F(K8sBackends, APrismBackendNamesItsServiceSecretAndKeys) {
-  install_prism();
+  kube().install_prism();
   const std::string space = fresh_namespace();
   service(space, "pg-rw", 5432);
   kube().create_secret(space, "pg", {{"user", "app"}, {"postgres-password", "canary-pg"}});

@@ -43,23 +43,4 @@ std::string Cluster::shown(const Collected& got) {
   return out;
 }
 
-void Cluster::install_prism() {
-  const json any = {{"type", "object"}, {"x-kubernetes-preserve-unknown-fields", true}};
-  const json definition =
-                {{"apiVersion", "apiextensions.k8s.io/v1"},
-                 {"kind", "CustomResourceDefinition"},
-                 {"metadata", {{"name", "prismbackends.prism.io"}}},
-                 {"spec",
-                  {{"group", "prism.io"},
-                   {"scope", "Namespaced"},
-                   {"names", {{"kind", "PrismBackend"}, {"plural", "prismbackends"}, {"singular", "prismbackend"}}},
-                   {"versions", json::array({{{"name", "v1alpha1"},
-                                              {"served", true},
-                                              {"storage", true},
-                                              {"schema", {{"openAPIV3Schema", any}}}}})}}}};
-  const int made = kube().request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition.dump()).status;
-  ASSERT_TRUE(made == 201 || made == 409) << made;
-  ASSERT_TRUE(eventually([] { return kube().request("GET", "/apis/prism.io/v1alpha1/prismbackends").status == 200; }));
-}
-
 }  // namespace driftd::test

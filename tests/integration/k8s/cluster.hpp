@@ -41,7 +41,6 @@ class Cluster : public ::testing::Test {
   /// A record of that kind and id in that version.
   static const sdk::Record* at_version(const Collected& got, const std::string& kind, const std::string& id,
                                        const std::string& version);
-  static void install_prism();  ///< the CRD of PrismBackend
   static std::string shown(const Collected& got);
 
  private:

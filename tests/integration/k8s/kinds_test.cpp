@@ -63,7 +63,7 @@ struct K8sKinds : Cluster {
 };
 
 TEST_F(K8sKinds, AreListedWatchedReadRecreatedAndDeleted) {
-  install_prism();
+  kube().install_prism();
   const std::string space = fresh_namespace();
   auto all = samples(space);
   for (const auto& sample : all) kube().create(sample.path + "?fieldManager=author", sample.object);

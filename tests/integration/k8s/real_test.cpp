@@ -7,16 +7,10 @@
 namespace driftd::test {
 namespace {
 
-struct K8sReal : Cluster {
-  static Output helm(std::vector<std::string> words, const TempDir& dir) {
-    words.insert(words.begin(), KubeServer::tools() + "/helm");
-    return run(words, {{"KUBECONFIG", kube().kubeconfig()}, {"HOME", dir.path().string()}, {"HELM_NO_PLUGINS", "1"}},
-               std::chrono::minutes(2));
-  }
-};
+using K8sReal = Cluster;
 
 TEST_F(K8sReal, TheRightsOfTheReadmeAreEnough) {
-  install_prism();
+  kube().install_prism();
   kube().create_namespace("driftd");
   kube().create_namespace("prod");
   kube().apply(readme_grants("k8s", "yaml"));
@@ -37,9 +31,9 @@ TEST_F(K8sReal, AHelmReleaseIsItsHighestDeployedRevision) {
   const std::string space = fresh_namespace(), id = space + "/shop";
   const TempDir dir;
   const std::string chart = dir.file("app");
-  ASSERT_EQ(helm({"create", chart}, dir).code, 0);
+  ASSERT_EQ(kube().helm({"create", chart}).code, 0);
   const auto deploy = [&](const std::string& verb, const std::string& tag) {
-    const Output done = helm({verb, "shop", chart, "-n", space, "--set", "image.tag=" + tag, "--disable-openapi-validation"}, dir);
+    const Output done = kube().helm({verb, "shop", chart, "-n", space, "--set", "image.tag=" + tag, "--disable-openapi-validation"});
     ASSERT_EQ(done.code, 0) << done.err;
   };
   deploy("install", "canary-1");
@@ -65,7 +59,7 @@ TEST_F(K8sReal, AHelmReleaseIsItsHighestDeployedRevision) {
                                                   return r.unread.empty() && r.body.find("canary-2") != std::string::npos;
                                                 });
                                               }},
-                                             {[&] { ASSERT_EQ(helm({"uninstall", "shop", "-n", space}, dir).code, 0); },
+                                             {[&] { ASSERT_EQ(kube().helm({"uninstall", "shop", "-n", space}).code, 0); },
                                               [&](const Collected& got) { return got.records.back().tombstone; }}});
   const bool in_flight = std::any_of(upgraded.records.begin(), upgraded.records.end(),
                                      [](const auto& r) { return !r.unread.empty() && r.unread[0].path == "**"; });

@@ -4,6 +4,8 @@
 
 #include <ctime>
 
+#include "support/certificates.hpp"
+
 namespace driftd::test {
 namespace {
 
@@ -98,6 +100,47 @@ TEST_F(KafkaAccess, BearerTokenLogsInAndAnExpiredOneSaysSo) {
   const auto old = with(settings, {{"t", unsecured_token("driftd", -5)}}).refresh();
   EXPECT_EQ(old.status, DRIFTD_UNAUTHENTICATED);
   EXPECT_THAT(all_said(old), HasSubstr("expired"));
+}
+
+TEST_F(KafkaAccess, ClientCertificateIsThePrincipalAndItsRightsAreItsOwn) {
+  for (const auto& where : {std::vector<std::string>{"--cluster"}, {"--topic", "*"}}) {
+    std::vector<std::string> words{"--add", "--allow-principal", "User:CN=driftd", "--operation", "Describe", "--operation", "DescribeConfigs"};
+    words.insert(words.end(), where.begin(), where.end());
+    server().acls(words);
+  }
+  const auto by = [&](const std::string& pem) {
+    return with({{"bootstrap_servers", server().mtls_address()}, {"connect_timeout_ms", 3000},
+                 {"tls", {{"ca", server().ca()}, {"certificate", pem}, {"key", pem}}}});
+  };
+  auto ours = by(server().client_certificate("driftd"));
+  Collected seen;
+  ASSERT_TRUE(eventually([&] { return seen = ours.refresh(), seen.complete.count("topic") == 1; })) << all_said(seen);
+  for (const char* kind : {"cluster", "broker", "acl", "group"}) EXPECT_EQ(seen.complete.count(kind), 1u) << kind;
+  EXPECT_EQ(ours.health().health.state, static_cast<std::uint32_t>(DRIFTD_HEALTH_UP));
+
+  const auto stranger = by(server().client_certificate("stranger")).refresh();
+  EXPECT_EQ(stranger.status, DRIFTD_OK) << "the broker knows it, and lets it see nothing";
+  EXPECT_EQ(stranger.complete.count("topic") + stranger.complete.count("acl") + stranger.complete.count("group"), 0u);
+  EXPECT_THAT(all_said(stranger), HasSubstr("Describe on Topic *"));
+}
+
+TEST_F(KafkaAccess, ClientCertificateThatTheBrokerDoesNotKnowIsUnauthenticatedAndNamed) {
+  const Certificates elsewhere;
+  elsewhere.issue("wrong", "driftd");
+  const json no_certificate{{"ca", server().ca()}};
+  const json wrong{{"ca", server().ca()}, {"certificate", elsewhere.certificate("wrong")}, {"key", elsewhere.key("wrong")}};
+  for (const json& tls : {wrong, no_certificate}) {
+    auto p = with({{"bootstrap_servers", server().mtls_address()}, {"tls", tls}, {"connect_timeout_ms", 3000}});
+    const auto seen = p.refresh();
+    EXPECT_EQ(seen.status, DRIFTD_UNAUTHENTICATED) << all_said(seen);
+    EXPECT_TRUE(seen.records.empty());
+    EXPECT_TRUE(seen.complete.empty());
+    EXPECT_THAT(all_said(seen), HasSubstr("settings.tls.certificate"));
+    const auto health = p.health().health;
+    EXPECT_EQ(health.state, static_cast<std::uint32_t>(DRIFTD_HEALTH_DEGRADED)) << health.reason;
+    EXPECT_THAT(health.reason, HasSubstr("settings.tls.certificate"));
+    EXPECT_NE(p.read({{"topic", "any"}}).status, DRIFTD_OK);
+  }
 }
 
 }  // namespace

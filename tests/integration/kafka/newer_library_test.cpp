@@ -9,10 +9,10 @@ using nlohmann::json;
 
 class KafkaNewerLibrary : public SharedKafka {
  protected:
-  static ProviderProbe newer() {
-    return ProviderProbe("tests/newer/kafka.so",
-                         {{"bootstrap_servers", shared()->sasl_address()}, {"sasl", sasl("SCRAM-SHA-512", "driftd", "token-1")}},
-                         secrets());
+  static ProviderProbe newer(const json& more = json::object()) {
+    json all{{"bootstrap_servers", shared()->sasl_address()}, {"sasl", sasl("SCRAM-SHA-512", "driftd", "token-1")}};
+    all.merge_patch(more);
+    return ProviderProbe("tests/newer/kafka.so", all, secrets());
   }
   static bool seen(ProviderProbe& probe, const std::function<bool(const Collected&)>& says) {
     return eventually([&] { return says(probe.refresh()); });
@@ -49,16 +49,31 @@ TEST_F(KafkaNewerLibrary, TopicMadeAgainUnderItsNameHasAnotherIdentity) {
 TEST_F(KafkaNewerLibrary, ScramUserIsSeenWithItsIterationsAndNotFoundWhenItIsGone) {
   auto p = newer();
   server().scram_user("app", "canary-of-the-app");
-  ASSERT_TRUE(seen(p, [](const auto& s) { return s.find("scram_user", "app") != nullptr; }));
-  EXPECT_EQ(p.refresh().body("scram_user", "app"), (json{{"mechanisms", {{"SCRAM-SHA-256", {{"iterations", 4096}}}}}}));
+  ASSERT_TRUE(seen(p, [](const auto& s) { return s.find("scram_user", "app/SCRAM-SHA-256") != nullptr; }));
+  EXPECT_EQ(p.refresh().body("scram_user", "app/SCRAM-SHA-256"), (json{{"iterations", 4096}}));
   server().configs({"--alter", "--entity-type", "users", "--entity-name", "app", "--add-config",
                     "SCRAM-SHA-256=[iterations=8192,password=canary-of-the-app]"});
-  ASSERT_TRUE(seen(p, [](const auto& s) { return s.body("scram_user", "app")["mechanisms"]["SCRAM-SHA-256"]["iterations"] == 8192; }));
+  ASSERT_TRUE(seen(p, [](const auto& s) { return s.body("scram_user", "app/SCRAM-SHA-256")["iterations"] == 8192; }));
   server().configs({"--alter", "--entity-type", "users", "--entity-name", "app", "--delete-config", "SCRAM-SHA-256"});
-  ASSERT_TRUE(seen(p, [](const auto& s) { return s.find("scram_user", "app") == nullptr; }));
-  const auto gone = p.read({{"scram_user", "app"}});
+  ASSERT_TRUE(seen(p, [](const auto& s) { return s.find("scram_user", "app/SCRAM-SHA-256") == nullptr; }));
+  const auto gone = p.read({{"scram_user", "app/SCRAM-SHA-256"}});
   EXPECT_EQ(gone.status, DRIFTD_OK) << all_said(gone);
   EXPECT_NE(gone.diagnostic(DRIFTD_NOT_FOUND), nullptr);
+}
+
+TEST_F(KafkaNewerLibrary, SaltOfAHelloStandsBesideWhatTheListSays) {
+  server().scram_user("salted", "canary-of-the-salted");
+  server().scram_user("unsalted", "canary-of-the-unsalted");
+  auto p = newer({{"scram_hello", {{"interval_s", 1}, {"users", {{{"name", "salted"}, {"mechanism", "SCRAM-SHA-256"}},
+                                                                {{"name", "nobody"}, {"mechanism", "SCRAM-SHA-256"}}}}}}});
+  ASSERT_TRUE(seen(p, [](const auto& s) { return s.find("scram_user", "unsalted/SCRAM-SHA-256") != nullptr; }));
+  const auto first = p.refresh();
+  EXPECT_EQ(first.body("scram_user", "salted/SCRAM-SHA-256")["iterations"], 4096);
+  EXPECT_FALSE(first.body("scram_user", "salted/SCRAM-SHA-256")["salt"].empty());
+  EXPECT_EQ(first.find("scram_user", "unsalted/SCRAM-SHA-256")->unread.size(), 1u);
+  EXPECT_EQ(first.find("scram_user", "nobody/SCRAM-SHA-256"), nullptr) << "the list says that there is none";
+  EXPECT_EQ(first.complete.count("scram_user"), 1u);
+  EXPECT_NE(p.read({{"scram_user", "nobody/SCRAM-SHA-256"}}).diagnostic(DRIFTD_NOT_FOUND), nullptr);
 }
 
 }  // namespace

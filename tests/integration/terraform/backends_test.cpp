@@ -126,6 +126,23 @@ TEST(TerraformBackends, ConsulIsReadPlainGzippedAndInChunks) {
   expect_failures_conclude_nothing(probe, server, chunked.cursor);
 }
 
+TEST(TerraformBackends, ConsulChunksAreReadBelowTheStatesOwnKeyAndNowhereElse) {
+  StateServer server;
+  const auto put = [&](const std::string& key, const std::string& value) {
+    ASSERT_EQ(run({"curl", "-sf", "-X", "PUT", "--data-binary", value, server.url("/v1/kv/" + key)}).code, 0);
+  };
+  const std::string state = R"({"version":4,"terraform_version":"1.9.0","serial":1,"lineage":"site","outputs":{},"resources":[]})";
+  for (const auto* key : {"tf/p/tfstate.abc/0", "tf/p-other/0", "tf/other"}) put(key, state);
+  const auto read = [&](const std::string& path, const std::string& chunk) {
+    put(path, R"({"current-hash":"abc","chunks":[")" + chunk + R"("]})");
+    return probe_of({{"type", "consul"}, {"address", server.address()}, {"path", path}}).refresh().status;
+  };
+  EXPECT_EQ(read("tf/p", "tf/p/tfstate.abc/0"), DRIFTD_OK);
+  EXPECT_EQ(read("tf/p", "tf/p-other/0"), DRIFTD_CORRUPT);
+  EXPECT_EQ(read("tf/p", "tf/p/../other"), DRIFTD_CORRUPT);
+  EXPECT_EQ(read("tf/p/", "tf/p/tfstate.abc/0"), DRIFTD_OK) << "Terraform leaves the last slash out of the chunks' keys";
+}
+
 TEST(TerraformBackends, ConsulHintsWithinASecondOfAChange) {
   StateServer server;
   const std::string lines = "backend \"consul\" {\n address = \"" + server.address() + "\"\n scheme = \"http\"\n path = \"tf/p\"\n lock = false\n}";
@@ -139,6 +156,20 @@ TEST(TerraformBackends, ConsulHintsWithinASecondOfAChange) {
     if (!std::exchange(applied, true)) tofu.apply();
   });
   EXPECT_GT(seen.marks, 1);
+}
+
+TEST(TerraformBackends, ConsulIsNotAskedWithoutEndWhereItsIndexIsMissingOrItsAnswerComesAtOnce) {
+  StateServer server;
+  const json backend = {{"type", "consul"}, {"address", server.address()}, {"path", "tf/p"}};
+  for (const std::string index : {"missing", "hasty"}) {
+    server.control({{"index", index}});
+    auto probe = probe_of(backend);
+    server.requests();
+    const auto seen = probe.watch({}, [](const Collected&) { return false; }, std::chrono::seconds(3), [] {});
+    const auto asked = server.requests();
+    EXPECT_GE(asked.size(), 1u) << index;
+    EXPECT_LE(asked.size(), 4u) << index;
+  }
 }
 
 class TerraformCloud : public testing::Test {
@@ -180,6 +211,20 @@ TEST_F(TerraformCloud, TheCurrentStateVersionIsReadWithItsRun) {
   }());
   expect_failure(wrong.refresh(), DRIFTD_UNAUTHENTICATED, "the token was refused");
   expect_failures_conclude_nothing(probe, server_, first.cursor);
+}
+
+TEST_F(TerraformCloud, AFreshWorkerTellsTheLineageInEachHealth) {
+  publish("sv-1", 1, 1);
+  const std::string cursor = probe_of(backend()).refresh().cursor;
+  auto probe = probe_of(backend());
+  EXPECT_EQ(probe.health().health.system_identity, "abc");
+  ASSERT_TRUE(probe.refresh(cursor).unchanged);
+  EXPECT_TRUE(probe.discover().discovery_complete);
+  EXPECT_EQ(probe.health().health.system_identity, "abc") << "what is stored already is not downloaded again";
+  auto other = probe_of(backend());
+  ASSERT_TRUE(other.refresh(cursor).unchanged);
+  EXPECT_TRUE(other.discover().discovery_complete);
+  EXPECT_EQ(other.health().health.system_identity, "abc");
 }
 
 TEST_F(TerraformCloud, ItsWorkspaceIsAskedAtThePaceOfTheSettings) {

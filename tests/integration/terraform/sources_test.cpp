@@ -38,6 +38,11 @@ TEST(TerraformSources, RulesMakeRecordsOfOtherBackendsAndTellTheirKindsWhole) {
                                                                                              {{"orders-db", "database"}, 1},
                                                                                              {{"orders-db", "extension"}, 1},
                                                                                              {{"orders-db", "schema"}, 0},
+                                                                                             {{"orders-db", "publication"}, 0},
+                                                                                             {{"orders-db", "subscription"}, 0},
+                                                                                             {{"orders-db", "slot"}, 0},
+                                                                                             {{"orders-db", "registration"}, 1},
+                                                                                             {{"cache", "registration"}, 1},
                                                                                              {{"bus", "topic"}, 1},
                                                                                              {{"prod", "secret"}, 2}}));
   const auto* role = find(seen, "orders-db", "role", "app");
@@ -50,6 +55,67 @@ TEST(TerraformSources, RulesMakeRecordsOfOtherBackendsAndTellTheirKindsWhole) {
   ASSERT_NE(unknown, nullptr);
   EXPECT_EQ(unknown->id, "postgresql_grant.read");
   EXPECT_EQ(probe.read({{"role", "app", "orders-db"}, {"role", "nobody", "orders-db"}, {"role", "app", "bus"}}).records.size(), 1u);
+}
+
+TEST(TerraformSources, RegistrationsComeWithTheRefreshAndABackendThatIsNotThereAnyMoreIsToldSo) {
+  const TempDir dir;
+  const std::string path = dir.file("t.tfstate");
+  const auto labelled = [](const std::string& name, const std::string& type) {
+    return R"({"mode":"managed","type":"kubernetes_secret","name":")" + name + R"(","provider":"p","instances":[{"attributes":{"data":{"password":"canary"},)" +
+           R"("metadata":[{"name":")" + name + R"(","namespace":"prod","labels":{"prism.io/backend":"true")" +
+           (type.empty() ? "" : R"(,"prism.io/backend-type":")" + type + "\"") + "}}]}}]}";
+  };
+  const auto write = [&](int serial, const std::string& resources) {
+    dir.write("t.tfstate", R"({"version":4,"serial":)" + std::to_string(serial) + R"(,"lineage":"abc","outputs":{},"resources":[)" + resources + "]}");
+  };
+  write(1, labelled("one", "redis") + "," + labelled("two", "kafka"));
+  ProviderProbe probe("providers/terraform.so", {{"path", path}});
+  const auto first = probe.refresh();
+  ASSERT_EQ(first.status, DRIFTD_OK);
+  ASSERT_NE(find(first, "one", "registration", "one"), nullptr);
+  EXPECT_EQ(json::parse(find(first, "two", "registration", "two")->body)["config"]["kafka"]["auth"]["sasl"]["password"], "canary");
+  EXPECT_EQ(first.complete.at("registration"), 0u) << "of the state itself there is none";
+  const auto known = probe.read({{"registration", "one", "one"}, {"registration", "nobody", "nobody"}});
+  EXPECT_EQ(known.records.size(), 1u);
+  EXPECT_NE(known.diagnostic(DRIFTD_NOT_FOUND), nullptr);
+  EXPECT_EQ(probe.discover().backends.size(), 2u);
+
+  write(2, labelled("one", "redis") + "," + labelled("two", ""));  // a label that is missing makes nothing disappear
+  const auto unsure = probe.refresh(first.cursor);
+  EXPECT_EQ(unsure.complete.count("registration"), 0u);
+  EXPECT_EQ(unsure.complete_of, (std::map<std::pair<std::string, std::string>, std::uint64_t>{{{"one", "registration"}, 1}}));
+  const auto* untold = unsure.diagnostic(DRIFTD_INVALID);
+  ASSERT_NE(untold, nullptr);
+  EXPECT_EQ(untold->kind, "registration");
+  EXPECT_THAT(untold->text, HasSubstr("backend two has no type"));
+  EXPECT_EQ(probe.read({{"registration", "two", "two"}}).diagnostic(DRIFTD_NOT_FOUND), nullptr);
+
+  write(3, labelled("one", "redis"));
+  ProviderProbe fresh("providers/terraform.so", {{"path", path}});  // also a worker that was started anew knows whom it spoke of
+  for (auto* each : {&probe, &fresh}) {
+    EXPECT_EQ(each->refresh(unsure.cursor).complete_of, (std::map<std::pair<std::string, std::string>, std::uint64_t>{
+                                                           {{"one", "registration"}, 1}, {{"two", "registration"}, 0}}));
+  }
+  ProviderProbe quiet("providers/terraform.so", {{"path", path}, {"exclude", {"registration/*"}}});
+  EXPECT_TRUE(quiet.refresh().complete_of.empty());
+}
+
+TEST(TerraformSources, AfterALossTheHostIsAskedToLookAgainSoon) {
+  const TempDir dir;
+  const auto write = [&](int serial, const std::string& resources) {
+    dir.write("t.tfstate", R"({"version":4,"serial":)" + std::to_string(serial) + R"(,"lineage":"abc","outputs":{},"resources":[)" + resources + "]}");
+  };
+  write(1, R"({"mode":"managed","type":"kubernetes_secret","name":"one","provider":"p","instances":[{"attributes":{"metadata":[{"name":"one",)"
+           R"("labels":{"prism.io/backend":"true","prism.io/backend-type":"redis"}}]}}]})");
+  ProviderProbe probe("providers/terraform.so", {{"path", dir.file("t.tfstate")}});
+  EXPECT_EQ(probe.discover().next_ms, 60'000);
+  write(2, "");
+  const auto gone = probe.discover();
+  EXPECT_TRUE(gone.discovery_complete && gone.backends.empty());
+  EXPECT_EQ(gone.next_ms, 0);
+  std::int64_t next = 0;
+  for (int i = 0; i < 5; ++i) next = probe.discover().next_ms;
+  EXPECT_EQ(next, 60'000);
 }
 
 TEST(TerraformSources, ARuleWhoseResourcesAreGoneStillTellsItsKindsWhole) {

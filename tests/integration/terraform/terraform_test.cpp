@@ -27,7 +27,7 @@ TEST_F(Terraform, WholeStateIsCompleteAndUnchangedUntilTheFileChanges) {
   auto p = probe();
   const auto first = p.refresh();
   ASSERT_EQ(first.status, DRIFTD_OK);
-  EXPECT_EQ(first.complete, (std::map<std::string, std::uint64_t>{{"state", 1}, {"instance", 1}, {"output", 0}}));
+  EXPECT_EQ(first.complete, (std::map<std::string, std::uint64_t>{{"state", 1}, {"instance", 1}, {"output", 0}, {"registration", 0}}));
   EXPECT_TRUE(p.refresh(first.cursor).unchanged);
   replace(state(1, 4));
   const auto second = p.refresh(first.cursor);

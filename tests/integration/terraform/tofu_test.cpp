@@ -96,7 +96,7 @@ TEST(TerraformTofu, ChangeMoveAndDestroyAreSeenAsWhatTheyAre) {
 
   tofu.run({"destroy", "-auto-approve"});
   const auto gone = probe.refresh();
-  EXPECT_EQ(gone.complete, (std::map<std::string, std::uint64_t>{{"state", 1}, {"instance", 0}, {"output", 0}}));
+  EXPECT_EQ(gone.complete, (std::map<std::string, std::uint64_t>{{"state", 1}, {"instance", 0}, {"output", 0}, {"registration", 0}}));
 }
 
 TEST(TerraformTofu, WorkspacesHaveTheirOwnStateAndLineage) {
@@ -156,11 +156,11 @@ TEST(TerraformTofu, OfAStateThatItEncryptedOnlyLineageAndSerialAreKnownAndNothin
   EXPECT_EQ(seen.complete, (std::map<std::string, std::uint64_t>{{"state", 1}}));
   ASSERT_EQ(seen.records.size(), 1u);
   EXPECT_EQ(seen.records[0].version, "1");
-  EXPECT_EQ(seen.diagnostics.size(), 2u) << "instance and output";
+  EXPECT_EQ(seen.diagnostics.size(), 3u) << "instance, output and registration";
   EXPECT_THAT(seen.diagnostics[0].text, HasSubstr("encrypted by OpenTofu"));
   const auto again = probe.refresh(seen.cursor);
   EXPECT_FALSE(again.unchanged) << "said in every cycle";
-  EXPECT_EQ(again.diagnostics.size(), 2u);
+  EXPECT_EQ(again.diagnostics.size(), 3u);
   const auto asked = probe.read({{"instance", "terraform_data.a"}});
   EXPECT_EQ(asked.status, DRIFTD_UNSUPPORTED);
   EXPECT_EQ(asked.diagnostic(DRIFTD_NOT_FOUND), nullptr);

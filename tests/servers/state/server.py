@@ -10,8 +10,9 @@
 
 POST /_control changes how requests are answered: {"user", "password"} asks for them; {"status", "headers", "body"}
 answers so whatever is asked; {"cut": true} closes each body in its middle; {"token"} asks for that token;
-{"state_version", "run", "state"} is what /api/v2 has. {} takes all that back. FOLDER/requests.jsonl gets one line for
-each request but those."""
+{"index": "missing"} sends no X-Consul-Index, {"index": "hasty"} answers blocking queries at once;
+{"state_version", "run", "state"} is what /api/v2 has, its downloads at {"origin"} if that is not here. {} takes all that
+back. FOLDER/requests.jsonl gets one line for each request but those."""
 import base64
 import hashlib
 import http.server
@@ -75,7 +76,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if url.path == "/_control":
             with WORLD.changed:
                 WORLD.control = json.loads(body)
-                WORLD.cloud.update({k: v for k, v in WORLD.control.items() if k in ("state_version", "run", "state", "serial")})
+                WORLD.cloud.update({k: v for k, v in WORLD.control.items() if k in ("state_version", "run", "state", "serial", "origin")})
                 WORLD.changed.notify_all()
             self.send_response(204)
             self.end_headers()
@@ -149,11 +150,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         seen = int(query.get("index", ["0"])[0])
         wait = float(query.get("wait", ["300s"])[0].rstrip("s") or 300)
         with WORLD.changed:
-            if seen:
+            if seen and "index" not in WORLD.control:
                 WORLD.changed.wait_for(lambda: WORLD.kv.get(key, (WORLD.index, b""))[0] > seen or "status" in WORLD.control, wait)
             found = WORLD.kv.get(key)
             index = found[0] if found else WORLD.index
-        headers = {"X-Consul-Index": str(index)}
+        headers = {} if WORLD.control.get("index") == "missing" else {"X-Consul-Index": str(index)}
         if found is None:
             self.answer(404, b"", headers)
         elif "raw" in query:
@@ -188,7 +189,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if parts[2:] == ["organizations", "acme", "workspaces", "platform"]:
             return self.json(200, {"data": {"id": "ws-1", "type": "workspaces", "attributes": {"name": "platform"}}})
         if parts[2:] == ["workspaces", "ws-1", "current-state-version"] and version:
-            address = f"http://127.0.0.1:{PORT}/download/{version}"
+            address = f"{cloud.get('origin') or f'http://127.0.0.1:{PORT}'}/download/{version}"
             data = {"id": version, "type": "state-versions",
                     "attributes": {"serial": cloud.get("serial", 1), "hosted-state-download-url": address, "status": "finalized"},
                     "relationships": {"run": {"data": {"id": run["id"], "type": "runs"} if run else None}}}

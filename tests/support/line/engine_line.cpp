@@ -18,7 +18,7 @@ T must(Result<T> result) {
 
 }  // namespace
 
-EngineLine::EngineLine(const TempDir& dir) : factory_(world, source, core_.get_executor()) {
+EngineLine::EngineLine(const TempDir& dir) : factory_(world, {{"source", source}, {"other", other}}, core_.get_executor()) {
   store::Settings settings;
   settings.data_dir = dir.path() / "data";
   store_ = must(store::SqliteStore::open(settings, store_pool_.get_executor(), io_.get_executor(), clock_));
@@ -58,14 +58,16 @@ void EngineLine::start(bool loops, core::Rules rules, bool backends) {
   must(wait(relay_->start()));
   core::BackendSpec spec;
   spec.name = "b";
-  spec.provider = "scripted";
+  spec.provider = provider;
   spec.registration_json = "{}";
   spec.interval = interval;
   if (rules.generation == 0) rules.generation = 1;
   spec.rules = std::make_shared<const core::Rules>(std::move(rules));
   std::vector<core::BackendSpec> specs(backends ? 1 : 0, spec);
-  if (!source->declared_kinds.empty() || !source->extensions.empty()) {
-    spec.name = "source";
+  const auto speaks = [](const ScriptedWorld& of) { return !of.declared_kinds.empty() || !of.extensions.empty(); };
+  for (const auto& [name, of] : {std::pair("source", source), std::pair("other", other)}) {
+    if (!speaks(*of)) continue;
+    spec.name = name;
     specs.push_back(spec);
   }
   must(wait(engine_->start(std::move(specs), loops)));

@@ -62,9 +62,10 @@ class EngineLine {
   }
 
   std::chrono::milliseconds interval{30'000};  ///< before start()
+  std::string provider = "scripted";           ///< of `b`, before start()
   std::shared_ptr<ScriptedWorld> world = std::make_shared<ScriptedWorld>();
-  /// Where it has something to say of others at start(), a second backend `source` runs beside `b`.
-  std::shared_ptr<ScriptedWorld> source = std::make_shared<ScriptedWorld>();
+  /// Where they have something to say of others at start(), backends `source` and `other` run beside `b`.
+  std::shared_ptr<ScriptedWorld> source = std::make_shared<ScriptedWorld>(), other = std::make_shared<ScriptedWorld>();
 
  private:
   SystemClock clock_;

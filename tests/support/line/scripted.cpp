@@ -3,15 +3,18 @@
 
 #include <boost/asio/as_tuple.hpp>
 
+#include "core/scope.hpp"
+
 namespace driftd::test {
 namespace {
 
-core::Observation observed(const core::ResourceId& id, const std::string& body) {
+core::Observation observed(const core::ResourceId& id, const std::string& body, const std::string& external_name = {}) {
   core::Observation out;
   out.id = id;
   out.body = body;
+  out.external_name = external_name;
   out.observed_ns = SystemClock().wall();
-  out.digest = digest(1, {id.kind, id.id, body});
+  out.digest = digest(1, {id.kind, id.id, body, external_name});
   return out;
 }
 
@@ -60,11 +63,16 @@ Task<Result<core::ReadOutcome>> ScriptedSession::read(std::vector<core::Resource
   core::ReadOutcome out;
   for (const auto& id : ids) {
     if (world_->unreadable.count(id) > 0) continue;
+    const auto said = world_->declared.find({id.id, id});  // a registration, of the backend of that name
+    if (id.kind == core::kRegistration && said != world_->declared.end()) {
+      out.found.push_back(observed(id, said->second));
+      continue;
+    }
     const auto found = world_->resources.find(id);
     if (found == world_->resources.end()) {
       out.not_found.push_back(id);
     } else {
-      out.found.push_back(observed(id, found->second));
+      out.found.push_back(observed(id, found->second, world_->external_name));
     }
   }
   co_return out;
@@ -73,7 +81,7 @@ Task<Result<core::ReadOutcome>> ScriptedSession::read(std::vector<core::Resource
 Task<Result<core::HealthReport>> ScriptedSession::health() {
   if (world_->health_fails) co_return fail(*world_->health_fails);
   core::HealthReport out;
-  out.state = core::HealthReport::State::up;
+  out.state = world_->health;
   out.system_identity = world_->identity;
   co_return out;
 }
@@ -145,7 +153,7 @@ core::RecordPage ScriptedSession::page_of(const std::string& kind, std::size_t& 
     ++complete.count;
     if (left == 0) continue;
     --left;
-    page.records.push_back(observed(id, body));
+    page.records.push_back(observed(id, body, world_->external_name));
     page.records.back().metadata = world_->metadata;
   }
   if (world_->sends_complete) page.marks.push_back(complete);
@@ -171,7 +179,9 @@ core::RecordPage ScriptedSession::declared_page(const std::string& backend, cons
 }
 
 Result<std::shared_ptr<core::Session>> ScriptedFactory::open(core::SessionSpec spec) {
-  if (spec.backend == "source") return std::shared_ptr<core::Session>(std::make_shared<ScriptedSession>(source_, core_));
+  if (const auto source = sources_.find(spec.backend); source != sources_.end()) {
+    return std::shared_ptr<core::Session>(std::make_shared<ScriptedSession>(source->second, core_));
+  }
   last = std::make_shared<ScriptedSession>(world_, core_);
   return std::shared_ptr<core::Session>(last);
 }

@@ -28,8 +28,10 @@ struct ScriptedWorld {
   std::vector<core::Diagnostic> diagnostics;
   std::set<core::ResourceId> unreadable;   ///< read() says neither found nor not found
   bool watches = false;
+  std::string external_name;  ///< of every record
   std::map<std::string, std::string> metadata;  ///< of every record: `serial`, `lineage`
   std::optional<Error> health_fails;
+  core::HealthReport::State health = core::HealthReport::State::up;
   bool refresh_hangs = false;                   ///< until stop()
   bool diffs = false;                           ///< describe says "diff": true
   std::set<core::ResourceId> diff_fails;        ///< demote() of these fails
@@ -79,17 +81,19 @@ class ScriptedSession final : public core::Session {
 
 class ScriptedFactory final : public core::SessionFactory {
  public:
-  /// `source`: the world of the backend named `source`; every other backend has `world`.
-  ScriptedFactory(std::shared_ptr<ScriptedWorld> world, std::shared_ptr<ScriptedWorld> source, asio::any_io_executor core)
-      : world_(std::move(world)), source_(std::move(source)), core_(std::move(core)) {}
+  /// `sources`: the worlds of backends by name; every other backend has `world`.
+  using Worlds = std::map<std::string, std::shared_ptr<ScriptedWorld>>;
+  ScriptedFactory(std::shared_ptr<ScriptedWorld> world, Worlds sources, asio::any_io_executor core)
+      : world_(std::move(world)), sources_(std::move(sources)), core_(std::move(core)) {}
   Task<std::vector<Found>> scan() override { co_return std::vector<Found>{}; }
   Result<std::shared_ptr<core::Session>> open(core::SessionSpec spec) override;
   void on_event(std::function<void(core::SessionEvent)>) override {}
 
-  std::shared_ptr<ScriptedSession> last;  ///< opened last, but the source
+  std::shared_ptr<ScriptedSession> last;  ///< opened last, but the sources
 
  private:
-  std::shared_ptr<ScriptedWorld> world_, source_;
+  std::shared_ptr<ScriptedWorld> world_;
+  Worlds sources_;
   asio::any_io_executor core_;
 };
 

@@ -8,6 +8,7 @@
 
 #include "cli/exit_codes.hpp"
 #include "cli/table.hpp"
+#include "said.hpp"
 #include "unit/admin/fake_agent.hpp"
 
 namespace driftd::cli {
@@ -17,17 +18,6 @@ using test::FakeAgent;
 using test::TempDir;
 using testing::HasSubstr;
 using testing::Not;
-
-struct Said {
-  int code = -1;
-  std::string out, err;
-};
-
-Said driftd(std::vector<std::string> arguments, const Hooks& hooks = {}, bool colour = false) {
-  std::ostringstream out, err;
-  const int code = run(std::move(arguments), {out, err, colour}, hooks);
-  return {code, out.str(), err.str()};
-}
 
 Said ask(const FakeAgent& agent, std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), {"--socket", agent.socket()});

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <regex>
-#include <sstream>
 
-#include "cli/cli.hpp"
 #include "cli/exit_codes.hpp"
+#include "said.hpp"
 #include "support/process.hpp"
 
 namespace driftd::cli {
@@ -14,16 +13,6 @@ using test::read_file;
 using test::TempDir;
 using testing::HasSubstr;
 namespace fs = std::filesystem;
-
-struct Said {
-  int code = -1;
-  std::string out, err;
-};
-Said driftd(std::vector<std::string> arguments) {
-  std::ostringstream out, err;
-  const int code = run(std::move(arguments), {out, err, false}, {});
-  return {code, out.str(), err.str()};
-}
 
 class NewProvider : public testing::TestWithParam<std::string> {
  protected:

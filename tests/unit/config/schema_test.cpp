@@ -44,6 +44,7 @@ TEST(Schema, NamesExactlyTheKeysThatAreRead) {
   Keys written;
   collect(*schema, *schema, "", written);
   const std::string full =
+      "agent: { programs: [ { path: /bin/true } ] }\n"
       "defaults: { policy: [ { match: {}, action: auto } ], ignore: [ { path: a } ] }\n"
       "backends:\n- { name: a, provider: p, policy: [ { match: {}, action: auto } ], ignore: [ { path: a } ], expect: [ { match: {}, "
       "where: { a: 1 } } ] }\n- { name: b, provider: p, policy: { config: auto } }\n"

@@ -69,9 +69,6 @@ TEST(Secrets, NamesThatOnlyPointToASecretAreNone) {
 TEST(Secrets, NotResolvingChecksTheFormOnly) {
   const test::TempDir folder;
   EXPECT_EQ(secret_of(one("a: \"${file:/nonexistent}\"", folder, false)), "");
-  LoadOptions options;
-  options.resolve_secrets = false;
-  EXPECT_FALSE(parse("backends: [ { name: a, provider: p, settings: { a: \"${exec:id}\" } } ]\n", "f", options).has_value());
 }
 
 TEST(Secrets, TokensDifferBetweenBackendsAndStayOverReloads) {

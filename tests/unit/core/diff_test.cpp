@@ -61,6 +61,21 @@ TEST(Diff, KeysThatAreNotUniqueCompareTheListWhole) {
   EXPECT_EQ(compare(R"("l":{"collection":"map","keys":["n"]})", R"({"l":[{"n":1},{"n":1}]})", R"({"l":[{"n":1}]})"), "config l: [{\"n\":1},{\"n\":1}] > [{\"n\":1}]\n");
 }
 
+TEST(Diff, ValuesOnAnotherBasisAreTakenAnewAndTheTraceSaysSo) {
+  const std::string rules = R"("d":{"basis":"v"},"v":{"type":"version","unit":"major","basis":"v"})";
+  EXPECT_EQ(compare(rules, R"({"d":"x","v":"12.1"})", R"({"d":"y","v":"17"})"), "filled d\nfilled v\n");
+  EXPECT_EQ(compare(rules, R"({"d":"x","v":"12.1"})", R"({"d":"y","v":"12.9"})"), "config d: \"x\" > \"y\"\n") << "the same by its own type";
+  EXPECT_EQ(compare(rules, R"({"d":"x","v":"12"})", R"({"v":"17"})"), "config d: \"x\" > -\nfilled v\n") << "nothing is there to take";
+  EXPECT_EQ(compare(rules, R"({"v":"12"})", R"({"d":"y","v":"17"})"), "config d: - > \"y\"\nfilled v\n");
+  EXPECT_EQ(compare(rules, R"({"d":"x"})", R"({"d":"y","v":"17"})"), "config d: \"x\" > \"y\"\nconfig v: - > \"17\"\n");
+  std::vector<Step> trace;
+  DiffOptions options;
+  options.trace = &trace;
+  compare(rules, R"({"d":"x","v":"12"})", R"({"d":"y","v":"17"})", options);
+  ASSERT_EQ(trace.size(), 2u);
+  EXPECT_EQ(trace[0].reason, "cannot be compared: another v");
+}
+
 TEST(Diff, TheTraceSaysHowEachAttributeWasJudged) {
   std::vector<Step> trace;
   DiffOptions options;

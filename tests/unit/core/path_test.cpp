@@ -9,7 +9,7 @@ namespace {
 Path path(std::string_view text) { return Path::parse(text).value(); }
 Glob glob(std::string_view text) { return Glob::parse_path(text).value(); }
 bool covers(std::string_view pattern, std::string_view text) { return glob(pattern).matches(path(text)); }
-std::string error_of(std::string_view text) {
+std::string path_error(std::string_view text) {
   const auto parsed = Path::parse(text);
   return parsed ? "parsed" : parsed.error().message;
 }
@@ -29,12 +29,12 @@ TEST(Path, ChildrenAreRenderedInNormalForm) {
 }
 
 TEST(Path, ErrorsSayWhereAndWhat) {
-  EXPECT_EQ(error_of(""), "path '' at 1: expected a path, found nothing");
-  EXPECT_EQ(error_of("a..b"), "path 'a..b' at 3: expected a name of letters, digits, '_', '-'; others are written [\"...\"]");
-  EXPECT_EQ(error_of("a[0"), "path 'a[0' at 4: expected ']'");
-  EXPECT_EQ(error_of("a[x]"), "path 'a[x]' at 2: expected an index, key=value or a quoted name between '[' and ']'");
-  EXPECT_EQ(error_of("a[\"x]"), "path 'a[\"x]' at 3: a quote that is not closed");
-  EXPECT_EQ(error_of("a b"), "path 'a b' at 2: expected '.' or '['");
+  EXPECT_EQ(path_error(""), "path '' at 1: expected a path, found nothing");
+  EXPECT_EQ(path_error("a..b"), "path 'a..b' at 3: expected a name of letters, digits, '_', '-'; others are written [\"...\"]");
+  EXPECT_EQ(path_error("a[0"), "path 'a[0' at 4: expected ']'");
+  EXPECT_EQ(path_error("a[x]"), "path 'a[x]' at 2: expected an index, key=value or a quoted name between '[' and ']'");
+  EXPECT_EQ(path_error("a[\"x]"), "path 'a[\"x]' at 3: a quote that is not closed");
+  EXPECT_EQ(path_error("a b"), "path 'a b' at 2: expected '.' or '['");
 }
 
 TEST(Path, MalformedPathsAreRefused) {

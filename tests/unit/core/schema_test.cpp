@@ -9,7 +9,7 @@ namespace {
 std::string document(const std::string& attributes, const std::string& more = "") {
   return R"({"schema":"driftd-schema/1","kind":"role")" + more + R"(,"attributes":{)" + attributes + "}}";
 }
-std::string error_of(const std::string& json) {
+std::string schema_error(const std::string& json) {
   const auto schema = KindSchema::parse(json);
   if (schema) return "parsed";
   EXPECT_EQ(schema.error().code, Code::invalid);
@@ -27,7 +27,7 @@ TEST(Schema, MembersOfTheDocumentAreRead) {
 }
 
 TEST(Schema, EveryMemberOfARuleIsRead) {
-  const auto schema = KindSchema::parse(document(R"("a":{"type":"bool","unit":"u","collection":"map","keys":["name"],"class":"credential",
+  const auto schema = KindSchema::parse(document(R"("a":{"type":"bool","unit":"u","collection":"map","keys":["name"],"basis":"v","class":"credential",
     "default":0,"empty":[null,""],"tokens":{"true":["ja"],"false":["nein"]},"masked":["***"],"fold":"ascii","trim":"eol",
     "volatile":true,"computed":true,"sensitive":true,"write_only":true,"since":2})")).value();
   const auto& rule = schema->rule(path("a"));
@@ -35,6 +35,7 @@ TEST(Schema, EveryMemberOfARuleIsRead) {
   EXPECT_EQ(rule.unit, "u");
   EXPECT_EQ(rule.collection, Collection::map_by_keys);
   EXPECT_EQ(rule.keys, std::vector<std::string>{"name"});
+  EXPECT_EQ(rule.basis, "v");
   EXPECT_EQ(rule.cls, ChangeClass::credential);
   EXPECT_EQ(rule.fallback, Value(Value::Number{"0"}));
   EXPECT_EQ(rule.empty_equivalents.size(), 2u);
@@ -70,25 +71,25 @@ TEST(Schema, AnUnknownKindHasARuleForEverything) {
 }
 
 TEST(Schema, MistakesAreNamedWithTheirPlace) {
-  EXPECT_EQ(error_of("[]"), "schema: expected an object");
-  EXPECT_EQ(error_of("{\"kind\":\"a\"}"), "schema: expected \"schema\": \"driftd-schema/1\"");
-  EXPECT_EQ(error_of(R"({"schema":"driftd-schema/1","kind":"a"})"), "schema of a, attributes: is missing");
-  EXPECT_EQ(error_of(document(R"("a":{"typ":"int"})")).substr(0, 52), "schema of role, attributes.\"a\".typ: unknown member; ");
-  EXPECT_EQ(error_of(document(R"("a":{"since":0})")), "schema of role, attributes.\"a\".since: expected a whole number from 1, found 0");
-  EXPECT_EQ(error_of(document(R"("a":{"collection":"map"})")), "schema of role, attributes.\"a\": a map needs \"keys\"");
-  EXPECT_EQ(error_of(document(R"("a":{"sensitive":"yes"})")), "schema of role, attributes.\"a\".sensitive: expected true or false, found \"yes\"");
+  EXPECT_EQ(schema_error("[]"), "schema: expected an object");
+  EXPECT_EQ(schema_error("{\"kind\":\"a\"}"), "schema: expected \"schema\": \"driftd-schema/1\"");
+  EXPECT_EQ(schema_error(R"({"schema":"driftd-schema/1","kind":"a"})"), "schema of a, attributes: is missing");
+  EXPECT_EQ(schema_error(document(R"("a":{"typ":"int"})")).substr(0, 52), "schema of role, attributes.\"a\".typ: unknown member; ");
+  EXPECT_EQ(schema_error(document(R"("a":{"since":0})")), "schema of role, attributes.\"a\".since: expected a whole number from 1, found 0");
+  EXPECT_EQ(schema_error(document(R"("a":{"collection":"map"})")), "schema of role, attributes.\"a\": a map needs \"keys\"");
+  EXPECT_EQ(schema_error(document(R"("a":{"sensitive":"yes"})")), "schema of role, attributes.\"a\".sensitive: expected true or false, found \"yes\"");
 }
 
 TEST(Schema, EveryMalformedMemberIsRefused) {
   for (const auto* rule : {R"({"type":"integer"})", R"({"type":1})", R"({"collection":"bag"})", R"({"keys":"name"})", R"({"class":"secret"})",
                            R"({"empty":""})", R"({"masked":"*"})", R"({"tokens":["a"]})", R"({"tokens":{"maybe":[]}})", R"({"fold":"unicode"})",
-                           R"({"trim":"all"})", R"({"since":1.5})", R"({"keys":[1]})", R"([])", R"({"unit":5})", R"({"volatile":1})"}) {
-    EXPECT_NE(error_of(document(std::string("\"a\":") + rule)), "parsed") << rule;
+                           R"({"trim":"all"})", R"({"basis":["v"]})", R"({"since":1.5})", R"({"keys":[1]})", R"([])", R"({"unit":5})", R"({"volatile":1})"}) {
+    EXPECT_NE(schema_error(document(std::string("\"a\":") + rule)), "parsed") << rule;
   }
-  EXPECT_NE(error_of(document(R"("a..b":{})")), "parsed");
-  EXPECT_NE(error_of(document("", R"(,"revision":"1")")), "parsed");
-  EXPECT_NE(error_of(document("", R"(,"version":1)")), "parsed");
-  EXPECT_NE(error_of("{"), "parsed");
+  EXPECT_NE(schema_error(document(R"("a..b":{})")), "parsed");
+  EXPECT_NE(schema_error(document("", R"(,"revision":"1")")), "parsed");
+  EXPECT_NE(schema_error(document("", R"(,"version":1)")), "parsed");
+  EXPECT_NE(schema_error("{"), "parsed");
 }
 
 TEST(Schema, ARuleIsSaidInWords) {

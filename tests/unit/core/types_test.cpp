@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <random>
 
@@ -150,6 +151,56 @@ TEST(NormaliseProperty, TextOfAnyTypeNeverCrashesAndNormalFormsOfTextTypesAreSta
       ASSERT_EQ(normal(rule(type), *once), *once) << text;
     }
   }
+}
+
+constexpr const char* kEd25519 = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFgioSfdGQSjkxOZrhrZemCV+p11MGdCLt34rPkb94y/";
+constexpr const char* kOther = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIP9ctueQRY85DwHRDwrHy+MYjcuhMme5kWRrLMRa3sIa";
+constexpr const char* kCertificate = "ssh-ed25519-cert-v01@openssh.com AAAAIHNzaC1lZDI1NTE5LWNlcnQtdjAxQG9wZW5zc2guY29tAAAAIO4bNQl3TLq2Z4FFW+idLcKDZn/bC/1THEmMfTZr0FT7AAAAIFgioSfdGQSjkxOZrhrZemCV+p11MGdCLt34rPkb94y/AAAAAAAAAAAAAAABAAAAAm1lAAAACAAAAARyb290AAAAAAAAAAD//////////wAAAAAAAACCAAAAFXBlcm1pdC1YMTEtZm9yd2FyZGluZwAAAAAAAAAXcGVybWl0LWFnZW50LWZvcndhcmRpbmcAAAAAAAAAFnBlcm1pdC1wb3J0LWZvcndhcmRpbmcAAAAAAAAACnBlcm1pdC1wdHkAAAAAAAAADnBlcm1pdC11c2VyLXJjAAAAAAAAAAAAAACXAAAAB3NzaC1yc2EAAAADAQABAAAAgQDJUirD60t3+/6Mu/5nKrFUG9M2HP9bGJjAULbs7+IEIdtQNlumEdpLh4dqXyevc4hjqudtOFKgA/NZ8o5XB/IofpinzQlQyZcK4UyYWpAh1P/aVduJCoysa+qzsETqPg0qh1no0J8k9fbd43gMLdEUYz6Ik6Gpnz+yBGYX9UK4BQAAAJQAAAAMcnNhLXNoYTItNTEyAAAAgCf1yqmfyqJ4xy5lTdSCX5iMQcApOu1bgT1HFIElNOMFhTgzYb1s1EJwWnFYUHQRxLzFB1rxCLfvPsqwim2hWvv0/xlJTYNfubQ81HZUAvrDocXAZVzmg0PyUODNEB5CHJUab2SfyPL5C8B+1gguPK1I9EiBHo1bd8rgmavadeZU";
+
+TEST(Normalise, SshKeysAreTheFingerprintsThatSshKeygenPrints) {
+  const std::string expected = "[\"ssh-ed25519 SHA256:VMU3XM4ieXGrIpV5VlrXu1TUN9KHEHd99udrv63IHqg\"]";
+  const std::string key = kEd25519;
+  for (const auto& text : std::vector<std::string>{key, key + " alice@laptop", "  " + key + "\r\n", "# who\n\n" + key + "\n" + key + " again"}) {
+    EXPECT_EQ(normal(ValueType::ssh_key, text), expected) << text;
+  }
+  EXPECT_EQ(normal(ValueType::ssh_key, "# nobody\n"), "[]");
+  EXPECT_NE(normal(ValueType::ssh_key, kCertificate), "invalid");
+}
+
+TEST(Normalise, OrderOfSshKeysSaysNothingButOrderOfTheLinesOfOneKey) {
+  const std::string a = kEd25519, b = kOther;
+  EXPECT_EQ(normal(ValueType::ssh_key, a + "\n" + b), normal(ValueType::ssh_key, b + " x\n" + a));
+  EXPECT_NE(normal(ValueType::ssh_key, "no-pty " + a + "\n" + a), normal(ValueType::ssh_key, a + "\nno-pty " + a));
+  EXPECT_EQ(normal(ValueType::ssh_key, "no-pty " + a + "\n" + b + "\nno-pty " + a), normal(ValueType::ssh_key, b + "\nno-pty " + a));
+}
+
+TEST(Normalise, OptionsOfAnSshKeyAreMeaning) {
+  const std::string a = kEd25519;
+  const std::string quoted = R"(command="say \"a  b\" # no comment",no-pty )";
+  EXPECT_EQ(normal(ValueType::ssh_key, quoted + a + " x"), normal(ValueType::ssh_key, quoted + " " + a + " y"));
+  EXPECT_NE(normal(ValueType::ssh_key, quoted + a), "invalid");
+  EXPECT_NE(normal(ValueType::ssh_key, R"(command="say \"a b\" # no comment",no-pty )" + a), normal(ValueType::ssh_key, quoted + a));
+  EXPECT_NE(normal(ValueType::ssh_key, "no-pty " + a), normal(ValueType::ssh_key, a));
+}
+
+TEST(Normalise, WhatIsNoWholeSshKeyIsNone) {
+  const std::string a = kEd25519, blob = a.substr(a.find(' ') + 1);
+  for (const auto& text : std::vector<std::string>{"ssh-ed25519", "ssh-ed25519 ", "ssh-ed25519 !!!!", "ssh-ed25519 AAAA", a.substr(0, a.size() - 1),
+                           a.substr(0, a.size() - 4), a + "AAAA", a + "====", "ssh-rsa " + blob, "ssh-new " + blob, blob,
+                           a + "\ngarbage", "\"unclosed " + a, "one two " + a, std::string("\0\0\0\0", 4),
+                           "ssh-ed25519 ////////", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5"}) {
+    EXPECT_EQ(normal(ValueType::ssh_key, text), "invalid") << text;
+  }
+  EXPECT_EQ(normal(rule(ValueType::ssh_key), "{}"), "invalid");
+}
+
+TEST(Normalise, ThousandsOfSshKeysTakeNoTime) {
+  std::string many;
+  for (int i = 0; i < 10'000; ++i) many += "environment=\"N=" + std::to_string(i) + "\" " + kEd25519 + "\n";
+  EXPECT_EQ(std::count(many.begin(), many.end(), '\n'), 10'000);
+  const auto form = parse(normal(ValueType::ssh_key, many));
+  ASSERT_TRUE(form && form->array());
+  EXPECT_EQ(form->array()->size(), 10'000u);
 }
 
 }  // namespace

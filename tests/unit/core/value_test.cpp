@@ -7,7 +7,7 @@
 namespace driftd::core {
 namespace {
 
-std::string error_of(std::string_view json) {
+std::string value_error(std::string_view json) {
   const auto value = parse(json);
   if (value) return "parsed: " + render(*value);
   EXPECT_EQ(value.error().code, Code::corrupt);
@@ -81,14 +81,14 @@ TEST(Value, AScalarIsADocument) {
 }
 
 TEST(Value, ADuplicateKeyIsAnErrorEvenWhenWrittenWithEscapes) {
-  EXPECT_EQ(error_of("{\"a\":1,\n \"\\u0061\":2}"), "JSON 2:11: the key \"a\" stands twice in one object");
+  EXPECT_EQ(value_error("{\"a\":1,\n \"\\u0061\":2}"), "JSON 2:11: the key \"a\" stands twice in one object");
 }
 
 TEST(Value, TextBehindTheDocumentIsAnError) {
   for (const auto* json : {"{} x", "[1] 2", "1 2", "\"a\" \"b\"", "true false", "null,", "{}{}", "[]]"}) {
-    EXPECT_EQ(error_of(json).substr(0, 5), "JSON ") << json;
+    EXPECT_EQ(value_error(json).substr(0, 5), "JSON ") << json;
   }
-  EXPECT_EQ(error_of("{}\n{}"), "JSON 2:1: text after the end of the document");
+  EXPECT_EQ(value_error("{}\n{}"), "JSON 2:1: text after the end of the document");
 }
 
 TEST(Value, BrokenDocumentsAreErrors) {
@@ -96,24 +96,24 @@ TEST(Value, BrokenDocumentsAreErrors) {
        {"", "  ", "{", "[", "[1", "[1,", "[1,]", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{a:1}", "[1 2]", "nul", "truex", "[tru]",
         "01", "[01]", "+1", "[.5]", "[1.]", "[1e]", "[--1]", "NaN", "[Infinity]", "\"a", "[\"\\x\"]", "[\"\\ud800\"]",
         "[\"a\nb\"]", "'a'", "[1]]", "{\"a\":1 \"b\":2}", "// x\n1", "[1;2]", "[0x10]", "\xEF\xBB\xBF{}"}) {
-    EXPECT_EQ(error_of(json).substr(0, 5), "JSON ") << json;
+    EXPECT_EQ(value_error(json).substr(0, 5), "JSON ") << json;
   }
 }
 
 TEST(Value, InvalidUtf8IsReportedWhereItStands) {
-  EXPECT_EQ(error_of("{\n\"a\": \"ü\xFFz\"}"), "JSON 2:9: not UTF-8");
-  EXPECT_EQ(error_of("[\"\xED\xA0\x80\"]"), "JSON 1:3: not UTF-8");
+  EXPECT_EQ(value_error("{\n\"a\": \"ü\xFFz\"}"), "JSON 2:9: not UTF-8");
+  EXPECT_EQ(value_error("[\"\xED\xA0\x80\"]"), "JSON 1:3: not UTF-8");
 }
 
 TEST(Value, NestingOf256IsReadAndOneMoreIsNot) {
   const auto nested = [](int n) { return std::string(n, '[') + std::string(n, ']'); };
   EXPECT_TRUE(parse(nested(256)));
-  EXPECT_NE(error_of(nested(257)).find("nesting deeper than 256"), std::string::npos);
-  EXPECT_NE(error_of(nested(100'000)).find("nesting deeper than 256"), std::string::npos);
+  EXPECT_NE(value_error(nested(257)).find("nesting deeper than 256"), std::string::npos);
+  EXPECT_NE(value_error(nested(100'000)).find("nesting deeper than 256"), std::string::npos);
 }
 
 TEST(Value, ADocumentAboveTheLimitIsRefused) {
-  EXPECT_NE(error_of(std::string((64u << 20) + 1, ' ')).find("at most 67108864"), std::string::npos);
+  EXPECT_NE(value_error(std::string((64u << 20) + 1, ' ')).find("at most 67108864"), std::string::npos);
 }
 
 TEST(Value, ALargeDocumentIsRead) {

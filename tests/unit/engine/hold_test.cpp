@@ -33,6 +33,77 @@ TEST_F(HeldEngine, ForeignSystemIsNotJudgedWhileItsIdentityCannotBeRead) {
   EXPECT_THAT(line_->drifts(true), SizeIs(1));
 }
 
+TEST_F(HeldEngine, SystemThatNoLongerSaysWhichOneItIsIsNotJudged) {
+  baseline();
+  line_->world->identity.clear();  // the right to know it was withdrawn, or it is another one
+  remove(0, 5);
+  for (int i = 0; i < 2; ++i) {
+    refresh();
+    ASSERT_FALSE(report_.status);
+    EXPECT_THAT(report_.status.error().message, testing::HasSubstr("does not say which one it is (accepted: system-1)"));
+    EXPECT_THAT(line_->drifts(true), IsEmpty());
+    restart();
+  }
+  line_->world->identity = "system-1";
+  refresh();
+  EXPECT_TRUE(report_.complete());
+  EXPECT_THAT(line_->drifts(), SizeIs(5));
+}
+
+TEST_F(HeldEngine, SystemThatIsNotUpAndDoesNotSayWhichOneItIsTellsOnlyWhatIsAmiss) {
+  baseline();
+  line_->world->identity.clear();
+  remove(0, 5);
+  using State = core::HealthReport::State;
+  for (const State state : {State::degraded, State::down, State::unknown}) {  // a slow health, and a refresh that is in time
+    line_->world->health = state;
+    refresh();
+    ASSERT_FALSE(report_.status);
+    EXPECT_THAT(report_.status.error().message, testing::HasSubstr("does not say which one it is"));
+    EXPECT_THAT(line_->drifts(true), IsEmpty());
+  }
+  line_->world->kinds.clear();
+  line_->world->refresh_fails = Error{Code::unauthenticated, "the password is refused"};
+  refresh();
+  EXPECT_EQ(report_.status.error().message, "the password is refused");
+}
+
+TEST_F(HeldEngine, WhatAWatchBringsIsDroppedWhileTheSystemDoesNotSayWhichOneItIs) {
+  line_->world->watches = true;
+  line_->start(true);
+  ASSERT_TRUE(eventually([&] { return line_->view().last_complete_ns > 0; }));
+  line_->on_core([&] { return line_->world->identity.clear(), 0; });
+  refresh();
+  ASSERT_FALSE(report_.status);
+  line_->on_core([&] { return line_->world->resources[thing(1)] = R"({"partitions":4})", 0; });
+  line_->change(thing(1));
+  refresh();  // after that page
+  EXPECT_THAT(line_->drifts(true), IsEmpty());
+  line_->on_core([&] { return line_->world->identity = "system-1", 0; });
+  EXPECT_TRUE(eventually([&] { return refresh(), line_->drifts().size() == 1; })) << "it is found by the next full list";
+}
+
+TEST_F(HeldEngine, AnotherProviderUnderTheNameBeginsWithoutTheIdentityOfTheFormer) {
+  baseline();
+  const ScriptedWorld world = *line_->world;
+  line_.reset();
+  line_ = std::make_unique<EngineLine>(dir_);
+  *line_->world = world;
+  line_->world->identity.clear();  // of the kind of system that has none
+  line_->provider = "another";
+  line_->start(false);
+  refresh();
+  EXPECT_TRUE(report_.status) << report_.status.error().message;
+}
+
+TEST_F(HeldEngine, SystemThatNeverSaidWhichOneItIsIsJudged) {
+  line_->world->identity.clear();
+  baseline();
+  remove(0, 1);
+  refresh();
+  EXPECT_THAT(line_->drifts(), SizeIs(1));
+}
+
 TEST_F(HeldEngine, FormerSystemThatIsBackAfterARestartRevertsTheQuestion) {
   baseline();
   line_->world->identity = "system-2";
@@ -54,6 +125,22 @@ TEST_F(HeldEngine, ApprovedSystemIsAcceptedInOneCommitAndJudged) {
   refresh();
   EXPECT_TRUE(report_.complete());
   EXPECT_THAT(line_->drifts(), IsEmpty());
+}
+
+TEST_F(HeldEngine, ApprovedSystemGivesIdentitiesOfItsOwn) {
+  line_->world->external_name = "oid-of-the-first";
+  baseline();
+  line_->world->external_name = "oid-of-the-second";
+  line_->world->identity = "system-2";
+  line_->world->resources[thing(1)] = R"({"partitions":4})";
+  refresh();
+  ASSERT_TRUE(line_->decide(line_->drifts()[0].id, decision(Decision::Verb::approve)));
+  refresh();
+  ASSERT_THAT(line_->drifts(), SizeIs(1)) << "what differs beside them is judged";
+  EXPECT_EQ(line_->drifts()[0].operation, Operation::changed);
+  line_->world->external_name = "oid-of-a-third";
+  refresh();
+  EXPECT_THAT(all(Operation::recreated), SizeIs(30)) << "on one system another identity is another thing";
 }
 
 TEST_F(HeldEngine, ApprovedMassDeletionCoversTheNamesThatWereShown) {
@@ -89,6 +176,25 @@ TEST_F(HeldEngine, ApprovalOfOneQuestionIsNoneOfTheNext) {
   refresh();
   EXPECT_THAT(all(Operation::deleted), SizeIs(13));
   EXPECT_THAT(line_->drifts(), SizeIs(1)) << "t3 was among the names that were approved";
+}
+
+TEST_F(HeldEngine, SameNamesGoneAgainAreANewQuestion) {
+  const auto asked = [&] {
+    const auto drifts = line_->drifts();
+    return std::count_if(drifts.begin(), drifts.end(), [](const auto& d) { return d.resource.kind == "scope"; });
+  };
+  baseline();
+  const auto whole = line_->world->resources;
+  remove(0, 12);
+  refresh();
+  ASSERT_TRUE(line_->decide(line_->drifts().at(0).id, decision(Decision::Verb::approve)));
+  refresh();
+  ASSERT_EQ(asked(), 0);
+  line_->world->resources = whole;
+  refresh();
+  remove(0, 12);
+  refresh();
+  EXPECT_EQ(asked(), 1) << "held without a question that anybody could answer";
 }
 
 TEST_F(HeldEngine, ApprovedMassDeletionSurvivesARestartBeforeTheNextCycle) {

@@ -17,6 +17,14 @@ TEST(Schedule, NextStartKeepsTheAgeOfAnObservationWithinTheInterval) {
   EXPECT_GE(schedule.next(), kStart + seconds(30) - seconds(2) - milliseconds(1500));
 }
 
+TEST(Schedule, LeavesRoomToTellWhatTheLastMomentShowed) {
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    Schedule schedule(seconds(30), seed);
+    schedule.ran(kStart, kStart + seconds(2), true);
+    EXPECT_LE(schedule.next() + schedule.p95(), kStart + seconds(30) - milliseconds(600)) << "seed " << seed;
+  }
+}
+
 TEST(Schedule, SlowBackendIsLateAndSaysWhatIsAchievable) {
   Schedule schedule(seconds(10), 1);
   schedule.ran(kStart, kStart + seconds(8), true);

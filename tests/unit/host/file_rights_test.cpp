@@ -6,8 +6,8 @@
 #include <unistd.h>
 #include <filesystem>
 
+#include "base/trust.hpp"
 #include "host/library_file.hpp"
-#include "host/trust.hpp"
 #include "support/process.hpp"
 
 namespace driftd::host {

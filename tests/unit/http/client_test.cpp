@@ -53,6 +53,27 @@ TEST_F(HttpClient, KeepsItsConnection) {
   EXPECT_EQ(first["port"], second["port"]);
 }
 
+TEST_F(HttpClient, SaysOfEachNewConnectionBeforeAnythingIsAskedOverIt) {
+  int made = 0;
+  bool refuse = false;
+  Options options;
+  options.on_connection = [&](sdk::Call& of) {
+    ++made;
+    Client other{Options{}};  // it may ask elsewhere meanwhile
+    EXPECT_EQ(other.send(of, {server.url("/echo")}).status, 200);
+    if (refuse) throw sdk::Failure(DRIFTD_UNAVAILABLE, "somebody else answers");
+  };
+  Client witnessed{options};
+  EXPECT_EQ(witnessed.send(call, {server.url("/echo")}).status, 200);
+  EXPECT_EQ(witnessed.send(call, {server.url("/echo")}).status, 200);
+  EXPECT_EQ(made, 1) << "the second went over the same";
+  refuse = true;
+  Client refused{options};
+  Request request{server.url("/lines")};
+  request.on_body = [](std::string_view) { ADD_FAILURE() << "something was handed out"; };
+  EXPECT_STREQ(failure([&] { refused.send(call, request); }).what(), "somebody else answers");
+}
+
 TEST_F(HttpClient, LeavesTheMeaningOfAStatusToItsCallerAndTellsWhenToComeAgain) {
   const Response response = get("/status/429");
   EXPECT_EQ(response.status, 429);

@@ -319,6 +319,18 @@ TEST_F(Pseudo, AnotherSystemIdentityIsOneManualEndpointDrift) {
   EXPECT_THAT(words(identity("cluster-1")), ElementsAre("pending"));
 }
 
+TEST_F(Life, IdentityThatIsForgottenIsTakenSilentlyAndARecreationThatStoodIsSuperseded) {
+  next.external_name = "oid-1";
+  EXPECT_THAT(words(a_is("1")), IsEmpty());
+  next.external_name = "oid-2";
+  EXPECT_THAT(words(a_is("1")), ElementsAre("pending"));
+  row.external_name.clear();  // as the store does when another system is accepted
+  next.external_name = "oid-9";
+  EXPECT_THAT(words(a_is("1")), ElementsAre("superseded"));
+  EXPECT_EQ(row.external_name, "oid-9");
+  EXPECT_THAT(words(a_is("1")), IsEmpty());
+}
+
 TEST_F(Pseudo, FormerSystemIdentityThatReturnsReverts) {
   identity("cluster-1");
   identity("cluster-2");

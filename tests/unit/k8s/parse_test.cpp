@@ -8,6 +8,8 @@
 #include "k8s/kinds.hpp"
 #include "k8s/position.hpp"
 #include "k8s/settings.hpp"
+#include "support/process.hpp"
+#include "failure.hpp"
 
 namespace driftd::k8s {
 namespace {
@@ -15,16 +17,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-sdk::Failure failure(const std::function<void()>& of) {
-  try {
-    of();
-  } catch (const sdk::Failure& caught) {
-    return caught;
-  }
-  ADD_FAILURE() << "nothing failed";
-  return {DRIFTD_INTERNAL, ""};
-}
 
 TEST(K8sBase64, ReadsPaddedUnpaddedAndWrappedTextAndNothingElse) {
   EXPECT_EQ(decode_base64("aGk="), "hi");
@@ -97,7 +89,11 @@ users:
 - name: certified
   user: {client-certificate-data: Y2VydA==, client-key-data: a2V5}
 - name: runs
-  user: {exec: {command: aws-iam, apiVersion: v1}}
+  user:
+    exec:
+      command: aws-iam
+      args: [token, -i, prod, --oidc-client-secret=canary-1, --password, canary-2, "postgres://u:canary-3@h/x"]
+      env: [{name: AWS_PROFILE, value: canary-4}]
 - name: other
   user: {as: somebody, token: canary-token}
 contexts:
@@ -113,32 +109,45 @@ contexts:
 
 TEST(K8sKubeconfig, GivesServerCaAndWhoAsks) {
   Settings settings;
-  apply_kubeconfig(settings, kConfig, "/etc/kube/", "", false);
+  apply_kubeconfig(settings, kConfig, {"/etc/kube/", "", false});
   EXPECT_EQ(settings.server, "https://k.example:6443");
   EXPECT_EQ(settings.tls.ca_file, "/etc/kube/pki/ca.crt");
   EXPECT_EQ(settings.tls.server_name, "kube");
   EXPECT_EQ(settings.identification.token, "canary-token");
   Settings certified;
-  apply_kubeconfig(certified, kConfig, "/", "certified", false);
+  apply_kubeconfig(certified, kConfig, {"/", "certified", false});
   EXPECT_EQ(certified.tls.certificate_pem, "cert");
   EXPECT_EQ(certified.tls.key_pem, "key");
 }
 
 TEST(K8sKubeconfig, RefusesProgramsImpersonationAndBlindTrustAndSaysWhatToDo) {
   Settings settings;
-  const auto exec = failure([&] { apply_kubeconfig(settings, kConfig, "/", "runs", false); });
+  const auto exec = failure([&] { apply_kubeconfig(settings, kConfig, {"/", "runs", false}); });
   EXPECT_EQ(exec.code, DRIFTD_INVALID);
-  EXPECT_THAT(exec.what(), HasSubstr("aws-iam"));
-  EXPECT_THAT(exec.what(), HasSubstr("${exec:"));
-  const auto as = failure([&] { apply_kubeconfig(settings, kConfig, "/", "other", false); });
+  EXPECT_THAT(exec.what(), HasSubstr("token: \"${exec:aws-iam token -i prod --oidc-client-secret=[REDACTED] --password [REDACTED] "
+                                     "[REDACTED]}\""));
+  EXPECT_THAT(exec.what(), HasSubstr("AWS_PROFILE"));
+  EXPECT_THAT(exec.what(), Not(HasSubstr("canary")));
+  Settings named;
+  apply_kubeconfig(named, kConfig, {"/", "runs", false, false});
+  EXPECT_EQ(named.server, "https://k.example:6443") << "who asks is said elsewhere";
+  const auto as = failure([&] { apply_kubeconfig(settings, kConfig, {"/", "other", false}); });
   EXPECT_THAT(as.what(), Not(HasSubstr("canary")));
-  EXPECT_THAT(failure([&] { apply_kubeconfig(settings, kConfig, "/", "none", false); }).what(), HasSubstr("'none'"));
+  EXPECT_THAT(failure([&] { apply_kubeconfig(settings, kConfig, {"/", "none", false}); }).what(), HasSubstr("'none'"));
   std::string blind = kConfig;
   blind.replace(blind.find("certificate-authority: pki/ca.crt"), 33, "insecure-skip-tls-verify: true");
-  EXPECT_EQ(failure([&] { apply_kubeconfig(settings, blind, "/", "", false); }).code, DRIFTD_INVALID);
-  apply_kubeconfig(settings, blind, "/", "", true);
+  EXPECT_EQ(failure([&] { apply_kubeconfig(settings, blind, {"/", "", false}); }).code, DRIFTD_INVALID);
+  apply_kubeconfig(settings, blind, {"/", "", true});
   EXPECT_FALSE(settings.tls.verify);
-  EXPECT_EQ(failure([&] { apply_kubeconfig(settings, "a: [", "/", "", false); }).code, DRIFTD_INVALID);
+  EXPECT_EQ(failure([&] { apply_kubeconfig(settings, "a: [", {"/", "", false}); }).code, DRIFTD_INVALID);
+}
+
+TEST(K8sKubeconfig, ItsProgramIsOfNoConcernWhereTheTokenIsNamed) {
+  const test::TempDir dir;
+  const std::string path = dir.write("config", kConfig);
+  const auto of = [&](const std::string& more) { return R"({"kubeconfig":")" + path + R"(","context":"runs")" + more + "}"; };
+  EXPECT_EQ(failure([&] { parse_settings(of("")); }).code, DRIFTD_INVALID);
+  EXPECT_EQ(parse_settings(of(R"(,"token":"ref")")).identification.token_reference, "ref");
 }
 
 TEST(K8sSettings, NeedAServerOfHttps) {
@@ -191,6 +200,18 @@ TEST(K8sVouch, AWatchAnswersForAListThatBeganAfterIt) {
   EXPECT_TRUE(vouch.moved_from("fewer types"));
   vouch.watching(std::nullopt, "s");
   EXPECT_FALSE(vouch.stands("c"));
+}
+
+TEST(K8sVouch, AListThatBeganBeforeAChangeThatWasNotToldDoesNotHoldIt) {
+  Vouch vouch;
+  vouch.watching(Vouch::Clock::now() - std::chrono::seconds(9), "s");
+  const auto sent = Vouch::Clock::now();
+  vouch.forget();  // while that list is under way
+  vouch.listed({{}, "c", "s", sent});
+  EXPECT_FALSE(vouch.stands("c"));
+  EXPECT_FALSE(vouch.last());
+  vouch.listed({{}, "d", "s", Vouch::Clock::now() + std::chrono::nanoseconds(1)});
+  EXPECT_TRUE(vouch.stands("d"));
 }
 
 }  // namespace

@@ -95,6 +95,31 @@ TEST(KafkaValue, ListsBecomeListsAndAllElseStays) {
   EXPECT_EQ(value_json("some.key", "a,b"), R"("a,b")");
 }
 
+TEST(KafkaScram, SaltOfAHelloStandsBesideTheListedIterations) {
+  const Hello hello{{}, "c2FsdA==", 4096, 7, true};
+  const auto both = map_scram_user({"app", "SCRAM-SHA-512"}, 8192, &hello);
+  EXPECT_EQ(both.id, "app/SCRAM-SHA-512");
+  EXPECT_EQ(json::parse(both.body), (json{{"iterations", 8192}, {"salt", "c2FsdA=="}})) << "the list is newer than the hello";
+  EXPECT_EQ(json::parse(map_scram_user({"app", "SCRAM-SHA-512"}, std::nullopt, &hello).body)["iterations"], 4096);
+  EXPECT_TRUE(both.unread.empty());
+}
+
+TEST(KafkaScram, WhatNobodyAskedForOrAnsweredIsUnreadAndNotRemoved) {
+  const auto listed = map_scram_user({"app", "SCRAM-SHA-512"}, 8192, nullptr);
+  ASSERT_EQ(listed.unread.size(), 1u);
+  EXPECT_EQ(listed.unread[0].path, "salt");
+  EXPECT_THAT(listed.unread[0].reason, testing::HasSubstr("settings.scram_hello"));
+  const Hello silent;
+  const auto unheard = map_scram_user({"app", "SCRAM-SHA-512"}, std::nullopt, &silent);
+  EXPECT_EQ(unheard.body, "{}");
+  EXPECT_EQ(unheard.unread.size(), 2u);
+}
+
+TEST(KafkaScram, IdNamesUserAndMechanism) {
+  EXPECT_TRUE(is_scram_id("a/b/SCRAM-SHA-256"));
+  for (const char* id : {"", "app", "/SCRAM-SHA-256", "app/PLAIN"}) EXPECT_FALSE(is_scram_id(id)) << id;
+}
+
 TEST(KafkaAcl, IdIsReadableAndNoTwoBindingsShareOne) {
   const Acl acl{"User:CN=a|b", "*", "Read", "Allow", "Group", "50%", "Literal"};
   EXPECT_EQ(acl_id(acl), "User:CN=a%7Cb|*|Read|Allow|Group|50%25|Literal");

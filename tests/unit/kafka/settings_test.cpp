@@ -53,6 +53,24 @@ TEST(KafkaSettings, WhatIsMissingIsNamed) {
   EXPECT_THAT(with(R"("call_timeout_ms": 0)"), HasSubstr("settings.call_timeout_ms"));
 }
 
+TEST(KafkaSettings, ScramHelloIsOffUntilItNamesCredentials) {
+  EXPECT_TRUE(parse_settings(R"({"bootstrap_servers": "a"})").hello.names.empty());
+  const auto s = parse_settings(R"({"bootstrap_servers": "a", "scram_hello": {"users": [
+      {"name": "app", "mechanism": "SCRAM-SHA-512"}, {"name": "app", "mechanism": "SCRAM-SHA-512"}]}})");
+  EXPECT_EQ(s.hello.names, (std::vector<ScramName>{{"app", "SCRAM-SHA-512"}}));
+  EXPECT_EQ(s.hello.interval.count(), 600);
+  EXPECT_TRUE(s.hello.servers.empty()) << "the brokers of the cluster";
+  const auto with = [](const std::string& hello) { return refusal(R"({"bootstrap_servers": "a", "scram_hello": )" + hello + "}"); };
+  const std::string user = R"({"name": "u", "mechanism": "SCRAM-SHA-256"})";
+  EXPECT_THAT(with("{}"), HasSubstr("settings.scram_hello.users"));
+  EXPECT_THAT(with(R"({"users": []})"), HasSubstr("settings.scram_hello.users"));
+  EXPECT_THAT(with(R"({"users": [{"name": "", "mechanism": "SCRAM-SHA-256"}]})"), HasSubstr("scram_hello.users.name"));
+  EXPECT_THAT(with(R"({"users": [{"name": "a\nb", "mechanism": "SCRAM-SHA-256"}]})"), HasSubstr("scram_hello.users.name"));
+  EXPECT_THAT(with(R"({"users": [{"name": "u", "mechanism": "PLAIN"}]})"), HasSubstr("found 'PLAIN'"));
+  EXPECT_THAT(with("{\"users\": [" + user + "], \"interval_s\": 0}"), HasSubstr("scram_hello.interval_s"));
+  EXPECT_THAT(with("{\"users\": [" + user + "], \"servers\": \"a:0\"}"), HasSubstr("scram_hello.servers"));
+}
+
 TEST(KafkaSettings, GssapiSaysThatItIsNotBuilt) {
   EXPECT_THAT(refusal(R"({"bootstrap_servers": "a", "sasl": {"mechanism": "GSSAPI"}})", DRIFTD_UNSUPPORTED),
               HasSubstr("GSSAPI is not built"));
@@ -71,6 +89,7 @@ TEST(KafkaBearerToken, ClaimsTellItsEndAndItsOwner) {
   EXPECT_EQ(claims_of(token, 5).until_ms, 1700000000500);
   EXPECT_EQ(claims_of(token, 5).subject, "driftd");
   EXPECT_EQ(claims_of("e30.e30.", 5).until_ms, 3600005);
+  EXPECT_GT(claims_of("e30.eyJleHAiOjFlMzAwfQ.", 5).until_ms, 3600005) << "an end that no clock reaches";
   EXPECT_THROW(claims_of("secret-that-is-no-jwt", 5), sdk::Failure);
 }
 

@@ -30,6 +30,21 @@ TEST(RedisMapping, ServersBefore70HaveNoGate) {
   EXPECT_EQ(gate(info, ""), "");
 }
 
+TEST(RedisMapping, TheVersionOfAForkIsItsOwn) {
+  Info info = parse_info(kInfo);
+  EXPECT_EQ(health_of(info).server_version, "7.0.15");
+  EXPECT_EQ(json::parse(server_record(info, {}, std::nullopt).body)["product"], "redis");
+  info["server_name"] = "valkey";
+  info.erase("redis_mode");
+  info["server_mode"] = "sentinel";
+  info["valkey_version"] = "9.1.2";
+  EXPECT_EQ(health_of(info).server_version, "9.1.2");
+  EXPECT_EQ(json::parse(server_record(info, {}, std::nullopt).body)["product"], "valkey");
+  EXPECT_EQ(json::parse(server_record(info, {}, std::nullopt).body)["mode"], "sentinel");
+  EXPECT_EQ(role_of(info), "sentinel");
+  EXPECT_EQ(json::parse(server_record(info, {}, std::nullopt).body)["version"], "9.1.2");
+}
+
 TEST(RedisMapping, ReplicaofAndOldAliasesAreNotConfiguration) {
   const auto record = server_record(parse_info(kInfo), {{"replicaof", "10.0.0.1 6379"},
                                                         {"slave-read-only", "yes"},

@@ -89,13 +89,13 @@ class Scripted final : public Instance {
   void wake() override { script->wake(); }
 };
 
-std::unique_ptr<Instance> open(Call&, std::string_view, std::string_view) {
+std::unique_ptr<Instance> open_scripted(Call&, std::string_view, std::string_view) {
   if (script->open) script->open();
   if (script->opens_nothing) return nullptr;
   return std::make_unique<Scripted>();
 }
 const Plugin& scripted() {
-  static const Plugin kPlugin{R"({"id":"scripted"})", {{"settings", "{}"}, {"thing", "{\"kind\":1}"}}, false, &open};
+  static const Plugin kPlugin{R"({"id":"scripted"})", {{"settings", "{}"}, {"thing", "{\"kind\":1}"}}, false, &open_scripted};
   return kPlugin;
 }
 const Plugin& broken() { throw std::runtime_error("cannot be described"); }

@@ -107,6 +107,25 @@ TEST_F(StateTest, BackendRowSurvivesARestart) {
   EXPECT_EQ(read.deleted_ns, row.deleted_ns);
 }
 
+TEST_F(StateTest, AcceptingAnotherSystemForgetsTheIdentitiesThatTheFormerGave) {
+  auto row = backend_row();
+  row.system_identity = "7301";
+  bench.get(bench->commit(registration(row)));
+  core::ResourceWrite write{full_resource(), {}};
+  ASSERT_NE(write.next.external_name, "");
+  bench.get(bench->commit(page_of({write})));
+  bench.get(bench->commit(registration(row)));
+  EXPECT_EQ(load(write.next.id).external_name, write.next.external_name) << "the same system";
+  bench.get(bench->commit(registration(backend_row())));
+  EXPECT_EQ(load(write.next.id).external_name, write.next.external_name) << "it did not say which system it is";
+  row.system_identity = "7301";
+  bench.get(bench->commit(registration(row)));
+  row.system_identity = "9999";
+  bench.get(bench->commit(registration(row)));
+  EXPECT_EQ(load(write.next.id).external_name, "");
+  EXPECT_EQ(load(write.next.id).baseline, write.next.baseline);
+}
+
 TEST_F(StateTest, NewRegistrationKeepsCursorAndBaselines) {
   auto page = page_of({});
   page.cursor = "c1";

@@ -40,7 +40,7 @@ class Declarations : public testing::Test, protected Contents {
       matched_.push_back(instance.address);
       if (const auto declared = declare(instance, rule_, why)) found_[declared->kind + " " + declared->id] = *declared;
     }
-    if (auto backend = backend_of(reading_, instance, settings_, why)) backends_.push_back(*backend);
+    if (auto found = definition_of(reading_, instance, settings_, why)) backends_.push_back(found->backend);
     if (!why.empty()) why_.push_back(instance.address + ": " + why);
     return true;
   }
@@ -147,13 +147,13 @@ TEST_F(Declarations, ARuleMayNameTheProviderConfigurationOrTheAddress) {
 }
 
 TEST_F(Declarations, EveryKindThatARuleCanDeclareIsToldComplete) {
-  EXPECT_THAT(declared_kinds({"postgresql_*", "", "db", ""}), UnorderedElementsAre("role", "database", "extension", "schema"));
+  EXPECT_THAT(declared_kinds({"postgresql_*", "", "db", ""}), UnorderedElementsAre("role", "database", "extension", "schema", "publication", "subscription", "slot"));
   EXPECT_THAT(declared_kinds({"kafka_topic", "", "bus", ""}), UnorderedElementsAre("topic"));
 }
 
 TEST_F(Declarations, LabelledResourcesAreBackendsWithReferencesToTheirSecrets) {
   Settings settings;
-  settings.discover.push_back({"aws_db_instance", "tags", "endpoint", "port", "engine_version", "postgresql"});
+  settings.discover.push_back({"aws_db_instance", "tags", "endpoint", "port", "engine_version", "postgresql", {}, {}});
   read({"none", "", "", ""}, settings);
   const auto& db = backend("orders-db");
   EXPECT_EQ(db.type, "postgres");

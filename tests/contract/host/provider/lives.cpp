@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A provider in several versions, for what happens when its file is replaced; and one that takes too much time.
 // LIVES comes from the build: 1 and 2 are good, 3 breaks in describe, 4 opens for nobody, 5 never answers describe.
-//   mode: "spin" burns processor time for ever, "spin_beside" on a thread of its own; "wait" stays in refresh for a while;
-//   "steal" asks for a secret of others; "files" opens descriptors until there are none; "gauges" tells a metric 40,000
-//   times; "abort".
+//   mode: "spin" burns processor time for ever, "spin_beside" on a thread of its own; "wait" stays in refresh for a while,
+//   "hold" until it is cancelled; "steal" asks for a secret of others; "files" opens descriptors until there are none;
+//   "gauges" tells a metric 40,000 times; "abort".
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
@@ -39,6 +39,7 @@ class Lives final : public Instance {
     if (mode == "spin") spin();
     if (mode == "spin_beside") std::thread(&Lives::spin).detach();
     if (mode == "wait") wait(call);
+    if (mode == "hold") hold(call);
     if (mode == "steal") (void)call.secret("token-of-another");
     if (mode == "files") take_files();
     if (mode == "abort") std::abort();
@@ -57,8 +58,7 @@ class Lives final : public Instance {
   Health health(Call&) override { return {DRIFTD_HEALTH_UP, 1, "", "", "lives", LIVES_VERSION}; }
   void watch(Call& call, const std::string&) override {
     call.bookmark(LIVES_VERSION);
-    wait_for_cancel(call, -1);
-    throw Failure(DRIFTD_CANCELLED, "cancelled");
+    hold(call);
   }
 
  private:
@@ -71,6 +71,10 @@ class Lives final : public Instance {
   }
   static void wait(Call& call) {
     if (wait_for_cancel(call, 1500)) throw Failure(DRIFTD_CANCELLED, "cancelled");
+  }
+  [[noreturn]] static void hold(Call& call) {
+    wait_for_cancel(call, -1);
+    throw Failure(DRIFTD_CANCELLED, "cancelled");
   }
   static void take_files() {
     while (::dup(2) >= 0) {

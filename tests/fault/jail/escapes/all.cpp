@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include "escapes.hpp"
@@ -11,6 +13,13 @@ std::vector<Attempt> attempts() {
     for (const auto& attempt : part()) out.push_back(attempt);
   }
   return out;
+}
+
+int try_open(const std::string& path, int flags) {
+  const int fd = ::open(path.c_str(), flags | O_CLOEXEC, 0600);
+  if (fd < 0) return errno;
+  ::close(fd);
+  return 0;
 }
 
 bool is_blocked(int error) {

@@ -44,6 +44,9 @@ inline int outcome(long result) { return result < 0 ? errno : 0; }
 /// The same where an answer other than "you may not" shows that the kernel looked at it.
 inline int reached(long result, int proof) { return result < 0 && errno != proof ? errno : 0; }
 
+/// Opens and closes; a file that O_CREAT makes is its user's alone.
+int try_open(const std::string& path, int flags);
+
 /// The kernel or the jail said no, as opposed to: there is no such thing.
 bool is_blocked(int error);
 

@@ -13,12 +13,6 @@
 namespace driftd::escapes {
 namespace {
 
-int try_open(const std::string& path, int flags) {
-  const int fd = ::open(path.c_str(), flags | O_CLOEXEC, 0600);
-  if (fd < 0) return errno;
-  ::close(fd);
-  return 0;
-}
 int try_create(const std::string& path) {
   const int result = try_open(path, O_WRONLY | O_CREAT);
   if (result == 0) ::unlink(path.c_str());

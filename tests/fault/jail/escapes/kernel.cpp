@@ -68,7 +68,7 @@ int unload_module(const Targets&) {
 }
 int kexec(const Targets&) { return reached(::syscall(SYS_kexec_load, 0ul, 1000ul, nullptr, 0ul), EINVAL); }
 int reboot(const Targets&) { return reached(::syscall(SYS_reboot, 0, 0, 0, nullptr), EINVAL); }
-int kernel_log(const Targets&) { return outcome(::syscall(SYS_syslog, 10 /* size */, nullptr, 0)); }
+int read_syslog(const Targets&) { return outcome(::syscall(SYS_syslog, 10 /* size */, nullptr, 0)); }
 int ports(const Targets&) { return outcome(::syscall(SYS_iopl, 3)); }
 int personality(const Targets&) { return outcome(::personality(ADDR_NO_RANDOMIZE)); }
 int set_clock(const Targets&) {
@@ -168,7 +168,7 @@ std::vector<Attempt> kernel_attempts() {
           {"delete_module", unload_module, true, true},
           {"kexec_load", kexec, true, true},
           {"reboot", reboot, true},
-          {"syslog", kernel_log, true},
+          {"syslog", read_syslog, true},
           {"iopl", ports, true, true},
           {"personality", personality},
           {"clock_settime", set_clock, true},

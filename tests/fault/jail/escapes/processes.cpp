@@ -21,12 +21,6 @@ namespace {
 
 constexpr int kHarmless = SIGURG;  // ignored unless asked for
 
-int try_open(const std::string& path, int flags) {
-  const int fd = ::open(path.c_str(), flags | O_CLOEXEC);
-  if (fd < 0) return errno;
-  ::close(fd);
-  return 0;
-}
 /// Opening is allowed where reading is what is refused.
 int try_read(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);

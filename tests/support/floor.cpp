@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "floor.hpp"
+#include "support/floor.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <unistd.h>
 
-namespace driftd::bench {
+namespace driftd::test {
 namespace {
 
 constexpr const char* kStream = "FLOOR";
@@ -58,4 +58,4 @@ void Floor::deliver(const std::string& bytes) {
   jsPubAck_Destroy(ack);
 }
 
-}  // namespace driftd::bench
+}  // namespace driftd::test

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-namespace driftd::bench {
+namespace driftd::test {
 
 /// The least that at-least-once delivery costs: append the bytes to a file, fdatasync, publish them to a JetStream stream
 /// of its own, wait for the ack. One thread; throws std::runtime_error with what failed.
@@ -21,4 +21,4 @@ class Floor {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace driftd::bench
+}  // namespace driftd::test

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace driftd::host {
+namespace driftd {
 
 /// A name that is passed on the way to a file: a folder, a link, or the file itself.
 struct Hop {
@@ -35,4 +35,4 @@ std::string other_writers(mode_t mode, uid_t owner, gid_t group);
 /// that: a strange owner, other writers, an ACL. Empty: nobody could, as long as that holds for the hops before it.
 std::string distrust(const Hop& hop);
 
-}  // namespace driftd::host
+}  // namespace driftd

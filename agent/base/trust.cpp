@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "host/trust.hpp"
+#include "base/trust.hpp"
 
 #include <fmt/format.h>
 #include <sys/xattr.h>
@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <deque>
 
-namespace driftd::host {
+namespace driftd {
 namespace {
 
 namespace fs = std::filesystem;
@@ -87,4 +87,4 @@ std::string distrust(const Hop& hop) {
                 : std::string();
 }
 
-}  // namespace driftd::host
+}  // namespace driftd

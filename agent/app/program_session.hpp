@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <list>
+
+#include "app/program_values.hpp"
+#include "core/ports/session.hpp"
+
+namespace driftd::app {
+
+/// What sessions whose secrets come from programs need of the agent.
+struct ProgramOptions {
+  asio::any_io_executor core, io;
+  const Clock* clock = nullptr;
+  std::shared_ptr<core::SessionFactory> factory;             ///< opens the sessions below
+  std::function<void(core::SessionEvent)> on_event;          ///< program_failed
+  std::function<void(const std::string&, bool)> on_program;  ///< a run ended: backend, ok
+};
+
+/// A backend's session whose secrets come from programs. It opens the real session with the first answers; when they
+/// change another one with the new ones, which takes over once it answers, while calls under way end on the old one.
+/// Until there are answers, and once they expired, calls are `unavailable` and say why. Core thread only.
+class ProgramSession final : public core::Session, public std::enable_shared_from_this<ProgramSession> {
+ public:
+  ProgramSession(ProgramOptions options, core::SessionSpec spec);
+  ~ProgramSession() override;
+  ProgramSession(const ProgramSession&) = delete;
+  ProgramSession& operator=(const ProgramSession&) = delete;
+  /// Runs the programs; once, after construction.
+  void start(const std::vector<config::ProgramUse>& uses);
+
+  Task<Result<std::shared_ptr<const core::ProviderInfo>>> info() override;
+  Task<Result<core::RefreshOutcome>> refresh(core::RefreshRequest request, core::PageHandler on_page) override;
+  Task<Result<core::ReadOutcome>> read(std::vector<core::ResourceId> ids, std::chrono::milliseconds deadline) override;
+  Task<Result<core::HealthReport>> health() override;
+  Task<Status> watch(std::string cursor, core::PageHandler on_page) override;
+  Task<Result<std::vector<core::Demotion>>> demote(core::ResourceId id, std::vector<core::Change> changes) override;
+  Task<Result<core::DiscoverOutcome>> discover() override;
+  Task<Result<std::string>> upgrade(std::string kind, std::uint32_t from_revision, std::string body) override;
+  Task<Result<core::ApplyOutcome>> apply(core::ApplyRequest request) override;
+  core::WorkerStatus status() const override;
+  Status resume() override;
+  void on_change(std::function<void()> handler) override { changed_ = std::move(handler); }
+  Task<void> stop() override;
+
+ private:
+  /// A session below, with the calls that it is at (a watch is none: it ends when another one serves).
+  struct Inner {
+    std::shared_ptr<core::Session> session;
+    int calls = 0;
+  };
+  /// One call on it.
+  struct Use {
+    std::shared_ptr<Inner> inner;
+    explicit Use(std::shared_ptr<Inner> of = nullptr) : inner(std::move(of)) {
+      if (inner) ++inner->calls;
+    }
+    Use(Use&& other) noexcept : inner(std::move(other.inner)) {}
+    Use& operator=(Use&& other) noexcept {
+      std::swap(inner, other.inner);
+      return *this;
+    }
+    ~Use() {
+      if (inner) --inner->calls;
+    }
+    core::Session* operator->() const { return inner->session.get(); }
+  };
+  Task<Result<Use>> use(std::chrono::milliseconds most);
+  Task<void> pause(std::chrono::milliseconds most);
+  void wake();
+  void take_values(std::map<std::string, std::string> values);
+  void take_missing(std::string why);
+  static Task<void> renew(std::shared_ptr<ProgramSession> self);
+  static Task<void> retire(std::shared_ptr<ProgramSession> self, std::shared_ptr<Inner> old);
+  void serve(std::shared_ptr<Inner> next);
+  std::shared_ptr<Inner> open();
+  void remember(const core::WorkerStatus& old);
+
+  const ProgramOptions options_;
+  core::SessionSpec spec_;  ///< with the newest answers
+  std::shared_ptr<ProgramValues> values_;
+  std::shared_ptr<Inner> inner_;  ///< serves; null: there is no answer (any more)
+  std::shared_ptr<Inner> next_;   ///< is tried, to take over
+  std::string missing_;           ///< why; empty: the programs still run for the first time
+  core::WorkerStatus past_;       ///< counts of those that served before
+  std::function<void()> changed_;
+  std::list<asio::steady_timer*> waiting_;
+  std::uint64_t newest_ = 0, served_ = 0;  ///< answers, counted
+  bool renewing_ = false, stopping_ = false;
+  bool dark_ = false;    ///< calls were refused since the last one served
+  bool ailing_ = false;  ///< the last refresh or health probe failed
+  int tasks_ = 0;        ///< renewals and retirements under way
+};
+
+/// `options.factory`, with a ProgramSession for each backend that a use names.
+std::shared_ptr<core::SessionFactory> with_programs(ProgramOptions options, std::vector<config::ProgramUse> uses);
+
+}  // namespace driftd::app

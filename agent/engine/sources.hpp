@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/task.hpp"
+#include "core/ports/control.hpp"
+#include "core/ports/session.hpp"
+
+namespace driftd::engine {
+
+/// Note in the row of a backend of the config: uid of the source that speaks for it.
+inline const std::string kSpokenBy = "spoken_by";
+
+/// A source's word on the registration of another backend: a record or tombstone of kind `registration`.
+struct Word {
+  std::string source;  ///< its name
+  core::Observation record;
+  std::shared_ptr<const core::KindSchema> schema;
+  std::string schema_text;
+};
+
+/// What one backend says to the others, and asks of them (ADR 0006). Core thread only; the engine is it.
+class Sources {
+ public:
+  virtual ~Sources() = default;
+  /// What sources declare of this backend was committed anew.
+  virtual void declared(const std::string& backend) = 0;
+  /// Why nothing of a backend's kind can be held against a declaration; empty: it can.
+  virtual std::string undeclarable(const std::string& backend, const std::string& kind) const = 0;
+  /// What a source discovered: backends come and go in the registry. Returns its line of coverage.
+  virtual Task<core::Coverage> take_discovered(std::string source, core::DiscoverOutcome outcome) = 0;
+
+  /// A word on another backend's registration. Returns why it does not count; empty: it does.
+  virtual std::string hear(Word word) = 0;
+  /// Backends of the config that this source speaks for.
+  virtual std::vector<std::string> speaks_for(const std::string& source) const = 0;
+  /// Asks the source that speaks for this backend whether it is still defined. `not_found`: nobody speaks for it.
+  virtual Task<Result<core::ReadOutcome>> ask_speaker(std::string backend) = 0;
+  /// Its registration is gone, as its speaker confirmed: another source may speak.
+  virtual void let_go(const std::string& backend) = 0;
+  /// Why what was said of this backend may not hold any more; empty: it does.
+  virtual std::string doubt(const std::string& backend) const = 0;
+};
+
+}  // namespace driftd::engine

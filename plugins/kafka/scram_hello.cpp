@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kafka/scram_hello.hpp"
+
+#include <openssl/rand.h>
+
+#include "kafka/conf.hpp"
+#include "kafka/scram_wire.hpp"
+#include "net/stream.hpp"
+
+namespace driftd::kafka {
+namespace {
+
+std::string make_nonce() {
+  unsigned char bytes[18];
+  if (RAND_bytes(bytes, sizeof bytes) != 1) throw sdk::Failure(DRIFTD_INTERNAL, "no randomness for a nonce");
+  constexpr char kHex[] = "0123456789abcdef";
+  std::string out;
+  for (const unsigned char one : bytes) out += {kHex[one >> 4], kHex[one & 15]};
+  return out;
+}
+
+/// One broker, until one time.
+class Wire {
+ public:
+  Wire(sdk::Call& call, const Settings& settings, const std::string& endpoint)
+      : call_(call), until_(net::Steady::now() + settings.connect) {
+    const auto colon = endpoint.rfind(':');  // canonical: `host:port`, `[v6]:port`
+    const std::string host = endpoint.starts_with('[') ? endpoint.substr(1, colon - 2) : endpoint.substr(0, colon);
+    const net::Peer peer{endpoint, host, std::stoi(endpoint.substr(colon + 1)), {}};
+    stream_ = net::Stream::open(call, peer, settings.tls.on ? &settings.tls : nullptr, until_);
+  }
+  void say(const std::string& request) { stream_->write(call_, request, until_); }
+  std::string answer() { return read(answer_size(read(kFrameHead))); }
+
+ private:
+  std::string read(std::size_t size) {
+    std::string out(size, '\0');
+    for (std::size_t have = 0; have < size;) have += stream_->read(call_, out.data() + have, size - have, until_);
+    return out;
+  }
+
+  sdk::Call& call_;
+  const net::Steady::time_point until_;
+  std::unique_ptr<net::Stream> stream_;
+};
+
+/// How far a hello came.
+struct Progress {
+  bool said = false;   ///< the broker may count it as the begin of a login
+  bool heard = false;  ///< it answered
+};
+
+ServerFirst hello_at(sdk::Call& call, const Settings& settings, const std::string& server, const ScramName& of, Progress& progress) {
+  Wire wire(call, settings, server);
+  progress.said = true;
+  wire.say(handshake_request(1, of.mechanism));
+  const std::string handshake = wire.answer();
+  progress.heard = true;
+  take_handshake(handshake, 1, of.mechanism);
+  const std::string nonce = make_nonce();
+  wire.say(authenticate_request(2, client_first(of.user, nonce)));
+  std::string message = take_authenticate(wire.answer(), 2);
+  const ServerFirst out = parse_server_first(message, nonce);
+  wipe(message);
+  return out;
+}
+
+/// At the first server that lets us in.
+ServerFirst say_hello(sdk::Call& call, const Settings& settings, const std::vector<std::string>& servers, const ScramName& of,
+                      Progress& progress) {
+  if (servers.empty()) throw sdk::Failure(DRIFTD_UNAVAILABLE, "the cluster names no broker to begin a login at");
+  for (std::size_t i = 0;; ++i) {
+    try {
+      return hello_at(call, settings, servers[i], of, progress);
+    } catch (const sdk::Failure& e) {
+      if (e.code != DRIFTD_UNAVAILABLE || progress.said || i + 1 == servers.size()) throw;
+    }
+  }
+}
+
+bool concerns_the_call(driftd_status code) {
+  return code == DRIFTD_CANCELLED || code == DRIFTD_DEADLINE || code == DRIFTD_INVALID || code == DRIFTD_INTERNAL;
+}
+
+}  // namespace
+
+bool ScramHellos::take_turn(const ScramName& of, std::int64_t now_ns) {
+  const std::lock_guard lock(mutex_);
+  Known& known = known_[of];
+  const std::int64_t interval = std::chrono::nanoseconds(settings_.hello.interval).count();
+  if (known.said_ns && now_ns - *known.said_ns < interval) return false;
+  known.said_ns = now_ns;
+  return true;
+}
+
+void ScramHellos::forget() {
+  const std::lock_guard lock(mutex_);
+  known_.clear();
+}
+
+Hello ScramHellos::about(sdk::Call& call, const ScramName& of, const std::vector<std::string>& brokers, bool may_ask) {
+  if (!may_ask || !take_turn(of, net::Steady::now().time_since_epoch().count())) {
+    const std::lock_guard lock(mutex_);
+    return known_[of].answer;
+  }
+  Progress progress;
+  Hello out;
+  std::optional<sdk::Failure> whole;
+  try {
+    call.permit("requests");
+    out.observed_ns = call.now_ns();
+    const ServerFirst first = say_hello(call, settings_, settings_.hello.servers.empty() ? brokers : settings_.hello.servers, of, progress);
+    out.salt = first.salt;
+    out.iterations = first.iterations;
+    out.outcome = {};
+  } catch (const sdk::Failure& e) {
+    out.outcome = {e.code, e.what()};
+    if (concerns_the_call(e.code)) whole = e;
+  }
+  out.heard = progress.heard;
+  const std::lock_guard lock(mutex_);
+  Known& known = known_[of];
+  if (!progress.said) known.said_ns.reset();  // nobody counted it: again in the next cycle
+  if (!whole) known.answer = out;
+  if (whole) throw *whole;
+  return out;
+}
+
+}  // namespace driftd::kafka

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Credentials as pods and people have them, in a real worker in its jail; and another cluster behind the endpoint.
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "line.hpp"
+#include "support/stream_events.hpp"
+
+namespace driftd::test {
+namespace {
+
+using nlohmann::json;
+using std::chrono::seconds;
+namespace fs = std::filesystem;
+
+struct K8sAccount : K8sLine {
+  const std::string account = dir.file("serviceaccount");
+
+  K8sAccount() {
+    kube.create_secret("prod", "db", {{"password", "canary-before"}});
+    for (const char* each : {"bound-a", "bound-b"}) kube.create_secret("prod", each, {{"a", "b"}});
+    const json rule = {{"apiGroups", {""}}, {"resources", {"secrets", "configmaps", "services"}}, {"verbs", {"get", "list", "watch"}}};
+    kube.account("prod", "driftd", json::array({rule}));
+  }
+  /// As the kubelet does it: a folder of its own for each version, and a link that is renamed onto the one before.
+  void project(const std::string& version, const std::string& token) const {
+    const fs::path folder = fs::path(account) / ("..version_" + version);
+    fs::create_directories(folder);
+    std::ofstream(folder / "token") << token;
+    fs::copy_file(kube.ca_file(), folder / "ca.crt");
+    const fs::path link = fs::path(account) / "..data", fresh = fs::path(account) / "..data_tmp";
+    const std::string before = fs::exists(link) ? fs::read_symlink(link).string() : "";
+    fs::create_symlink("..version_" + version, fresh);
+    fs::rename(fresh, link);
+    if (!before.empty()) fs::remove_all(fs::path(account) / before);
+    for (const char* each : {"token", "ca.crt"}) {
+      if (!fs::exists(fs::symlink_status(fs::path(account) / each))) fs::create_symlink(fs::path("..data") / each, fs::path(account) / each);
+    }
+  }
+  testing::AssertionResult rotated(long count) const {
+    return arrives(nats, {"cluster", "secret/prod/db", "credentials.rotated", "auto-applied", "changed", "data.password"}, count);
+  }
+};
+
+TEST_F(K8sAccount, AProjectedTokenThatIsReplacedWhileTheWatchRunsIsTheOneToAskWith) {
+  const std::string first = kube.token_of("prod", "driftd", "bound-a"), second = kube.token_of("prod", "driftd", "bound-b");
+  project("1", first);
+  Relay relay(kube.port());
+  Agent a = agent(relay.port(), "service_account: \"" + account + "\"");
+  ASSERT_NO_FATAL_FAILURE(begin(a));
+  rotate("db", "canary-one");
+  ASSERT_TRUE(rotated(1)) << a.log();
+  project("2", second);
+  kube.remove(secrets() + "/bound-a");
+  ASSERT_TRUE(eventually([&] { return kube.request_as(first, "GET", secrets()).status == 401; }, seconds(60))) << "the first token still counts";
+  relay.cut_now();  // the watch has to say again who it is
+  rotate("db", "canary-two");
+  EXPECT_TRUE(rotated(2)) << a.log();
+  EXPECT_TRUE(eventually([&] { return a.backend("cluster")->at("health").value("state", "") == "up"; })) << a.backend("cluster")->dump();
+  EXPECT_EQ(a.log().find(second.substr(0, 40)), std::string::npos);
+}
+
+TEST_F(K8sAccount, TheAnswerOfAnExecPluginIsReadFromAFileAndStaysThere) {
+  const std::string token = kube.token_of("prod", "driftd");
+  const json answer = {{"kind", "ExecCredential"},
+                       {"apiVersion", "client.authentication.k8s.io/v1"},
+                       {"status", {{"token", token}, {"expirationTimestamp", "2999-01-01T00:00:00Z"}}}};
+  const std::string file = dir.write("answer.json", answer.dump(2) + "\n");
+  Agent a = agent(0, "tls: { ca_file: \"" + kube.ca_file() + "\" }, token: \"${file:" + file + "}\"");
+  ASSERT_NO_FATAL_FAILURE(begin(a));
+  rotate("db", "canary-one");
+  EXPECT_TRUE(rotated(1)) << a.log();
+  std::string everything = a.log() + a.cli({"backends", "-o", "json"}).out;
+  a.stop();
+  for (const auto& each : fs::recursive_directory_iterator(a.data_dir())) {
+    if (each.is_regular_file()) everything += read_file(each.path().string());
+  }
+  EXPECT_EQ(everything.find(token.substr(token.size() - 40)), std::string::npos) << "the token left the worker";
+}
+
+TEST_F(K8sLine, AnotherClusterBehindTheEndpointIsAskedAboutAndNothingOfItIsDrift) {
+  KubeServer other;
+  other.create_namespace("prod");
+  for (int i = 0; i < 300; ++i) other.create_secret("prod", "there-" + std::to_string(i), {{"a", "b"}});
+  for (int i = 0; i < 30; ++i) kube.create_secret("prod", "here-" + std::to_string(i), {{"a", "b"}});
+  const std::string cas = dir.write("cas.pem", read_file(kube.ca_file()) + read_file(other.ca_file()));
+  Relay relay(kube.port());
+  Agent a = agent(relay.port(), "tls: { ca_file: \"" + cas + "\" }, token_file: \"" + kube.file("token") + "\"");
+  ASSERT_NO_FATAL_FAILURE(begin(a));
+  relay.point_to(other.port());
+  relay.cut_now();
+  EXPECT_TRUE(arrives(nats, {"cluster", "backend/cluster", "endpoint.changed", "pending", {}, {}})) << a.log();
+  EXPECT_TRUE(eventually([&] { return a.backend("cluster")->value("state", "") == "held"; })) << a.backend("cluster")->dump();
+  for (const auto& event : stream_events(nats)) EXPECT_NE(event.resource_kind(), "secret") << event.resource_id() << " " << event.operation();
+}
+
+}  // namespace
+}  // namespace driftd::test

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long it takes from the request that changes a Secret to JetStream's word that it keeps the event; beside it, by
+// turns, the same without an agent: such a request, fdatasync, publish.
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <poll.h>
+
+#include "line.hpp"
+#include "support/floor.hpp"
+#include "support/patience.hpp"
+#include "support/stream_events.hpp"
+
+namespace driftd::test {
+namespace {
+
+using nlohmann::json;
+using std::chrono::seconds;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kChanges = 100;
+constexpr int kRounds = 5;
+constexpr double kMost = 100;  // ms, p99
+/// Where the same without an agent has a p99 above a third of that in every round, the machine is slow: so many times that.
+constexpr double kMostOfFloor = 3;
+
+struct Spread {
+  double p50 = 0, p99 = 0, most = 0;
+};
+
+Spread spread(std::vector<double> ms) {
+  std::sort(ms.begin(), ms.end());
+  const auto at = [&](std::size_t percent) { return ms[(ms.size() * percent + 99) / 100 - 1]; };
+  return {at(50), at(99), ms.back()};
+}
+
+void print(const std::string& what, const Spread& s) {
+  std::cout << "  " << what << ": p50 " << s.p50 << " ms, p99 " << s.p99 << " ms, worst " << s.most << " ms\n";
+}
+
+/// The acks that JetStream sends to whoever publishes: the very messages that settle the agent's outbox. The agent is the
+/// only one that publishes to that stream.
+class Acks {
+ public:
+  explicit Acks(const std::string& url) : inboxes_(url, "_INBOX.>") {}
+  struct Ack {
+    std::uint64_t seq = 0;
+    Clock::time_point at;
+  };
+  std::vector<Ack> all() const {
+    std::vector<Ack> out;
+    for (const auto& message : inboxes_.received()) {
+      const json body = json::parse(message.body, nullptr, false);
+      if (body.is_object() && body.value("stream", "") == "DRIFT" && body.contains("seq") && !body.contains("type")) {
+        out.push_back({body.at("seq"), message.at});
+      }
+    }
+    return out;
+  }
+
+ private:
+  NatsSubscriber inboxes_;
+};
+
+struct K8sLatency : K8sLine {
+  Floor floor{dir.path().string(), nats.url()};
+
+  /// Milliseconds from each request to its ack, and where they went by the event's own times.
+  struct Round {
+    std::vector<double> bare, acked, observed, recorded, told;
+  };
+  struct Change {
+    Clock::time_point began;
+    std::chrono::nanoseconds wall{};
+    Acks::Ack ack;
+  };
+  Change change(const Acks& acks, std::size_t count, const std::string& value) const {
+    Change out{Clock::now(), std::chrono::system_clock::now().time_since_epoch(), {}};
+    rotate("db", value);
+    std::vector<Acks::Ack> all;
+    while (all.size() <= count && Clock::now() - out.began < seconds(20 * kPatience)) {
+      ::poll(nullptr, 0, 1);
+      all = acks.all();
+    }
+    EXPECT_EQ(all.size(), count + 1) << "one ack for each change";
+    if (all.size() == count + 1) out.ack = all.back();
+    return out;
+  }
+  Round round(int number) {
+    const Acks acks(nats.url());
+    Round out;
+    std::vector<Change> changes;
+    while (changes.size() < kChanges && !HasFailure()) {
+      const std::string value = "canary-" + std::to_string(number) + "-" + std::to_string(changes.size());
+      changes.push_back(change(acks, changes.size(), value));
+      const auto began = Clock::now();
+      kube.patch("/api/v1/namespaces/beside/secrets/db", {{"stringData", {{"password", value}}}});
+      floor.deliver(std::string(400, 'x'));
+      out.bare.push_back(std::chrono::duration<double, std::milli>(Clock::now() - began).count());
+    }
+    const auto stored = stream_contents(nats.url(), "DRIFT");
+    for (const auto& each : changes) {
+      if (each.ack.seq == 0 || each.ack.seq > stored.size()) return {};
+      const auto event = event_of(stored[each.ack.seq - 1]);
+      EXPECT_EQ(event.what() + " " + event.resource_id(), "credentials.rotated prod/db") << "the ack is of another event";
+      const auto since = [&](std::int64_t ns) { return static_cast<double>(ns - each.wall.count()) / 1e6; };
+      out.acked.push_back(std::chrono::duration<double, std::milli>(each.ack.at - each.began).count());
+      out.observed.push_back(since(event.observed_ns()));
+      out.recorded.push_back(since(event.recorded_ns()) - out.observed.back());
+      out.told.push_back(out.acked.back() - since(event.recorded_ns()));
+    }
+    return out;
+  }
+};
+
+TEST_F(K8sLatency, ASecretsRotationIsAcknowledgedByJetStreamWithinATenthOfASecond) {
+  kube.create_secret("prod", "db", {{"password", "canary"}});
+  kube.create_namespace("beside");
+  kube.create_secret("beside", "db", {{"password", "canary"}});
+  Agent a = agent();
+  ASSERT_NO_FATAL_FAILURE(begin(a));
+  rotate("db", "first");  // the watch has begun when this one is seen
+  ASSERT_TRUE(arrives(nats, {"cluster", "secret/prod/db", "credentials.rotated", "auto-applied", "changed", "data.password"})) << a.log();
+  bool kept = false, quiet = false, kept_ratio = false;
+  for (int i = 0; i < kRounds && !kept; ++i) {
+    const Round done = round(i);
+    ASSERT_EQ(done.acked.size(), kChanges) << a.log();
+    double load = 0;
+    ::getloadavg(&load, 1);
+    const Spread whole = spread(done.acked), bare = spread(done.bare);
+    const bool slow = bare.p99 > kMost / kMostOfFloor;
+    kept = whole.p99 < kMost * kPatience;
+    quiet = quiet || !slow;
+    kept_ratio = kept_ratio || whole.p99 < kMostOfFloor * bare.p99 * kPatience;
+    std::cout << "round " << i + 1 << " of at most " << kRounds << ", load average " << load << "\n";
+    print("without an agent", bare);
+    print("request to the API server -> PubAck", whole);
+    print("  … -> seen by the watch", spread(done.observed));
+    print("  … -> committed", spread(done.recorded));
+    print("  … -> PubAck", spread(done.told));
+  }
+  if (!kept && !quiet) std::cout << "LOUD: the machine was slow without an agent in every round: judged is the ratio\n";
+  EXPECT_TRUE(kept || (!quiet && kept_ratio)) << "not in one round";
+  const auto settled = [&] {
+    const auto books = a.ask({"queue"}).value("books", json::array());
+    return books.size() == 1 && books[0].at("pending") == 0 && books[0].at("acked") == books[0].at("emitted");
+  };
+  EXPECT_TRUE(eventually(settled)) << a.ask({"queue"}).dump();
+}
+
+}  // namespace
+}  // namespace driftd::test

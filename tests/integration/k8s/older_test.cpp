@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// A server of another minor version: the real one, made to behave as 1.33 does (--emulated-version, KEP-4330), whose streams
+// of lists are off. Three minor versions back is as far as it goes.
+#include "cluster.hpp"
+
+namespace driftd::test {
+namespace {
+
+struct K8sOlder : Cluster {
+  KubeServer old{{"--emulated-version=1.33"}};
+
+  static void fill(const KubeServer& at) {
+    at.create_namespace("prod");
+    for (int i = 0; i < 50; ++i) at.create_secret("prod", "s-" + std::to_string(i), {{"value", "v" + std::to_string(i)}});
+    at.create("/api/v1/namespaces/prod/configmaps",
+              {{"apiVersion", "v1"}, {"kind", "ConfigMap"}, {"metadata", {{"name", "flags"}}}, {"data", {{"colour", "blue"}}}});
+    at.create("/api/v1/namespaces/prod/services",
+              {{"apiVersion", "v1"},
+               {"kind", "Service"},
+               {"metadata", {{"name", "web"}}},
+               {"spec", {{"clusterIP", "None"}, {"selector", {{"app", "web"}}}, {"ports", {{{"port", 80}}}}}}});
+  }
+  static ProviderProbe probe_of(const KubeServer& at) { return probe(with(at.settings({"prod"}), {{"page", 20}})); }
+  static int streamed(const KubeServer& at) {
+    return at.request("GET", secrets("prod") + "?watch=1&sendInitialEvents=true&allowWatchBookmarks=true&"
+                                               "resourceVersionMatch=NotOlderThan&timeoutSeconds=1").status;
+  }
+  static std::map<std::string, json> bodies(const Collected& of) {
+    std::map<std::string, json> out;
+    for (const auto& record : of.records) out[record.kind + "/" + record.id] = json::parse(record.body);
+    return out;
+  }
+};
+
+TEST_F(K8sOlder, IsListedInPagesAndSaysTheSameAsTheNewerOne) {
+  fill(kube());
+  fill(old);
+  ASSERT_EQ(old.get("/version").at("emulationMinor"), "33");
+  ASSERT_EQ(streamed(kube()), 200);
+  ASSERT_EQ(streamed(old), 422) << "this test is of a server that does not stream lists";
+  const auto lists = [&] { return old.counted("apiserver_request_total", {"resource=\"secrets\"", "verb=\"LIST\""}); };
+  const int before = lists();
+  ProviderProbe newer = probe_of(kube()), older = probe_of(old);
+  const Collected expected = newer.refresh(), got = older.refresh();
+  EXPECT_EQ(got.status, DRIFTD_OK) << shown(got);
+  EXPECT_EQ(got.complete, expected.complete) << shown(got);
+  EXPECT_EQ(got.complete.at("secret"), 50u);
+  EXPECT_EQ(bodies(got), bodies(expected));
+  EXPECT_GE(lists() - before, 3) << "50 Secrets in pages of 20";
+
+  const Collected watched = watch(older, got.cursor, {{[&] { old.patch(secrets("prod") + "/s-7", {{"stringData", {{"value", "new"}}}}); },
+                                                       [&](const Collected& w) { return w.find("secret", "prod/s-7") != nullptr; }}});
+  EXPECT_EQ(watched.records.size(), 1u) << shown(watched);
+  EXPECT_TRUE(watched.diagnostics.empty()) << shown(watched);
+}
+
+}  // namespace
+}  // namespace driftd::test

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// A major upgrade as people do it, pg_dump into a new cluster: the new server prints definitions in its own way and gives
+// new oids. Neither is drift; what really changed is (class 55 of the golden table).
+#include <fstream>
+#include <sstream>
+
+#include "core/judge.hpp"
+#include "integration/postgres/fixture.hpp"
+
+namespace driftd::test {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr const char* kShape = R"(
+CREATE TABLE orders (id int PRIMARY KEY, status text DEFAULT 'new'::varchar, placed timestamptz, note varchar(20),
+  CONSTRAINT known CHECK (status IN ('new', 'paid', 'sent')), CONSTRAINT alive CHECK (status <> ALL (ARRAY['x'])),
+  CONSTRAINT recent CHECK (extract(year FROM placed) > 2000), CONSTRAINT short CHECK (note::text IN ('a', 'b')));
+CREATE VIEW paid AS SELECT id, status, substring(note from 1 for 2) AS n FROM orders
+  WHERE status IN ('paid', 'sent') AND id = ANY (ARRAY[1, 2, 3]);
+CREATE VIEW joined AS SELECT o.id, p.status FROM orders o JOIN paid p USING (id) WHERE p.id::bigint > 2;
+CREATE INDEX by_note ON orders (lower(note)) WHERE status IN ('new');
+CREATE POLICY own ON orders USING (status IN ('new', 'paid'));
+GRANT SELECT ON orders TO reader)";
+
+/// What the agent keeps of one fingerprint, judged as it judges.
+struct Kept {
+  core::StoredResource row;
+  core::JudgeContext context;
+
+  /// Paths of what is told.
+  std::vector<std::string> sees(const sdk::Record& record) {
+    core::Seen seen;
+    seen.observation.id = row.id;
+    seen.observation.body = record.body;
+    seen.observation.external_name = record.external_name;
+    seen.observation.schema_revision = record.schema_revision;
+    seen.observation.observed_ns = context.now_ns += 1'000'000'000;
+    const auto judged = core::judge(context, row, seen);
+    row = judged.next;
+    context.established = true;
+    std::vector<std::string> out;
+    for (const auto& transition : judged.transitions) {
+      for (const auto& change : transition.changes) out.push_back(change.path);
+    }
+    return out;
+  }
+};
+
+class PostgresUpgrade : public testing::Test {
+ protected:
+  PostgresUpgrade() : old_({{}, false, nullptr, "12.22.0"}), new_({{}, false, nullptr, "17.6.0"}) {
+    old_.sql("CREATE EXTENSION pgcrypto");
+    for (PostgresServer* server : {&old_, &new_}) {
+      server->sql(readme_grants("postgres", "sql"));
+      server->sql("CREATE ROLE reader");
+      server->sql("CREATE DATABASE shop");
+    }
+    new_.sql("CREATE TABLE so_that(oids int)", "shop");  // differ
+    old_.sql(kShape, "shop");
+    const auto to = [](const PostgresServer& server) {
+      return " -h " + server.host() + " -p " + std::to_string(server.port()) + " -U postgres ";
+    };
+    const Output moved = run({"bash", "-c", "set -o pipefail; pg_dump" + to(old_) + "shop | psql -qX -v ON_ERROR_STOP=1" + to(new_) + "shop"},
+                             {{"PGPASSWORD", old_.password()}});
+    if (moved.code != 0) throw std::runtime_error("pg_dump | psql: " + moved.err);
+  }
+  static sdk::Record fingerprint(const PostgresServer& server, const std::string& table) {
+    auto p = postgres_probe(server.endpoint(), {{"databases", {"shop"}}, {"fingerprints", "public"}});
+    const auto seen = p.refresh();
+    const auto* found = seen.find("table_fingerprint", "shop.public." + table);
+    if (found == nullptr) throw std::runtime_error("no fingerprint of " + table);
+    return *found;
+  }
+  /// As it was first seen on the old server.
+  Kept kept(const std::string& table) const {
+    Kept out;
+    std::ostringstream text;
+    text << std::ifstream(DRIFTD_SOURCE_DIR "/plugins/postgres/schema.json").rdbuf();
+    out.context.schema = core::KindSchema::parse(json::parse(text.str()).at("kinds").at("table_fingerprint").dump()).value();
+    out.context.rules = std::make_shared<const core::Rules>();
+    out.context.backend_uid = "b";
+    out.row.id = {"table_fingerprint", "shop.public." + table};
+    EXPECT_THAT(out.sees(fingerprint(old_, table)), IsEmpty());
+    out.row.revision = 1;
+    return out;
+  }
+  PostgresServer old_, new_;
+};
+
+TEST_F(PostgresUpgrade, AloneIsNoDriftAndEachServersOwnChangesAre) {
+  const json before = json::parse(fingerprint(old_, "paid").body), after = json::parse(fingerprint(new_, "paid").body);
+  ASSERT_NE(before["definition"], after["definition"]) << "the two print alike: this proves nothing";
+  ASSERT_NE(fingerprint(old_, "orders").external_name, fingerprint(new_, "orders").external_name);
+  for (const std::string table : {"orders", "paid", "joined"}) {
+    Kept one = kept(table);
+    one.row.external_name.clear();  // the new system was accepted (unit.HeldEngine, unit.StateTest)
+    EXPECT_THAT(one.sees(fingerprint(new_, table)), IsEmpty()) << table;
+    EXPECT_EQ(core::parse(*one.row.baseline)->find("printed_by")->string()[0], "17");
+    EXPECT_THAT(one.sees(fingerprint(new_, table)), IsEmpty()) << table;
+  }
+  Kept orders = kept("orders"), paid = kept("paid");
+  for (Kept* one : {&orders, &paid}) one->row.external_name.clear();
+  EXPECT_THAT(orders.sees(fingerprint(new_, "orders")), IsEmpty());
+  EXPECT_THAT(paid.sees(fingerprint(new_, "paid")), IsEmpty());
+  new_.sql("ALTER TABLE orders DROP CONSTRAINT known, ADD CONSTRAINT known CHECK (status IN ('new', 'paid'))", "shop");
+  EXPECT_THAT(orders.sees(fingerprint(new_, "orders")), ElementsAre("constraints"));
+  new_.sql("CREATE OR REPLACE VIEW paid AS SELECT id, status, substring(note from 1 for 2) AS n FROM orders WHERE status IN ('paid')",
+           "shop");
+  EXPECT_THAT(paid.sees(fingerprint(new_, "paid")), ElementsAre("definition"));
+}
+
+TEST_F(PostgresUpgrade, WhatChangedBesideItIsDrift) {
+  new_.sql("ALTER TABLE orders OWNER TO reader; GRANT INSERT ON paid TO reader", "shop");
+  Kept orders = kept("orders"), paid = kept("paid");
+  for (Kept* one : {&orders, &paid}) one->row.external_name.clear();
+  EXPECT_THAT(orders.sees(fingerprint(new_, "orders")), testing::IsSupersetOf({"owner"}));
+  EXPECT_THAT(paid.sees(fingerprint(new_, "paid")), ElementsAre("grants"));
+}
+
+TEST_F(PostgresUpgrade, ATrueChangeOfTheOldServerIsDriftThere) {
+  Kept orders = kept("orders");
+  old_.sql("ALTER TABLE orders DROP CONSTRAINT known, ADD CONSTRAINT known CHECK (status = ANY (ARRAY['new', 'paid']))", "shop");
+  EXPECT_THAT(orders.sees(fingerprint(old_, "orders")), ElementsAre("constraints"));
+}
+
+TEST_F(PostgresUpgrade, TheInstanceTellsTheVersionAndThatDefinitionsAreTakenAnew) {
+  const auto instance = [](const PostgresServer& server) {
+    auto p = postgres_probe(server.endpoint(), {{"databases", {"shop"}}, {"fingerprints", "public"}});
+    return *p.refresh().find("instance", "instance");
+  };
+  const auto before = instance(old_), after = instance(new_);
+  EXPECT_NE(json::parse(before.body)["version"], json::parse(after.body)["version"]);
+  EXPECT_NE(json::parse(before.body)["system_identifier"], json::parse(after.body)["system_identifier"]);
+  EXPECT_THAT(after.metadata.at("definitions"), testing::HasSubstr("printed by PostgreSQL 17"));
+}
+
+}  // namespace
+}  // namespace driftd::test

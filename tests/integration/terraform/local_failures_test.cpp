@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can befall a state file; and a state that is replaced by another one between the question which it is and its reading.
+#include <filesystem>
+#include <fstream>
+#include <gmock/gmock.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "site.hpp"
+#include "support/process.hpp"
+#include "support/provider_probe.hpp"
+#include "support/tofu.hpp"
+
+namespace driftd::test {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using testing::HasSubstr;
+
+class TerraformFile : public testing::Test {
+ protected:
+  TerraformFile() { write(state_text(1, 1)); }
+  void write(const std::string& text) const { fs::rename(dir_.write("infra/new", text), path_); }
+  ProviderProbe probe() const { return ProviderProbe("providers/terraform.so", {{"path", path_}}); }
+  static void expect_failure(ProviderProbe& probe, const std::string& cursor, driftd_status code, const std::string& says) {
+    for (const auto& seen : {probe.refresh(cursor), probe.refresh(), probe.read({{"instance", "terraform_data.a"}})}) {
+      EXPECT_EQ(seen.status, code) << (seen.diagnostics.empty() ? "" : seen.diagnostics[0].text);
+      EXPECT_TRUE(seen.records.empty() && seen.complete.empty() && !seen.unchanged);
+      ASSERT_FALSE(seen.diagnostics.empty());
+      EXPECT_EQ(seen.diagnostic(DRIFTD_NOT_FOUND), nullptr);
+      EXPECT_THAT(seen.diagnostics[0].text + " " + seen.diagnostics[0].right, HasSubstr(says));
+    }
+  }
+  static auto state_of(ProviderProbe& probe) { return static_cast<int>(probe.health().health.state); }
+
+  TempDir dir_;
+  const std::string path_ = dir_.file("infra/terraform.tfstate");
+};
+
+TEST_F(TerraformFile, WhatCannotBeReadIsNamedAndStandsAsItWas) {
+  ProviderProbe p = probe();
+  const auto first = p.refresh();
+  ASSERT_EQ(first.status, DRIFTD_OK);
+  const std::string whole = read_file(path_);
+  const auto befall = [&](const std::function<void()>& change, driftd_status code, const std::string& says) {
+    change();
+    expect_failure(p, first.cursor, code, says);
+    EXPECT_NE(state_of(p), DRIFTD_HEALTH_UP);
+  };
+  befall([&] { fs::remove(path_); }, DRIFTD_UNAVAILABLE, "nothing is concluded from a missing state");
+  befall([&] { fs::create_directory(path_); }, DRIFTD_INVALID, "is no regular file");
+  fs::remove(path_);
+  fs::remove_all(fs::path(path_).parent_path());
+  expect_failure(p, first.cursor, DRIFTD_UNAVAILABLE, "No such file");
+  write(whole.substr(0, whole.size() / 2));
+  expect_failure(p, first.cursor, DRIFTD_CORRUPT, "line 1");
+  write(whole);
+  EXPECT_EQ(p.refresh(first.cursor).status, DRIFTD_OK);
+  EXPECT_EQ(state_of(p), DRIFTD_HEALTH_UP);
+}
+
+TEST_F(TerraformFile, ARightThatIsTakenIsNamed) {
+  if (::geteuid() != 0) GTEST_SKIP() << "LOUD: only root can read as another user, the missing right to a file is not tested";
+  ProviderProbe p = probe();
+  ::setfsuid(65534);  // of this thread, which reads
+  const auto first = p.refresh();
+  EXPECT_EQ(first.status, DRIFTD_OK);
+  ::setfsuid(0);
+  ::chmod(path_.c_str(), 0600);
+  ::setfsuid(65534);
+  expect_failure(p, {}, DRIFTD_DENIED, "read access to " + path_);
+  EXPECT_EQ(state_of(p), DRIFTD_HEALTH_DEGRADED);
+  ::setfsuid(0);
+}
+
+TEST_F(TerraformFile, AnotherStateUnderThisNameIsNotToldAsTheOldOne) {
+  ProviderProbe p = probe();
+  const auto first = p.refresh();
+  EXPECT_EQ(p.health().health.system_identity, "site");
+  write(state_text(7, 2, "another"));  // after the host asked which state this is
+  const auto refused = p.refresh(first.cursor);
+  EXPECT_EQ(refused.status, DRIFTD_UNAVAILABLE);
+  EXPECT_TRUE(refused.records.empty() && refused.complete.empty() && refused.cursor.empty());
+  EXPECT_THAT(refused.diagnostics.at(0).text, HasSubstr("another state lies here (lineage another, before site)"));
+  EXPECT_EQ(p.read({{"instance", "terraform_data.a"}}).status, DRIFTD_UNAVAILABLE) << "it confirms nothing";
+  EXPECT_EQ(p.discover().status, DRIFTD_UNAVAILABLE) << "it discovers nothing";
+  EXPECT_EQ(p.refresh(first.cursor).status, DRIFTD_UNAVAILABLE) << "the host has not heard of it";
+  EXPECT_EQ(p.health().health.system_identity, "another");  // the host hears it, and accepts it
+  EXPECT_EQ(p.refresh(first.cursor).body("instance", "terraform_data.a")["input"]["value"], 2);
+  write(state_text(2, 3));  // and back
+  EXPECT_EQ(p.refresh().status, DRIFTD_UNAVAILABLE);
+  EXPECT_EQ(p.health().health.system_identity, "site");
+  EXPECT_EQ(p.refresh().status, DRIFTD_OK);
+}
+
+TEST_F(TerraformFile, AFreshWorkerKnowsTheStateByItsCursorOrByItsHealth) {
+  const std::string cursor = probe().refresh().cursor;
+  write(state_text(7, 2, "another"));
+  EXPECT_EQ(probe().refresh(cursor).status, DRIFTD_UNAVAILABLE);
+  ProviderProbe fresh = probe();
+  EXPECT_EQ(fresh.health().health.system_identity, "another");
+  write(state_text(1, 1));
+  EXPECT_EQ(fresh.refresh().status, DRIFTD_UNAVAILABLE) << "health had told of another one";
+}
+
+/// Health says which state lies there without a refresh; else the host would hear of it only by records of the wrong one.
+class StateIdentity : public testing::TestWithParam<const char*> {};
+
+TEST_P(StateIdentity, IsToldByHealthFromTheStatesFirstBytes) {
+  const auto site = site_of(GetParam());
+  site->publish(1, 1);
+  const std::string origin = std::string(site->speaks_tls() ? "https" : "http") + "://127.0.0.1:" + std::to_string(site->port());
+  json backend = site->backend(origin);
+  if (site->speaks_tls()) backend["insecure"] = true;
+  ProviderProbe probe("providers/terraform.so", {{"backend", backend}}, {{"right", site->password()}});
+  EXPECT_TRUE(eventually([&] { return probe.health().health.system_identity == "site"; })) << probe.health().health.reason;
+  EXPECT_EQ(probe.refresh().status, DRIFTD_OK);
+}
+
+INSTANTIATE_TEST_SUITE_P(Terraform, StateIdentity, testing::Values("http", "s3", "consul", "kubernetes", "cloud"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace driftd::test

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "cli/cli.hpp"
+
+namespace driftd::cli {
+
+struct Said {
+  int code = -1;
+  std::string out, err;
+};
+
+/// One run of the command line, in this process.
+inline Said driftd(std::vector<std::string> arguments, const Hooks& hooks = {}, bool colour = false) {
+  std::ostringstream out, err;
+  const int code = run(std::move(arguments), {out, err, colour}, hooks);
+  return {code, out.str(), err.str()};
+}
+
+}  // namespace driftd::cli

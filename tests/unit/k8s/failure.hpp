@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <gtest/gtest.h>
+
+#include "driftd/provider.hpp"
+
+namespace driftd::k8s {
+
+/// What `of` fails with; that it does not is the test's failure.
+inline sdk::Failure failure(const std::function<void()>& of) {
+  try {
+    of();
+  } catch (const sdk::Failure& caught) {
+    return caught;
+  }
+  ADD_FAILURE() << "nothing failed";
+  return {DRIFTD_INTERNAL, ""};
+}
+
+}  // namespace driftd::k8s

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who asks, who answers, and when it may be asked again.
+#include <gmock/gmock.h>
+
+#include <functional>
+
+#include "driftd/sdk/types.hpp"
+#include "k8s/exec_credential.hpp"
+#include "k8s/retry_after.hpp"
+#include "k8s/witness.hpp"
+#include "failure.hpp"
+
+namespace driftd::k8s {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string document(const std::string& status, const std::string& version = "v1") {
+  return R"({"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/)" + version + R"(","spec":{"interactive":false},"status":)" +
+         status + "}\n";
+}
+
+TEST(K8sCredential, IsATokenOrAnExecCredentialOfBothVersions) {
+  EXPECT_EQ(parse_credential(" abc.def \n").token, "abc.def");
+  EXPECT_EQ(parse_credential("").token, "");
+  for (const char* version : {"v1", "v1beta1"}) {
+    const Credential with_token = parse_credential(document(R"({"token":"abc","expirationTimestamp":"2026-11-21T21:15:00+01:00"})", version));
+    EXPECT_EQ(with_token.token, "abc");
+    EXPECT_EQ(with_token.expires_ns, 1'795'292'100'000'000'000);
+    EXPECT_EQ(with_token.expires, "2026-11-21T21:15:00+01:00");
+  }
+  const Credential certified = parse_credential(document(R"({"clientCertificateData":"-----BEGIN CERTIFICATE-----\n","clientKeyData":"-----BEGIN EC PRIVATE KEY-----\n"})"));
+  EXPECT_EQ(certified.token, "");
+  EXPECT_EQ(certified.certificate_pem, "-----BEGIN CERTIFICATE-----\n");
+  EXPECT_EQ(certified.key_pem, "-----BEGIN EC PRIVATE KEY-----\n");
+  EXPECT_FALSE(certified.expires_ns);
+}
+
+TEST(K8sCredential, WhatIsWrongIsSaidAndNeverWhatIsInIt) {
+  const std::pair<std::string, const char*> cases[] = {
+      {R"({"token":"canary")", "no valid JSON"},
+      {R"({"kind":"Config","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"canary"}})", "found 'Config'"},
+      {document(R"({"token":"canary"})", "v1alpha1"), "found 'client.authentication.k8s.io/v1alpha1'"},
+      {R"({"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","spec":{}})", "no status"},
+      {document(R"("canary")"), "no status"},
+      {document("{}"), "neither a token nor clientCertificateData"},
+      {document(R"({"token":["canary"]})"), "status.token: expected a string, found array"},
+      {document(R"({"token":"canary\ncanary"})"), "line break"},
+      {document(R"({"clientCertificateData":"-----BEGIN canary"})"), "without clientKeyData"},
+      {document(R"({"token":"canary","clientKeyData":"-----BEGIN canary"})"), "without clientCertificateData"},
+      {document(R"({"clientCertificateData":"Y2FuYXJ5","clientKeyData":"canary"})"), "expected PEM"},
+      {document(R"({"token":"canary","expirationTimestamp":"canary"})"), "expected a time of RFC 3339"},
+      {document(R"({"token":"canary","expirationTimestamp":7})"), "expected a string, found number"},
+      {"canary\ncanary", "line break"}};
+  for (const auto& [text, says] : cases) {
+    const auto told = failure([&, text = text] { parse_credential(text); });
+    EXPECT_EQ(told.code, DRIFTD_UNAUTHENTICATED) << text;
+    EXPECT_THAT(told.what(), HasSubstr(says)) << text;
+    EXPECT_THAT(told.what(), HasSubstr("settings.token"));
+    EXPECT_THAT(told.what(), Not(HasSubstr("canary"))) << text;
+  }
+}
+
+TEST(K8sCredential, ATimeIsOneOfRfc3339) {
+  EXPECT_EQ(parse_time("1970-01-01T00:00:01Z"), 1'000'000'000);
+  EXPECT_EQ(parse_time("1969-12-31T23:00:01.25-01:00"), 1'000'000'000);
+  EXPECT_EQ(parse_time("2024-02-29T00:00:00Z"), 1'709'164'800'000'000'000);
+  EXPECT_EQ(parse_time("9999-12-31T23:59:59Z"), INT64_MAX) << "no nanoseconds count so far";
+  EXPECT_EQ(parse_time("0001-01-01T00:00:00Z"), INT64_MIN);
+  for (const char* bad : {"", "2026-11-21", "2026-11-21T20:15:00", "2026-11-21T20:15:00z1", "2026-02-30T00:00:00Z", "2026-11-21 20:15:00Z",
+                          "2026-11-21T24:00:00Z", "2026-11-21T20:15:00.Z", "2026-11-21T20:15:00+1:00", "+026-11-21T20:15:00Z"}) {
+    EXPECT_EQ(parse_time(bad), std::nullopt) << bad;
+  }
+}
+
+TEST(K8sWitness, WhatAnotherClusterAnswersIsRefusedUntilHealthHasToldOfIt) {
+  Witness witness;
+  witness.told("a");
+  EXPECT_FALSE(witness.begin());
+  witness.meet("a");
+  EXPECT_THAT(failure([&] { witness.meet(""); }).what(), HasSubstr("no longer says which one it is (kube-system had uid a)"));
+  witness.meet("a");
+  EXPECT_THAT(failure([&] { witness.meet("b"); }).what(), HasSubstr("uid b, before a"));
+  EXPECT_EQ(failure([&] { witness.stand("a"); }).code, DRIFTD_UNAVAILABLE) << "who watches a hears it, too";
+  witness.broke();
+  witness.told("b");
+  EXPECT_TRUE(witness.begin()) << "the host was told, and goes on: b it is";
+  witness.meet("b");
+  witness.stand("b");
+  EXPECT_EQ(witness.uid(), "b");
+  EXPECT_EQ(failure([&] { witness.stand("a"); }).code, DRIFTD_UNAVAILABLE);
+}
+
+TEST(K8sWitness, HealthAloneMovesNothingAndOneThatComesBackIsTheSame) {
+  Witness witness;
+  witness.told("a");
+  witness.begin();
+  EXPECT_EQ(failure([&] { witness.meet("b"); }).code, DRIFTD_UNAVAILABLE);  // the watch did
+  witness.told("b");  // between the host's question and the refresh
+  EXPECT_TRUE(witness.begin());
+  EXPECT_EQ(failure([&] { witness.meet("b"); }).code, DRIFTD_UNAVAILABLE);
+  witness.told("a");
+  EXPECT_FALSE(witness.begin());
+  witness.stand("a");
+  witness.meet("a");
+}
+
+TEST(K8sWitness, AFreshWorkerHoldsItsFirstConnectionsAgainstHealth) {
+  Witness witness;
+  witness.told("a");
+  EXPECT_EQ(failure([&] { witness.meet("b"); }).code, DRIFTD_UNAVAILABLE) << "a watch, before any refresh";
+  EXPECT_EQ(failure([&] { witness.meet(""); }).code, DRIFTD_UNAVAILABLE);
+}
+
+TEST(K8sWitness, WithoutTheRightToKnowNothingIsRefused) {
+  Witness witness;
+  witness.told("");
+  EXPECT_FALSE(witness.begin());
+  witness.meet("");
+  witness.stand("");
+  EXPECT_EQ(witness.uid(), "");
+}
+
+TEST(K8sRetryAfter, HoldsForItsPathAndTime) {
+  RetryAfter held;
+  const auto now = RetryAfter::Clock::now();
+  http::Response response;
+  response.status = 429;
+  response.retry_after_ms = 7000;
+  held.note("/a", response, now);
+  EXPECT_EQ(held.left("/a", now + std::chrono::seconds(2)), std::chrono::seconds(5));
+  EXPECT_EQ(held.left("/a", now + std::chrono::seconds(7)), std::chrono::seconds(0));
+  EXPECT_EQ(held.left("/b", now).count(), 0);
+  response.status = 200;
+  held.note("/b", response, now);
+  EXPECT_EQ(held.left("/b", now).count(), 0);
+}
+
+}  // namespace
+}  // namespace driftd::k8s
