@@ -13,11 +13,12 @@ Setting setting_of(const JudgeContext& context) {
   return {context.backend_uid, context.schema.get(), context.now_ns, context.deletions_accepted_by};
 }
 
-/// The row takes what was just read; whether the baseline follows is for others to say.
+/// The row takes what was just read; whether the baseline follows is for others to say. An identity that is not said stays
+/// as it was last said.
 void observe(const JudgeContext& context, const Observation& seen, const Value& body, StoredResource& row) {
   row.id = seen.id;
   row.observed = render(body);
-  row.observed_external_name = seen.external_name;
+  if (!seen.external_name.empty()) row.observed_external_name = seen.external_name;
   row.origin = seen.origin;
   row.version = seen.version;
   row.status = seen.status;

@@ -89,9 +89,9 @@ Judgement judge(const JudgeContext& context, const StoredResource& stored, const
 Judgement lapse(const StoredResource& stored, Nanos now_ns);
 
 /// Pseudo-resource `backend/<name>`: another system identity behind the endpoint is one manual endpoint drift
-/// (semantics 3). An empty identity is unknown; the first one is the baseline.
-Judgement judge_identity(const std::string& backend_uid, const StoredResource& stored, const std::string& identity,
-                         Nanos now_ns);
+/// (semantics 3). An empty identity is unknown. `accepted`: the one that is judged; empty: the first one becomes it.
+Judgement judge_identity(const std::string& backend_uid, const StoredResource& stored, const std::string& accepted,
+                         const std::string& identity, Nanos now_ns);
 /// More than 20 % and more than 10 of `known` are missing at once (semantics 4).
 bool mass_deletion(std::size_t known, std::size_t missing);
 /// Pseudo-resource `scope/<kind>`: resources missing at once ask as one manual config drift at path `gone`, value

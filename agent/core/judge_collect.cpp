@@ -48,6 +48,8 @@ class Collector {
   bool reread(const std::string& path) const;
   bool ignored(Change& change);
   bool demoted(const Change& change, Against against);
+  bool settled(const Change& change) const;
+  Operation of_sighting() const;
   void place(Change change, Against against, Operation operation, std::string reason = {});
   bool whole(Operation operation, std::vector<Change> changes, const std::string& name);
   void follow(Value& baseline, const Change& change, const char* why);
@@ -104,6 +106,13 @@ bool Collector::demoted(const Change& change, Against against) {
     return true;
   }
   return false;
+}
+
+/// What the provider calls unsettled says nothing yet: neither a change nor the end of what was said before.
+bool Collector::settled(const Change& change) const {
+  if (change.cls == ChangeClass::credential) return true;
+  const auto unsettled = [&](const Seen::Demoted& demotion) { return demotion.unsettled && demotion.path == change.path; };
+  return std::none_of(seen_->demoted.begin(), seen_->demoted.end(), unsettled);
 }
 
 /// `reason`: why it stands, where the change itself does not tell (who declared it).
@@ -199,6 +208,15 @@ std::vector<std::string> Collector::superseded_by_schema() {
   return out;
 }
 
+/// Recreated, where the identity is another one, or was when it was last said.
+Operation Collector::of_sighting() const {
+  const std::string& now = seen_->observation.external_name;
+  const auto recreated = [](const Drift& drift) { return drift.operation == Operation::recreated; };
+  const bool another = now.empty() ? std::any_of(stored_.open.begin(), stored_.open.end(), recreated)
+                                   : now != stored_.external_name;
+  return another && !stored_.external_name.empty() ? Operation::recreated : Operation::changed;
+}
+
 void Collector::compare(Value baseline, const Value& body) {
   const Observation& seen = seen_->observation;
   const DiffOptions options{stored_.schema_revision, seen.unread, stored_.was_unread, false, nullptr};
@@ -206,10 +224,12 @@ void Collector::compare(Value baseline, const Value& body) {
   out_.unknown.insert(out_.unknown.end(), found.unknown.begin(), found.unknown.end());
   const auto superseded = superseded_by_schema();
   finding_.replaced.insert(finding_.replaced.end(), superseded.begin(), superseded.end());
-  const bool recreated =
-      !stored_.external_name.empty() && !seen.external_name.empty() && stored_.external_name != seen.external_name;
-  const Operation operation = recreated ? Operation::recreated : Operation::changed;
-  if (recreated && kind_class() != ChangeClass::health) {
+  const Operation operation = of_sighting();
+  const bool unsaid = !stored_.external_name.empty() && seen.external_name.empty();
+  const bool recreated = operation == Operation::recreated && !unsaid;
+  if (unsaid) {  // nothing to say, but of a recreation that stands
+    if (operation == Operation::recreated) out_.unknown.push_back({std::string(kIdentityPath), "the system did not say which one it is"});
+  } else if (recreated && kind_class() != ChangeClass::health) {
     finding_.replaced.emplace_back(kIdentityPath);
     place({std::string(kIdentityPath), kind_class(), text_of(stored_.external_name), text_of(seen.external_name), false},
           Against::baseline, operation);
@@ -222,8 +242,8 @@ void Collector::compare(Value baseline, const Value& body) {
     (void)assign(baseline, attribute_path(path), &value);
   }
   for (auto& change : found.changes) {
-    finding_.replaced.push_back(change.path);
     change.cls = class_of(change, attribute_path(change.path));
+    if (settled(change)) finding_.replaced.push_back(change.path);
     if (reread(change.path)) {
       follow(baseline, change, "schema-revision");
     } else if (change.cls == ChangeClass::health) {
@@ -313,15 +333,16 @@ void Collector::absent() {
 void Collector::carry_unknown() {
   std::vector<std::string> unknown;
   for (const auto& each : out_.unknown) unknown.push_back(without_depth(each.path));
+  const bool unsaid = std::find(unknown.begin(), unknown.end(), kIdentityPath) != unknown.end();
   for (const auto& drift : stored_.open) {
     if (drift.operation == Operation::deleted) continue;  // it is back: that much is known
     for (const auto& change : drift.changes) {
       const bool expected = drift.against == Against::baseline || related_to_any(change.path, finding_.declared);
       if (!expected) continue;  // the expectation was taken back
-      const bool judged = change.path != kIdentityPath && related_to_any(change.path, unknown) &&
-                          !related_to_any(change.path, finding_.replaced);
-      if (!judged) continue;
-      if (find_ignore(*context_.rules, stored_.id, attribute_path(change.path), change.cls)) {
+      const bool identity = change.path == kIdentityPath;
+      const bool unread = identity ? unsaid && drift.operation == Operation::recreated : related_to_any(change.path, unknown);
+      if (!unread || related_to_any(change.path, finding_.replaced)) continue;
+      if (!identity && find_ignore(*context_.rules, stored_.id, attribute_path(change.path), change.cls)) {
         finding_.replaced.push_back(change.path);
         continue;
       }

@@ -39,8 +39,8 @@ Judgement judge_member(const std::string& backend_uid, const StoredResource& sto
 
 }  // namespace
 
-Judgement judge_identity(const std::string& backend_uid, const StoredResource& stored, const std::string& identity,
-                         Nanos now_ns) {
+Judgement judge_identity(const std::string& backend_uid, const StoredResource& stored, const std::string& accepted,
+                         const std::string& identity, Nanos now_ns) {
   Judgement out = lapse(stored, now_ns);
   if (identity.empty()) {
     out.unknown.push_back({std::string(kSystemIdentity), "the system did not say which one it is"});
@@ -53,11 +53,15 @@ Judgement judge_identity(const std::string& backend_uid, const StoredResource& s
   out.next = stored;
   out.next.observed = render(object_of(kSystemIdentity, Value(identity)));
   out.next.observed_ns = now_ns;
-  const auto known = baseline_member(stored, kSystemIdentity);
+  auto known = baseline_member(stored, kSystemIdentity);
   const std::string now = render(Value(identity));
-  if (!known) out.next.baseline = out.next.observed;
+  if (!known) {
+    const std::string& first = accepted.empty() ? identity : accepted;
+    known = render(Value(first));
+    out.next.baseline = render(object_of(kSystemIdentity, Value(first)));
+  }
   std::optional<Change> change;
-  if (known && *known != now) change = Change{std::string(kSystemIdentity), ChangeClass::endpoint, *known, now, false};
+  if (*known != now) change = Change{std::string(kSystemIdentity), ChangeClass::endpoint, *known, now, false};
   return judge_member(backend_uid, stored, ChangeClass::endpoint, std::move(change), now_ns, std::move(out));
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/digest.hpp"
+#include "core/diff.hpp"
 #include "core/judge_parts.hpp"
 
 namespace driftd::core {
@@ -51,8 +52,24 @@ std::vector<Change> swapped(std::vector<Change> changes) {
   return changes;
 }
 
+/// What is there now has the values that the drift said were wanted.
+bool as_wanted(const Setting& setting, const Drift& drift, const StoredResource& next) {
+  const Result<Value> body = parse(next.observed.value_or("{}"));
+  if (!body || !setting.schema) return false;
+  Value wanted = *body;
+  for (const auto& change : drift.changes) {
+    if (change.path == kIdentityPath) continue;
+    const Result<Value> value = parse(change.old_value.value_or("null"));
+    if (!value || !assign(wanted, attribute_path(change.path), change.old_value ? &*value : nullptr)) return false;
+  }
+  DiffOptions options;
+  options.old_revision = setting.schema->revision();
+  return diff(wanted, *body, *setting.schema, options).changes.empty();
+}
+
 /// Reverted: the difference went away by itself. Superseded: something else took its place.
-DriftStatus end_of(const Drift& drift, const StoredResource& stored, const Finding& finding) {
+DriftStatus end_of(const Setting& setting, const Drift& drift, const StoredResource& stored, const StoredResource& next,
+                   const Finding& finding) {
   const auto touched = [&](const Change& change) { return related_to_any(change.path, finding.replaced); };
   const auto declared = [&](const Change& change) { return related_to_any(change.path, finding.declared); };
   const bool any_touched = std::any_of(drift.changes.begin(), drift.changes.end(), touched);
@@ -62,7 +79,7 @@ DriftStatus end_of(const Drift& drift, const StoredResource& stored, const Findi
   } else if (drift.against == Against::expectation) {
     const bool all_declared = std::all_of(drift.changes.begin(), drift.changes.end(), declared);
     const bool was_absent = drift.operation == Operation::deleted;  // gone still, and no source declares it any more
-    reverted = finding.gone ? !stored.baseline && !was_absent : all_declared;
+    reverted = finding.gone ? !stored.baseline && !was_absent : all_declared && as_wanted(setting, drift, next);
   } else if (finding.gone) {
     reverted = drift.operation == Operation::created;
   } else {
@@ -241,7 +258,9 @@ void reconcile(const Setting& setting, const StoredResource& stored, Finding fin
   Reconciler reconciler(setting, stored, out);
   const bool by_scope = finding.gone && !setting.accepted_by.empty();  // each deletion is a new, approved drift
   for (const auto& drift : stored.open) {
-    if (by_scope || !finding.groups.contains(key_of(drift))) reconciler.end(drift, end_of(drift, stored, finding));
+    if (by_scope || !finding.groups.contains(key_of(drift))) {
+      reconciler.end(drift, end_of(setting, drift, stored, out.next, finding));
+    }
   }
   for (const auto& drift : stored.open) {
     const auto found = finding.groups.find(key_of(drift));

@@ -22,18 +22,20 @@ std::string new_uid() {
 
 constexpr std::chrono::hours kStateKept{7 * 24};  // of a backend that left the config (semantics 1)
 
-/// Finds, and takes out of `rows`, the row of a backend by its name or its former name: one that is there, or one that
+/// Finds, and takes out of `rows`, the row of a backend by its name or its former name: one that is there before one that
 /// left less than a week ago. `rows` are in the order in which they are wanted.
 std::optional<core::BackendRow> take_row(std::vector<core::BackendRow>& rows, const core::BackendSpec& spec, Nanos now) {
   const Nanos since = now - std::chrono::duration_cast<std::chrono::nanoseconds>(kStateKept).count();
-  for (const std::string& name : {spec.name, spec.was}) {
-    const auto found = std::find_if(rows.begin(), rows.end(), [&](const auto& row) {
-      return !name.empty() && row.name == name && row.deleted_ns.value_or(now) >= since;
-    });
-    if (found == rows.end()) continue;
-    core::BackendRow row = *found;
-    rows.erase(found);
-    return row;
+  for (const bool left : {false, true}) {
+    for (const std::string& name : {spec.name, spec.was}) {
+      const auto found = std::find_if(rows.begin(), rows.end(), [&](const auto& row) {
+        return !name.empty() && row.name == name && row.deleted_ns.has_value() == left && row.deleted_ns.value_or(now) >= since;
+      });
+      if (found == rows.end()) continue;
+      core::BackendRow row = *found;
+      rows.erase(found);
+      return row;
+    }
   }
   return std::nullopt;
 }

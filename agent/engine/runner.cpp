@@ -230,7 +230,8 @@ Task<Status> Runner::check_identity() {
   if (identity == accepted && !identity_held_) co_return Status{};
   std::vector<core::ResourceId> ids(1, id);
   DRIFTD_CO_TRY(auto rows, co_await context_->store.load(ledger_.row().uid, std::move(ids)));
-  core::Judgement judgement = core::judge_identity(ledger_.row().uid, rows.front(), identity, context_->clock.wall());
+  core::Judgement judgement = 
+      core::judge_identity(ledger_.row().uid, rows.front(), accepted, identity, context_->clock.wall());
   const auto open = judgement.next.open;
   if (!judgement.transitions.empty() || rows.front().revision == 0) {
     DRIFTD_CO_CHECK(co_await ledger_.commit(std::move(rows.front()), std::move(judgement), "system identity"));

@@ -46,6 +46,18 @@ Status forget_identities(Connection& db, const core::BackendRow& row) {
       .run();
 }
 
+/// What is asked of a backend itself stands under its name, and goes with it.
+Status rename_itself(Connection& db, const core::BackendRow& row) {
+  DRIFTD_CHECK(db.statement("UPDATE OR REPLACE resource SET name = ?1 WHERE kind = 'backend' AND backend = "
+                            "(SELECT id FROM backend WHERE uid = ?2 AND name <> ?1 AND name = resource.name)")
+                   .bind(row.name, row.uid)
+                   .run());
+  return db.statement("UPDATE drift SET name = ?1 WHERE open = 1 AND kind = 'backend' AND backend = ?2 AND name = "
+                      "(SELECT name FROM backend WHERE uid = ?2)")
+      .bind(row.name, row.uid)
+      .run();
+}
+
 }  // namespace
 
 Result<std::int64_t> backend_id(Connection& db, const std::string& uid) {
@@ -61,6 +73,7 @@ Status establish(Connection& db, std::int64_t backend, const std::string& kind, 
 
 Status write_backend(Connection& db, const core::BackendRow& row) {
   DRIFTD_CHECK(forget_identities(db, row));
+  DRIFTD_CHECK(rename_itself(db, row));
   DRIFTD_CHECK(
       db.statement("UPDATE backend SET name = ?, type = ?, provider = ?, registration = ?, system_identity = ?, "
                    "deleted_ns = ?, notes = ? WHERE uid = ?")

@@ -57,7 +57,8 @@ void EngineLine::start(bool loops, core::Rules rules, bool backends) {
   thread_ = std::thread([this] { core_.run(); });
   must(wait(relay_->start()));
   core::BackendSpec spec;
-  spec.name = "b";
+  spec.name = name;
+  spec.was = was;
   spec.provider = provider;
   spec.registration_json = "{}";
   spec.interval = interval;
@@ -65,20 +66,21 @@ void EngineLine::start(bool loops, core::Rules rules, bool backends) {
   spec.rules = std::make_shared<const core::Rules>(std::move(rules));
   std::vector<core::BackendSpec> specs(backends ? 1 : 0, spec);
   const auto speaks = [](const ScriptedWorld& of) { return !of.declared_kinds.empty() || !of.extensions.empty(); };
-  for (const auto& [name, of] : {std::pair("source", source), std::pair("other", other)}) {
+  for (const auto& [beside, of] : {std::pair("source", source), std::pair("other", other)}) {
     if (!speaks(*of)) continue;
-    spec.name = name;
+    spec.name = beside;
+    spec.was.clear();
     specs.push_back(spec);
   }
   must(wait(engine_->start(std::move(specs), loops)));
 }
 
 engine::CycleReport EngineLine::refresh(bool full, const std::string& backend) {
-  return must(wait(engine_->refresh(backend, full))).front().report;
+  return must(wait(engine_->refresh(backend.empty() ? name : backend, full))).front().report;
 }
 
 Result<std::vector<core::Step>> EngineLine::explain(core::ResourceId id, std::string path) {
-  return wait(engine_->explain("b", std::move(id), std::move(path)));
+  return wait(engine_->explain(name, std::move(id), std::move(path)));
 }
 
 std::vector<core::Drift> EngineLine::drifts(bool all) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Engine and relay over the real store, on threads of their own, with one scripted backend named `b`.
+// Engine and relay over the real store, on threads of their own, with one scripted backend.
 #pragma once
 
 #include <boost/asio/co_spawn.hpp>
@@ -35,7 +35,7 @@ class EngineLine {
   /// `loops`: cycles and watch run by themselves; else only refresh() runs one. `backends`: none is in the config when false.
   void start(bool loops, core::Rules rules = {}, bool backends = true);
 
-  engine::CycleReport refresh(bool full = true, const std::string& backend = "b");
+  engine::CycleReport refresh(bool full = true, const std::string& backend = {});  ///< empty: `name`
   Result<std::vector<core::Step>> explain(core::ResourceId id, std::string path = {});
   /// The open ones, or all that there ever were.
   std::vector<core::Drift> drifts(bool all = false);
@@ -62,9 +62,9 @@ class EngineLine {
   }
 
   std::chrono::milliseconds interval{30'000};  ///< before start()
-  std::string provider = "scripted";           ///< of `b`, before start()
+  std::string name = "b", was, provider = "scripted";  ///< before start()
   std::shared_ptr<ScriptedWorld> world = std::make_shared<ScriptedWorld>();
-  /// Where they have something to say of others at start(), backends `source` and `other` run beside `b`.
+  /// Where they have something to say of others at start(), backends `source` and `other` run beside it.
   std::shared_ptr<ScriptedWorld> source = std::make_shared<ScriptedWorld>(), other = std::make_shared<ScriptedWorld>();
 
  private:

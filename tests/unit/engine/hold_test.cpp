@@ -85,10 +85,7 @@ TEST_F(HeldEngine, WhatAWatchBringsIsDroppedWhileTheSystemDoesNotSayWhichOneItIs
 
 TEST_F(HeldEngine, AnotherProviderUnderTheNameBeginsWithoutTheIdentityOfTheFormer) {
   baseline();
-  const ScriptedWorld world = *line_->world;
-  line_.reset();
-  line_ = std::make_unique<EngineLine>(dir_);
-  *line_->world = world;
+  another_process();
   line_->world->identity.clear();  // of the kind of system that has none
   line_->provider = "another";
   line_->start(false);

@@ -32,11 +32,21 @@ class EngineOnTheStore : public testing::Test {
   }
   /// A new process on the same store and the same world.
   void restart(core::Rules rules = {}) {
+    another_process();
+    line_->start(false, std::move(rules));
+  }
+  void restart_as(std::string name, std::string was) {
+    another_process();
+    line_->name = std::move(name);
+    line_->was = std::move(was);
+    line_->start(false);
+  }
+  /// Not started yet.
+  void another_process() {
     const ScriptedWorld world = *line_->world;
     line_.reset();
     line_ = std::make_unique<EngineLine>(dir_);
     *line_->world = world;
-    line_->start(false, std::move(rules));
   }
   void remove(int from, int to) {
     for (int i = from; i < to; ++i) line_->world->resources.erase(thing(i));

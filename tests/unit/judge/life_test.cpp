@@ -292,7 +292,7 @@ TEST_F(Life, DigestBindsPathsAndValuesNotTheBody) {
 
 struct Pseudo : testing::Test {
   StoredResource row;
-  Judgement identity(const std::string& text) { return keep(judge_identity("uid", row, text, now += kSecond)); }
+  Judgement identity(const std::string& text) { return keep(judge_identity("uid", row, accepted, text, now += kSecond)); }
   Judgement missing(std::vector<std::string> names) {
     return keep(judge_scope("uid", row, std::move(names), now += kSecond));
   }
@@ -301,7 +301,16 @@ struct Pseudo : testing::Test {
     return judgement;
   }
   Nanos now = kSecond;
+  std::string accepted;
 };
+
+TEST_F(Pseudo, AnotherIdentityThanTheAcceptedOneIsNoBaselineWhereTheQuestionWasNeverStored) {
+  row.id = {"backend", "orders"};
+  accepted = "cluster-1";
+  EXPECT_THAT(words(identity("cluster-2")), ElementsAre("pending"));
+  EXPECT_EQ(row.open[0].changes[0].old_value, "\"cluster-1\"");
+  EXPECT_THAT(words(identity("cluster-1")), ElementsAre("reverted"));
+}
 
 TEST_F(Pseudo, AnotherSystemIdentityIsOneManualEndpointDrift) {
   row.id = {"backend", "orders"};

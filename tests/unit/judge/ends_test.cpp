@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Semantics 5 and 10: `reverted` is said only where the live value went back, and what is unknown ends nothing.
+#include "unit/judge/scene.hpp"
+
+namespace driftd::core {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using Verb = Decision::Verb;
+
+struct Ends : testing::Test, Scene {
+  Ends() {
+    context.established = false;
+    sees(R"({"a":1,"b":2})");
+    context.established = true;
+  }
+  Judgement a_is(const std::string& a) { return sees(R"({"a":)" + a + R"(,"b":2})"); }
+  void a_is_expected(const std::string& value) { rules.expect.assign(1, expectation("a", value)); }
+};
+
+TEST_F(Ends, ExpectationThatFollowsTheLiveValueSupersedes) {
+  a_is_expected("9");
+  EXPECT_THAT(words(a_is("1")), ElementsAre("pending"));
+  a_is_expected("1");
+  EXPECT_THAT(words(a_is("1")), ElementsAre("superseded"));
+}
+
+TEST_F(Ends, LiveValueThatFollowsTheExpectationReverts) {
+  a_is_expected("9");
+  a_is("1");
+  rules.policy.push_back(policy("a", Action::ignore));
+  EXPECT_THAT(words(a_is("9")), ElementsAre("reverted", "ignored")) << "as expected; it is not the baseline any more";
+}
+
+TEST_F(Ends, ExpectationAndLiveValueThatMeetAtAThirdSupersede) {
+  a_is_expected("9");
+  a_is("1");
+  a_is_expected("4");
+  EXPECT_THAT(words(a_is("4")), ElementsAre("superseded", "pending"));
+}
+
+TEST_F(Ends, IgnoreRuleOrPolicyOverAnExpectationSupersedes) {
+  a_is_expected("9");
+  a_is("1");
+  rules.ignore.push_back(ignore_rule("a"));
+  EXPECT_THAT(words(a_is("1")), ElementsAre("superseded"));
+  rules.ignore.clear();
+  EXPECT_THAT(words(a_is("1")), ElementsAre("pending"));
+  rules.policy.push_back(policy("a", Action::ignore));
+  EXPECT_THAT(words(a_is("1")), ElementsAre("superseded", "ignored"));
+}
+
+TEST_F(Ends, UnexpectedAttributeThatIsTakenAwayReverts) {
+  a_is_expected("null");
+  EXPECT_THAT(words(a_is("1")), ElementsAre("pending"));
+  rules.policy.push_back(policy("a", Action::ignore));
+  EXPECT_THAT(words(sees(R"({"b":2})")), ElementsAre("reverted", "ignored"));
+}
+
+TEST_F(Ends, IdentityThatIsNotSaidAnyMoreEndsNoRecreation) {
+  next.external_name = "oid-1";
+  a_is("1");
+  next.external_name = "oid-2";
+  EXPECT_THAT(words(a_is("1")), ElementsAre("pending"));
+  ASSERT_TRUE(decides(Verb::reject));
+  next.external_name.clear();
+  const Judgement unsaid = a_is("1");
+  EXPECT_THAT(words(unsaid), IsEmpty());
+  EXPECT_THAT(unsaid.unknown, testing::SizeIs(1));
+  ASSERT_THAT(row.open, testing::SizeIs(1));
+  EXPECT_TRUE(drift().stale_since_ns);
+  EXPECT_EQ(drift().status, DriftStatus::rejected);
+  next.external_name = "oid-2";
+  EXPECT_THAT(words(a_is("1")), IsEmpty());
+  EXPECT_FALSE(drift().stale_since_ns);
+  next.external_name = "oid-1";
+  EXPECT_THAT(words(a_is("1")), ElementsAre("reverted"));
+}
+
+TEST_F(Ends, RecreationIsApprovedUnderTheIdentityThatWasSeenWhileNoneIsSaid) {
+  next.external_name = "oid-1";
+  a_is("1");
+  next.external_name = "oid-2";
+  a_is("1");
+  next.external_name.clear();
+  a_is("1");
+  ASSERT_TRUE(decides(Verb::approve));
+  EXPECT_EQ(row.external_name, "oid-2");
+  next.external_name = "oid-2";
+  EXPECT_THAT(words(a_is("1")), IsEmpty());
+}
+
+TEST_F(Ends, ChangeBesideAnUnsaidRecreationJoinsIt) {
+  next.external_name = "oid-1";
+  a_is("1");
+  next.external_name = "oid-2";
+  a_is("1");
+  next.external_name.clear();
+  EXPECT_THAT(words(a_is("7")), ElementsAre("pending:moved"));
+  EXPECT_EQ(drift().operation, Operation::recreated);
+  EXPECT_THAT(paths(drift()), ElementsAre(std::string(kIdentityPath), "a"));
+}
+
+TEST_F(Ends, UnsettledChangeEndsNoOpenDriftAndNoDecision) {
+  a_is("5");
+  ASSERT_TRUE(decides(Verb::reject));
+  demoted = {{"a", true, "the provider's diff failed"}};
+  EXPECT_THAT(words(a_is("6")), IsEmpty());
+  EXPECT_EQ(drift().status, DriftStatus::rejected);
+  EXPECT_TRUE(drift().stale_since_ns);
+  demoted.clear();
+  EXPECT_THAT(words(a_is("5")), IsEmpty());
+  EXPECT_EQ(drift().status, DriftStatus::rejected);
+  EXPECT_FALSE(drift().stale_since_ns);
+}
+
+}  // namespace
+}  // namespace driftd::core
