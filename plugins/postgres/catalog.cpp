@@ -167,7 +167,7 @@ std::string database_gate_query(const std::vector<std::string>& kinds, int versi
 }
 
 std::string databases_query() {
-  return "SELECT datname AS name FROM pg_database WHERE datallowconn AND NOT datistemplate ORDER BY datname";
+  return "SELECT datname AS name, datallowconn AS open, datistemplate AS template FROM pg_database ORDER BY datname";
 }
 
 }  // namespace driftd::postgres

@@ -36,7 +36,7 @@ std::string hash_of_rows(const std::string& query);
 /// One row with such a hash for each of the kinds, of the connected database.
 std::string database_gate_query(const std::vector<std::string>& kinds, int version, const Settings& settings);
 
-/// Names of the databases that can be connected to, templates left out.
+/// Name of every database, whether it is `open` to connections, and whether it is a `template`.
 std::string databases_query();
 
 }  // namespace driftd::postgres

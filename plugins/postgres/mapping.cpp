@@ -91,6 +91,15 @@ Records map_instance(const Rows& rows, const Origin& from) {
     body.erase("system_identifier");
     out.unread.push_back({"system_identifier", DRIFTD_DENIED, "needs " + *right});
   }
+  const std::string stream = row.text("stream");
+  if (stream == "denied" || stream == "silent") {  // the timeline of the last checkpoint may be behind the stream's
+    const bool denied = stream == "denied";
+    for (const char* attribute : {"upstream", "timeline"}) {
+      body.erase(attribute);
+      out.unread.push_back({attribute, denied ? DRIFTD_DENIED : DRIFTD_UNAVAILABLE,
+                            denied ? "needs pg_read_all_stats" : "the standby receives no WAL now"});
+    }
+  }
   out.body = body.dump();
   json status{{"accepting", true},
               {"postmaster_start", row.text("postmaster_start")},

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "common/judged_identity.hpp"
 #include "common/sweeps.hpp"
@@ -52,7 +53,8 @@ class Server final : public sdk::Instance {
 
   sdk::RefreshResult refresh_with(sdk::Call& call, const sdk::Refresh& request, Client& client);
   bool emit_kind(sdk::Call& call, const Listing& listing, const std::string& kind, std::size_t& digest);
-  static void answer(sdk::Call& call, const Listing& listing, const std::string& kind, std::set<std::string> left);
+  static void answer(sdk::Call& call, Reader& reader, const std::string& kind, std::set<std::string> left);
+  bool listed_twice(const std::string& cursor, std::size_t digest);
   sdk::Health probe(sdk::Call& call);
   static std::string identity_of(sdk::Call& call, Client& client);
   /// Runs `work(client)`; once more on a new connection when an idle one turned out to be dead before anything was told.
@@ -64,6 +66,7 @@ class Server final : public sdk::Instance {
   common::JudgedIdentity identity_{"another system answers at this endpoint (system_identifier"};
   std::mutex mutex_;
   std::map<Use, std::unique_ptr<Client>> idle_;
+  std::pair<std::string, std::size_t> listed_;  ///< by the last refresh that could not be sure of it
 };
 
 Server::Borrowed::Borrowed(Server& from, sdk::Call& call, Use use) : from_(from), use_(use) {
@@ -120,13 +123,25 @@ sdk::RefreshResult Server::refresh_with(sdk::Call& call, const sdk::Refresh& req
     if (!emit_kind(call, reader.list(kind), kind, digest)) return {};
   }
   // The cursor hashes values: one from before the rows would fit again once a change that they show is taken back.
-  const bool moved = !cursor.empty() && Reader(call, client, settings_, kinds).cursor() != cursor;
-  if (!moved && request.kinds.empty() && sweeps_.missed(cursor, digest)) {
+  bool stood = false;
+  if (!cursor.empty()) {
+    Reader after(call, client, settings_, kinds);
+    stood = after.cursor() == cursor && (after.snapshot() == reader.snapshot() || listed_twice(cursor, digest));
+  }
+  if (stood && request.kinds.empty() && sweeps_.missed(cursor, digest)) {
     call.log(DRIFTD_LOG_WARN, "a full sweep found a change that the hashes of the catalogue had not shown");
   }
   call.metric("cursor_missed", sweeps_.count());
-  call.checkpoint(moved ? std::string() : cursor);
+  call.checkpoint(stood ? cursor : std::string());
   return {};
+}
+
+/// Where transactions ended meanwhile, a change may have come and gone between two equal cursors, with the rows read in
+/// between: what was listed holds once a second listing says the same.
+bool Server::listed_twice(const std::string& cursor, std::size_t digest) {
+  const std::lock_guard lock(mutex_);
+  const std::pair now(cursor, digest);
+  return now == std::exchange(listed_, now);
 }
 
 bool Server::emit_kind(sdk::Call& call, const Listing& listing, const std::string& kind, std::size_t& digest) {
@@ -156,17 +171,22 @@ void Server::read(sdk::Call& call, std::span<const sdk::Identity> ids) {
   with_client(call, Use::reads, [&](Client& client) {
     Reader reader(call, client, settings_, kinds);
     identity_.must_be_judged(reader.system());
-    for (const auto& [kind, wanted] : by_kind) answer(call, reader.list(kind), kind, wanted);
+    for (const auto& [kind, wanted] : by_kind) answer(call, reader, kind, wanted);
   });
 }
 
-void Server::answer(sdk::Call& call, const Listing& listing, const std::string& kind, std::set<std::string> left) {
+void Server::answer(sdk::Call& call, Reader& reader, const std::string& kind, std::set<std::string> left) {
+  const Listing listing = reader.list(kind);
   for (const auto& record : listing.records) {
     if (left.erase(record.id) > 0) call.emit(record);
   }
   if (left.empty()) return;
   if (listing.missing.empty()) {
-    for (const auto& id : left) not_found(call, {kind, id});
+    for (const auto& id : left) {
+      const std::string unseen = reader.unseen(kind, id);
+      if (unseen.empty()) not_found(call, {kind, id});
+      else call.diag({DRIFTD_UNAVAILABLE, kind, id, {}, unseen, {}, 0});
+    }
     return;
   }
   const sdk::Failure& why = listing.missing.front();  // not seen is not gone

@@ -16,6 +16,13 @@ constexpr std::string_view kTimeline =
     "(SELECT received_tli FROM pg_stat_wal_receiver)) "
     "ELSE ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int END";
 
+// Whether a standby's stream of WAL can be seen: `denied` where the view shows its process id only, `none` where no
+// upstream is set, `silent` where one is (or may be: its setting is hidden) and sends nothing now.
+constexpr std::string_view kStream =
+    "CASE WHEN NOT pg_is_in_recovery() OR EXISTS (SELECT FROM pg_stat_wal_receiver WHERE received_tli IS NOT NULL) THEN "
+    "'seen' WHEN NOT pg_has_role('pg_read_all_stats', 'USAGE') THEN 'denied' WHEN (SELECT setting FROM pg_settings WHERE "
+    "name = 'primary_conninfo') = '' THEN 'none' ELSE 'silent' END";
+
 /// The function of our README, found without touching a schema that we may not use.
 std::string callable(std::string_view function) {
   return "EXISTS (SELECT FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = 'driftd' AND "
@@ -74,7 +81,9 @@ std::string instance_query(const Rights& rights) {
   return "SELECT current_setting('server_version') AS version, CASE WHEN pg_is_in_recovery() THEN 'standby' ELSE "
          "'primary' END AS role, " +
          std::string(kTimeline) + " AS timeline, " + identity +
-         ", (SELECT sender_host || ':' || sender_port FROM pg_stat_wal_receiver) AS upstream"
+         ", (SELECT sender_host || ':' || sender_port FROM pg_stat_wal_receiver) AS upstream, " +
+         std::string(kStream) +
+         " AS stream"
          ", pg_postmaster_start_time()::text AS postmaster_start, pg_conf_load_time()::text AS conf_load"
          ", (SELECT coalesce(last_failed_time > coalesce(last_archived_time, '-infinity'), false) FROM pg_stat_archiver)"
          " AS archive_failing, CASE WHEN pg_is_in_recovery() THEN CASE WHEN pg_last_wal_receive_lsn() = "
@@ -165,7 +174,8 @@ Rights map_rights(const Rows& rows, int version) {
 }
 
 std::string gate_query(const Rights& rights, const Settings& settings) {
-  std::string out = "SELECT pg_postmaster_start_time()::text AS start, pg_conf_load_time()::text AS load";
+  std::string out =
+      "SELECT pg_postmaster_start_time()::text AS start, pg_conf_load_time()::text AS load, txid_current_snapshot()::text AS snapshot";
   out += rights.identity ? ", (SELECT system_identifier::text FROM pg_control_system()) AS identity" : ", NULL AS identity";
   for (const auto kind : kKinds) {
     if (is_database_kind(kind) || !missing_right(kind, rights).empty()) continue;

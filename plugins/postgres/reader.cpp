@@ -97,9 +97,22 @@ std::vector<std::string> Reader::databases() {
       continue;
     }
     const Rows all = client_.query(call_, databases_query());
-    for (std::size_t i = 0; i < all.rows.size(); ++i) add(Fields(all, i).text("name"));
+    for (std::size_t i = 0; i < all.rows.size(); ++i) {
+      const Fields row(all, i);
+      if (row.flag("template")) templates_.insert(row.text("name"));
+      else if (row.flag("open")) add(row.text("name"));
+      else closed_.insert(row.text("name"));
+    }
   }
+  for (const auto& name : out) templates_.erase(name), closed_.erase(name);
   return out;
+}
+
+std::string Reader::unseen(const std::string& kind, const std::string& id) const {
+  if (!is_database_kind(kind)) return {};
+  const auto inside = [&](const std::string& name) { return id.starts_with(name + "."); };
+  const auto found = std::find_if(templates_.begin(), templates_.end(), inside);
+  return found == templates_.end() ? "" : "database " + *found + " is a template now, which `databases: \"*\"` leaves out";
 }
 
 void Reader::for_each_database(const std::function<void(Client&, const std::string&)>& each,
@@ -122,6 +135,9 @@ void Reader::for_each_database(const std::function<void(Client&, const std::stri
       const driftd_status code = e.code == DRIFTD_INVALID ? DRIFTD_UNAVAILABLE : e.code;
       failed(sdk::Failure(code, e.what(), {}, e.right.empty() && code == DRIFTD_DENIED ? e.what() : e.right));
     }
+  }
+  for (const auto& database : closed_) {
+    failed(sdk::Failure(DRIFTD_UNAVAILABLE, "database " + database + " accepts no connections (ALLOW_CONNECTIONS is false)"));
   }
 }
 
@@ -176,6 +192,7 @@ std::string Reader::hashes() {
   const Rows rows = client_.query(call_, gate_query(rights_, settings_));
   const Fields row(rows, 0);
   system_ = row.text("identity");
+  snapshot_ = row.text("snapshot");
   nlohmann::json out{{"v", 3},
                      {"server", client_.endpoint() + "|" + row.text("identity") + "|" + row.text("start")},
                      {"system", row.text("identity")},

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "postgres/client.hpp"
 #include "postgres/mapping.hpp"
@@ -34,8 +35,14 @@ class Reader {
   /// A failure that concerns only this kind is in `missing`; any other is thrown.
   Listing list(const std::string& kind);
 
+  /// Why a listing without this id does not tell that it is gone; empty: it does. After list().
+  std::string unseen(const std::string& kind, const std::string& id) const;
+
   /// Equal to that of an earlier call: nothing that we read has changed since. Empty: cannot be told.
   std::string cursor();
+
+  /// Which transactions had ended as cursor() was asked for: the same later means that none has since.
+  const std::string& snapshot() const { return snapshot_; }
 
  private:
   std::string hashes();
@@ -47,16 +54,18 @@ class Reader {
   /// Runs `each` for every database of the settings; what fails for one of them goes to `failed`.
   void for_each_database(const std::function<void(Client&, const std::string&)>& each,
                          const std::function<void(const sdk::Failure&)>& failed);
-  std::vector<std::string> databases();
+  std::vector<std::string> databases();  ///< to be walked
 
   sdk::Call& call_;
   Client& client_;
   const Settings& settings_;
   const std::vector<std::string> kinds_;
   std::vector<std::string> database_kinds_;  ///< those of kinds_ that every database has of its own
+  std::set<std::string> closed_, templates_;  ///< databases that are there and are not walked
   Rights rights_;
   bool walked_ = false;
   std::optional<std::string> system_;
+  std::string snapshot_;
   std::map<std::string, Listing> of_databases_;
 };
 

@@ -35,6 +35,28 @@ TEST_F(PostgresStandby, EveryKindIsReadOnAStandbyWithTheRightsOfItsPrimary) {
   EXPECT_TRUE(p.refresh(seen.cursor).unchanged);
 }
 
+/// The attributes of the instance that could not be read, each with its reason.
+std::string unread_of_instance(const Collected& seen) {
+  std::string out;
+  for (const auto& unread : seen.find("instance", "instance")->unread) out += unread.path + ": " + unread.reason + "\n";
+  return out;
+}
+
+TEST_F(PostgresStandby, AStreamThatMayNotBeSeenOrIsSilentIsUnknownAndNoOtherUpstream) {
+  auto p = postgres_probe(standby_->endpoint());
+  EXPECT_EQ(unread_of_instance(p.refresh()), "");
+  primary_.sql("REVOKE pg_monitor FROM driftd; GRANT pg_read_all_settings TO driftd");
+  const auto denied = refresh_until(p, [](const Collected& c) { return unread_of_instance(c) != ""; });
+  EXPECT_THAT(unread_of_instance(denied), HasSubstr("upstream: needs pg_read_all_stats"));
+  EXPECT_THAT(unread_of_instance(denied), HasSubstr("timeline: needs pg_read_all_stats"));
+  primary_.sql("GRANT pg_monitor TO driftd");
+  refresh_until(p, [](const Collected& c) { return unread_of_instance(c).empty(); });
+  primary_.stop();
+  const auto silent = refresh_until(p, [](const Collected& c) { return unread_of_instance(c) != ""; });
+  EXPECT_THAT(unread_of_instance(silent), HasSubstr("upstream: the standby receives no WAL now"));
+  EXPECT_FALSE(silent.body("instance", "instance").contains("upstream"));
+}
+
 TEST_F(PostgresStandby, PromotionMovesRoleAndTimelineAndKeepsTheIdentity) {
   auto p = postgres_probe(standby_->endpoint());
   const auto before = p.refresh();

@@ -87,12 +87,12 @@ TEST_F(PostgresFailure, RightsOfSingleAttributesAreNamedWhereTheyAreMissing) {
 
 TEST_F(PostgresFailure, APausedServerIsLateNotChanged) {
   auto p = postgres_probe(server_.endpoint(), {{"connect_timeout_ms", 700}, {"statement_timeout_ms", 700}});
-  const auto before = p.refresh();
+  const auto before = p.refresh_ok();
   server_.sql("SELECT 1");
   // the postmaster and our backend: both stand still
   const std::string backend = server_.value("SELECT pid FROM pg_stat_activity WHERE usename = 'driftd'");
   server_.signal(SIGSTOP);
-  ::kill(std::stoi(backend), SIGSTOP);
+  freeze(std::stoi(backend));
   const auto during = p.refresh(before.cursor);
   EXPECT_TRUE(during.status == DRIFTD_DEADLINE || during.status == DRIFTD_UNAVAILABLE) << during.status;
   EXPECT_TRUE(during.complete.empty() && during.records.empty() && !during.unchanged);

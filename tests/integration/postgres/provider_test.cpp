@@ -278,6 +278,45 @@ TEST_F(PostgresProvider, HealthAnswersWithinASecondWhileARefreshIsBlocked) {
   }));
 }
 
+TEST_F(PostgresProvider, AChangeThatComesAndGoesInsideOfARefreshIsListedAgain) {
+  ProviderProbe probe = make({{"include", {"hba_rule", "schema"}}});
+  ASSERT_EQ(probe.refresh().status, DRIFTD_OK);
+  // The first row of hba_rule (call 2) waits for us, and so does the cursor of after the rows.
+  const int last = std::stoi(server.value("SELECT count(*) FROM pg_hba_file_rules")) + 2;
+  server.sql("CREATE SEQUENCE public.calls; CREATE TABLE public.go (call int); "
+             "CREATE OR REPLACE FUNCTION driftd.hba_file_modified() RETURNS timestamptz LANGUAGE plpgsql VOLATILE SECURITY DEFINER AS "
+             "$$ DECLARE mine bigint := nextval('public.calls'); BEGIN WHILE mine IN (2, " +
+             std::to_string(last) +
+             ") AND NOT EXISTS (SELECT FROM public.go WHERE call = mine) LOOP PERFORM pg_sleep(0.01); END LOOP; RETURN NULL; END $$");
+  const auto called = [&](int call) {
+    return eventually([&] { return server.value("SELECT last_value FROM public.calls") == std::to_string(call); });
+  };
+  Collected during;
+  std::jthread refreshing([&] { during = probe.refresh({}, std::chrono::seconds(30)); });
+  EXPECT_TRUE(called(2));
+  server.sql("CREATE SCHEMA passing");
+  server.sql("INSERT INTO public.go VALUES (2)");
+  EXPECT_TRUE(called(last));
+  server.sql("DROP SCHEMA passing");
+  server.sql("INSERT INTO public.go VALUES (" + std::to_string(last) + ")");
+  refreshing.join();
+  ASSERT_NE(during.find("schema", "postgres.passing"), nullptr);
+  const Collected after = probe.refresh(during.cursor);
+  EXPECT_FALSE(after.unchanged) << "the catalogue is as it was when the refresh began, and not as it was told";
+  EXPECT_EQ(after.find("schema", "postgres.passing"), nullptr);
+  EXPECT_TRUE(probe.refresh(after.cursor).unchanged);
+}
+
+TEST_F(PostgresProvider, OnAServerThatIsWrittenToTwoListingsThatSayTheSameMakeACursor) {
+  server.sql("CREATE TABLE public.written (n int)");
+  std::jthread writer([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) server.sql("INSERT INTO public.written VALUES (1)");
+  });
+  ProviderProbe probe = make({{"include", {"role", "schema"}}});
+  const Collected listed = refresh_until(probe, [](const Collected& c) { return !c.cursor.empty(); });
+  EXPECT_TRUE(probe.refresh(listed.cursor).unchanged);
+}
+
 TEST_F(PostgresProvider, AChangeDuringARefreshThatIsTakenBackAfterItIsSeen) {
   ProviderProbe probe = make({{"include", {"hba_rule", "schema"}}});
   ASSERT_EQ(probe.refresh().status, DRIFTD_OK);
