@@ -9,12 +9,13 @@ namespace driftd::common {
 /// value that one digests and another shows could never be compared. Pure.
 inline bool holds_secret(std::string_view text) {
   if (text.find("PRIVATE KEY-----") != text.npos) return true;
-  const auto scheme = text.find("://");
-  if (scheme == text.npos) return false;
-  const auto end = text.find_first_of("/ \n", scheme + 3);
-  const std::string_view authority = text.substr(scheme + 3, end == text.npos ? end : end - scheme - 3);
-  const auto at = authority.rfind('@');
-  return at != authority.npos && authority.find(':') < at;
+  for (auto scheme = text.find("://"); scheme != text.npos; scheme = text.find("://", scheme + 3)) {
+    const std::string_view rest = text.substr(scheme + 3);
+    const std::string_view authority = rest.substr(0, rest.find_first_of("/ \n"));
+    const auto at = authority.rfind('@');
+    if (at != authority.npos && authority.find(':') < at) return true;
+  }
+  return false;
 }
 
 }  // namespace driftd::common

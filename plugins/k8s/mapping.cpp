@@ -63,7 +63,7 @@ void map_body(const Resource& resource, const json& object, const Settings& sett
   if (kind == "deployment" || kind == "stateful_set" || kind == "daemon_set") {
     return map_workload(object, settings, body, status, record);
   }
-  map_custom(object, resource.custom, body, status);
+  map_custom(object, resource.custom, body, status, record);
 }
 
 }  // namespace
@@ -106,6 +106,18 @@ bool looks_secret(const std::string& name, const std::string& value) {
   return std::any_of(kWords.begin(), kWords.end(), named) || common::holds_secret(value);
 }
 
+void mark_secrets(const json& value, const std::string& path, sdk::Record& record) {
+  if (value.is_string() && common::holds_secret(value.get_ref<const std::string&>())) record.sensitive.push_back(path);
+  if (value.is_object()) {
+    for (const auto& [name, member] : value.items()) mark_secrets(member, path.empty() ? name : member_path(path, name), record);
+  }
+  if (value.is_array()) {
+    sdk::Record inside;
+    for (const auto& element : value) mark_secrets(element, path, inside);
+    if (!inside.sensitive.empty()) record.sensitive.push_back(path);
+  }
+}
+
 sdk::Record map_object(const Resource& resource, const json& object, const Settings& settings) {
   sdk::Record record = begin(resource, object);
   json body = json::object(), status = json::object();
@@ -138,21 +150,18 @@ void map_config_map(const json& object, json& body, sdk::Record& record) {
   put(body, "immutable", find(object, {"immutable"}));
   const json& data = find(object, {"data"});
   body["data"] = data.is_object() ? data : json::object();
-  for (const auto& [key, value] : body["data"].items()) {
-    const bool secret = value.is_string() && looks_secret({}, value.get_ref<const std::string&>());
-    if (secret) record.sensitive.push_back(member_path("data", key));
-  }
+  mark_secrets(body["data"], "data", record);
   const json& binary = find(object, {"binaryData"});
   if (binary.is_object()) body["binary_data"] = binary;
 }
 
-void map_custom(const json& object, const Custom* custom, json& body, json& status) {
+void map_custom(const json& object, const Custom* custom, json& body, json& status, sdk::Record& record) {
   const json& state = find(object, {"status"});
   if (state.is_object()) status = state;
   if (custom == nullptr || custom->fields.empty()) {
     const json& spec = find(object, {"spec"});
     if (spec.is_object()) body = spec;
-    return;
+    return mark_secrets(body, {}, record);
   }
   for (const auto& [name, path] : custom->fields) {
     const json* at = &object;
@@ -162,6 +171,7 @@ void map_custom(const json& object, const Custom* custom, json& body, json& stat
     const json::json_pointer where(pointer);
     if (at->contains(where)) body[name] = at->at(where);
   }
+  mark_secrets(body, {}, record);
 }
 
 }  // namespace driftd::k8s

@@ -32,12 +32,17 @@ void map_endpoint_slice(const nlohmann::json& object, nlohmann::json& body, nloh
 void map_ingress(const nlohmann::json& object, nlohmann::json& body);
 void map_workload(const nlohmann::json& object, const Settings& settings, nlohmann::json& body, nlohmann::json& status,
                   sdk::Record& record);
-void map_custom(const nlohmann::json& object, const Custom* custom, nlohmann::json& body, nlohmann::json& status);
+void map_custom(const nlohmann::json& object, const Custom* custom, nlohmann::json& body, nlohmann::json& status,
+                sdk::Record& record);
 
 /// `data["a.b"]`: a member of an attribute as a path.
 std::string member_path(const std::string& attribute, const std::string& name);
 
 /// The text is, or plainly holds, a credential: the name of a variable, or a value with a password in a URL or a key.
 bool looks_secret(const std::string& name, const std::string& value);
+
+/// Makes sensitive every text inside `value`, an attribute at `path` or (empty) the whole body, that holds a secret by its
+/// form; inside a list the whole list, whose elements may change places.
+void mark_secrets(const nlohmann::json& value, const std::string& path, sdk::Record& record);
 
 }  // namespace driftd::k8s

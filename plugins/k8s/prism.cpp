@@ -141,14 +141,28 @@ std::string origin_of(const std::string& type) {
 
 std::string version_of(const json& object) { return text(object, {"metadata", "resourceVersion"}); }
 
-void add_endpoint(const Definition& definition, const json& service, const Settings& settings, json& config, json& discovery) {
-  if (!definition.service) return;
+/// A Service that is gone, or whose label is, leaves the endpoint unknown: what it would be by its name is a guess.
+void add_endpoint(const Definition& definition, const json& service, const Settings& settings, json& config, json& discovery,
+                  sdk::Record& record) {
+  const bool brokers = definition.type == "kafka", listed = brokers || definition.type == "nats";
+  const char* list_name = brokers ? "brokers" : "servers";
+  if (definition.service) discovery["service"] = {{"name", definition.service->name}, {"namespace", definition.service->space}};
+  if (service.is_null()) {
+    if (!definition.service && definition.prism) return;
+    const std::string why = definition.service ? "the Service " + definition.service->space + "/" + definition.service->name +
+                                                     " is missing or not readable"
+                                               : "no Service is labelled as its endpoint";
+    const std::string config_path = "config." + definition.type + ".";
+    std::vector<std::string> unread{definition.service ? "discovery.service.port" : "discovery.service"};
+    for (const char* name : listed ? std::vector{list_name} : std::vector{"host", "port"}) unread.push_back(config_path + name);
+    for (const auto& path : unread) record.unread.push_back({path, DRIFTD_UNAVAILABLE, why});
+    return;
+  }
   const std::string host = host_of(definition, service, settings);
   const std::int64_t port = service_port(definition, service);
-  discovery["service"] = {{"name", definition.service->name}, {"namespace", definition.service->space}, {"port", port}};
-  const bool listed = definition.type == "kafka" || definition.type == "nats";
+  discovery["service"]["port"] = port;
   if (listed) {
-    config[definition.type == "kafka" ? "brokers" : "servers"] = {host + ":" + std::to_string(port)};
+    config[list_name] = {host + ":" + std::to_string(port)};
   } else {
     config["host"] = host;
     config["port"] = port;
@@ -234,7 +248,7 @@ sdk::Backend backend_of(const Definition& definition, const Objects& objects, co
   out.name = definition.name;
   out.type = definition.type;
   out.external = text(service, {"spec", "type"}) == "ExternalName";
-  const std::string host = host_of(definition, service, settings);
+  const std::string host = service.is_null() ? std::string() : host_of(definition, service, settings);
   if (!host.empty()) out.endpoints = {host + ":" + std::to_string(service_port(definition, service))};
   out.origin = definition.prism ? "prism-backend" : origin_of("Service");
   const json& main = get(objects, definition.prism ? definition.prism : definition.service);
@@ -248,7 +262,8 @@ sdk::Backend backend_of(const Definition& definition, const Objects& objects, co
     out.credentials[path] = "k8s:" + definition.secret->space + "/" + definition.secret->name + "#" + key;
   }
   for (const auto& [name, value] : definition.metadata.items()) {
-    if (value.is_string()) out.metadata[name] = value;
+    if (!value.is_string()) continue;
+    out.metadata[name] = looks_secret({}, value) ? "[REDACTED]" : value.get<std::string>();
   }
   out.metadata["namespace"] = (definition.prism ? definition.prism : definition.service ? definition.service : definition.secret)->space;
   return out;
@@ -260,7 +275,7 @@ sdk::Record registration_of(const Definition& definition, const Objects& objects
   out.kind = kRegistration;
   out.id = out.backend = definition.name;
   json config = definition.overrides, discovery = json::object();
-  add_endpoint(definition, get(objects, definition.service), settings, config, discovery);
+  add_endpoint(definition, get(objects, definition.service), settings, config, discovery, out);
   add_credentials(definition, get(objects, definition.secret), config, out);
   for (const auto& [name, ref] : {std::pair{"secret", definition.secret}, {"config_map", definition.config_map}}) {
     if (ref) discovery[name] = {{"name", ref->name}, {"namespace", ref->space}};
@@ -272,6 +287,7 @@ sdk::Record registration_of(const Definition& definition, const Objects& objects
                      {"config", {{definition.type, config}}},
                      {"capabilities", definition.capabilities},
                      {"metadata", definition.metadata}};
+  mark_secrets(body, {}, out);
   out.body = body.dump();
   const bool known = cause && definition.uses(*cause) && objects.contains(*cause);
   out.version = version_of(get(objects, known ? cause : definition.prism ? definition.prism : definition.service));

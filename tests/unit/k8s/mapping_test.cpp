@@ -37,7 +37,8 @@ TEST(K8sMapping, BytesThatAreNoTextNeverEqualAText) {
 TEST(K8sMapping, FieldsOfACustomKindAreTakenByPath) {
   const Custom custom{"g", "v1", "K", {{"first", "spec.ports[0].port"}, {"none", "spec.missing"}}};
   json body = json::object(), status = json::object();
-  map_custom({{"spec", {{"ports", json::array({{{"port", 80}}})}}}}, &custom, body, status);
+  sdk::Record record;
+  map_custom({{"spec", {{"ports", json::array({{{"port", 80}}})}}}}, &custom, body, status, record);
   EXPECT_EQ(body, json({{"first", 80}}));
 }
 
@@ -116,6 +117,71 @@ TEST(K8sBackends, ASecretThatIsNotThereLeavesItsFieldsUnknown) {
   const sdk::Record record = registration_of(found.at("q"), objects, settings, std::nullopt);
   EXPECT_EQ(record.unread.size(), 2u);
   EXPECT_FALSE(json::parse(record.body)["config"]["postgres"].contains("password"));
+}
+
+/// Paths that could not be read, one after the other.
+std::vector<std::string> unread_of(const sdk::Record& record) {
+  std::vector<std::string> out;
+  for (const auto& unread : record.unread) out.push_back(unread.path);
+  return out;
+}
+
+TEST(K8sBackends, AServiceThatIsNotThereLeavesItsEndpointUnknownAndNoneIsInvented) {
+  const Settings settings;
+  std::vector<sdk::Diagnostic> none;
+  Objects objects{{{"PrismBackend", "n", "q"},
+                   {{"metadata", {{"name", "q"}, {"namespace", "n"}}},
+                    {"spec", {{"type", "redis"}, {"discovery", {{"service", {{"name", "db"}}}}}}}}}};
+  const auto found = definitions(objects, settings, none);
+  const sdk::Record record = registration_of(found.at("q"), objects, settings, std::nullopt);
+  const json body = json::parse(record.body);
+  EXPECT_FALSE(body["config"]["redis"].contains("host"));
+  EXPECT_FALSE(body["discovery"]["service"].contains("port"));
+  EXPECT_EQ(body["discovery"]["service"]["name"], "db");
+  EXPECT_THAT(unread_of(record), testing::ElementsAre("discovery.service.port", "config.redis.host", "config.redis.port"));
+  EXPECT_TRUE(backend_of(found.at("q"), objects, settings).endpoints.empty());
+}
+
+TEST(K8sBackends, AServiceThatLosesItsLabelLeavesTheEndpointUnknown) {
+  const Settings settings;
+  std::vector<sdk::Diagnostic> none;
+  Objects objects = labelled("ClusterIP");
+  objects.erase({"Service", "n", "svc"});
+  objects.begin()->second["metadata"]["labels"]["prism.io/backend-type"] = "kafka";
+  const auto found = definitions(objects, settings, none);
+  const sdk::Record record = registration_of(found.at("q"), objects, settings, std::nullopt);
+  EXPECT_THAT(unread_of(record), testing::ElementsAre("discovery.service", "config.kafka.brokers"));
+}
+
+TEST(K8sBackends, AValueThatHoldsASecretIsSensitiveWhereverItIsShown) {
+  const Settings settings;
+  std::vector<sdk::Diagnostic> none;
+  const std::string url = "postgres://app:hunter2@db/app";
+  const json spec{{"type", "redis"},
+                  {"metadata", {{"runbook", url}, {"team", "orders"}}},
+                  {"config", {{"sentinels", json::array({"a:1", url})}, {"deep", {{"a.b", url}}}}},
+                  {"discovery", {{"configMap", {{"name", "c"}, {"key", "url"}}}}}};
+  const Ref prism{"PrismBackend", "n", "q"};
+  Objects objects{{prism, {{"metadata", {{"name", "q"}, {"namespace", "n"}}}, {"spec", spec}}},
+                  {{"ConfigMap", "n", "c"}, {{"metadata", {{"name", "c"}}}, {"data", {{"url", url}}}}}};
+  const auto found = definitions(objects, settings, none);
+  const sdk::Record record = registration_of(found.at("q"), objects, settings, std::nullopt);
+  for (const char* path : {"config[\"redis\"][\"data\"]", "config[\"redis\"][\"sentinels\"]", "config[\"redis\"][\"deep\"][\"a.b\"]",
+                           "metadata[\"runbook\"]"}) {
+    EXPECT_THAT(record.sensitive, testing::Contains(path));
+  }
+  EXPECT_THAT(record.sensitive, testing::Not(testing::Contains("metadata[\"team\"]")));
+  EXPECT_EQ(backend_of(found.at("q"), objects, settings).metadata.at("runbook"), "[REDACTED]");
+  sdk::Record custom;
+  json body, status;
+  map_custom(objects.at(prism), nullptr, body, status, custom);
+  EXPECT_THAT(custom.sensitive, testing::Contains("metadata[\"runbook\"]"));
+}
+
+TEST(K8sSecretText, AnyUrlOfATextMayHoldThePassword) {
+  EXPECT_TRUE(looks_secret({}, "http://a/b postgres://u:p@db"));
+  EXPECT_TRUE(looks_secret({}, "amqp://a:5672,amqp://u:p@b"));
+  EXPECT_FALSE(looks_secret({}, "http://a/b me@example.com http://c:80/x@y"));
 }
 
 TEST(K8sBackends, WithoutALabelledSecretTheirCredentialsAreUnknownNotGone) {
