@@ -21,7 +21,7 @@ demo: build ## real servers, three changes from outside, each drift as it arrive
 	@python3 scripts/demo.py $(if $(ONCE),--once)
 
 test: build ## every test, unit to end-to-end, against real servers
-	@ctest --test-dir build/release --output-on-failure -j $(JOBS) --no-tests=error
+	@JOBS=$(JOBS) scripts/test.sh
 
 test-asan: deps ## unit and contract tests under AddressSanitizer and UBSan
 	@cmake --preset asan >/dev/null && cmake --build --preset asan -j $(JOBS) --target tests_unit tests_contract

@@ -84,9 +84,9 @@ endfunction()
 
 # driftd_tests(unit store DEPS store LIBS …): one GoogleTest binary of all *_test.cpp in this folder; each test is a ctest
 # entry with the label. Target tests_<label> builds all binaries of a label. FIXTURES: what setup tests build
-# or fetch for them. Four files are compiled as one and at -O1: most of a test's compile time is the headers that all read.
+# or fetch for them. SERIAL: with nothing beside, for what is timed. Four files are compiled as one and at -O1: most of a test's compile time is the headers that all read.
 function(driftd_tests label name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "DEPS;LIBS;FIXTURES" ${ARGN})
+  cmake_parse_arguments(ARG "SERIAL" "TIMEOUT" "DEPS;LIBS;FIXTURES" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
@@ -108,7 +108,7 @@ function(driftd_tests label name)
   target_compile_definitions(${target} PRIVATE DRIFTD_SOURCE_DIR="${CMAKE_SOURCE_DIR}" DRIFTD_BINARY_DIR="${CMAKE_BINARY_DIR}")
   include(GoogleTest)
   gtest_discover_tests(${target} TEST_PREFIX "${label}." DISCOVERY_MODE PRE_TEST
-    PROPERTIES LABELS ${label} TIMEOUT ${ARG_TIMEOUT})
+    PROPERTIES LABELS ${label} TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ${ARG_SERIAL})
   if(ARG_FIXTURES)  # a list cannot go through PROPERTIES: ctest reads this file after the tests were discovered
     set(required ${CMAKE_CURRENT_BINARY_DIR}/${target}_fixtures.cmake)
     file(WRITE ${required} "foreach(name IN LISTS ${target}_TESTS)\n"

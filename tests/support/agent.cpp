@@ -52,7 +52,7 @@ std::vector<nlohmann::json> Agent::rows(std::vector<std::string> words) const {
   return {};
 }
 
-std::optional<nlohmann::json> Agent::backend(const std::string& name) const {
+Found Agent::backend(const std::string& name) const {
   for (auto& row : rows({"backends"})) {
     if (row.value("name", "") == name) return row;
   }

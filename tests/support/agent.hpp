@@ -10,6 +10,13 @@
 
 namespace driftd::test {
 
+/// What the agent tells, if it tells it; to look into what it does not tell throws.
+struct Found : std::optional<nlohmann::json> {
+  using optional::optional;
+  const nlohmann::json* operator->() const { return &value(); }
+  const nlohmann::json& operator*() const { return value(); }
+};
+
 /// A real `driftd run` on a config in a temporary folder, asked through the real CLI.
 class Agent {
  public:
@@ -31,7 +38,7 @@ class Agent {
   Output cli(std::vector<std::string> words) const;
   /// Rows of a list command (`drifts`, `backends` …), whatever wraps them.
   std::vector<nlohmann::json> rows(std::vector<std::string> words) const;
-  std::optional<nlohmann::json> backend(const std::string& name) const;
+  Found backend(const std::string& name) const;
   /// Every kind of every backend named has its baseline.
   bool established(const std::vector<std::string>& backends) const;
   std::string log() const { return read_file(log_); }

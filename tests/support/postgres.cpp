@@ -40,7 +40,10 @@ std::string bin_of(const std::string& version) {
   const fs::path copy = copies.path() / version;
   if (!fs::exists(copy)) {
     fs::permissions(copies.path(), fs::perms::owner_all | fs::perms::others_exec | fs::perms::group_exec);
-    if (run({"cp", "-a", "--reflink=auto", kept, copy.string()}).code != 0) throw std::runtime_error("cp " + kept);
+    const bool linked = run({"cp", "-al", kept, copy.string()}).code == 0;  // not onto another disk
+    if (!linked && run({"cp", "-a", "--remove-destination", kept + "/.", copy.string()}).code != 0) {
+      throw std::runtime_error("cp " + kept);
+    }
   }
   return (copy / "bin").string();
 }

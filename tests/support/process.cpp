@@ -4,6 +4,7 @@
 #include "support/patience.hpp"
 
 #include <arpa/inet.h>
+#include <algorithm>
 #include <csignal>
 #include <cstddef>
 #include <cstdlib>
@@ -180,7 +181,8 @@ bool Child::running() {
 }
 
 void Child::signal(int number) const {
-  if (pid_ > 0) ::kill(pid_, number);
+  if (pid_ > 0 && number == SIGSTOP) freeze(pid_);
+  else if (pid_ > 0) ::kill(pid_, number);
 }
 
 int Child::wait(std::chrono::milliseconds most) {
@@ -237,6 +239,21 @@ bool eventually(const std::function<bool()>& condition, std::chrono::millisecond
     ::poll(nullptr, 0, 10);
   }
   return condition();
+}
+
+void freeze(pid_t pid) {
+  ::kill(pid, SIGSTOP);
+  const auto stands = [](const std::filesystem::directory_entry& thread) {
+    const std::string stat = read_file((thread.path() / "stat").string());
+    const auto name_end = stat.rfind(')');  // "pid (name) state …"; nothing: it ended meanwhile
+    return name_end == stat.npos || std::string("TtZX").find(stat.at(name_end + 2)) != std::string::npos;
+  };
+  const auto all_stand = [&] {
+    std::error_code gone;
+    const std::filesystem::directory_iterator threads("/proc/" + std::to_string(pid) + "/task", gone);
+    return std::all_of(begin(threads), end(threads), stands);
+  };
+  if (!eventually(all_stand)) throw std::runtime_error("process " + std::to_string(pid) + " was not stopped");
 }
 
 std::string read_file(const std::string& path) {

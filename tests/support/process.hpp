@@ -50,7 +50,7 @@ class Child {
 
   pid_t pid() const { return pid_; }
   bool running();
-  void signal(int number) const;
+  void signal(int number) const;  ///< SIGSTOP: as freeze() does
   /// Waits for its end at most so long; the exit code, 128 + signal, or -1 when it still runs.
   int wait(std::chrono::milliseconds most);
   void kill();
@@ -59,6 +59,9 @@ class Child {
   pid_t pid_ = -1;
   int exit_code_ = -1;
 };
+
+/// SIGSTOP, and waits until every thread of it stands still: kill() alone returns while another core still runs them.
+void freeze(pid_t pid);
 
 struct Output {
   int code = -1;

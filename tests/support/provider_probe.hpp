@@ -47,9 +47,11 @@ class ProviderProbe {
   ProviderProbe& operator=(const ProviderProbe&) = delete;
 
   Collected refresh(const std::string& cursor = {}, std::chrono::milliseconds most = std::chrono::seconds(20));
+  /// The first that is OK, of a system that is there: for settings whose time-outs are made for when it is not. Else throws.
+  Collected refresh_ok();
   Collected read(const std::vector<sdk::Identity>& ids);
-  /// With the second that the ABI gives it; asked up to five times until it took less than `most`, for a machine that stands
-  /// still spoils one. Throws when none did.
+  /// With the second that the ABI gives it; asked up to five times, for a machine that stands still spoils one: until it took
+  /// less than `most`, and what is not up was said at once. Throws when none took less.
   Collected health(std::chrono::milliseconds most = std::chrono::milliseconds(1500));
   Collected discover();
   /// Watches until `enough` says so of what was collected so far (asked after each mark) or `most` has passed. From the

@@ -9,8 +9,9 @@ venv="$cache/venv-$(printf '%s' "$requirements" | sha256sum | cut -c1-16)"
 if [ ! -x "$venv/bin/python" ]; then
   mkdir -p "$cache"
   fresh=$(mktemp -d "$cache/venv-new-XXXXXX")
+  trap 'rm -rf "$fresh"' EXIT
   python3 -m venv "$fresh" >&2
-  "$fresh/bin/pip" install -q --disable-pip-version-check $requirements >&2
-  mv -T "$fresh" "$venv" 2>/dev/null || rm -rf "$fresh"
+  "$fresh/bin/pip" install -q --disable-pip-version-check --no-cache-dir --retries 5 $requirements >&2
+  mv -T "$fresh" "$venv" 2>/dev/null || [ -d "$venv" ]
 fi
 echo "$venv/bin/python"

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <fstream>
+#include <future>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -55,13 +56,13 @@ struct K8sMany : K8sLine {
     const char* other = std::getenv("DRIFTD_SECRET_BYTES");
     const std::size_t bytes = other != nullptr ? std::stoul(other) : kSecretBytes;
     while (value.size() < bytes) value += static_cast<char>('a' + random() % 26);
-    std::vector<std::thread> writers;
+    std::vector<std::future<void>> writers;
     for (int t = 0; t < 4; ++t) {
-      writers.emplace_back([this, t] {
+      writers.push_back(std::async(std::launch::async, [this, t] {
         for (int i = t; i < kMany; i += 4) create(i);
-      });
+      }));
     }
-    for (auto& writer : writers) writer.join();
+    for (auto& writer : writers) writer.get();
   }
   std::string value;
 
@@ -175,10 +176,10 @@ TEST_F(K8sMany, SecretsWhosePositionEtcdForgotWhileTheWatchWasCutOffNoneMissedNo
   };
   ASSERT_EQ(confirmed(), 0);
 
-  std::thread meanwhile([&] { rotate_all(300, 400, "while-listing-"); });
+  auto meanwhile = std::async(std::launch::async, [&] { rotate_all(300, 400, "while-listing-"); });
   relay.open();
   expect(expected, 300, 400, "changed auto-applied");
-  meanwhile.join();
+  meanwhile.get();
   expect_told(a, from, expected, "compaction");
   EXPECT_NE(a.log().find("no longer knows where this watch was"), std::string::npos) << "the 410 was never met:\n" << a.log();
   EXPECT_EQ(confirmed(), 50) << "each deletion was confirmed by the API server, once";

@@ -59,7 +59,7 @@ class Manifests : public testing::Test {
     for (const char* file : {"namespace.yaml", "config.yaml", "rbac.yaml"}) {
       for (const auto& object : documents(file)) kube->create(place(object) + "?fieldValidation=Strict", object);
     }
-    kube_ = kube.release();  // ended by the death of the process
+    kube_ = std::move(kube);
   }
   static std::string place(const json& object) {
     static const std::map<std::string, std::string> kGroups = {
@@ -86,7 +86,7 @@ class Manifests : public testing::Test {
   }
 
  private:
-  static inline KubeServer* kube_ = nullptr;
+  static inline std::unique_ptr<KubeServer> kube_;
 };
 
 TEST_F(Manifests, EveryObjectIsTakenByTheServerInANamespaceThatEnforcesRestricted) {

@@ -108,8 +108,8 @@ TEST_F(Programs, APasswordThatChangesIsFollowedWithoutARestartAndShownNowhere) {
   EXPECT_EQ(agent_->backend("open")->at("worker").value("pid", 0), others) << "who does not use it goes on";
   // The program fails, and says more than it should.
   script("cat " + dir_.file("secret") + "; echo \"cannot renew $(cat " + dir_.file("secret") + ")\" >&2; exit 7");
-  ASSERT_TRUE(eventually([&] { return told("program_failed"); })) << agent_->log();
-  EXPECT_TRUE(told("exited with 7: cannot renew [REDACTED]; the answer of ")) << agent_->log();
+  ASSERT_TRUE(eventually([&] { return told("exited with 7: cannot renew [REDACTED]; the answer of "); })) << agent_->log();
+  EXPECT_TRUE(told("program_failed")) << agent_->log();
   EXPECT_EQ(why(), "up: ") << "the last answer stays in use";
   std::string all = everything();
   EXPECT_THAT(all, HasSubstr("prism_backend_secret_program_runs_total{backend=\"cache\",outcome=\"failed\"}"));

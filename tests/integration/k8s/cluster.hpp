@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <gmock/gmock.h>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,7 @@ using nlohmann::json;
 class Cluster : public ::testing::Test {
  protected:
   Cluster() {  // not in the set-up of the suite: a failure there is told as a skipped test
-    if (kube_ == nullptr) kube_ = new KubeServer;  // ended by the death of the process
+    if (kube_ == nullptr) kube_ = std::make_unique<KubeServer>();
   }
   static KubeServer& kube() { return *kube_; }
 
@@ -44,7 +45,7 @@ class Cluster : public ::testing::Test {
   static std::string shown(const Collected& got);
 
  private:
-  static inline KubeServer* kube_ = nullptr;
+  static inline std::unique_ptr<KubeServer> kube_;
 };
 
 }  // namespace driftd::test

@@ -67,7 +67,7 @@ TEST_F(RedisFailure, WithoutInfoNothingIsKnownAndTheRightIsNamed) {
 TEST_F(RedisFailure, APausedServerIsLateNotChangedAndHealthAnswersWithinASecond) {
   json settings{{"address", server_.address()}, {"call_timeout_ms", 700}, {"connect_timeout_ms", 700}};
   auto probe = redis_probe(settings);
-  const auto before = probe.refresh();
+  const auto before = probe.refresh_ok();
   server_.signal(SIGSTOP);
   const auto health = probe.health();
   EXPECT_EQ(health.health.state, static_cast<std::uint32_t>(DRIFTD_HEALTH_DOWN));

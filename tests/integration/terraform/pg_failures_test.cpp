@@ -76,7 +76,7 @@ TEST_F(TerraformPg, PausedItIsDownWithinItsTimeoutsAndNothingIsLost) {
   std::vector<pid_t> pids = {server_.pid()};  // and the backend of our kept connection
   for (const auto& row : server_.sql("SELECT pid FROM pg_stat_activity WHERE usename = 'driftd'")) pids.push_back(std::stoi(row.at(0).value()));
   ASSERT_GT(pids.size(), 1u);
-  for (const pid_t pid : pids) ::kill(pid, SIGSTOP);
+  for (const pid_t pid : pids) freeze(pid);
   EXPECT_EQ(probe.health().health.state, static_cast<std::uint32_t>(DRIFTD_HEALTH_DOWN));
   expect_failure(probe, first.cursor, DRIFTD_UNAVAILABLE, "no answer within 1500 ms");
   for (const pid_t pid : pids) ::kill(pid, SIGCONT);

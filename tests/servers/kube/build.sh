@@ -15,6 +15,7 @@ mkdir -p "$cache"
 exec 9>"$cache/kube-$key.lock"
 flock 9
 [ ! -x "$out/helm" ] || { echo "$out"; exit 0; }
+rm -rf "$cache"/kube-new-*  # of a build that was killed
 
 # A Go that is older than the modules want (Debian's) fetches the right one, which is a module itself.
 go=go
@@ -36,14 +37,17 @@ fi
 
 fresh=$(mktemp -d "$cache/kube-new-XXXXXX")
 trap 'rm -rf "$fresh"' EXIT
-export GOTOOLCHAIN=local CGO_ENABLED=0 GOFLAGS="-mod=readonly -trimpath -buildvcs=false" GOWORK=off
+export GOTOOLCHAIN=local CGO_ENABLED=0 GOFLAGS="-mod=readonly -modcacherw -trimpath -buildvcs=false" GOWORK=off
+mkdir "$fresh/work"
+export GOMODCACHE="$fresh/modules" GOCACHE="$fresh/objects" GOTMPDIR="$fresh/work"  # gigabytes, of no use afterwards
 version=$(sed -n 's/^\tk8s.io\/kubernetes v//p' "$here/go.mod")
 stamp=k8s.io/component-base/version
-(cd "$here" && nice "$go" build -ldflags "-s -w -X $stamp.gitVersion=v$version -X $stamp.gitMajor=1 \
+thrice() { "$@" || "$@" || "$@"; }  # modules come over the network
+(cd "$here" && thrice nice "$go" build -ldflags "-s -w -X $stamp.gitVersion=v$version -X $stamp.gitMajor=1 \
   -X $stamp.gitMinor=$(echo "$version" | cut -d. -f2)" -o "$fresh/kube-apiserver" ./apiserver) >&2
-(cd "$here" && nice "$go" build -ldflags "-s -w" -o "$fresh/etcd" ./etcd) >&2
-(cd "$here" && nice "$go" build -ldflags "-s -w" -o "$fresh/informer" ./informer) >&2
-(cd "$here/helm" && nice "$go" build -ldflags "-s -w" -o "$fresh/helm" helm.sh/helm/v3/cmd/helm) >&2
-rm -rf "$out"
+(cd "$here" && thrice nice "$go" build -ldflags "-s -w" -o "$fresh/etcd" ./etcd) >&2
+(cd "$here" && thrice nice "$go" build -ldflags "-s -w" -o "$fresh/informer" ./informer) >&2
+(cd "$here/helm" && thrice nice "$go" build -ldflags "-s -w" -o "$fresh/helm" helm.sh/helm/v3/cmd/helm) >&2
+rm -rf "$out" "$GOMODCACHE" "$GOCACHE" "$GOTMPDIR"
 mv -T "$fresh" "$out"
 echo "$out"

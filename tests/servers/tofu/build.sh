@@ -14,11 +14,16 @@ mkdir -p "$cache"
 exec 9>"$home.lock"
 flock 9
 [ ! -x "$home/tofu" ] || { echo "$home/tofu"; exit 0; }
+[ -z "$(ls -d "$cache"/tofu-new-* 2>/dev/null)" ] || chmod -R u+w "$cache"/tofu-new-*  # of a build that was killed
+rm -rf "$cache"/tofu-new-*
 
 fresh=$(mktemp -d "$cache/tofu-new-XXXXXX")
 trap 'chmod -R u+w "$fresh"; rm -rf "$fresh"' EXIT
 cd "$fresh"
-source=$(go mod download -json "$module@$version" | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')
+mkdir work
+export GOMODCACHE="$fresh/modules" GOCACHE="$fresh/objects" GOTMPDIR="$fresh/work"  # gigabytes, of no use afterwards
+thrice() { "$@" || "$@" || "$@"; }  # modules come over the network
+source=$(thrice go mod download -json "$module@$version" | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')
 want=$(sed -n 's/^go //p' "$source/go.mod")
 
 # A Go that is older than OpenTofu wants (Debian's) fetches the right one, which is a module itself.
@@ -26,8 +31,8 @@ go=go
 have=$(go env GOVERSION | sed 's/^go//')
 if [ "$(printf '%s\n%s\n' "$want" "$have" | sort -V | head -n1)" != "$want" ]; then
   system="$(go env GOOS)-$(go env GOARCH)"
-  tool="$fresh/path/pkg/mod/golang.org/toolchain@v0.0.1-go$want.$system"
-  GOPATH="$fresh/path" GOFLAGS=-modcacherw GO111MODULE=on go mod download "golang.org/toolchain@v0.0.1-go$want.$system" >&2
+  tool="$GOMODCACHE/golang.org/toolchain@v0.0.1-go$want.$system"
+  GOFLAGS=-modcacherw GO111MODULE=on go mod download "golang.org/toolchain@v0.0.1-go$want.$system" >&2
   find "$tool/bin" "$tool/pkg/tool" -type f -exec chmod u+x {} +
   go="$tool/bin/go"
 fi
@@ -38,7 +43,8 @@ fi
 } >go.mod
 cp "$source/go.sum" .
 chmod u+w go.sum
-GOTOOLCHAIN=local CGO_ENABLED=0 nice "$go" build -mod=mod -p 2 -ldflags "-s -w -X $module/version.dev=no" -o tofu "$module/cmd/tofu" >&2
+export GOTOOLCHAIN=local CGO_ENABLED=0
+thrice nice "$go" build -mod=mod -p 2 -ldflags "-s -w -X $module/version.dev=no" -o tofu "$module/cmd/tofu" >&2
 mkdir -p "$home"
 mv tofu "$home/tofu"
 echo "$home/tofu"

@@ -27,7 +27,11 @@ sdk::Failure failure(const std::function<void()>& of) {
 
 struct HttpClient : ::testing::Test {
   Hosted hosted;
-  static inline const Server& server = *new Server;  // one for all: it keeps nothing
+  static const Server& one_for_all() {
+    static const Server server;  // it keeps nothing
+    return server;
+  }
+  const Server& server = one_for_all();
   sdk::Call call{hosted.handle()};
   Client client{Options{}};
 

@@ -16,9 +16,10 @@ using ::testing::HasSubstr;
 struct HttpTls : ::testing::Test {
   HttpTls() {
     if (certificates != nullptr) return;  // once a process
-    certificates = new Certificates;
-    server = new Server({certificates->file("server.pem"), certificates->file("server.key")});
-    strict = new Server({certificates->file("server.pem"), certificates->file("server.key"), certificates->file("ca.pem")});
+    certificates = std::make_unique<Certificates>();
+    const std::vector own{certificates->file("server.pem"), certificates->file("server.key")};
+    server = std::make_unique<Server>(own);
+    strict = std::make_unique<Server>(std::vector{own[0], own[1], certificates->file("ca.pem")});
   }
   Hosted hosted;
   sdk::Call call{hosted.handle()};
@@ -42,8 +43,8 @@ struct HttpTls : ::testing::Test {
   }
 
   std::string text;
-  static inline Certificates* certificates = nullptr;
-  static inline Server *server = nullptr, *strict = nullptr;
+  static inline std::unique_ptr<Certificates> certificates;
+  static inline std::unique_ptr<Server> server, strict;
 };
 
 TEST_F(HttpTls, TrustsTheCaOfTheSettingsAsFileOrText) {
