@@ -50,7 +50,7 @@ class Collector {
   bool demoted(const Change& change, Against against);
   bool settled(const Change& change) const;
   Operation of_sighting() const;
-  void place(Change change, Against against, Operation operation, std::string reason = {});
+  bool place(Change change, Against against, Operation operation, std::string reason = {});
   bool whole(Operation operation, std::vector<Change> changes, const std::string& name);
   void follow(Value& baseline, const Change& change, const char* why);
   void keep_was_unread(const Value& baseline);
@@ -115,11 +115,11 @@ bool Collector::settled(const Change& change) const {
   return std::none_of(seen_->demoted.begin(), seen_->demoted.end(), unsettled);
 }
 
-/// `reason`: why it stands, where the change itself does not tell (who declared it).
-void Collector::place(Change change, Against against, Operation operation, std::string reason) {
+/// `reason`: why it stands, where the change itself does not tell (who declared it). False: it says nothing yet.
+bool Collector::place(Change change, Against against, Operation operation, std::string reason) {
   const Path path = attribute_path(change.path);
-  if (ignored(change)) return;
-  if (change.path != kIdentityPath && demoted(change, against)) return;
+  if (ignored(change)) return true;
+  if (change.path != kIdentityPath && demoted(change, against)) return settled(change);
   const Chosen chosen = choose_policy(*context_.rules, stored_.id, path, change.cls, context_.applied_state);
   Action action = chosen.action;
   const std::string also = reason.empty() ? "" : "; " + reason;
@@ -134,6 +134,7 @@ void Collector::place(Change change, Against against, Operation operation, std::
   group.operation = operation;
   if (!reason.empty()) group.reason = reason;
   group.changes.push_back(std::move(change));
+  return true;
 }
 
 /// A resource that came or went is one drift of its kind's class, whatever the classes of its attributes.
@@ -243,14 +244,16 @@ void Collector::compare(Value baseline, const Value& body) {
   }
   for (auto& change : found.changes) {
     change.cls = class_of(change, attribute_path(change.path));
-    if (settled(change)) finding_.replaced.push_back(change.path);
+    const std::string path = change.path;
+    bool judged = true;
     if (reread(change.path)) {
       follow(baseline, change, "schema-revision");
     } else if (change.cls == ChangeClass::health) {
       follow(baseline, change, "health");
     } else {
-      place(std::move(change), Against::baseline, operation);
+      judged = place(std::move(change), Against::baseline, operation);
     }
+    if (judged) finding_.replaced.push_back(path);
   }
   keep_was_unread(baseline);
   out_.next.baseline = render(baseline);

@@ -26,8 +26,9 @@ std::optional<std::string> baseline_member(const StoredResource& stored, std::st
 }
 
 Judgement judge_member(const std::string& backend_uid, const StoredResource& stored, ChangeClass cls,
-                       std::optional<Change> change, Nanos now_ns, Judgement out) {
+                       std::optional<Change> change, Nanos now_ns, Judgement out, bool rebased = false) {
   Finding finding;
+  finding.rebased = rebased;
   if (change) {
     Group group;
     group.changes.push_back(std::move(*change));
@@ -55,14 +56,15 @@ Judgement judge_identity(const std::string& backend_uid, const StoredResource& s
   out.next.observed_ns = now_ns;
   auto known = baseline_member(stored, kSystemIdentity);
   const std::string now = render(Value(identity));
-  if (!known) {
+  const bool anew = known && accepted.empty();  // another provider, which names systems otherwise
+  if (!known || anew) {
     const std::string& first = accepted.empty() ? identity : accepted;
     known = render(Value(first));
     out.next.baseline = render(object_of(kSystemIdentity, Value(first)));
   }
   std::optional<Change> change;
   if (*known != now) change = Change{std::string(kSystemIdentity), ChangeClass::endpoint, *known, now, false};
-  return judge_member(backend_uid, stored, ChangeClass::endpoint, std::move(change), now_ns, std::move(out));
+  return judge_member(backend_uid, stored, ChangeClass::endpoint, std::move(change), now_ns, std::move(out), anew);
 }
 
 bool mass_deletion(std::size_t known, std::size_t missing) { return missing > 10 && missing * 5 > known; }

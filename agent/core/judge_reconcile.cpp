@@ -5,6 +5,7 @@
 #include "base/digest.hpp"
 #include "core/diff.hpp"
 #include "core/judge_parts.hpp"
+#include "core/redact.hpp"
 
 namespace driftd::core {
 namespace {
@@ -52,6 +53,14 @@ std::vector<Change> swapped(std::vector<Change> changes) {
   return changes;
 }
 
+/// Objects are filled member by member: what else is in them was not said.
+Status assign_into(Value& root, const Path& path, const Value& value) {
+  const Value* there = find(root, path);
+  if (!value.object() || there == nullptr || !there->object() || as_digest(value)) return assign(root, path, &value);
+  for (const auto& [name, member] : *value.object()) DRIFTD_CHECK(assign_into(root, path.child(name), member));
+  return {};
+}
+
 /// What is there now has the values that the drift said were wanted.
 bool as_wanted(const Setting& setting, const Drift& drift, const StoredResource& next) {
   const Result<Value> body = parse(next.observed.value_or("{}"));
@@ -59,8 +68,9 @@ bool as_wanted(const Setting& setting, const Drift& drift, const StoredResource&
   Value wanted = *body;
   for (const auto& change : drift.changes) {
     if (change.path == kIdentityPath) continue;
+    const Path path = attribute_path(change.path);
     const Result<Value> value = parse(change.old_value.value_or("null"));
-    if (!value || !assign(wanted, attribute_path(change.path), change.old_value ? &*value : nullptr)) return false;
+    if (!value || !(change.old_value ? assign_into(wanted, path, *value) : assign(wanted, path, nullptr))) return false;
   }
   DiffOptions options;
   options.old_revision = setting.schema->revision();

@@ -48,13 +48,19 @@ Status forget_identities(Connection& db, const core::BackendRow& row) {
 
 /// What is asked of a backend itself stands under its name, and goes with it.
 Status rename_itself(Connection& db, const core::BackendRow& row) {
-  DRIFTD_CHECK(db.statement("UPDATE OR REPLACE resource SET name = ?1 WHERE kind = 'backend' AND backend = "
-                            "(SELECT id FROM backend WHERE uid = ?2 AND name <> ?1 AND name = resource.name)")
-                   .bind(row.name, row.uid)
+  auto known = db.statement("SELECT id, name FROM backend WHERE uid = ?");
+  DRIFTD_TRY(const bool found, known.bind(row.uid).next());
+  if (!found || known.text(1) == row.name) return {};
+  const std::int64_t id = known.integer(0);
+  const std::string former = known.text(1);
+  DRIFTD_CHECK(db.statement("DELETE FROM drift WHERE open = 1 AND backend = ? AND kind = 'backend' AND name = ?")
+                   .bind(row.uid, row.name)
+                   .run());  // of a row that this one takes the place of
+  DRIFTD_CHECK(db.statement("UPDATE OR REPLACE resource SET name = ? WHERE backend = ? AND kind = 'backend' AND name = ?")
+                   .bind(row.name, id, former)
                    .run());
-  return db.statement("UPDATE drift SET name = ?1 WHERE open = 1 AND kind = 'backend' AND backend = ?2 AND name = "
-                      "(SELECT name FROM backend WHERE uid = ?2)")
-      .bind(row.name, row.uid)
+  return db.statement("UPDATE drift SET name = ? WHERE open = 1 AND backend = ? AND kind = 'backend' AND name = ?")
+      .bind(row.name, row.uid, former)
       .run();
 }
 

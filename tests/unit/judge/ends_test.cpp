@@ -113,6 +113,16 @@ TEST_F(Ends, UnsettledChangeEndsNoOpenDriftAndNoDecision) {
   EXPECT_THAT(words(a_is("5")), IsEmpty());
   EXPECT_EQ(drift().status, DriftStatus::rejected);
   EXPECT_FALSE(drift().stale_since_ns);
+  rules.ignore.push_back(ignore_rule("a"));
+  demoted = {{"a", true, "the provider's diff failed"}};
+  EXPECT_THAT(words(a_is("6")), ElementsAre("superseded")) << "by the rule; nothing went back";
+}
+
+TEST_F(Ends, ExpectedMemberThatComesWithOthersReverts) {
+  rules.expect.assign(1, expectation("limits.cpu", "1"));
+  EXPECT_THAT(words(a_is("1")), ElementsAre("pending"));
+  rules.policy.push_back(policy("limits", Action::ignore));
+  EXPECT_THAT(words(sees(R"({"a":1,"b":2,"limits":{"cpu":1,"memory":2}})")), ElementsAre("reverted", "ignored"));
 }
 
 }  // namespace

@@ -292,7 +292,11 @@ TEST_F(Life, DigestBindsPathsAndValuesNotTheBody) {
 
 struct Pseudo : testing::Test {
   StoredResource row;
-  Judgement identity(const std::string& text) { return keep(judge_identity("uid", row, accepted, text, now += kSecond)); }
+  Judgement identity(const std::string& text) {
+    const Judgement out = keep(judge_identity("uid", row, accepted, text, now += kSecond));
+    if (row.open.empty() && !text.empty()) accepted = text;
+    return out;
+  }
   Judgement missing(std::vector<std::string> names) {
     return keep(judge_scope("uid", row, std::move(names), now += kSecond));
   }
@@ -310,6 +314,15 @@ TEST_F(Pseudo, AnotherIdentityThanTheAcceptedOneIsNoBaselineWhereTheQuestionWasN
   EXPECT_THAT(words(identity("cluster-2")), ElementsAre("pending"));
   EXPECT_EQ(row.open[0].changes[0].old_value, "\"cluster-1\"");
   EXPECT_THAT(words(identity("cluster-1")), ElementsAre("reverted"));
+}
+
+TEST_F(Pseudo, QuestionOfAProviderThatWasExchangedEndsWithTheNextIdentity) {
+  row.id = {"backend", "orders"};
+  identity("cluster-1");
+  EXPECT_THAT(words(identity("cluster-2")), ElementsAre("pending"));
+  accepted.clear();
+  EXPECT_THAT(words(identity("7404")), ElementsAre("superseded"));
+  EXPECT_THAT(words(identity("7405")), ElementsAre("pending"));
 }
 
 TEST_F(Pseudo, AnotherSystemIdentityIsOneManualEndpointDrift) {
