@@ -109,12 +109,10 @@ bool looks_secret(const std::string& name, const std::string& value) {
 void mark_secrets(const json& value, const std::string& path, sdk::Record& record) {
   if (value.is_string() && common::holds_secret(value.get_ref<const std::string&>())) record.sensitive.push_back(path);
   if (value.is_object()) {
-    for (const auto& [name, member] : value.items()) mark_secrets(member, path.empty() ? name : member_path(path, name), record);
+    for (const auto& [name, member] : value.items()) mark_secrets(member, member_path(path, name), record);
   }
   if (value.is_array()) {
-    sdk::Record inside;
-    for (const auto& element : value) mark_secrets(element, path, inside);
-    if (!inside.sensitive.empty()) record.sensitive.push_back(path);
+    for (std::size_t i = 0; i < value.size(); ++i) mark_secrets(value[i], path + "[" + std::to_string(i) + "]", record);
   }
 }
 

@@ -42,7 +42,7 @@ std::string member_path(const std::string& attribute, const std::string& name);
 bool looks_secret(const std::string& name, const std::string& value);
 
 /// Makes sensitive every text inside `value`, an attribute at `path` or (empty) the whole body, that holds a secret by its
-/// form; inside a list the whole list, whose elements may change places.
+/// form. For lists whose order matters: a digest is of its place.
 void mark_secrets(const nlohmann::json& value, const std::string& path, sdk::Record& record);
 
 }  // namespace driftd::k8s

@@ -99,20 +99,21 @@ std::vector<std::string> Reader::databases() {
     const Rows all = client_.query(call_, databases_query());
     for (std::size_t i = 0; i < all.rows.size(); ++i) {
       const Fields row(all, i);
-      if (row.flag("template")) templates_.insert(row.text("name"));
-      else if (row.flag("open")) add(row.text("name"));
-      else closed_.insert(row.text("name"));
+      if (row.flag("template")) left_out_[row.text("name")] = "a template";
+      else if (!row.flag("open")) left_out_[row.text("name")] = "closed to connections (ALLOW_CONNECTIONS false)";
+      else add(row.text("name"));
     }
   }
-  for (const auto& name : out) templates_.erase(name), closed_.erase(name);
+  for (const auto& name : out) left_out_.erase(name);
   return out;
 }
 
 std::string Reader::unseen(const std::string& kind, const std::string& id) const {
   if (!is_database_kind(kind)) return {};
-  const auto inside = [&](const std::string& name) { return id.starts_with(name + "."); };
-  const auto found = std::find_if(templates_.begin(), templates_.end(), inside);
-  return found == templates_.end() ? "" : "database " + *found + " is a template now, which `databases: \"*\"` leaves out";
+  for (const auto& [name, why] : left_out_) {
+    if (id.starts_with(name + ".")) return "database " + name + " is " + why + ", which `databases: \"*\"` leaves out";
+  }
+  return {};
 }
 
 void Reader::for_each_database(const std::function<void(Client&, const std::string&)>& each,
@@ -135,9 +136,6 @@ void Reader::for_each_database(const std::function<void(Client&, const std::stri
       const driftd_status code = e.code == DRIFTD_INVALID ? DRIFTD_UNAVAILABLE : e.code;
       failed(sdk::Failure(code, e.what(), {}, e.right.empty() && code == DRIFTD_DENIED ? e.what() : e.right));
     }
-  }
-  for (const auto& database : closed_) {
-    failed(sdk::Failure(DRIFTD_UNAVAILABLE, "database " + database + " accepts no connections (ALLOW_CONNECTIONS is false)"));
   }
 }
 

@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 
 #include "postgres/client.hpp"
 #include "postgres/mapping.hpp"
@@ -61,7 +60,7 @@ class Reader {
   const Settings& settings_;
   const std::vector<std::string> kinds_;
   std::vector<std::string> database_kinds_;  ///< those of kinds_ that every database has of its own
-  std::set<std::string> closed_, templates_;  ///< databases that are there and are not walked
+  std::map<std::string, std::string> left_out_;  ///< database that is there and is not walked → why
   Rights rights_;
   bool walked_ = false;
   std::optional<std::string> system_;

@@ -206,32 +206,23 @@ TEST_F(PostgresCatalog, ADatabaseThatIsClosedToUsIsUnknownAndNothingInItIsGone) 
   EXPECT_EQ(one.diagnostic(DRIFTD_NOT_FOUND), nullptr);
 }
 
-TEST_F(PostgresCatalog, ADatabaseThatIsClosedIsNotSeenAndNotGone) {
-  auto p = probe();
-  const auto before = p.refresh();
-  server_.sql("ALTER DATABASE shop ALLOW_CONNECTIONS false");
-  const auto after = p.refresh(before.cursor);
-  EXPECT_EQ(after.complete.count("schema"), 0u);
-  EXPECT_EQ(after.complete.count("database"), 1u);
-  ASSERT_NE(after.diagnostic(DRIFTD_UNAVAILABLE), nullptr);
-  EXPECT_THAT(after.diagnostic(DRIFTD_UNAVAILABLE)->text, HasSubstr("shop accepts no connections"));
-  EXPECT_TRUE(after.cursor.empty());
-  EXPECT_EQ(p.read({{"schema", "shop.public"}}).diagnostic(DRIFTD_NOT_FOUND), nullptr);
-  server_.sql("ALTER DATABASE shop ALLOW_CONNECTIONS true");
-  EXPECT_EQ(p.refresh().body("schema", "shop.public"), before.body("schema", "shop.public"));
-}
-
-TEST_F(PostgresCatalog, WhatIsInADatabaseThatBecameATemplateIsNotGone) {
-  auto p = probe();
-  const auto before = p.refresh();
+TEST_F(PostgresCatalog, WhatIsInADatabaseThatWasClosedOrBecameATemplateIsNotGone) {
+  for (const std::string words : {"ALLOW_CONNECTIONS false", "IS_TEMPLATE true"}) {
+    auto p = probe();
+    const auto before = p.refresh();
+    server_.sql("ALTER DATABASE shop " + words);
+    const auto after = p.refresh(before.cursor);
+    EXPECT_EQ(after.find("schema", "shop.public"), nullptr);
+    EXPECT_EQ(after.complete.count("schema"), 1u) << "the others are whole";
+    const auto one = p.read({{"schema", "shop.public"}, {"schema", "shop.never"}, {"schema", "postgres.never"}});
+    ASSERT_NE(one.diagnostic(DRIFTD_UNAVAILABLE), nullptr);
+    EXPECT_THAT(one.diagnostic(DRIFTD_UNAVAILABLE)->text, HasSubstr(words[0] == 'A' ? "closed to connections" : "a template"));
+    ASSERT_NE(one.diagnostic(DRIFTD_NOT_FOUND), nullptr);
+    EXPECT_EQ(one.diagnostics.size(), 3u);
+    server_.sql("ALTER DATABASE shop ALLOW_CONNECTIONS true IS_TEMPLATE false");
+    EXPECT_EQ(p.refresh().body("schema", "shop.public"), before.body("schema", "shop.public"));
+  }
   server_.sql("ALTER DATABASE shop IS_TEMPLATE true");
-  const auto after = p.refresh(before.cursor);
-  EXPECT_EQ(after.complete.count("schema"), 1u) << "a template is none of all databases";
-  const auto one = p.read({{"schema", "shop.public"}, {"schema", "shop.never"}, {"schema", "postgres.never"}});
-  ASSERT_NE(one.diagnostic(DRIFTD_UNAVAILABLE), nullptr);
-  EXPECT_THAT(one.diagnostic(DRIFTD_UNAVAILABLE)->text, HasSubstr("is a template now"));
-  ASSERT_NE(one.diagnostic(DRIFTD_NOT_FOUND), nullptr);
-  EXPECT_EQ(one.diagnostics.size(), 3u);
   auto named = probe({{"databases", {"shop"}}});
   EXPECT_NE(named.refresh().find("schema", "shop.public"), nullptr);
 }

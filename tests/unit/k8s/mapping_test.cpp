@@ -166,22 +166,23 @@ TEST(K8sBackends, AValueThatHoldsASecretIsSensitiveWhereverItIsShown) {
                   {{"ConfigMap", "n", "c"}, {{"metadata", {{"name", "c"}}}, {"data", {{"url", url}}}}}};
   const auto found = definitions(objects, settings, none);
   const sdk::Record record = registration_of(found.at("q"), objects, settings, std::nullopt);
-  for (const char* path : {"config[\"redis\"][\"data\"]", "config[\"redis\"][\"sentinels\"]", "config[\"redis\"][\"deep\"][\"a.b\"]",
-                           "metadata[\"runbook\"]"}) {
+  for (const char* path : {"[\"config\"][\"redis\"][\"data\"]", "[\"config\"][\"redis\"][\"sentinels\"][1]",
+                           "[\"config\"][\"redis\"][\"deep\"][\"a.b\"]", "[\"metadata\"][\"runbook\"]"}) {
     EXPECT_THAT(record.sensitive, testing::Contains(path));
   }
-  EXPECT_THAT(record.sensitive, testing::Not(testing::Contains("metadata[\"team\"]")));
+  EXPECT_THAT(record.sensitive, testing::Not(testing::Contains("[\"metadata\"][\"team\"]")));
   EXPECT_EQ(backend_of(found.at("q"), objects, settings).metadata.at("runbook"), "[REDACTED]");
   sdk::Record custom;
   json body, status;
   map_custom(objects.at(prism), nullptr, body, status, custom);
-  EXPECT_THAT(custom.sensitive, testing::Contains("metadata[\"runbook\"]"));
+  EXPECT_THAT(custom.sensitive, testing::Contains("[\"metadata\"][\"runbook\"]"));
 }
 
 TEST(K8sSecretText, AnyUrlOfATextMayHoldThePassword) {
   EXPECT_TRUE(looks_secret({}, "http://a/b postgres://u:p@db"));
   EXPECT_TRUE(looks_secret({}, "amqp://a:5672,amqp://u:p@b"));
   EXPECT_FALSE(looks_secret({}, "http://a/b me@example.com http://c:80/x@y"));
+  EXPECT_FALSE(looks_secret({}, R"({"u":"http://a:80","mail":"x@y"} http://a:80?q=x@y)"));
 }
 
 TEST(K8sBackends, WithoutALabelledSecretTheirCredentialsAreUnknownNotGone) {
