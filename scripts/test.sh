@@ -4,21 +4,15 @@
 # room, and fails where a passed test left a folder behind: a disk fills with those. JOBS at once; arguments go to ctest.
 set -eu
 cd "$(dirname "$0")/.."
-cache="${XDG_CACHE_HOME:-$HOME/.cache}/driftd"
-mkdir -p "$cache"
 
-room() {  # folder, GiB, of what, where else
-  have=$(df -Pk "$1" | awk 'NR == 2 { print int($4 / 1048576) }')
-  [ "$have" -lt "$2" ] || return 0
-  echo "make test: $1 has $have GiB free, and $3 take $2 GiB: make room, or set $4 to a folder on another disk" >&2
+temporary="${TMPDIR:-/tmp}"
+have=$(df -Pk "$temporary" | awk 'NR == 2 { print int($4 / 1048576) }')
+if [ "$have" -lt 3 ]; then
+  echo "make test: $temporary has $have GiB free, and the tests take 3: make room, or set TMPDIR to a folder on another disk" >&2
   exit 1
-}
-servers=3
-ls "$cache"/kube-*/helm "$cache"/tofu-*/tofu >/dev/null 2>&1 || servers=8
-room "$cache" "$servers" "the servers of the tests (and, once, their modules and objects)" XDG_CACHE_HOME
-room "${TMPDIR:-/tmp}" 3 "the folders of the tests" TMPDIR
+fi
 
-TMPDIR=$(mktemp -d "${TMPDIR:-/tmp}/driftd-run-XXXXXX")
+TMPDIR=$(mktemp -d "$temporary/driftd-run-XXXXXX")
 export TMPDIR
 ulimit -S -c 0  # a server that aborts leaves no gigabytes
 chmod 711 "$TMPDIR"  # servers that refuse root run as users of their own

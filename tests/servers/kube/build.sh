@@ -15,7 +15,9 @@ mkdir -p "$cache"
 exec 9>"$cache/kube-$key.lock"
 flock 9
 [ ! -x "$out/helm" ] || { echo "$out"; exit 0; }
-rm -rf "$cache"/kube-new-*  # of a build that was killed
+rm -rf "$cache/kube-new-$key"-*  # of a build that was killed
+have=$(df -Pk "$cache" | awk 'NR == 2 { print int($4 / 1048576) }')
+[ "$have" -ge 6 ] || { echo "kube/build.sh: $cache has $have GiB free, this build takes 6: make room, or set XDG_CACHE_HOME" >&2; exit 1; }
 
 # A Go that is older than the modules want (Debian's) fetches the right one, which is a module itself.
 go=go
@@ -35,7 +37,7 @@ if [ "$(printf '%s\n%s\n' "$want" "$have" | sort -V | head -n1)" != "$want" ]; t
   go="$toolchain/bin/go"
 fi
 
-fresh=$(mktemp -d "$cache/kube-new-XXXXXX")
+fresh=$(mktemp -d "$cache/kube-new-$key-XXXXXX")
 trap 'rm -rf "$fresh"' EXIT
 export GOTOOLCHAIN=local CGO_ENABLED=0 GOFLAGS="-mod=readonly -modcacherw -trimpath -buildvcs=false" GOWORK=off
 mkdir "$fresh/work"

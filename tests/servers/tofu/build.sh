@@ -14,10 +14,12 @@ mkdir -p "$cache"
 exec 9>"$home.lock"
 flock 9
 [ ! -x "$home/tofu" ] || { echo "$home/tofu"; exit 0; }
-[ -z "$(ls -d "$cache"/tofu-new-* 2>/dev/null)" ] || chmod -R u+w "$cache"/tofu-new-*  # of a build that was killed
-rm -rf "$cache"/tofu-new-*
-
-fresh=$(mktemp -d "$cache/tofu-new-XXXXXX")
+for left in "$home"-new-*; do  # of a build that was killed
+  [ ! -d "$left" ] || { chmod -R u+w "$left"; rm -rf "$left"; }
+done
+have=$(df -Pk "$cache" | awk 'NR == 2 { print int($4 / 1048576) }')
+[ "$have" -ge 4 ] || { echo "tofu/build.sh: $cache has $have GiB free, this build takes 4: make room, or set XDG_CACHE_HOME" >&2; exit 1; }
+fresh=$(mktemp -d "$home-new-XXXXXX")
 trap 'chmod -R u+w "$fresh"; rm -rf "$fresh"' EXIT
 cd "$fresh"
 mkdir work
