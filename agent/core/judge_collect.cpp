@@ -47,8 +47,7 @@ class Collector {
   ChangeClass class_of(const Change& change, const Path& path) const;
   bool reread(const std::string& path) const;
   bool ignored(Change& change);
-  bool demoted(const Change& change, Against against);
-  bool settled(const Change& change) const;
+  const Seen::Demoted* demoted(const Change& change, Against against);
   Operation of_sighting() const;
   bool place(Change change, Against against, Operation operation, std::string reason = {});
   bool whole(Operation operation, std::vector<Change> changes, const std::string& name);
@@ -93,8 +92,9 @@ bool Collector::ignored(Change& change) {
   return out;
 }
 
-bool Collector::demoted(const Change& change, Against against) {
-  if (!seen_ || change.cls == ChangeClass::credential) return false;
+/// What the provider's own diff said of it; nullptr: nothing that holds.
+const Seen::Demoted* Collector::demoted(const Change& change, Against against) {
+  if (!seen_ || change.cls == ChangeClass::credential) return nullptr;
   for (const auto& demotion : seen_->demoted) {
     if (demotion.path != change.path) continue;
     if (!demotion.unsettled && against == Against::expectation) continue;  // it spoke of the baseline's value
@@ -103,23 +103,18 @@ bool Collector::demoted(const Change& change, Against against) {
       out_.unknown.push_back({change.path, "unsettled: " + demotion.reason});
       out_.next.digest = {};  // the same record must be judged again once it has settled
     }
-    return true;
+    return &demotion;
   }
-  return false;
+  return nullptr;
 }
 
-/// What the provider calls unsettled says nothing yet: neither a change nor the end of what was said before.
-bool Collector::settled(const Change& change) const {
-  if (change.cls == ChangeClass::credential) return true;
-  const auto unsettled = [&](const Seen::Demoted& demotion) { return demotion.unsettled && demotion.path == change.path; };
-  return std::none_of(seen_->demoted.begin(), seen_->demoted.end(), unsettled);
-}
-
-/// `reason`: why it stands, where the change itself does not tell (who declared it). False: it says nothing yet.
+/// `reason`: why it stands, where the change itself does not tell (who declared it). False: it is unsettled and says nothing
+/// yet, neither a change nor the end of what was said before.
 bool Collector::place(Change change, Against against, Operation operation, std::string reason) {
   const Path path = attribute_path(change.path);
   if (ignored(change)) return true;
-  if (change.path != kIdentityPath && demoted(change, against)) return settled(change);
+  const Seen::Demoted* demotion = change.path == kIdentityPath ? nullptr : demoted(change, against);
+  if (demotion != nullptr) return !demotion->unsettled;
   const Chosen chosen = choose_policy(*context_.rules, stored_.id, path, change.cls, context_.applied_state);
   Action action = chosen.action;
   const std::string also = reason.empty() ? "" : "; " + reason;

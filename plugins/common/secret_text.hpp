@@ -11,7 +11,7 @@ inline bool holds_secret(std::string_view text) {
   if (text.find("PRIVATE KEY-----") != text.npos) return true;
   for (auto scheme = text.find("://"); scheme != text.npos; scheme = text.find("://", scheme + 3)) {
     const std::string_view rest = text.substr(scheme + 3);
-    const std::string_view authority = rest.substr(0, rest.find_first_of("/ ?#\"'<>\t\r\n"));
+    const std::string_view authority = rest.substr(0, rest.find_first_of("/ \n"));
     const auto at = authority.rfind('@');
     if (at != authority.npos && authority.find(':') < at) return true;
   }

@@ -141,28 +141,37 @@ std::string origin_of(const std::string& type) {
 
 std::string version_of(const json& object) { return text(object, {"metadata", "resourceVersion"}); }
 
-/// A Service that is gone, or whose label is, leaves the endpoint unknown: what it would be by its name is a guess.
+/// Why an object that a definition needs is not there.
+std::string why_missing(const std::optional<Ref>& ref, const std::string& type, const std::string& purpose) {
+  return ref ? "the " + type + " " + ref->space + "/" + ref->name + " is missing or not readable"
+             : "no " + type + " is labelled as its " + purpose;
+}
+
+/// The member that lists its addresses, of types that have one; else empty: `host` and `port`.
+std::string list_of_addresses(const std::string& type) {
+  return type == "kafka" ? "brokers" : type == "nats" ? "servers" : "";
+}
+
+/// A Service that is gone, or whose label is: what its endpoint would be by its name is a guess.
+void leave_endpoint_unknown(const Definition& definition, sdk::Record& record) {
+  const std::string why = why_missing(definition.service, "Service", "endpoint"), list = list_of_addresses(definition.type);
+  const auto unread = [&](const std::string& path) { record.unread.push_back({path, DRIFTD_UNAVAILABLE, why}); };
+  unread(definition.service ? "discovery.service.port" : "discovery.service");
+  for (const std::string& name : list.empty() ? std::vector<std::string>{"host", "port"} : std::vector{list}) {
+    unread("config." + definition.type + "." + name);
+  }
+}
+
 void add_endpoint(const Definition& definition, const json& service, const Settings& settings, json& config, json& discovery,
                   sdk::Record& record) {
-  const bool brokers = definition.type == "kafka", listed = brokers || definition.type == "nats";
-  const char* list_name = brokers ? "brokers" : "servers";
+  if (!definition.service && definition.prism) return;
   if (definition.service) discovery["service"] = {{"name", definition.service->name}, {"namespace", definition.service->space}};
-  if (service.is_null()) {
-    if (!definition.service && definition.prism) return;
-    const std::string why = definition.service ? "the Service " + definition.service->space + "/" + definition.service->name +
-                                                     " is missing or not readable"
-                                               : "no Service is labelled as its endpoint";
-    const std::string config_path = "config." + definition.type + ".";
-    std::vector<std::string> unread{definition.service ? "discovery.service.port" : "discovery.service"};
-    for (const char* name : listed ? std::vector{list_name} : std::vector{"host", "port"}) unread.push_back(config_path + name);
-    for (const auto& path : unread) record.unread.push_back({path, DRIFTD_UNAVAILABLE, why});
-    return;
-  }
-  const std::string host = host_of(definition, service, settings);
+  if (service.is_null()) return leave_endpoint_unknown(definition, record);
+  const std::string host = host_of(definition, service, settings), list = list_of_addresses(definition.type);
   const std::int64_t port = service_port(definition, service);
   discovery["service"]["port"] = port;
-  if (listed) {
-    config[list_name] = {host + ":" + std::to_string(port)};
+  if (!list.empty()) {
+    config[list] = {host + ":" + std::to_string(port)};
   } else {
     config["host"] = host;
     config["port"] = port;
@@ -173,9 +182,7 @@ void add_endpoint(const Definition& definition, const json& service, const Setti
 void add_credentials(const Definition& definition, const json& secret, json& config, sdk::Record& record) {
   const json values = decoded_data(find(secret, {"data"}));
   const bool missing = secret.is_null() && (definition.secret || !definition.prism);
-  const std::string why = definition.secret ? "the Secret " + definition.secret->space + "/" + definition.secret->name +
-                                                  " is missing or not readable"
-                                            : "no Secret is labelled as its credential";
+  const std::string why = why_missing(definition.secret, "Secret", "credential");
   for (const auto& [name, key] : {std::pair{"username", definition.username_key}, {"password", definition.password_key}}) {
     const std::string path = credential_path(definition.type, name);
     record.sensitive.push_back(path);

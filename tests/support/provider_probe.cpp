@@ -191,9 +191,9 @@ Collected ProviderProbe::health(std::chrono::milliseconds most) {
     const auto begin = Steady::now();
     Collected out = ask_health();
     const auto took = Steady::now() - begin;
-    const bool up = out.health.state == DRIFTD_HEALTH_UP;
-    if (took < most * kPatience) in_time = std::move(out);
-    return in_time && took < most * kPatience && (up || took < std::chrono::milliseconds(600));
+    if (took >= most * kPatience) return false;
+    in_time = std::move(out);
+    return in_time->health.state == DRIFTD_HEALTH_UP || took < std::chrono::milliseconds(600);
   };
   (void)one_of(5, sure);
   if (!in_time) throw std::runtime_error("health took longer than " + std::to_string(most.count()) + " ms, five times");

@@ -11,10 +11,11 @@
 namespace driftd::test {
 
 /// A provider at `endpoint` as the README's role; `extra` settings.
-inline ProviderProbe postgres_probe(const std::string& endpoint, const nlohmann::json& extra = nlohmann::json::object()) {
+inline ProviderProbe postgres_probe(const std::string& endpoint, const nlohmann::json& extra = nlohmann::json::object(),
+                                    const std::string& password = "CHANGE-ME") {
   nlohmann::json settings{{"endpoints", endpoint}, {"user", "driftd"}, {"password", "token-1"}, {"connect_timeout_ms", 2000}};
   settings.update(extra);
-  return {"providers/postgres.so", settings, {{"token-1", "CHANGE-ME"}}};
+  return {"providers/postgres.so", settings, {{"token-1", password}}};
 }
 
 /// Refreshes without a cursor until `seen`; reloads reach a session a moment after pg_reload_conf() returned.

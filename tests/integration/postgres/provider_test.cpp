@@ -10,8 +10,7 @@
 #include <thread>
 #include <unistd.h>
 
-#include "support/postgres.hpp"
-#include "support/provider_probe.hpp"
+#include "fixture.hpp"
 
 namespace driftd::test {
 namespace {
@@ -19,30 +18,12 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-/// The SQL block of the README, word for word.
-std::string grants() {
-  const std::string readme = read_file(DRIFTD_SOURCE_DIR "/plugins/postgres/README.md");
-  const auto begin = readme.find("```sql\n") + 7;
-  return readme.substr(begin, readme.find("```", begin) - begin);
-}
-
 class PostgresProvider : public testing::Test {
  protected:
-  static json settings_for(const std::string& endpoint) {
-    return {{"endpoints", endpoint}, {"user", "driftd"}, {"password", "token-1"}, {"connect_timeout_ms", 2000}};
+  ProviderProbe make(const json& extra = json::object(), const std::string& password = "CHANGE-ME") {
+    return postgres_probe(server.endpoint(), extra, password);
   }
-  ProviderProbe make(json extra = json::object(), const std::string& password = "CHANGE-ME") {
-    json settings = settings_for(server.endpoint());
-    settings.update(extra);
-    return {"providers/postgres.so", settings, {{"token-1", password}}};
-  }
-  void SetUp() override { server.sql(grants()); }
-  /// Refreshes until `seen`; reloads reach a session a moment after pg_reload_conf() returned.
-  static Collected refresh_until(ProviderProbe& probe, const std::function<bool(const Collected&)>& seen) {
-    Collected last;
-    EXPECT_TRUE(eventually([&] { return seen(last = probe.refresh()); })) << "never seen";
-    return last;
-  }
+  void SetUp() override { server.sql(readme_grants("postgres", "sql")); }
   void append(const std::string& file, const std::string& line) const {
     std::ofstream(server.data_folder() + "/" + file, std::ios::app) << line << "\n";
   }
@@ -276,68 +257,6 @@ TEST_F(PostgresProvider, HealthAnswersWithinASecondWhileARefreshIsBlocked) {
   EXPECT_TRUE(eventually([&] {  // the server was asked to stop it
     return server.value("SELECT count(*) FROM pg_stat_activity WHERE usename = 'driftd' AND state = 'active'") == "0";
   }));
-}
-
-TEST_F(PostgresProvider, AChangeThatComesAndGoesInsideOfARefreshIsListedAgain) {
-  ProviderProbe probe = make({{"include", {"hba_rule", "schema"}}});
-  ASSERT_EQ(probe.refresh().status, DRIFTD_OK);
-  // The first row of hba_rule (call 2) waits for us, and so does the cursor of after the rows.
-  const int last = std::stoi(server.value("SELECT count(*) FROM pg_hba_file_rules")) + 2;
-  server.sql("CREATE SEQUENCE public.calls; CREATE TABLE public.go (call int); "
-             "CREATE OR REPLACE FUNCTION driftd.hba_file_modified() RETURNS timestamptz LANGUAGE plpgsql VOLATILE SECURITY DEFINER AS "
-             "$$ DECLARE mine bigint := nextval('public.calls'); BEGIN WHILE mine IN (2, " +
-             std::to_string(last) +
-             ") AND NOT EXISTS (SELECT FROM public.go WHERE call = mine) LOOP PERFORM pg_sleep(0.01); END LOOP; RETURN NULL; END $$");
-  const auto called = [&](int call) {
-    return eventually([&] { return server.value("SELECT last_value FROM public.calls") == std::to_string(call); });
-  };
-  Collected during;
-  std::jthread refreshing([&] { during = probe.refresh({}, std::chrono::seconds(30)); });
-  EXPECT_TRUE(called(2));
-  server.sql("CREATE SCHEMA passing");
-  server.sql("INSERT INTO public.go VALUES (2)");
-  EXPECT_TRUE(called(last));
-  server.sql("DROP SCHEMA passing");
-  server.sql("INSERT INTO public.go VALUES (" + std::to_string(last) + ")");
-  refreshing.join();
-  ASSERT_NE(during.find("schema", "postgres.passing"), nullptr);
-  const Collected after = probe.refresh(during.cursor);
-  EXPECT_FALSE(after.unchanged) << "the catalogue is as it was when the refresh began, and not as it was told";
-  EXPECT_EQ(after.find("schema", "postgres.passing"), nullptr);
-  EXPECT_TRUE(probe.refresh(after.cursor).unchanged);
-}
-
-TEST_F(PostgresProvider, OnAServerThatIsWrittenToTwoListingsThatSayTheSameMakeACursor) {
-  server.sql("CREATE TABLE public.written (n int)");
-  std::jthread writer([&](const std::stop_token& stop) {
-    while (!stop.stop_requested()) server.sql("INSERT INTO public.written VALUES (1)");
-  });
-  ProviderProbe probe = make({{"include", {"role", "schema"}}});
-  const Collected listed = refresh_until(probe, [](const Collected& c) { return !c.cursor.empty(); });
-  EXPECT_TRUE(probe.refresh(listed.cursor).unchanged);
-}
-
-TEST_F(PostgresProvider, AChangeDuringARefreshThatIsTakenBackAfterItIsSeen) {
-  ProviderProbe probe = make({{"include", {"hba_rule", "schema"}}});
-  ASSERT_EQ(probe.refresh().status, DRIFTD_OK);
-  // The rows of hba_rule, read before those of schema, wait for us; the cursor, which asks the same function, does not.
-  server.sql("CREATE SEQUENCE public.calls; CREATE TABLE public.go (); "
-             "CREATE OR REPLACE FUNCTION driftd.hba_file_modified() RETURNS timestamptz LANGUAGE plpgsql VOLATILE SECURITY DEFINER AS "
-             "$$ BEGIN IF nextval('public.calls') = 2 THEN WHILE NOT EXISTS (SELECT FROM public.go) LOOP PERFORM pg_sleep(0.01); "
-             "END LOOP; END IF; RETURN NULL; END $$");
-  Collected during;
-  std::jthread refreshing([&] { during = probe.refresh({}, std::chrono::seconds(30)); });
-  EXPECT_TRUE(eventually([&] { return server.value("SELECT last_value FROM public.calls") == "2"; }));
-  server.sql("CREATE SCHEMA passing");
-  server.sql("INSERT INTO public.go DEFAULT VALUES");
-  refreshing.join();
-  ASSERT_NE(during.find("schema", "postgres.passing"), nullptr);
-  server.sql("DROP SCHEMA passing");
-  const Collected after = probe.refresh(during.cursor);
-  EXPECT_FALSE(after.unchanged) << "as before the change, but not as it was told";
-  EXPECT_EQ(after.complete.count("schema"), 1u);
-  EXPECT_EQ(after.find("schema", "postgres.passing"), nullptr);
-  EXPECT_TRUE(probe.refresh(after.cursor).unchanged);
 }
 
 TEST_F(PostgresProvider, AFrozenServerIsDownWithinASecond) {

@@ -182,7 +182,9 @@ TEST(K8sSecretText, AnyUrlOfATextMayHoldThePassword) {
   EXPECT_TRUE(looks_secret({}, "http://a/b postgres://u:p@db"));
   EXPECT_TRUE(looks_secret({}, "amqp://a:5672,amqp://u:p@b"));
   EXPECT_FALSE(looks_secret({}, "http://a/b me@example.com http://c:80/x@y"));
-  EXPECT_FALSE(looks_secret({}, R"({"u":"http://a:80","mail":"x@y"} http://a:80?q=x@y)"));
+  for (const char c : {'?', '#', '"', '<', '\''}) {  // a password that should have been written with %
+    EXPECT_TRUE(looks_secret({}, std::string("postgres://u:p") + c + "w@db/x")) << c;
+  }
 }
 
 TEST(K8sBackends, WithoutALabelledSecretTheirCredentialsAreUnknownNotGone) {

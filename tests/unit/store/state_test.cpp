@@ -126,6 +126,28 @@ TEST_F(StateTest, AcceptingAnotherSystemForgetsTheIdentitiesThatTheFormerGave) {
   EXPECT_EQ(load(write.next.id).baseline, write.next.baseline);
 }
 
+TEST_F(StateTest, WhatIsAskedOfABackendItselfGoesWithItsNewNameAndTakesTheRoomOfALeftOne) {
+  const auto asks = [](const std::string& name, const std::string& drift) {
+    auto write = resource_write(name, R"({"system_identity":")" + drift + R"("})");
+    write.next.id = {"backend", name};
+    core::Drift open;
+    open.id = drift;
+    open.resource = write.next.id;
+    write.next.open = {open};
+    return write;
+  };
+  bench.get(bench->commit(page_of({asks("orders", "d-own"), asks("shop", "d-left")})));
+  bench.get(bench->commit(registration(backend_row(backend_row().uid, "shop"))));
+  const auto moved = load({"backend", "shop"});
+  EXPECT_EQ(moved.baseline, R"({"system_identity":"d-own"})");
+  ASSERT_EQ(moved.open.size(), 1u);
+  EXPECT_EQ(moved.open[0].id, "d-own");
+  EXPECT_EQ(load({"backend", "orders"}).revision, 0);
+  const auto drifts = bench.get(bench->drifts({}));
+  ASSERT_EQ(drifts.size(), 1u);
+  EXPECT_EQ(drifts[0].drift.resource, (core::ResourceId{"backend", "shop"}));
+}
+
 TEST_F(StateTest, NewRegistrationKeepsCursorAndBaselines) {
   auto page = page_of({});
   page.cursor = "c1";

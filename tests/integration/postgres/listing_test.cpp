@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// What changes while everything is listed: the cursor that the refresh ends with must not vouch for it.
+#include <thread>
+
+#include "fixture.hpp"
+
+namespace driftd::test {
+namespace {
+
+using std::chrono::seconds;
+
+class PostgresListing : public testing::Test {
+ protected:
+  PostgresListing() { server_.sql(readme_grants("postgres", "sql")); }
+  /// driftd.hba_file_modified() is asked once with each cursor and once for each row of hba_rule, which is read before schema.
+  /// It waits in these of its calls, each until let_go().
+  void hold(const std::string& calls) const {
+    server_.sql("CREATE SEQUENCE public.calls; CREATE TABLE public.go (call int); "
+                "CREATE OR REPLACE FUNCTION driftd.hba_file_modified() RETURNS timestamptz LANGUAGE plpgsql VOLATILE SECURITY "
+                "DEFINER AS $$ DECLARE mine bigint := nextval('public.calls'); BEGIN WHILE mine IN (" +
+                calls +
+                ") AND NOT EXISTS (SELECT FROM public.go WHERE call = mine) LOOP PERFORM pg_sleep(0.01); END LOOP; RETURN NULL; END $$");
+  }
+  bool called(int call) const {
+    return eventually([&] { return server_.value("SELECT last_value FROM public.calls") == std::to_string(call); });
+  }
+  void let_go(int call) const { server_.sql("INSERT INTO public.go VALUES (" + std::to_string(call) + ")"); }
+
+  PostgresServer server_;
+  ProviderProbe probe_ = postgres_probe(server_.endpoint(), {{"include", {"hba_rule", "schema"}}});
+};
+
+TEST_F(PostgresListing, AChangeThatComesAndGoesInsideOfARefreshIsListedAgain) {
+  ASSERT_EQ(probe_.refresh().status, DRIFTD_OK);
+  const int last = std::stoi(server_.value("SELECT count(*) FROM pg_hba_file_rules")) + 2;  // the cursor of after the rows
+  hold("2, " + std::to_string(last));
+  Collected during;
+  std::jthread refreshing([&] { during = probe_.refresh({}, seconds(30)); });
+  EXPECT_TRUE(called(2));
+  server_.sql("CREATE SCHEMA passing");
+  let_go(2);
+  EXPECT_TRUE(called(last));
+  server_.sql("DROP SCHEMA passing");
+  let_go(last);
+  refreshing.join();
+  ASSERT_NE(during.find("schema", "postgres.passing"), nullptr);
+  const Collected after = probe_.refresh(during.cursor);
+  EXPECT_FALSE(after.unchanged) << "the catalogue is as it was when the refresh began, and not as it was told";
+  EXPECT_EQ(after.find("schema", "postgres.passing"), nullptr);
+  EXPECT_TRUE(probe_.refresh(after.cursor).unchanged);
+}
+
+TEST_F(PostgresListing, AChangeDuringARefreshThatIsTakenBackAfterItIsSeen) {
+  ASSERT_EQ(probe_.refresh().status, DRIFTD_OK);
+  hold("2");
+  Collected during;
+  std::jthread refreshing([&] { during = probe_.refresh({}, seconds(30)); });
+  EXPECT_TRUE(called(2));
+  server_.sql("CREATE SCHEMA passing");
+  let_go(2);
+  refreshing.join();
+  ASSERT_NE(during.find("schema", "postgres.passing"), nullptr);
+  server_.sql("DROP SCHEMA passing");
+  const Collected after = probe_.refresh(during.cursor);
+  EXPECT_FALSE(after.unchanged) << "as before the change, but not as it was told";
+  EXPECT_EQ(after.complete.count("schema"), 1u);
+  EXPECT_EQ(after.find("schema", "postgres.passing"), nullptr);
+  EXPECT_TRUE(probe_.refresh(after.cursor).unchanged);
+}
+
+TEST_F(PostgresListing, OnAServerThatIsWrittenToTwoThatSayTheSameMakeACursor) {
+  server_.sql("CREATE TABLE public.written (n int)");
+  std::jthread writer([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) server_.sql("INSERT INTO public.written VALUES (1)");
+  });
+  const Collected listed = refresh_until(probe_, [](const Collected& c) { return !c.cursor.empty(); });
+  EXPECT_TRUE(probe_.refresh(listed.cursor).unchanged);
+}
+
+}  // namespace
+}  // namespace driftd::test
