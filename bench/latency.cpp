@@ -70,7 +70,11 @@ class Noting final : public core::Sink {
   Task<Result<std::optional<std::int64_t>>> check(std::map<std::string, std::string>& notes) override {
     return inner_->check(notes);
   }
-  void note(std::map<std::string, std::string>& notes) override { inner_->note(notes); }
+  bool must_check() const override { return inner_->must_check(); }
+  void attach(std::function<void()> wake) override { inner_->attach(std::move(wake)); }
+  void note(std::map<std::string, std::string>& notes, std::int64_t settled_to) override {
+    inner_->note(notes, settled_to);
+  }
   Task<void> stop() override { return inner_->stop(); }
   std::string describe() const override { return inner_->describe(); }
 

@@ -34,6 +34,9 @@ Lane::Lane(std::shared_ptr<LaneContext> context, std::string name, std::string t
 
 Task<void> Lane::run() {
   const auto self = shared_from_this();
+  sink_->attach([weak = weak_from_this()] {
+    if (const auto lane = weak.lock()) lane->endpoint_changed();
+  });
   while (!stopping_ || (window_.in_flight() > 0 && now() < drain_until_)) {
     co_await step();
     co_await wait();
@@ -45,6 +48,11 @@ void Lane::ring() {
   rung_ = true;
   exhausted_ = false;
   bell_.cancel();
+}
+
+void Lane::endpoint_changed() {
+  circuit_.hurry(now());
+  ring();
 }
 
 void Lane::stop() {
@@ -89,7 +97,8 @@ Task<void> Lane::step() {
   if (rewind_to_ && window_.in_flight() == 0 && replaying_.empty()) co_await rewind();
   if (!started_ && !stopping_) co_await start_sink();
   const bool probing = circuit_.state() == Circuit::State::half_open && !checked_;
-  if (started_ && !stopping_ && !disabled_ && (now() >= next_check_ || probing)) co_await check();
+  const bool asked = circuit_.state() != Circuit::State::open && sink_->must_check();
+  if (started_ && !stopping_ && !disabled_ && (now() >= next_check_ || probing || asked)) co_await check();
   co_await fetch();
   co_await load_due();
   send_ready();
@@ -229,6 +238,7 @@ Task<void> Lane::load_due() {
 
 bool Lane::may_send() const {
   if (!started_ || stopping_ || disabled_ || rewind_to_ || window_.at_risk() >= kMostAtRisk) return false;
+  if (sink_->must_check()) return false;
   const std::size_t flying = window_.in_flight() + replaying_.size();
   if (circuit_.state() == Circuit::State::half_open) return flying == 0;
   return circuit_.state() == Circuit::State::closed && flying < static_cast<std::size_t>(policy_.max_in_flight);
@@ -252,7 +262,7 @@ Task<void> Lane::save() {
       co_return;
     }
   }
-  sink_->note(notes_);
+  sink_->note(notes_, window_.settled_to());
   auto notes = notes_;
   save.settlement.sink = name_;
   if (notes != saved_notes_) save.settlement.notes = notes;

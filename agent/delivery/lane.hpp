@@ -85,6 +85,7 @@ class Lane : public std::enable_shared_from_this<Lane> {
   void failed(const core::StoredEvent& event, const core::Attempt& attempt);
   void endpoint_failed(const core::Attempt& attempt);
   void endpoint_alive();
+  void endpoint_changed();  ///< the sink says: it came back, or wants to be checked
   void count(const core::StoredEvent& event, const core::Attempt& attempt);
   void bury(const core::StoredEvent& event, int attempts, const std::string& error);
   void disable(const std::string& why);

@@ -50,6 +50,10 @@ void Circuit::advance(Time now) {
   if (state_ == State::open && now >= until_) state_ = State::half_open;
 }
 
+void Circuit::hurry(Time now) {
+  if (state_ == State::open) until_ = std::min(until_, now);
+}
+
 void Circuit::close() {
   state_ = State::closed;
   backoff_.reset();

@@ -39,6 +39,8 @@ class Circuit {
   void trip(Time now, std::int64_t retry_after_ms);
   /// Half-opens when the time has come.
   void advance(Time now);
+  /// Makes an open circuit half-open at the next advance(): the endpoint says that it is back.
+  void hurry(Time now);
   void close();
 
  private:

@@ -66,6 +66,8 @@ class Window {
   std::size_t at_risk() const { return in_flight_ + settled_.size() + cleared_.size(); }
   std::size_t unsaved() const { return settled_.size() + cleared_.size() + buried_.size() + dropped_.size(); }
   std::int64_t low_water() const { return low_water_; }
+  /// Every fetched event up to this seq is settled or a dead letter; what waits behind its key or for a retry is above it.
+  std::int64_t settled_to() const { return entries_.empty() ? fetched_to_ : entries_.begin()->first - 1; }
   std::int64_t fetched_to() const { return fetched_to_; }
 
   bool dirty() const;

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <nats/nats.h>
 #include <netinet/in.h>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <sys/socket.h>
 #include <utility>
@@ -71,11 +72,16 @@ Owned<jsCtx> jetstream_of(natsConnection* connection) {
 
 }  // namespace
 
-NatsServer::NatsServer() : port_(free_port()) { start(); }
+NatsServer::NatsServer(const std::string& config) : port_(free_port()), configured_(!config.empty()) {
+  if (configured_) dir_.write("nats.conf", config);
+  start();
+}
 
 void NatsServer::start() {
-  child_ = Child({"nats-server", "-a", "127.0.0.1", "-p", std::to_string(port_), "-js", "-sd", dir_.file("js")},
-                 {dir_.file("nats.log"), {}, {}});
+  std::vector<std::string> command = {"nats-server", "-a", "127.0.0.1", "-p", std::to_string(port_), "-js", "-sd",
+                                      dir_.file("js")};
+  if (configured_) command.insert(command.end(), {"-c", dir_.file("nats.conf")});
+  child_ = Child(command, {dir_.file("nats.log"), {}, {}});
   if (!eventually([this] { return reachable(); })) throw std::runtime_error("nats-server: " + read_file(dir_.file("nats.log")));
 }
 
@@ -152,6 +158,27 @@ NatsSubscriber::~NatsSubscriber() {
 std::vector<NatsReceived> NatsSubscriber::received() const {
   const std::lock_guard lock(state_->mutex);
   return state_->received;
+}
+
+void change_stream(const std::string& url, const std::string& verb, const ForeignStream& stream) {
+  nlohmann::json config = {{"name", stream.name},
+                           {"subjects", stream.subjects},
+                           {"retention", stream.work_queue ? "workqueue" : "limits"},
+                           {"storage", "file"},
+                           {"discard", stream.discard_old ? "old" : "new"},
+                           {"max_msgs", stream.max_msgs},
+                           {"max_msgs_per_subject", stream.max_msgs_per_subject},
+                           {"num_replicas", 1},
+                           {"duplicate_window", 600'000'000'000}};
+  if (stream.discard_new_per_subject) config["discard_new_per_subject"] = true;
+  const std::string body = verb == "DELETE" ? "" : config.dump();
+  const auto connection = connect_to(url);
+  natsMsg* raw = nullptr;
+  const std::string subject = "$JS.API.STREAM." + verb + "." + stream.name;
+  must(natsConnection_RequestString(&raw, connection.get(), subject.c_str(), body.c_str(), kWaitMs), subject);
+  const Owned<natsMsg> answer(raw);
+  const auto said = nlohmann::json::parse(std::string(natsMsg_GetData(raw), static_cast<std::size_t>(natsMsg_GetDataLength(raw))));
+  if (said.contains("error")) throw std::runtime_error(subject + ": " + said["error"].dump());
 }
 
 std::vector<NatsReceived> stream_contents(const std::string& url, const std::string& stream) {

@@ -13,8 +13,10 @@ namespace driftd::test {
 /// A real nats-server with JetStream on a free loopback port in its own temporary folder; dies with the test.
 class NatsServer {
  public:
-  NatsServer();  ///< returns when it answers
+  /// Returns when it answers. `config`: lines of a server configuration file (accounts, rights, limits).
+  explicit NatsServer(const std::string& config = "");
   int port() const { return port_; }
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
   std::string url() const { return "nats://127.0.0.1:" + std::to_string(port_); }
   void sigkill();  ///< at once, without a farewell
   void stop();     ///< SIGTERM, waits
@@ -29,6 +31,7 @@ class NatsServer {
  private:
   TempDir dir_;
   int port_;
+  bool configured_;
   Child child_;
 };
 
@@ -50,6 +53,16 @@ class NatsSubscriber {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// A stream as somebody else made it. Limits below 1: none.
+struct ForeignStream {
+  std::string name = "DRIFT";
+  std::vector<std::string> subjects = {"backend.>", "driftd.agent.>"};
+  std::int64_t max_msgs = -1, max_msgs_per_subject = -1;
+  bool discard_old = false, discard_new_per_subject = false, work_queue = false;
+};
+/// `verb`: CREATE, UPDATE or DELETE, by the server's own API. Throws when the server refuses.
+void change_stream(const std::string& url, const std::string& verb, const ForeignStream& stream);
 
 /// Everything stored in a stream, in its order, read by sequence; nothing where there is no such stream (yet). Throws when
 /// the server does not answer.

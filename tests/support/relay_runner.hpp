@@ -21,7 +21,10 @@ class RelayRunner {
  public:
   using MakeSink = std::function<Result<std::unique_ptr<core::Sink>>(asio::any_io_executor core, asio::any_io_executor io,
                                                                     const Clock& clock)>;
-  explicit RelayRunner(MakeSink make, std::chrono::milliseconds check_every = std::chrono::milliseconds(300)) {
+  /// `before`: the outbox as an earlier agent left it.
+  explicit RelayRunner(MakeSink make, std::chrono::milliseconds check_every = std::chrono::milliseconds(300),
+                       MemoryOutbox before = {})
+      : outbox(std::move(before)) {
     delivery::RelaySettings settings;
     settings.check_every = check_every;
     relay_ = std::make_unique<delivery::Relay>(core_.get_executor(), outbox, clock_, settings);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -44,13 +46,23 @@ class Sink {
   /// Called after each batch of deliveries: file fdatasync. Default nothing.
   virtual Task<Status> flush() { co_return Status{}; }
   /// A broker that went backwards: sequence numbers of ours that must be sent again, all after the returned seq;
-  /// nothing: all is well. Called on connect and every 60 s. `notes` is kept with the cursor.
+  /// nothing: all is well. Called on connect, every 60 s and when must_check() says so. `notes` is kept with the cursor.
   virtual Task<Result<std::optional<std::int64_t>>> check(std::map<std::string, std::string>& notes) {
     (void)notes;
     co_return std::optional<std::int64_t>{};
   }
-  /// Called before each save of the cursor: what check() will want to know after a restart.
-  virtual void note(std::map<std::string, std::string>& notes) { (void)notes; }
+  /// Returns true if nothing may be sent before check() has looked: the connection is a new one, or the receiver gave an
+  /// answer that it should not have been able to give. Asked before each send.
+  virtual bool must_check() const { return false; }
+  /// Called once, before start(). The sink calls `wake` on the core thread when its endpoint came back or must_check()
+  /// became true: the lane then looks at once instead of waiting for its circuit.
+  virtual void attach(std::function<void()> wake) { (void)wake; }
+  /// Called before each save of the cursor: what check() will want to know after a restart. Every event up to and
+  /// including `settled_to` is settled; those that wait for their turn or for a retry are above it.
+  virtual void note(std::map<std::string, std::string>& notes, std::int64_t settled_to) {
+    (void)notes;
+    (void)settled_to;
+  }
   virtual Task<void> stop() = 0;
   /// One line for `driftd status`: connected, circuit open, last error.
   virtual std::string describe() const = 0;

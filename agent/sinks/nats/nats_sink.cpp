@@ -63,7 +63,7 @@ class NatsSink final : public core::Sink {
   Task<Status> start() override;
   Task<Attempt> send(core::StoredEvent event) override;
   Task<Result<std::optional<std::int64_t>>> check(std::map<std::string, std::string>& notes) override;
-  void note(std::map<std::string, std::string>& notes) override { marks_.write(notes); }
+  void note(std::map<std::string, std::string>& notes, std::int64_t) override { marks_.write(notes); }
   Task<void> stop() override;
   std::string describe() const override;
 
