@@ -8,6 +8,8 @@ int main(int argc, char** argv) {
   hooks.once = driftd::app::once;
   hooks.check_settings = driftd::app::check_settings;
   hooks.try_programs = driftd::app::try_programs;
+  hooks.back_up = driftd::app::back_up;
+  hooks.restore = driftd::app::restore;
   hooks.lock_plugins = driftd::app::lock_plugins;
   hooks.admit_plugin = driftd::app::admit_plugin;
   return driftd::cli::run(argc, argv, hooks);

@@ -202,6 +202,7 @@ Value to_json(const core::StoredEvent& event) {
   return Value::Object{{"seq", number(event.stamp.seq)},
                        {"id", event.stamp.id},
                        {"sequence", number(static_cast<std::int64_t>(event.stamp.sequence))},
+                       {"incarnation", number(static_cast<std::int64_t>(event.stamp.incarnation))},
                        {"recorded", time(event.stamp.recorded_ns)},
                        {"subject", core::subject_of(event)},
                        {"backend", event.backend},

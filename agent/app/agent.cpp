@@ -107,6 +107,8 @@ Task<Status> Agent::start() {
   if (stop_asked_) co_return stopped_early();
   DRIFTD_CO_CHECK(co_await relay_->start());
   relay_started_ = true;
+  DRIFTD_CO_CHECK(co_await store_->announce());
+  relay_->wake();
   if (stop_asked_) co_return stopped_early();
   DRIFTD_CO_CHECK(co_await engine_->start(config_.backends, true));
   if (stop_asked_) co_return stopped_early();
@@ -196,6 +198,7 @@ Task<void> Agent::keep_house() {
 }
 
 Task<Status> Agent::keep_house_once() {
+  DRIFTD_CO_CHECK(co_await store_->look());
   DRIFTD_CO_TRY(backlog_, co_await store_->backlog());
   const double events = static_cast<double>(backlog_.events) / static_cast<double>(config_.delivery.max_backlog_events);
   const double bytes = static_cast<double>(backlog_.bytes) / static_cast<double>(config_.delivery.max_backlog_bytes);

@@ -34,6 +34,12 @@ std::vector<config::ConfigError> check_settings(const config::Config& config);
 /// answer. Blocks, at most as long as their time-outs.
 std::vector<config::ConfigError> try_programs(const config::Config& config);
 
+/// `driftd backup`: copies the store, also beside the running agent; verified. In the API's form: `file`, `key_file`, and
+/// what it holds. Blocks.
+Result<core::Value> back_up(const config::Config& config, const std::string& to, bool with_key);
+/// `driftd restore`: puts a backup in place of the store, which is kept. `conflict` while an agent runs. Blocks.
+Result<core::Value> restore(const config::Config& config, const std::string& from, const std::string& key);
+
 /// `driftd plugin lock`: pins the plugins that are installed now. Atomic: the old lock or the new one. Blocks.
 struct LockReport {
   struct Line { std::string verb, plugin, sha256; };  ///< verb: added | changed | unchanged | removed

@@ -135,6 +135,7 @@ OnceResult once(const std::string& config_file, const OnceOptions& options) {
       return failed;
     }
     settings.data_dir = scratch.path;
+    settings.keyed = true;
   }
   Executors executors;
   const SystemClock clock;

@@ -48,7 +48,7 @@ struct BackendEvent {
 /// What concerns the agent itself.
 struct AgentEvent {
   std::string agent, cluster;
-  std::string what;     ///< gap | dead_letter | parked | budget | corrupt | secret_denied | upgrade_refused | plugin_refused | program_failed
+  std::string what;     ///< gap | dead_letter | parked | budget | corrupt | secret_denied | upgrade_refused | plugin_refused | program_failed | incarnation
   std::string backend;  ///< empty: none in particular
   std::string message;
   std::map<std::string, std::string> details;
@@ -59,8 +59,11 @@ struct AgentEvent {
 struct EventStamp {
   std::string id;              ///< `<resource hash>-<hybrid logical clock>`
   std::int64_t seq = 0;        ///< of the store (outbox order)
-  std::uint64_t sequence = 0;  ///< per backend, without gaps
+  std::uint64_t sequence = 0;  ///< per backend, without gaps within an incarnation
   Nanos recorded_ns = 0;
+  /// Of the store: rises when the store lost commits or is a copy, so that (incarnation, sequence) never goes back for a
+  /// consumer. 0: an event from before stores had incarnations.
+  std::uint64_t incarnation = 0;
 };
 
 /// An event as it lies in the outbox: immutable bytes and what sinks need to address it.

@@ -97,6 +97,7 @@ std::string encode(const core::BackendEvent& event, const core::EventStamp& stam
   out.set_recorded_ns(stamp.recorded_ns);
   out.set_what(event.what);
   out.set_provider(event.provider);
+  out.set_incarnation(stamp.incarnation);
   if (out.ByteSizeLong() > kStateLimit) truncate(out);
   return serialise(out);
 }
@@ -113,6 +114,7 @@ std::string encode(const core::AgentEvent& event, const core::EventStamp& stamp)
   out.set_timestamp(stamp.recorded_ns / 1'000'000'000);
   out.set_recorded_ns(stamp.recorded_ns);
   out.set_sequence(stamp.sequence);
+  out.set_incarnation(stamp.incarnation);
   return serialise(out);
 }
 
@@ -176,6 +178,7 @@ Result<std::string> cloudevent_json(const core::StoredEvent& event) {
   out["datacontenttype"] = "application/json";
   out["partitionkey"] = event.key;
   out["driftseq"] = std::to_string(event.stamp.sequence);
+  if (event.stamp.incarnation != 0) out["driftincarnation"] = std::to_string(event.stamp.incarnation);
   if (event.replay) out["driftreplay"] = "true";
   std::string text = out.dump();
   text.back() = ',';

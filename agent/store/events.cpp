@@ -27,6 +27,9 @@ std::uint32_t checksum(const core::StoredEvent& event) {
                            &event.cluster, &event.provider, &event.resource, &event.payload}) {
     append_part(bytes, *part);
   }
+  if (const std::uint64_t incarnation = event.stamp.incarnation; incarnation != 0) {  // older rows have none
+    bytes.append(reinterpret_cast<const char*>(&incarnation), sizeof incarnation);
+  }
   return crc32c(bytes);
 }
 
@@ -70,17 +73,20 @@ Result<core::StoredEvent> numbered(SqliteStore::State& state, const Event& event
   core::EventStamp stamp;
   DRIFTD_TRY(stamp.sequence, next_sequence(*state.db, event));
   stamp.recorded_ns = state.clock.wall();
-  stamp.id = event_id(key_of(event), tick(state, stamp.recorded_ns));
+  stamp.id = event_id(key_of(event) + state.salt, tick(state, stamp.recorded_ns));
+  stamp.incarnation = state.reached.incarnation;
   return proto::store_form(event, stamp);
 }
 
 Status write_event(Connection& db, core::StoredEvent& event) {
   DRIFTD_CHECK(
       db.statement("INSERT INTO event (id, sequence, recorded_ns, agent_event, key, backend, backend_type, source, "
-                   "what, cluster, provider, resource, type, crc, payload) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
+                   "what, cluster, provider, resource, type, crc, payload, incarnation) VALUES "
+                   "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
           .bind(event.stamp.id, event.stamp.sequence, event.stamp.recorded_ns, event.agent_event ? 1 : 0, event.key,
                 event.backend, event.backend_type, event.source, event.what, event.cluster, event.provider,
-                event.resource, static_cast<int>(event.type), checksum(event), Blob{event.payload})
+                event.resource, static_cast<int>(event.type), checksum(event), Blob{event.payload},
+                event.stamp.incarnation)
           .run());
   event.stamp.seq = db.last_rowid();
   return {};
@@ -138,6 +144,7 @@ Result<core::StoredEvent> insert_event(SqliteStore::State& state, const core::Ev
   DRIFTD_TRY(auto event,
              std::visit([&](const auto& alternative) { return numbered(state, alternative); }, draft.event));
   DRIFTD_CHECK(write_event(*state.db, event));
+  state.newest_seq = event.stamp.seq;
   DRIFTD_CHECK(route(*state.db, event.stamp.seq, draft.sinks));
   return event;
 }
@@ -161,7 +168,8 @@ Status insert_own_event(SqliteStore::State& state, core::AgentEvent event, const
 
 bool read_event(const Statement& row, EventPage& page) {
   core::StoredEvent event;
-  event.stamp = {row.text(1), row.integer(0), static_cast<std::uint64_t>(row.integer(2)), row.integer(3)};
+  event.stamp = {row.text(1), row.integer(0), static_cast<std::uint64_t>(row.integer(2)), row.integer(3),
+                 static_cast<std::uint64_t>(row.integer(16))};
   event.agent_event = row.integer(4) != 0;
   std::string* const parts[] = {&event.key,  &event.backend, &event.backend_type, &event.source,
                                 &event.what, &event.cluster, &event.provider,     &event.resource};

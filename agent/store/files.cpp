@@ -98,6 +98,30 @@ Status sync(const std::filesystem::path& path) {
   return {};
 }
 
+Result<std::string> birth_of(const std::filesystem::path& file) {
+  struct statx info {};
+  if (::statx(AT_FDCWD, file.c_str(), 0, STATX_INO | STATX_BTIME, &info) != 0) return failed("look at", file);
+  char text[64];
+  const bool born = (info.stx_mask & STATX_BTIME) != 0;  // not every file system knows
+  std::snprintf(text, sizeof text, "%llu %lld.%09u", static_cast<unsigned long long>(info.stx_ino),
+                born ? static_cast<long long>(info.stx_btime.tv_sec) : 0LL, born ? info.stx_btime.tv_nsec : 0U);
+  return std::string(text);
+}
+
+void WatchedFiles::add(const std::filesystem::path& file) {
+  struct stat info {};
+  if (::stat(file.c_str(), &info) == 0) files_.push_back({file, info.st_dev, info.st_ino});
+}
+
+std::string WatchedFiles::moved() const {
+  for (const auto& file : files_) {
+    struct stat info {};
+    if (::stat(file.path.c_str(), &info) != 0) return file.path.string() + " is not there any more (" + std::strerror(errno) + ")";
+    if (info.st_dev != file.device || info.st_ino != file.inode) return file.path.string() + " was replaced by another file";
+  }
+  return {};
+}
+
 Status write_private(const std::filesystem::path& file, const std::string& text) {
   auto fresh = file;
   fresh += ".new";

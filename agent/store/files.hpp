@@ -4,6 +4,8 @@
 
 #include <filesystem>
 #include <string>
+#include <sys/types.h>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "base/result.hpp"
@@ -45,5 +47,25 @@ Status check_private(const std::filesystem::path& file);
 Status write_private(const std::filesystem::path& file, const std::string& text);
 /// fsync of a file or of a folder.
 Status sync(const std::filesystem::path& path);
+
+/// Inode and time of birth, `12 1760000000.000000000`: stays through renames, mounts and reboots, a copy has its own.
+Result<std::string> birth_of(const std::filesystem::path& file);
+
+/// Files that must stay the ones that were opened: what is written to a file without a name is gone with the process.
+class WatchedFiles {
+ public:
+  /// Takes the file as it is now; one that is not there is not watched.
+  void add(const std::filesystem::path& file);
+  /// Empty, or what happened to which file.
+  std::string moved() const;
+
+ private:
+  struct File {
+    std::filesystem::path path;
+    dev_t device = 0;
+    ino_t inode = 0;
+  };
+  std::vector<File> files_;
+};
 
 }  // namespace driftd::store

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Group commit: whatever queued during the previous fsync goes into one transaction.
 #include <unistd.h>
+#include <algorithm>
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/prefer.hpp>
 
 #include "base/log.hpp"
-#include "store/state.hpp"
+#include "store/incarnation.hpp"
 
 namespace driftd::store {
 namespace {
@@ -31,10 +32,13 @@ Status checked(Connection& db, Status status) {
 }
 
 /// False: the transaction is gone and nothing of the group stands.
-Status run_job(Connection& db, Job& job) {
+Status run_job(SqliteStore::State& state, Job& job) {
+  Connection& db = *state.db;
+  const auto newest_seq = state.newest_seq;
   DRIFTD_CHECK(checked(db, db.statement("SAVEPOINT page").run()));
   job.outcome = checked(db, job.work());
   if (!job.outcome) {
+    state.newest_seq = newest_seq;
     if (!db.in_transaction()) return job.outcome;
     DRIFTD_CHECK(checked(db, db.statement("ROLLBACK TO page").run()));
   }
@@ -42,17 +46,43 @@ Status run_job(Connection& db, Job& job) {
 }
 
 Status save_clock(SqliteStore::State& state) {
+  DRIFTD_CHECK(state.db->statement("UPDATE meta SET value = ? WHERE key = 'commits'").bind(state.reached.commits + 1).run());
   if (state.hlc == state.stored_hlc) return {};
   return state.db->statement("UPDATE meta SET value = ? WHERE key = 'hlc'").bind(state.hlc).run();
+}
+
+/// What a file without a name took is gone with this process, and without the lock's name another agent may start: nobody
+/// is told that anything is stored.
+void stop_if_moved(const SqliteStore::State& state) {
+  const std::string moved = state.files.moved();
+  if (moved.empty()) return;
+  log::room("store").critical(
+      "{}: what the agent commits from here on would not be there after its end, or another agent could write it too, so "
+      "it stops now. Files of data_dir are not to be touched under a running agent. Put the file back, or `driftd restore` "
+      "a backup, then start the agent again",
+      moved);
+  log::room("store").flush();
+  ::_exit(kInputOutputError);
+}
+
+/// After a commit: only now is it durable, and only while its files still have their names.
+void note_commit(SqliteStore::State& state) {
+  state.stored_hlc = state.hlc;
+  ++state.reached.commits;
+  state.reached.hlc = state.hlc;
+  state.reached.seq = std::max(state.reached.seq, state.newest_seq);
+  state.reached.at_ns = state.clock.wall();
+  keep_mark(state);
+  stop_if_moved(state);
 }
 
 Status run_group(SqliteStore::State& state, std::vector<Job>& group) {
   Connection& db = *state.db;
   DRIFTD_CHECK(checked(db, db.statement("BEGIN IMMEDIATE").run()));
-  for (auto& job : group) DRIFTD_CHECK(run_job(db, job));
+  for (auto& job : group) DRIFTD_CHECK(run_job(state, job));
   DRIFTD_CHECK(checked(db, save_clock(state)));
   DRIFTD_CHECK(checked(db, db.statement("COMMIT").run()));
-  state.stored_hlc = state.hlc;
+  note_commit(state);
   return {};
 }
 
@@ -62,6 +92,7 @@ void undo_group(SqliteStore::State& state, std::vector<Job>& group, const Error&
     const auto undone = checked(*state.db, state.db->statement("ROLLBACK").run());
     if (!undone) stop_at_once(undone.error());
   }
+  state.newest_seq = state.reached.seq;
   log::room("store").error("{} commits were not stored: {}", group.size(), error.message);
   for (auto& job : group) job.outcome = fail(error);
 }
@@ -107,6 +138,15 @@ struct Initiate {
 };
 
 }  // namespace
+
+Task<Status> SqliteStore::look() {
+  auto read = [state = state_](Connection&) -> Status {
+    stop_if_moved(*state);
+    return {};
+  };
+  auto outcome = co_await on_store(state_, std::move(read));
+  co_return outcome;
+}
 
 Task<Status> in_group(StatePtr state, Work work) {
   auto outcome = co_await asio::async_initiate<const asio::use_awaitable_t<>&, void(Status)>(

@@ -4,13 +4,14 @@
 #include "base/log.hpp"
 #include "migration_001_initial.hpp"
 #include "migration_002_declarations.hpp"
+#include "migration_003_incarnation.hpp"
 #include "store/files.hpp"
 
 namespace driftd::store {
 namespace {
 
 constexpr std::int64_t kApplicationId = 0x64726674;  // "drft": `file` and the next start know whose it is
-constexpr Migration kMigrations[] = {{1, migration_001_initial}, {2, migration_002_declarations}};
+constexpr Migration kMigrations[] = {{1, migration_001_initial}, {2, migration_002_declarations}, {3, migration_003_incarnation}};
 
 std::filesystem::path copy_name(const std::filesystem::path& file, int version) {
   auto name = file;
@@ -59,6 +60,19 @@ Status apply(Connection& db, const Migration& step) {
   return fail(error);
 }
 
+Status check_newest(const std::filesystem::path& file, std::int64_t version, std::span<const Migration> steps) {
+  const int newest = steps.back().number;
+  if (version > newest) {
+    const auto copy = copy_name(file, newest + 1);
+    const std::string fix =
+        std::filesystem::exists(copy) ? "restore the copy " + copy.string() : "restore a backup of it";
+    return fail(Code::conflict, "the store " + file.string() + " has schema version " + std::to_string(version) +
+                                    ", this driftd knows versions up to " + std::to_string(newest) +
+                                    ": install the newer driftd again, or " + fix + " (later events are lost)");
+  }
+  return {};
+}
+
 Status check_owner(Connection& db, const std::filesystem::path& file, std::int64_t version) {
   DRIFTD_TRY(const auto application, db.integer("PRAGMA application_id"));
   if (application == kApplicationId) return {};
@@ -75,9 +89,22 @@ Status check_owner(Connection& db, const std::filesystem::path& file, std::int64
 Error damaged(const std::filesystem::path& file, const std::string& found) {
   return {Code::corrupt,
           "the store " + file.string() + " is damaged: " + found +
-              ". Restore the newest copy (store.db.before-v*, or your backup) with its installation.key; or "
-              "move store.db, store.db-wal and store.db-shm away: the agent then starts empty and takes what "
-              "it finds as the new baseline"};
+              ". Restore the newest copy (store.db.before-v*, or your backup: `driftd restore FILE`) with its installation.key; or "
+              "move store.db, store.db-wal, store.db-shm, store.mark and installation.key away: the agent then starts empty "
+              "and takes what it finds as the new baseline"};
+}
+
+Result<bool> is_ours(Connection& db) {
+  DRIFTD_TRY(const auto application, db.integer("PRAGMA application_id"));
+  return application == kApplicationId;
+}
+
+Status check_version(Connection& db, const std::filesystem::path& file, std::span<const Migration> steps) {
+  const auto ours = is_ours(db);
+  if (!ours) return fail(damaged(file, ours.error().message));
+  DRIFTD_TRY(const auto version, db.integer("PRAGMA user_version"));
+  if (!*ours || version == 0) return fail(Code::corrupt, file.string() + " is not a driftd store, or an empty one");
+  return check_newest(file, version, steps);
 }
 
 std::span<const Migration> migrations() { return kMigrations; }
@@ -86,15 +113,8 @@ Status migrate(Connection& db, const std::filesystem::path& file, std::span<cons
   DRIFTD_CHECK(check_whole(db, file));
   DRIFTD_TRY(const auto version, db.integer("PRAGMA user_version"));
   DRIFTD_CHECK(check_owner(db, file, version));
+  DRIFTD_CHECK(check_newest(file, version, steps));
   const int newest = steps.back().number;
-  if (version > newest) {
-    const auto copy = copy_name(file, newest + 1);
-    const std::string fix =
-        std::filesystem::exists(copy) ? "restore the copy " + copy.string() : "restore a backup of it";
-    return fail(Code::conflict, "the store " + file.string() + " has schema version " + std::to_string(version) +
-                                    ", this driftd knows versions up to " + std::to_string(newest) +
-                                    ": install the newer driftd again, or " + fix + " (later events are lost)");
-  }
   if (version > 0 && version < newest) DRIFTD_CHECK(copy_before(db, file, static_cast<int>(version) + 1));
   for (const auto& step : steps) {
     if (step.number > version) DRIFTD_CHECK(apply(db, step));

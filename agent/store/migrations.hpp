@@ -24,6 +24,11 @@ std::span<const Migration> migrations();
 /// a newer driftd.
 Status migrate(Connection& db, const std::filesystem::path& file, std::span<const Migration> steps);
 
+/// Whether the application id of `db` is driftd's.
+Result<bool> is_ours(Connection& db);
+/// Whether this build can use the store in `file`, open as `db`, as migrate() would: `corrupt` or `conflict`.
+Status check_version(Connection& db, const std::filesystem::path& file, std::span<const Migration> steps);
+
 /// `corrupt`: what SQLite found in `file` and the ways out.
 Error damaged(const std::filesystem::path& file, const std::string& found);
 

@@ -1,24 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <openssl/rand.h>
 #include <boost/asio/strand.hpp>
 
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "base/digest.hpp"
 #include "base/log.hpp"
+#include "store/incarnation.hpp"
 #include "store/migrations.hpp"
 #include "store/state.hpp"
 
 namespace driftd::store {
 namespace {
 
-/// The key is made before the database: a crash in between leaves a key without a store, which is taken over.
+std::filesystem::path key_file(const Settings& settings) { return settings.data_dir / "installation.key"; }
+/// The key of a store that is being made for the first time; it gets its name when all else is there.
+std::filesystem::path first_key_file(const Settings& settings) { return settings.data_dir / "installation.key.first"; }
+
+/// An installation that has run before has a key. A store that is not there, or empty, beside it was lost: what drifted
+/// meanwhile would be the new baseline, and nobody would be told.
+Error lost_store(const Settings& settings, const std::string& found) {
+  const std::string dir = settings.data_dir.string();
+  return {Code::not_found,
+          "data_dir " + dir + " has an installation.key, but " + found +
+              ": the store was lost, with the baselines, the drifts that wait and the events that were not delivered. "
+              "Restore it (`driftd restore FILE`); or, to begin anew with what is found now as the baseline, move "
+              "installation.key and store.mark away from there and start again"};
+}
+
+Status refuse_lost_store(const Settings& settings, const std::filesystem::path& file) {
+  std::error_code error;
+  if (settings.keyed || !std::filesystem::exists(key_file(settings), error)) return {};
+  if (!std::filesystem::exists(file, error)) return fail(lost_store(settings, "store.db is not there"));
+  if (std::filesystem::file_size(file, error) == 0) return fail(lost_store(settings, "store.db is empty"));
+  return {};
+}
+
+/// A first start makes the key under another name and names it last, so that a key without a store always means that the
+/// store was lost, and a start that was cut is simply done again.
 Result<InstallationKey> find_key(const Settings& settings, bool is_new) {
-  const auto file = settings.data_dir / "installation.key";
-  auto key = read_key(file);
+  auto key = read_key(key_file(settings));
+  if (key && is_new && !settings.keyed) return fail(lost_store(settings, "store.db has no tables"));
   if (key || key.error().code != Code::not_found) return key;
-  if (is_new) return create_key(file);
+  auto first = read_key(first_key_file(settings));
+  if (first || first.error().code != Code::not_found) return first;
+  if (is_new) return create_key(first_key_file(settings));
   return fail(Code::not_found,
               "data_dir " + settings.data_dir.string() +
                   " has a store but no installation.key: its digests "
-                  "cannot be compared without it. Restore installation.key from the backup; or move store.db* "
-                  "away: the agent then starts empty and takes what it finds as the new baseline");
+                  "cannot be compared without it. Restore installation.key from the backup; or move store.db* and "
+                  "store.mark away: the agent then starts empty and takes what it finds as the new baseline");
+}
+
+Status name_key(const Settings& settings) {
+  if (::rename(first_key_file(settings).c_str(), key_file(settings).c_str()) != 0 && errno != ENOENT) {
+    return fail(Code::internal, "cannot rename " + first_key_file(settings).string() + ": " + std::strerror(errno));
+  }
+  return sync(settings.data_dir);
 }
 
 Status check_key(Connection& db, const Settings& settings, const InstallationKey& key) {
@@ -47,7 +87,37 @@ Result<bool> is_new_store(Connection& db, const std::filesystem::path& file) {
   return fail(tables.error());
 }
 
+std::string random_text() {
+  unsigned char bytes[8];
+  return RAND_bytes(bytes, sizeof bytes) == 1 ? to_hex({reinterpret_cast<const char*>(bytes), sizeof bytes}) : std::string();
+}
+
+/// One line each start: what was taken over, so that an empty store is seen by whoever reads the log.
+Status log_taken_over(Connection& db, bool is_new, const Mark& mark) {
+  if (is_new) {
+    log::room("store").info("new store: the first complete refresh of each kind is its baseline");
+    return {};
+  }
+  DRIFTD_TRY(const auto backends, db.integer("SELECT count(*) FROM backend WHERE deleted_ns IS NULL"));
+  DRIFTD_TRY(const auto resources, db.integer("SELECT count(*) FROM resource WHERE present = 1"));
+  DRIFTD_TRY(const auto drifts, db.integer("SELECT count(*) FROM drift WHERE open = 1"));
+  DRIFTD_TRY(const auto pending, db.integer("SELECT count(*) FROM sink s JOIN route r ON r.sink = s.id AND r.seq > s.low_water"));
+  log::room("store").info(
+      "the store was taken over: {} backends, {} resources, {} drifts open, {} deliveries pending; newest event {}, "
+      "incarnation {}",
+      backends, resources, drifts, pending, mark.seq, mark.incarnation);
+  return {};
+}
+
 }  // namespace
+
+SqliteStore::State::~State() {
+  readers.close();
+  if (!db) return;
+  auto checkpoint = db->statement("PRAGMA wal_checkpoint(TRUNCATE)").run();
+  if (checkpoint && mark) checkpoint = mark->sync();
+  if (!checkpoint) log::room("store").warn("the store was not brought into one file: {}", checkpoint.error().message);
+}
 
 SqliteStore::SqliteStore(std::shared_ptr<State> state) : state_(std::move(state)) {}
 SqliteStore::~SqliteStore() = default;
@@ -58,6 +128,7 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(Settings settings, asio::
   const auto file = settings.data_dir / "store.db";
   DRIFTD_CHECK(prepare_directory(settings.data_dir));
   DRIFTD_TRY(auto lock, DirectoryLock::take(settings.data_dir, clock.wall()));
+  DRIFTD_CHECK(refuse_lost_store(settings, file));
   DRIFTD_CHECK(prepare_file(file));
   DRIFTD_TRY(auto db, Connection::open(file.string(), Connection::Mode::read_write));
   DRIFTD_TRY(const bool is_new, is_new_store(*db, file));
@@ -65,14 +136,17 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(Settings settings, asio::
   DRIFTD_CHECK(set_up(*db));
   DRIFTD_CHECK(migrate(*db, file, migrations()));
   DRIFTD_CHECK(check_key(*db, settings, key));
-  DRIFTD_TRY(const auto hlc, db->integer("SELECT value FROM meta WHERE key = 'hlc'"));
   DRIFTD_CHECK(sync(settings.data_dir));
   auto state = std::make_shared<State>(std::move(settings), asio::make_strand(std::move(store_thread)),
                                        std::move(io_pool), clock, file.string());
   state->lock.emplace(std::move(lock));
   state->key = std::move(key);
   state->db = std::move(db);
-  state->hlc = state->stored_hlc = static_cast<std::uint64_t>(hlc);
+  state->salt = random_text();
+  DRIFTD_CHECK(take_incarnation(*state, file));
+  DRIFTD_CHECK(name_key(state->settings));
+  DRIFTD_CHECK(log_taken_over(*state->db, is_new, state->reached));
+  for (const char* name : {"store.db", "store.db-wal", "lock"}) state->files.add(state->settings.data_dir / name);
   return std::make_unique<SqliteStore>(std::move(state));
 }
 

@@ -10,7 +10,7 @@ namespace {
 Result<std::optional<std::string>> move_row(SqliteStore::State& state, std::int64_t seq) {
   auto copy = state.db->statement(
       "INSERT INTO quarantine SELECT seq, ?2, 'checksum', id, sequence, recorded_ns, agent_event, key, backend, "
-      "backend_type, source, what, cluster, provider, resource, type, crc, payload FROM event WHERE seq = ?1 "
+      "backend_type, source, what, cluster, provider, resource, type, crc, payload, incarnation FROM event WHERE seq = ?1 "
       "RETURNING CAST(id AS TEXT)");
   DRIFTD_TRY(const bool found, copy.bind(seq, state.clock.wall()).next());
   if (!found) return std::optional<std::string>{};

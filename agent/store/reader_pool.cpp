@@ -49,6 +49,11 @@ void ReaderPool::give_back(std::unique_ptr<Connection> connection) {
   idle_.push_back(std::move(connection));
 }
 
+void ReaderPool::close() {
+  const std::lock_guard guard(mutex_);
+  idle_.clear();
+}
+
 ReadTransaction::ReadTransaction(ReaderPool& pool, std::unique_ptr<Connection> connection)
     : pool_(pool), connection_(std::move(connection)), until_(std::chrono::steady_clock::now() + kMostOfARead) {
   sqlite3_progress_handler(connection_->handle(), kStepsBetweenLooks, past_deadline, &until_);

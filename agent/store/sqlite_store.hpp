@@ -17,6 +17,8 @@ struct Settings {
   std::string agent = "driftd", cluster;      ///< names in the store's own events
   std::chrono::seconds history{30 * 86'400};  ///< ended drifts, resources and backends that are gone
   std::chrono::seconds audit{30 * 86'400};    ///< audit lines, quarantined rows
+  /// An installation.key that is there without a store was put there for this one: a store that lives for one pass.
+  bool keyed = false;
   /// Sinks of the store's own events (`gap`, `corrupt`) [store thread]; empty function: every open sink.
   std::function<std::vector<std::string>(const core::AgentEvent&)> route;
 };
@@ -29,14 +31,19 @@ class SqliteStore final : public core::Store, public core::Outbox, public core::
   struct State;
 
   /// Blocks: locks, checks, copies, migrates. `conflict`: locked (names the holder) or written by a newer driftd;
-  /// `corrupt`: damaged; `not_found`: installation.key is missing beside an existing store; `denied`: files that others
-  /// may read. `clock` outlives the store.
+  /// `corrupt`: damaged; `not_found`: of store.db and installation.key one is missing or empty; `denied`: files that
+  /// others may read. Logs what it took over. `clock` outlives the store.
   static Result<std::unique_ptr<SqliteStore>> open(Settings settings, asio::any_io_executor store_thread,
                                                    asio::any_io_executor io_pool, const Clock& clock);
   explicit SqliteStore(std::shared_ptr<State> state);
   ~SqliteStore() override;
 
   const InstallationKey& key() const;
+  /// Writes the `incarnation` event that open() found due, once, also when the agent was killed in between. For when the
+  /// sinks are open.
+  Task<Status> announce();
+  /// Ends the process when store.db, its log or the lock was removed or replaced; each commit looks too.
+  Task<Status> look();
 
   Task<Result<std::vector<core::BackendRow>>> backends() override;
   Task<Result<std::vector<core::IndexEntry>>> index(std::string backend_uid) override;

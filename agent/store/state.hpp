@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "store/files.hpp"
+#include "store/mark.hpp"
 #include "store/sqlite.hpp"
 #include "store/sqlite_store.hpp"
 
@@ -20,6 +21,8 @@ class ReaderPool {
   explicit ReaderPool(std::string file) : file_(std::move(file)) {}
   Result<std::unique_ptr<Connection>> borrow();
   void give_back(std::unique_ptr<Connection> connection);
+  /// Closes those that no one uses.
+  void close();
 
  private:
   std::string file_;
@@ -44,6 +47,10 @@ struct SqliteStore::State : std::enable_shared_from_this<SqliteStore::State> {
         io_pool(std::move(io)),
         clock(c),
         readers(std::move(file)) {}
+  /// Brings the write-ahead log into store.db, so that this file alone is the whole store. [open.cpp]
+  ~State();
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
 
   const Settings settings;
   const asio::any_io_executor strand;  ///< over the store thread
@@ -53,8 +60,14 @@ struct SqliteStore::State : std::enable_shared_from_this<SqliteStore::State> {
   std::optional<DirectoryLock> lock;
   InstallationKey key;
   std::unique_ptr<Connection> db;  ///< store strand only
+  WatchedFiles files;              ///< store strand only
+  std::optional<MarkFile> mark;    ///< store strand only
+  Mark reached;                    ///< what is durable; store strand only
+  bool mark_kept = true;           ///< the last write of the mark went well
   std::uint64_t hlc = 0;           ///< last one given; store strand only
   std::uint64_t stored_hlc = 0;
+  std::int64_t newest_seq = 0;     ///< of the events inserted; store strand only
+  std::string salt;                ///< of the ids that this opening of the store gives: another one each time
   std::int64_t pruned_to = 0;  ///< where the next slice of retention looks; store strand only
 
   std::mutex mutex;  ///< of the two below

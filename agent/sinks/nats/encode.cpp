@@ -46,6 +46,7 @@ std::vector<std::pair<std::string, std::string>> headers_of(const core::StoredEv
       {"ce-datacontenttype", "application/protobuf"},
       {"ce-partitionkey", event.key},
       {"ce-driftseq", std::to_string(event.stamp.sequence)}};
+  if (event.stamp.incarnation != 0) out.emplace_back("ce-driftincarnation", std::to_string(event.stamp.incarnation));
   if (event.replay) out.emplace_back("ce-driftreplay", "true");
   for (auto& [name, value] : out) value = percent_encode(value);
   return out;

@@ -192,7 +192,8 @@ TEST_F(MigrationTest, DowngradeNamesTheCopyThatWouldFit) {
 TEST_F(MigrationTest, StoreOfTheFirstVersionGoesOnUnderThisOne) {
   const auto seqs = emit(3);
   bench.close();
-  tamper(file(), "DROP TABLE declaration; PRAGMA user_version = 1");
+  tamper(file(), "DROP TABLE declaration; ALTER TABLE event DROP COLUMN incarnation; ALTER TABLE quarantine DROP COLUMN incarnation; "
+                 "DELETE FROM meta WHERE key IN ('incarnation', 'commits', 'place'); PRAGMA user_version = 1");
   ASSERT_TRUE(bench.open());
   bench.close();
   EXPECT_EQ(read(file(), "PRAGMA user_version"), newest());

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Backups of the store, without asking the agent.
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <memory>
+
+#include "cli/command.hpp"
+
+namespace driftd::cli {
+namespace {
+
+Outcome<config::Config> read_config(const Context& context) {
+  config::LoadOptions options;
+  options.resolve_secrets = false;
+  auto loaded = config::load(context.config, options);
+  if (!loaded) return tl::unexpected(Failure{kConfig, config::render(loaded.error())});
+  return std::move(*loaded);
+}
+
+/// `3 backends, 408 resources, 7 open drifts, 1204 events, the newest of 2026-11-22T12:01:03.000Z`
+std::string words_of(const core::Value& answer) {
+  const std::string newest = text(answer, "newest_at");
+  return text(answer, "backends") + " backends, " + text(answer, "resources") + " resources, " +
+         text(answer, "open_drifts") + " open drifts, " + text(answer, "events") + " events" +
+         (newest.empty() ? "" : ", the newest of " + newest);
+}
+
+int finish(const Context& context, const Result<core::Value>& done, const std::function<void(const core::Value&)>& show) {
+  if (!done) return context.fail(done.error().code == Code::invalid ? kUsage : kUnreachable, done.error().message);
+  return context.print(Outcome<core::Value>(*done), show);
+}
+
+int back_up(const Context& context, const std::string& to, bool with_key) {
+  const auto config = read_config(context);
+  if (!config) return context.fail(config.error());
+  if (!context.hooks.back_up) return context.fail(kUsage, "this binary holds no agent; use driftd");
+  return finish(context, context.hooks.back_up(*config, to, with_key), [&](const core::Value& answer) {
+    context.out() << "wrote " << printable(text(answer, "file")) << ", verified: " << words_of(answer) << "\n";
+    const std::string key = text(answer, "key_file");
+    context.out() << (key.empty() ? "it needs installation.key, which is not in it: keep one copy elsewhere (--with-key puts it "
+                                    "beside)"
+                                  : "wrote " + printable(key) + ": whoever has both can try guesses of short secrets")
+                  << "\n";
+  });
+}
+
+int restore(const Context& context, const std::string& from, const std::string& key) {
+  const auto config = read_config(context);
+  if (!config) return context.fail(config.error());
+  if (!context.hooks.restore) return context.fail(kUsage, "this binary holds no agent; use driftd");
+  return finish(context, context.hooks.restore(*config, from, key), [&](const core::Value& answer) {
+    context.out() << "restored " << printable(text(answer, "file")) << ": " << words_of(answer) << "\n";
+    const std::string kept = text(answer, "kept");
+    if (!kept.empty()) context.out() << "the former store is " << printable(kept) << "\n";
+    context.out() << "start the agent: it begins a new incarnation and finds again as drift what changed since\n";
+  });
+}
+
+}  // namespace
+
+void add_backup(CLI::App& app, Context& context) {
+  auto* backup = app.add_subcommand("backup", "copy the store into one verified file, also while the agent runs");
+  auto to = std::make_shared<std::string>();
+  auto with_key = std::make_shared<bool>(false);
+  backup->add_option("FILE", *to, "the backup, or a folder that gets driftd-<time>.db")->required();
+  backup->add_flag("--with-key", *with_key, "copy installation.key to FILE.key too");
+  backup->callback([&context, to, with_key] { context.exit = back_up(context, *to, *with_key); });
+
+  auto* again = app.add_subcommand("restore", "put a backup in place of the store; the agent must not run");
+  auto from = std::make_shared<std::string>();
+  auto key = std::make_shared<std::string>();
+  again->add_option("FILE", *from, "a backup")->required();
+  again->add_option("--key", *key, "the installation.key that belongs to it (FILE.key, or the one of data_dir)");
+  again->callback([&context, from, key] { context.exit = restore(context, *from, *key); });
+}
+
+}  // namespace driftd::cli

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/backup.hpp"
+
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <fstream>
+#include <sstream>
+
+#include "store/events.hpp"
+#include "store/keys.hpp"
+#include "store/migrations.hpp"
+
+namespace driftd::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+using ConnectionPtr = std::unique_ptr<Connection>;
+
+fs::path with(const fs::path& file, const std::string& suffix) { return file.string() + suffix; }
+
+/// `20261122T141500Z`: sorts, and stands in file names.
+std::string stamp_of(Nanos now) {
+  std::string out;
+  for (const char c : render_time(now).substr(0, 19)) {
+    if (c != '-' && c != ':') out.push_back(c);
+  }
+  return out + "Z";
+}
+
+bool is_there(const fs::path& file) {
+  std::error_code error;
+  return fs::exists(file, error);
+}
+
+/// Copies all pages in one go: a snapshot, which no writer waits for.
+Status copy_pages(Connection& from, Connection& to) {
+  sqlite3_backup* backup = sqlite3_backup_init(to.handle(), "main", from.handle(), "main");
+  if (backup == nullptr) return fail(to.last_error("copy the store"));
+  sqlite3_backup_step(backup, -1);
+  if (sqlite3_backup_finish(backup) != SQLITE_OK) return fail(to.last_error("copy the store"));
+  return to.statement("PRAGMA journal_mode = DELETE").run();  // one file, without a log beside it
+}
+
+/// An empty private file for a copy, in place of one that a former attempt left.
+Status make_fresh(const fs::path& file) {
+  std::error_code ignored;
+  for (const char* suffix : {"", "-journal", "-wal", "-shm"}) fs::remove(with(file, suffix), ignored);
+  return prepare_file(file);
+}
+
+Result<ConnectionPtr> open_reading(const fs::path& file) {
+  if (!is_there(file)) return fail(Code::not_found, "there is no " + file.string());
+  return Connection::open(file.string(), Connection::Mode::read_only);
+}
+
+Status check_events(Connection& db, const fs::path& file) {
+  auto query = db.statement("SELECT " DRIFTD_EVENT_COLUMNS " FROM event e ORDER BY e.seq");
+  while (true) {
+    DRIFTD_TRY(const bool more, query.next());
+    if (!more) return {};
+    EventPage page;
+    if (!read_event(query, page)) {
+      return fail(damaged(file, "event row " + std::to_string(page.bad.front()) + " does not match its checksum"));
+    }
+  }
+}
+
+Status check_structure(Connection& db, const fs::path& file) {
+  auto check = db.statement("PRAGMA integrity_check(1)");
+  const auto row = check.next();
+  if (!row) return fail(damaged(file, row.error().message));
+  if (!*row || check.text(0) != "ok") return fail(damaged(file, *row ? check.text(0) : "no answer of integrity_check"));
+  return {};
+}
+
+Result<Content> read_content(Connection& db) {
+  Content out;
+  DRIFTD_TRY(out.backends, db.integer("SELECT count(*) FROM backend WHERE deleted_ns IS NULL"));
+  DRIFTD_TRY(out.resources, db.integer("SELECT count(*) FROM resource WHERE present = 1"));
+  DRIFTD_TRY(out.open_drifts, db.integer("SELECT count(*) FROM drift WHERE open = 1"));
+  DRIFTD_TRY(out.events, db.integer("SELECT count(*) FROM event"));
+  DRIFTD_TRY(out.newest_event, db.integer("SELECT max(seq) FROM event"));
+  DRIFTD_TRY(out.newest_ns, db.integer("SELECT recorded_ns FROM event ORDER BY seq DESC LIMIT 1"));
+  auto query = db.statement("SELECT CAST(value AS TEXT) FROM meta WHERE key = 'key_ids'");
+  DRIFTD_TRY(const bool found, query.next());
+  if (found) out.key_ids = query.text(0);
+  return out;
+}
+
+Result<Content> verify_open(Connection& db, const fs::path& file) {
+  const auto version = db.integer("PRAGMA user_version");
+  if (!version) return fail(damaged(file, version.error().message));
+  DRIFTD_CHECK(check_version(db, file, migrations()));
+  DRIFTD_CHECK(check_structure(db, file));
+  if (*version == migrations().back().number) DRIFTD_CHECK(check_events(db, file));  // older rows have other columns
+  return read_content(db);
+}
+
+Status check_target(const fs::path& file) {
+  std::error_code error;
+  if (!is_there(file) || fs::file_size(file, error) == 0) return {};
+  const auto db = Connection::open(file.string(), Connection::Mode::read_only);
+  const auto ours = db ? is_ours(**db) : Result<bool>(false);
+  if (ours && *ours) return {};
+  return fail(Code::conflict, file.string() + " is there and is no backup of a driftd store; name another file");
+}
+
+Status rename_durably(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::rename(from, to, error);
+  if (error) return fail(Code::internal, "cannot rename " + from.string() + " to " + to.string() + ": " + error.message());
+  return sync(to.parent_path().empty() ? fs::path(".") : to.parent_path());
+}
+
+Result<std::string> read_text(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (!in) return fail(Code::denied, "cannot read " + file.string());
+  return text.str();
+}
+
+/// root restores for the agent's user: what is put into data_dir belongs to whom data_dir belongs.
+Status give_to_owner(const fs::path& data_dir, const fs::path& file) {
+  struct stat info {};
+  if (::geteuid() != 0 || !is_there(file)) return {};
+  if (::stat(data_dir.c_str(), &info) != 0 || ::lchown(file.c_str(), info.st_uid, info.st_gid) != 0) {
+    return fail(Code::denied, "cannot give " + file.string() + " to the owner of " + data_dir.string());
+  }
+  return {};
+}
+
+/// The key that the restored store will run under, and whether data_dir has it already.
+struct ChosenKey {
+  fs::path file;
+  bool in_place = false;
+};
+
+Result<ChosenKey> choose_key(const fs::path& data_dir, const fs::path& from, const fs::path& asked, const Content& content) {
+  const fs::path own = data_dir / "installation.key", beside = with(from, ".key");
+  ChosenKey out{asked, false};
+  if (asked.empty()) out = is_there(beside) ? ChosenKey{beside, false} : ChosenKey{own, true};
+  auto key = read_key(out.file);
+  if (!key && key.error().code == Code::not_found) {
+    return fail(Code::not_found, "no installation.key: neither " + beside.string() + " nor " + own.string() +
+                                     " is there, and without it no stored digest can be compared. Name it with --key");
+  }
+  if (!key) return fail(key.error());
+  const std::string ids = key->worker.id + " " + key->store.id;
+  if (content.key_ids.empty() || content.key_ids == ids) return out;
+  return fail(Code::conflict, out.file.string() + " belongs to another store (key ids " + ids + ", the backup was written with " +
+                                  content.key_ids + "); name the right one with --key");
+}
+
+Status put_key(const fs::path& data_dir, const ChosenKey& key, const std::string& suffix) {
+  const fs::path own = data_dir / "installation.key";
+  if (key.in_place) return {};
+  DRIFTD_TRY(const auto text, read_text(key.file));
+  if (is_there(own)) {
+    DRIFTD_TRY(const auto former, read_text(own));
+    if (former == text) return {};
+    DRIFTD_CHECK(rename_durably(own, with(own, suffix)));
+  }
+  DRIFTD_CHECK(write_private(own, text));
+  return give_to_owner(data_dir, own);
+}
+
+/// The former store with its log, under another name of the same form, so that it can be opened as it was.
+Result<fs::path> keep_former(const fs::path& file, const std::string& suffix) {
+  fs::path kept;
+  for (const char* part : {"-wal", "-shm", ""}) {
+    if (!is_there(with(file, part))) continue;
+    DRIFTD_CHECK(rename_durably(with(file, part), with(file, suffix + part)));
+    kept = with(file, suffix);
+  }
+  return kept;
+}
+
+Status note_restore(Connection& db, const fs::path& from, Nanos now) {
+  return db.statement("INSERT OR REPLACE INTO meta (key, value) VALUES ('restored', ?)")
+      .bind("from " + from.string() + " at " + render_time(now))
+      .run();
+}
+
+/// The backup as the store that it will be, under a name of its own.
+Status lay_beside(const fs::path& from, const fs::path& fresh, Nanos now) {
+  DRIFTD_CHECK(make_fresh(fresh));
+  DRIFTD_TRY(const auto source, open_reading(from));
+  DRIFTD_TRY(const auto copy, Connection::open(fresh.string(), Connection::Mode::read_write));
+  DRIFTD_CHECK(copy_pages(*source, *copy));
+  DRIFTD_CHECK(note_restore(*copy, from, now));
+  return sync(fresh);
+}
+
+}  // namespace
+
+Result<Content> verify(const fs::path& file) {
+  DRIFTD_TRY(const auto db, open_reading(file));
+  return verify_open(*db, file);
+}
+
+Result<Backup> back_up(const fs::path& data_dir, const fs::path& to, bool with_key, Nanos now) {
+  std::error_code error;
+  Backup out;
+  out.file = fs::is_directory(to, error) ? to / ("driftd-" + stamp_of(now) + ".db") : to;
+  DRIFTD_CHECK(check_target(out.file));
+  const fs::path fresh = with(out.file, ".new");
+  DRIFTD_CHECK(make_fresh(fresh));
+  {
+    DRIFTD_TRY(const auto source, open_reading(data_dir / "store.db"));
+    DRIFTD_TRY(const auto copy, Connection::open(fresh.string(), Connection::Mode::read_write));
+    DRIFTD_CHECK(copy_pages(*source, *copy));
+  }
+  auto content = verify(fresh);
+  if (!content) {
+    fs::remove(fresh, error);
+    return fail(content.error().code, "the copy is not whole and was thrown away: " + content.error().message);
+  }
+  out.content = std::move(*content);
+  DRIFTD_CHECK(sync(fresh));
+  DRIFTD_CHECK(rename_durably(fresh, out.file));
+  if (!with_key) return out;
+  out.key_file = with(out.file, ".key");
+  DRIFTD_CHECK(read_key(data_dir / "installation.key"));
+  DRIFTD_TRY(const auto key, read_text(data_dir / "installation.key"));
+  DRIFTD_CHECK(write_private(out.key_file, key));
+  return out;
+}
+
+Result<Restored> restore(const fs::path& data_dir, const fs::path& from, const fs::path& key, Nanos now) {
+  const fs::path file = data_dir / "store.db", fresh = with(file, ".restoring");
+  const std::string suffix = ".before-restore-" + stamp_of(now);
+  DRIFTD_CHECK(prepare_directory(data_dir));
+  DRIFTD_TRY(const auto lock, DirectoryLock::take(data_dir, now));
+  DRIFTD_CHECK(give_to_owner(data_dir, data_dir / "lock"));
+  Restored out;
+  DRIFTD_TRY(out.content, verify(from));
+  DRIFTD_TRY(const auto chosen, choose_key(data_dir, from, key, out.content));
+  DRIFTD_CHECK(lay_beside(from, fresh, now));
+  DRIFTD_CHECK(give_to_owner(data_dir, fresh));
+  DRIFTD_CHECK(put_key(data_dir, chosen, suffix));
+  DRIFTD_TRY(out.kept, keep_former(file, suffix));
+  DRIFTD_CHECK(rename_durably(fresh, file));
+  return out;
+}
+
+}  // namespace driftd::store

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// The store of a real agent is backed up, lost and restored; the consumer of docs/sinks.md reads the file sink.
+#include <filesystem>
+#include <fstream>
+
+#include "world.hpp"
+
+namespace driftd::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class StoreOfAnAgent : public ::testing::Test {
+ protected:
+  TempDir dir;
+  std::string state = dir.write("infra/terraform.tfstate", tfstate(7, 3));
+  std::string sink = dir.file("out/events.jsonl");
+  Agent agent{dir, "defaults:\n  interval: 200ms\nbackends:\n" + terraform_backend(state) +
+                       "sinks:\n  out: { type: file, path: " + sink + " }\nroutes:\n  - { to: [out] }\n"};
+
+  void SetUp() override {
+    fs::create_directory(dir.file("out"));
+    agent.start();
+    ASSERT_TRUE(eventually([&] { return agent.established({"platform"}); })) << agent.log();
+  }
+  Output driftd(std::vector<std::string> words) { return agent.cli(std::move(words)); }
+  std::vector<nlohmann::json> sent() const {
+    std::vector<nlohmann::json> out;
+    std::ifstream in(sink);
+    for (std::string line; std::getline(in, line);) {
+      auto json = nlohmann::json::parse(line, nullptr, false);
+      if (json.is_object()) out.push_back(std::move(json));
+    }
+    return out;
+  }
+  /// Events of that subject or type.
+  std::vector<nlohmann::json> sent(const std::string& member, const std::string& value) const {
+    std::vector<nlohmann::json> out;
+    for (auto& event : sent()) {
+      if (event.value(member, "") == value) out.push_back(std::move(event));
+    }
+    return out;
+  }
+  static constexpr const char* kTopic = "platform/instance/kafka_topic.orders";
+  static constexpr const char* kBeginning = "io.driftd.agent.incarnation.v1";
+};
+
+std::pair<std::uint64_t, std::uint64_t> order_of(const nlohmann::json& event) {
+  return {std::stoull(event.value("driftincarnation", "0")), std::stoull(event.at("driftseq").get<std::string>())};
+}
+
+TEST_F(StoreOfAnAgent, RestoredBackupTellsConsumersThatItBeginsAnew) {
+  const std::string backup = dir.file("backup.db");
+  const Output made = driftd({"--config", agent.config(), "backup", backup});
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_THAT(made.out, HasSubstr("verified: 1 backends"));
+  const auto serials = {4, 5, 6};
+  for (const int partitions : serials) {
+    const auto before = sent("subject", kTopic).size();
+    replace_file(state, tfstate(7, partitions));
+    ASSERT_TRUE(eventually([&] { return sent("subject", kTopic).size() > before; })) << agent.log();
+  }
+  const auto last_of_the_lost_time = order_of(sent("subject", kTopic).back());
+  const auto running = driftd({"--config", agent.config(), "restore", backup});
+  EXPECT_EQ(running.code, 69);
+  EXPECT_THAT(running.err, HasSubstr("in use by pid"));
+  ASSERT_EQ(agent.stop(), 0);
+  const Output restored = driftd({"--config", agent.config(), "restore", backup});
+  ASSERT_EQ(restored.code, 0) << restored.err;
+  EXPECT_THAT(restored.out, HasSubstr("the former store is"));
+  const auto before = sent("subject", kTopic).size();
+  agent.start();
+  ASSERT_TRUE(eventually([&] { return sent("subject", kTopic).size() > before && !sent("type", kBeginning).empty(); })) << agent.log();
+  EXPECT_GT(order_of(sent("subject", kTopic).back()), last_of_the_lost_time);
+  EXPECT_EQ(sent("type", kBeginning).front().at("data").at("details").at("reason"), "restored");
+  EXPECT_EQ(agent.stop(), 0);
+}
+
+TEST_F(StoreOfAnAgent, LostStoreIsNoNewBaseline) {
+  ASSERT_EQ(agent.stop(), 0);
+  for (const auto& lose : {+[](const std::string& file) { fs::remove(file); },
+                           +[](const std::string& file) { std::ofstream(file, std::ios::trunc); }}) {
+    lose(agent.data_dir() + "/store.db");
+    const Output refused = run({Agent::binary(), "run", "--config", agent.config()});
+    EXPECT_EQ(refused.code, 69);
+    EXPECT_THAT(refused.err, HasSubstr("the store was lost"));
+  }
+}
+
+TEST_F(StoreOfAnAgent, RemovedUnderTheRunningAgentEndsIt) {
+  for (const char* part : {"", "-wal", "-shm"}) fs::remove(agent.data_dir() + "/store.db" + part);
+  EXPECT_TRUE(eventually([&] { return !agent.running(); })) << agent.log();
+  EXPECT_THAT(agent.log(), HasSubstr("store.db is not there any more"));
+}
+
+TEST_F(StoreOfAnAgent, StartSaysWhatItTookOver) {
+  EXPECT_THAT(agent.log(), HasSubstr("new store: the first complete refresh"));
+  ASSERT_EQ(agent.stop(), 0);
+  agent.start();
+  EXPECT_TRUE(eventually([&] { return agent.log().find("the store was taken over: 1 backends,") != std::string::npos; })) << agent.log();
+}
+
+}  // namespace
+}  // namespace driftd::test
