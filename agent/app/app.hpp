@@ -26,9 +26,14 @@ struct OnceResult {
 /// Without a file: against the store, under its lock. Blocks.
 OnceResult once(const std::string& config_file, const OnceOptions& options);
 
+/// What `driftd validate` finds beyond the file's own form. `missing`: backends whose plugin is not there or is refused;
+/// the agent runs without them and takes them up when the plugin arrives.
+struct Checked {
+  std::vector<config::ConfigError> errors, missing;
+};
 /// Checks what only other rooms know: sink settings, and backend settings against their plugins' schemas as far as the
 /// plugins are found. Blocks.
-std::vector<config::ConfigError> check_settings(const config::Config& config);
+Checked check_settings(const config::Config& config);
 
 /// `driftd validate --run-programs`: runs each program of `${exec:…}` once, all together, and says what is wrong with its
 /// answer. Blocks, at most as long as their time-outs.

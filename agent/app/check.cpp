@@ -19,7 +19,7 @@ using Found = std::vector<core::SessionFactory::Found>;
 Task<void> scan(core::SessionFactory& sessions, Found& out) { out = co_await sessions.scan(); }
 
 void check_backend(const config::Config& config, const core::BackendSpec& spec, const Found& found,
-                   std::vector<config::ConfigError>& out) {
+                   Checked& out) {
   const auto at = config.backend_settings_at.find(spec.name);
   const config::Position where = at == config.backend_settings_at.end() ? config::Position{} : at->second;
   const core::ProviderInfo* info = find_plugin(found, spec.provider);
@@ -29,36 +29,36 @@ void check_backend(const config::Config& config, const core::BackendSpec& spec, 
       if (plugin.info) known += (known.empty() ? "" : ", ") + (*plugin.info)->id;
       if (!plugin.info) next += "; " + plugin.info.error().message;
     }
-    out.push_back({config.file, where, "backend '" + spec.name + "': no plugin for provider '" + spec.provider + "'",
+    out.missing.push_back({config.file, where, "backend '" + spec.name + "': no plugin for provider '" + spec.provider + "'",
                    known.empty() ? "a plugin in agent.plugin_dirs" : known, {}, next});
     return;
   }
   core::BackendSpec plain = spec;
   const Status revealed = config.secrets_resolved ? reveal_plain_references(plain, found) : Status{};
   if (!revealed) {
-    out.push_back({config.file, where, revealed.error().message, {}, {}, {}});
+    out.errors.push_back({config.file, where, revealed.error().message, {}, {}, {}});
     return;
   }
   const auto mistakes = host::validate_settings(info->settings_schema, plain.settings_json);
   if (!mistakes) {
-    out.push_back({config.file, where, mistakes.error().message, {}, {}, {}});
+    out.errors.push_back({config.file, where, mistakes.error().message, {}, {}, {}});
     return;
   }
   for (const auto& mistake : *mistakes) {
-    out.push_back({config.file, where, "backend '" + spec.name + "': " + mistake.path + ": " + mistake.message, {}, {}, {}});
+    out.errors.push_back({config.file, where, "backend '" + spec.name + "': " + mistake.path + ": " + mistake.message, {}, {}, {}});
   }
 }
 
 }  // namespace
 
-std::vector<config::ConfigError> check_settings(const config::Config& config) {
-  std::vector<config::ConfigError> out;
+Checked check_settings(const config::Config& config) {
+  Checked out;
   const SystemClock clock;
   Executors executors;
   for (const auto& sink : config.sinks) {
     if (!config.secrets_resolved) break;  // a sink cannot be opened without its secrets
     const auto made = make_sink(sink, executors.core.get_executor(), executors.io.get_executor(), clock);
-    if (!made) out.push_back({config.file, sink.at, made.error().message, {}, {}, {}});
+    if (!made) out.errors.push_back({config.file, sink.at, made.error().message, {}, {}, {}});
   }
   const auto sessions = host::make_session_factory(host_options(config, executors));
   Found found;

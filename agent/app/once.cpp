@@ -23,6 +23,7 @@ namespace {
 constexpr int kUnreachable = 69;
 constexpr int kConfig = 78;
 constexpr int kMost = 1'000'000'000;
+constexpr std::chrono::minutes kLongestRead{10};  // nobody else waits for this store
 
 /// A private folder that goes away, for a pass that touches no store. Holds the key under which digests compare.
 struct Scratch {
@@ -93,11 +94,16 @@ Task<Status> work(Pass& pass) {
     DRIFTD_CO_CHECK(co_await save_record(pass.options.record_file, pass.store));
     co_return Status{};
   }
+  // Against a record every difference counts, also one that a policy accepted or ignored: the pipeline decides, not the
+  // policy. Against the store what was decided stays decided.
+  const bool against_record = !pass.options.baseline_file.empty();
   core::DriftFilter filter;
   filter.limit = kMost;
+  filter.all = against_record;
   DRIFTD_CO_TRY(const auto drifts, co_await pass.store.drifts(filter));
   for (const auto& row : drifts) {
-    if (row.drift.status != core::DriftStatus::ignored) pass.result.drifts.push_back(admin::to_json(row));
+    const bool counts = against_record || row.drift.status != core::DriftStatus::ignored;
+    if (counts) pass.result.drifts.push_back(admin::to_json(row));
   }
   co_return Status{};
 }
@@ -128,6 +134,7 @@ OnceResult once(const std::string& config_file, const OnceOptions& options) {
   settings.data_dir = config->agent.data_dir;
   settings.agent = config->agent.name;
   settings.cluster = config->agent.cluster;
+  settings.longest_read = kLongestRead;
   failed.exit = kUnreachable;
   if (!options.baseline_file.empty() || !options.record_file.empty()) {
     if (const Status made = make_scratch(config->agent.data_dir, options, scratch); !made) {

@@ -2,10 +2,14 @@
 #include "app/record.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
+#include <tuple>
+#include <utility>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,46 +19,61 @@
 namespace driftd::app {
 namespace {
 
-constexpr int kMost = 1'000'000'000;
-const char* const kFormat = "driftd-record/1";
+constexpr std::size_t kPage = 512;  // resources read or committed together
+const char* const kFormat = "driftd-record/2";
+const char* const kFirstFormat = "driftd-record/1";  // one JSON document; still read
 
 std::string text(const core::Value& object, const char* member) {
   const core::Value* value = object.find(member);
   return value != nullptr && value->string() != nullptr ? *value->string() : std::string();
 }
 
-Status write_private(const std::string& file, const std::string& content) {
-  const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (fd < 0) return fail(Code::denied, file + ": cannot be written");
-  std::size_t at = 0;
-  while (at < content.size()) {
-    const ssize_t wrote = ::write(fd, content.data() + at, content.size() - at);
-    if (wrote < 0 && errno != EINTR) break;
-    at += wrote > 0 ? static_cast<std::size_t>(wrote) : 0;
+/// Writes a private file line by line: nothing of it is there under its name before all of it is.
+class RecordFile {
+ public:
+  explicit RecordFile(std::string file) : file_(std::move(file)), fresh_(file_ + ".new") {
+    ::unlink(fresh_.c_str());  // of a run that was killed
+    fd_ = ::open(fresh_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd_ < 0) failed_ = fail(Code::denied, file_ + ": cannot be written: " + std::strerror(errno));
   }
-  const bool whole = at == content.size() && ::fsync(fd) == 0;
-  ::close(fd);
-  if (!whole) return fail(Code::unavailable, file + ": was not written whole");
-  return {};
-}
+  ~RecordFile() {
+    if (fd_ < 0) return;
+    ::close(fd_);
+    ::unlink(fresh_.c_str());
+  }
+  RecordFile(const RecordFile&) = delete;
+  RecordFile& operator=(const RecordFile&) = delete;
 
-Result<core::Value> read_record(const std::string& file, const std::string& key_id) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) return fail(Code::not_found, file + ": cannot be read; `driftd once --record " + file + "` makes it");
-  std::ostringstream content;
-  content << in.rdbuf();
-  auto parsed = core::parse(content.str());
-  if (!parsed) return fail(Code::corrupt, file + ": " + parsed.error().message);
-  if (text(*parsed, "format") != kFormat) {
-    return fail(Code::corrupt, file + ": expected format " + std::string(kFormat) + ", found '" + text(*parsed, "format") + "'");
+  void line(core::Value::Object value) {
+    buffer_ += core::render(core::Value(std::move(value))) + "\n";
+    if (buffer_.size() > (1u << 20)) flush();
   }
-  if (text(*parsed, "key") != key_id) {
-    return fail(Code::conflict, file + " was recorded under another installation key (" + text(*parsed, "key") +
-                                    ", here " + key_id + "): its credentials cannot be compared. Put " + file + ".key or the recording agent's installation.key in place, "
-                                    "or record it anew");
+  Status keep() {
+    flush();
+    if (failed_ && ::fsync(fd_) != 0) failed_ = fail(Code::unavailable, file_ + ": was not written whole: " + std::strerror(errno));
+    DRIFTD_CHECK(failed_);
+    if (::rename(fresh_.c_str(), file_.c_str()) != 0) {
+      return fail(Code::denied, file_ + ": cannot be replaced: " + std::strerror(errno));
+    }
+    ::close(std::exchange(fd_, -1));
+    return {};
   }
-  return parsed;
-}
+
+ private:
+  void flush() {
+    std::string_view left = buffer_;
+    while (failed_ && !left.empty()) {
+      const ssize_t wrote = ::write(fd_, left.data(), left.size());
+      if (wrote < 0 && errno != EINTR) failed_ = fail(Code::unavailable, file_ + ": was not written whole: " + std::strerror(errno));
+      if (wrote > 0) left.remove_prefix(static_cast<std::size_t>(wrote));
+    }
+    buffer_.clear();
+  }
+
+  std::string file_, fresh_, buffer_;
+  int fd_ = -1;
+  Status failed_;
+};
 
 core::ResourceWrite baseline_of(const core::Value& entry, std::vector<std::string>& kinds) {
   core::ResourceWrite out;
@@ -65,7 +84,7 @@ core::ResourceWrite baseline_of(const core::Value& entry, std::vector<std::strin
   out.next.external_name = text(entry, "external_name");
   out.next.observed_external_name = out.next.external_name;
   const std::string revision = text(entry, "schema_revision");
-  out.next.schema_revision = revision.empty() ? 1u : static_cast<std::uint32_t>(std::stoul(revision));
+  (void)std::from_chars(revision.data(), revision.data() + revision.size(), out.next.schema_revision);  // 1 where it is none
   if (std::find(kinds.begin(), kinds.end(), out.next.id.kind) == kinds.end()) kinds.push_back(out.next.id.kind);
   return out;
 }
@@ -86,75 +105,170 @@ core::BackendRow row_of(const core::BackendSpec& spec, const core::Value& backen
   return out;
 }
 
-Task<Status> load_backend(const core::BackendSpec& spec, const core::Value& backend, store::SqliteStore& store) {
-  core::PageCommit page;
-  page.backend = row_of(spec, backend);
-  page.backend_uid = page.backend->uid;
-  if (const core::Value* kinds = backend.find("kinds"); kinds != nullptr && kinds->array() != nullptr) {
-    for (const auto& kind : *kinds->array()) {
-      if (kind.string() != nullptr) page.established.push_back(*kind.string());
+/// Fills the store backend by backend. A backend that is not configured here is passed over.
+class Loader {
+ public:
+  Loader(const config::Config& config, store::SqliteStore& store) : config_(config), store_(store) {}
+
+  Task<Status> backend(core::Value value) {
+    DRIFTD_CO_CHECK(co_await commit());
+    page_ = {};
+    const auto spec = std::find_if(config_.backends.begin(), config_.backends.end(),
+                                   [&](const auto& one) { return one.name == text(value, "name"); });
+    known_ = spec != config_.backends.end();
+    if (!known_) co_return Status{};
+    page_.backend = row_of(*spec, value);
+    page_.backend_uid = page_.backend->uid;
+    for (const auto& kind : list(value, "kinds")) {
+      if (kind.string() != nullptr) page_.established.push_back(*kind.string());
+    }
+    co_return Status{};
+  }
+  Task<Status> resource(core::Value value) {
+    ++resources_;
+    if (!known_) co_return Status{};
+    page_.writes.push_back(baseline_of(value, page_.established));
+    if (page_.writes.size() >= kPage) DRIFTD_CO_CHECK(co_await commit());
+    co_return Status{};
+  }
+  Task<Status> commit() {
+    if (!known_ || (page_.writes.empty() && !page_.backend)) co_return Status{};
+    core::PageCommit page = std::exchange(page_, {});
+    page_.backend_uid = page.backend_uid;
+    const auto committed = co_await store_.commit(std::move(page));
+    if (!committed) co_return fail(committed.error());
+    co_return Status{};
+  }
+  std::size_t resources() const { return resources_; }
+
+  static core::Value::Array list(const core::Value& value, const char* member) {
+    const core::Value* found = value.find(member);
+    return found != nullptr && found->array() != nullptr ? *found->array() : core::Value::Array{};
+  }
+
+ private:
+  const config::Config& config_;
+  store::SqliteStore& store_;
+  core::PageCommit page_;
+  bool known_ = false;
+  std::size_t resources_ = 0;
+};
+
+Status check_head(const std::string& file, const core::Value& head, const std::string& key_id) {
+  const std::string format = text(head, "format");
+  if (format != kFormat && format != kFirstFormat) {
+    return fail(Code::corrupt, file + ": expected format " + std::string(kFormat) + ", found '" + format + "'");
+  }
+  if (text(head, "key") == key_id) return {};
+  return fail(Code::conflict, file + " was recorded under another installation key (" + text(head, "key") + ", here " +
+                                  key_id + "): its credentials cannot be compared. Put " + file +
+                                  ".key or the recording agent's installation.key in place, or record it anew");
+}
+
+/// A record of before revision 2: all of it is the first line.
+Task<Status> load_document(core::Value record, Loader& loader) {
+  for (const auto& backend : Loader::list(record, "backends")) {
+    DRIFTD_CO_CHECK(co_await loader.backend(backend));
+    for (const auto& entry : Loader::list(backend, "resources")) DRIFTD_CO_CHECK(co_await loader.resource(entry));
+  }
+  co_return co_await loader.commit();
+}
+
+/// What one line holds; `done`: it is the last one, and everything before it was read.
+Task<Status> load_line(core::Value line, Loader& loader, bool& done) {
+  if (const core::Value* backend = line.find("backend")) {
+    DRIFTD_CO_CHECK(co_await loader.backend(*backend));
+  } else if (const core::Value* resource = line.find("resource")) {
+    DRIFTD_CO_CHECK(co_await loader.resource(*resource));
+  } else if (const core::Value* end = line.find("end")) {
+    const core::Value* count = end->find("resources");
+    done = count != nullptr && count->number() != nullptr && count->number()->token == std::to_string(loader.resources());
+  }
+  co_return Status{};
+}
+
+core::Value::Object head_of(const core::BackendRow& row) {
+  core::Value::Array kinds;
+  core::Value::Object notes;
+  for (const auto& [kind, yes] : row.established) {
+    if (yes) kinds.push_back(core::Value(kind));
+  }
+  for (const auto& [name, value] : row.notes) {
+    if (name == "serial" || name == "lineage") notes[name] = core::Value(value);
+  }
+  return {{"name", core::Value(row.name)}, {"system_identity", core::Value(row.system_identity)},
+          {"kinds", core::Value(std::move(kinds))}, {"notes", core::Value(std::move(notes))}};
+}
+
+Result<core::Value> entry_of(const core::StoredResource& resource) {
+  DRIFTD_TRY(core::Value body, core::parse(*resource.observed));
+  return core::Value(core::Value::Object{{"kind", core::Value(resource.id.kind)},
+                                         {"id", core::Value(resource.id.id)},
+                                         {"external_name", core::Value(resource.observed_external_name)},
+                                         {"schema_revision", core::Value(std::to_string(resource.schema_revision))},
+                                         {"body", std::move(body)}});
+}
+
+/// Writes what is present of one backend, page by page; returns how many resources that was.
+Task<Result<std::size_t>> save_backend(const core::BackendRow& row, store::SqliteStore& store, RecordFile& file) {
+  file.line({{"backend", core::Value(head_of(row))}});
+  DRIFTD_CO_TRY(auto index, co_await store.index(row.uid));
+  const auto by_id = [](const auto& a, const auto& b) { return std::tie(a.id.kind, a.id.id) < std::tie(b.id.kind, b.id.id); };
+  std::sort(index.begin(), index.end(), by_id);
+  std::size_t written = 0;
+  for (std::size_t at = 0; at < index.size(); at += kPage) {
+    std::vector<core::ResourceId> ids;
+    for (std::size_t i = at; i < std::min(at + kPage, index.size()); ++i) ids.push_back(index[i].id);
+    DRIFTD_CO_TRY(const auto rows, co_await store.load(row.uid, std::move(ids)));
+    for (const auto& one : rows) {
+      if (!one.observed) continue;
+      DRIFTD_CO_TRY(auto entry, entry_of(one));
+      file.line({{"resource", std::move(entry)}});
+      ++written;
     }
   }
-  const core::Value* resources = backend.find("resources");
-  if (resources != nullptr && resources->array() != nullptr) {
-    for (const auto& entry : *resources->array()) page.writes.push_back(baseline_of(entry, page.established));
-  }
-  const auto committed = co_await store.commit(std::move(page));
-  if (!committed) co_return fail(committed.error());
-  co_return Status{};
+  co_return written;
 }
 
 }  // namespace
 
 Task<Status> save_record(std::string file, store::SqliteStore& store) {
+  RecordFile out(file);
+  out.line({{"format", core::Value(kFormat)}, {"key", core::Value(store.key().store.id)}});
   DRIFTD_CO_TRY(const auto rows, co_await store.backends());
-  DRIFTD_CO_TRY(const auto resources, co_await store.resources(std::string(), std::string(), kMost));
-  core::Value::Array backends;
+  std::size_t resources = 0;
   for (const auto& row : rows) {
-    core::Value::Array kinds, bodies;
-    core::Value::Object notes;
-    for (const auto& [kind, yes] : row.established) {
-      if (yes) kinds.push_back(core::Value(kind));
-    }
-    for (const auto& [name, value] : row.notes) {
-      if (name == "serial" || name == "lineage") notes[name] = core::Value(value);
-    }
-    for (const auto& one : resources) {
-      if (one.backend != row.name || !one.resource.observed) continue;
-      DRIFTD_CO_TRY(core::Value body, core::parse(*one.resource.observed));
-      core::Value::Object entry;
-      entry["kind"] = core::Value(one.resource.id.kind);
-      entry["id"] = core::Value(one.resource.id.id);
-      entry["external_name"] = core::Value(one.resource.observed_external_name);
-      entry["schema_revision"] = core::Value(std::to_string(one.resource.schema_revision));
-      entry["body"] = std::move(body);
-      bodies.emplace_back(std::move(entry));
-    }
-    core::Value::Object backend;
-    backend["name"] = core::Value(row.name);
-    backend["system_identity"] = core::Value(row.system_identity);
-    backend["kinds"] = core::Value(std::move(kinds));
-    backend["notes"] = core::Value(std::move(notes));
-    backend["resources"] = core::Value(std::move(bodies));
-    backends.emplace_back(std::move(backend));
+    DRIFTD_CO_TRY(const auto written, co_await save_backend(row, store, out));
+    resources += written;
   }
-  core::Value::Object record;
-  record["format"] = core::Value(kFormat);
-  record["key"] = core::Value(store.key().store.id);
-  record["backends"] = core::Value(std::move(backends));
-  co_return write_private(file, core::render(core::Value(std::move(record))) + "\n");
+  core::Value::Object end{{"resources", core::Value(core::Value::Number{std::to_string(resources)})}};
+  out.line({{"end", core::Value(std::move(end))}});
+  co_return out.keep();
 }
 
 Task<Status> load_record(std::string file, const config::Config& config, store::SqliteStore& store) {
-  DRIFTD_CO_TRY(const core::Value record, read_record(file, store.key().store.id));
-  const core::Value* backends = record.find("backends");
-  if (backends == nullptr || backends->array() == nullptr) co_return fail(Code::corrupt, file + ": has no backends");
-  for (const auto& backend : *backends->array()) {
-    for (const auto& spec : config.backends) {
-      if (spec.name == text(backend, "name")) DRIFTD_CO_CHECK(co_await load_backend(spec, backend, store));
+  std::ifstream in(file, std::ios::binary);
+  if (!in) co_return fail(Code::not_found, file + ": cannot be read; `driftd once --record " + file + "` makes it");
+  Loader loader(config, store);
+  bool done = false;
+  std::size_t number = 0;
+  for (std::string content; std::getline(in, content);) {
+    const std::string where = file + ":" + std::to_string(++number) + ": ";
+    auto line = core::parse(content);
+    if (!line) co_return fail(Code::corrupt, where + line.error().message);
+    if (done) co_return fail(Code::corrupt, where + "expected nothing behind the end of the record");
+    if (number == 1) {
+      DRIFTD_CO_CHECK(check_head(file, *line, store.key().store.id));
+      done = text(*line, "format") == kFirstFormat;
+      if (done) DRIFTD_CO_CHECK(co_await load_document(std::move(*line), loader));
+      continue;
     }
+    const Status loaded = co_await load_line(std::move(*line), loader, done);
+    if (!loaded) co_return fail(loaded.error().code, where + loaded.error().message);
   }
-  co_return Status{};
+  if (done) co_return co_await loader.commit();
+  co_return fail(Code::corrupt, file + ": ends after line " + std::to_string(number) +
+                                    " without its last line, or some are missing: it was cut; record it anew");
 }
 
 }  // namespace driftd::app

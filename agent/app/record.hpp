@@ -8,12 +8,12 @@
 
 namespace driftd::app {
 
-/// Writes everything in the store as one JSON document (docs/formats.md, record file), sensitive values as keyed
-/// digests: it compares only on the installation that made it. 0600.
+/// Writes everything in the store as JSON lines (docs/formats.md, driftd-record/2), sensitive values as keyed digests: it
+/// compares only on the installation that made it. 0600; whole or not at all.
 Task<Status> save_record(std::string file, store::SqliteStore& store);
 
-/// Fills an empty store with the baselines of a record, under the names of the configured backends. `corrupt`: no record;
-/// `conflict`: made under another installation key.
+/// Fills an empty store with the baselines of a record, under the names of the configured backends. `corrupt`: no record, or
+/// one that was cut; `conflict`: made under another installation key.
 Task<Status> load_record(std::string file, const config::Config& config, store::SqliteStore& store);
 
 /// Where driftd-provider-host is: as configured, or beside this binary.

@@ -39,7 +39,10 @@ bool wants_colour() {
 
 Client Context::client() const {
   if (!socket.empty()) return Client(socket);
-  return Client(config_given ? config::socket_of(config) : kSocket);
+  if (!config_given) return Client(kSocket);
+  const auto named = config::socket_of(config);
+  if (named) return Client(*named);
+  return Client(Failure{kConfig, config::render(named.error()) + "which agent is meant is in that file; --socket names one without it"});
 }
 
 int Context::fail(const Failure& failure) const {

@@ -65,6 +65,7 @@ std::string escape(std::string_view text) {
 }
 
 Outcome<Reply> Client::raw(const std::string& target, const std::string* body, std::chrono::seconds most) const {
+  if (unknown_) return tl::unexpected(*unknown_);
   const std::unique_ptr<CURL, CloseCurl> curl(curl_easy_init());
   const std::unique_ptr<curl_slist, CloseCurl> headers(curl_slist_append(nullptr, "Content-Type: application/json"));
   Reply reply;

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <map>
+#include <optional>
 #include <string>
 #include <tl/expected.hpp>
 
@@ -29,6 +30,8 @@ using Query = std::map<std::string, std::string>;  ///< empty values are left ou
 class Client {
  public:
   explicit Client(std::string socket) : socket_(std::move(socket)) {}
+  /// Which agent is meant is not known: every request fails like this.
+  explicit Client(Failure failure) : unknown_(std::move(failure)) {}
 
   Outcome<core::Value> get(const std::string& path, const Query& query = {},
                            std::chrono::seconds most = std::chrono::seconds(40)) const;
@@ -40,6 +43,7 @@ class Client {
 
  private:
   std::string socket_;
+  std::optional<Failure> unknown_;
 };
 
 /// `%XX` for all but RFC 3986's unreserved characters.

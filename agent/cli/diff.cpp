@@ -2,10 +2,12 @@
 #include <CLI/CLI.hpp>
 #include <fstream>
 #include <memory>
+#include <random>
 #include <sstream>
 
 #include "cli/command.hpp"
-#include "core/diff.hpp"
+#include "core/declaration.hpp"
+#include "core/expected.hpp"
 #include "core/redact.hpp"
 
 namespace driftd::cli {
@@ -79,26 +81,53 @@ void show(const Context& context, const core::Difference& difference, const std:
   context.print(trace, "nothing to explain");
 }
 
-int diff(const Context& context, const Options& options) {
+/// The body as the agent would hold it: what the schema calls sensitive is a digest, under a key of this run.
+Outcome<core::Value> redacted(const core::Value& body, const core::KindSchema& schema, const core::RedactionKey& key,
+                              const std::string& file) {
+  const auto text = core::redact(core::render(body), {"resource", "offline"}, schema, {}, key);
+  if (!text) return tl::unexpected(Failure{kUsage, file + ": " + text.error().message});
+  auto out = core::parse(*text);
+  if (!out) return tl::unexpected(Failure{kUsage, file + ": " + out.error().message});
+  return std::move(*out);
+}
+
+core::RedactionKey key_of_this_run() {
+  core::RedactionKey out{"00000000", {}};
+  std::random_device source;
+  for (auto& byte : out.key) byte = static_cast<std::remove_reference_t<decltype(byte)>>(source());
+  return out;
+}
+
+Outcome<core::Difference> compare(const Options& options, std::vector<core::Step>& steps) {
   const auto before = read_body(options.old_file);
-  if (!before) return context.fail(before.error());
+  if (!before) return tl::unexpected(before.error());
   const auto after = read_body(options.new_file);
-  if (!after) return context.fail(after.error());
+  if (!after) return tl::unexpected(after.error());
   const auto schema = read_schema(options.schema_file);
-  if (!schema) return context.fail(schema.error());
-  std::vector<core::Step> steps;
+  if (!schema) return tl::unexpected(schema.error());
+  const core::RedactionKey key = key_of_this_run();
+  const auto now = redacted(*after, **schema, key, options.new_file);
+  if (!now) return tl::unexpected(now.error());
   core::DiffOptions how;
   how.old_revision = (*schema)->revision();
-  how.declared_only = options.partial;
   how.trace = options.explain ? &steps : nullptr;
-  const core::Difference difference = core::diff(*before, *after, **schema, how);
+  if (options.partial) return core::diff_expected(core::declared_values(*before), *now, **schema, how);
+  const auto then = redacted(*before, **schema, key, options.old_file);
+  if (!then) return tl::unexpected(then.error());
+  return core::diff(*then, *now, **schema, how);
+}
+
+int diff(const Context& context, const Options& options) {
+  std::vector<core::Step> steps;
+  const auto difference = compare(options, steps);
+  if (!difference) return context.fail(difference.error());
   if (context.json()) {
-    context.out() << core::render(to_json(difference)) << "\n";
+    context.out() << core::render(to_json(*difference)) << "\n";
   } else {
-    show(context, difference, steps);
+    show(context, *difference, steps);
   }
-  if (!difference.changes.empty()) return kFinding;
-  return difference.unknown.empty() ? kOk : kIncomplete;
+  if (!difference->changes.empty()) return kFinding;
+  return difference->unknown.empty() ? kOk : kIncomplete;
 }
 
 }  // namespace
@@ -109,7 +138,7 @@ void add_diff(CLI::App& app, Context& context) {
   command->add_option("OLD", options->old_file, "JSON file of a resource's body")->required();
   command->add_option("NEW", options->new_file, "JSON file of the same resource's body")->required();
   command->add_option("--schema", options->schema_file, "driftd-schema/1 file that says how attributes are read");
-  command->add_flag("--partial", options->partial, "compare only what OLD declares");
+  command->add_flag("--partial", options->partial, "OLD is what is expected: its attributes must hold as under `expect:`, others are not looked at");
   command->add_flag("--explain", options->explain, "show how each attribute was read");
   command->callback([&context, options] { context.exit = diff(context, *options); });
 }

@@ -26,17 +26,26 @@ void print_json(const Context& context, const std::vector<config::ConfigError>& 
 
 std::string count_of(std::size_t n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
 
-int validate(const Context& context, bool resolve, bool run_programs) {
+struct Options {
+  bool no_secrets = false, run_programs = false, strict = false;
+  std::string file;
+};
+
+int validate(const Context& context, const Options& asked) {
   config::LoadOptions options;
-  options.resolve_secrets = resolve;
+  options.resolve_secrets = !asked.no_secrets;
   const auto loaded = config::load(context.config, options);
   std::vector<config::ConfigError> errors = loaded ? std::vector<config::ConfigError>{} : loaded.error();
-  const std::vector<config::ConfigError> warnings = loaded ? loaded->warnings : std::vector<config::ConfigError>{};
-  if (loaded && context.hooks.check_settings) errors = context.hooks.check_settings(*loaded);
-  if (loaded && run_programs && context.hooks.try_programs) {
-    auto failed = context.hooks.try_programs(*loaded);
-    std::move(failed.begin(), failed.end(), std::back_inserter(errors));
+  std::vector<config::ConfigError> warnings = loaded ? loaded->warnings : std::vector<config::ConfigError>{};
+  const auto append = [](std::vector<config::ConfigError> from, std::vector<config::ConfigError>& to) {
+    std::move(from.begin(), from.end(), std::back_inserter(to));
+  };
+  if (loaded && context.hooks.check_settings) {
+    auto checked = context.hooks.check_settings(*loaded);
+    append(std::move(checked.errors), errors);
+    append(std::move(checked.missing), asked.strict ? errors : warnings);
   }
+  if (loaded && asked.run_programs && context.hooks.try_programs) append(context.hooks.try_programs(*loaded), errors);
   if (context.json()) {
     print_json(context, errors, warnings);
     return errors.empty() ? kOk : kConfig;
@@ -57,15 +66,14 @@ int validate(const Context& context, bool resolve, bool run_programs) {
 
 void add_validate(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand("validate", "check the configuration and print every mistake with its place");
-  auto skip = std::make_shared<bool>(false);
-  command->add_flag("--no-secrets", *skip, "do not read what secret references name");
-  auto programs = std::make_shared<bool>(false);
-  command->add_flag("--run-programs", *programs, "run the programs of ${exec:…} once and check what they answer");
-  auto file = std::make_shared<std::string>();
-  command->add_option("FILE", *file, "configuration file (default: --config)");
-  command->callback([&context, skip, programs, file] {
-    if (!file->empty()) context.config = *file;
-    context.exit = validate(context, !*skip, *programs);
+  auto options = std::make_shared<Options>();
+  command->add_flag("--no-secrets", options->no_secrets, "do not read what secret references name");
+  command->add_flag("--run-programs", options->run_programs, "run the programs of ${exec:…} once and check what they answer");
+  command->add_flag("--strict", options->strict, "a plugin that is missing or refused is a mistake; the agent would start without it");
+  command->add_option("FILE", options->file, "configuration file (default: --config)");
+  command->callback([&context, options] {
+    if (!options->file.empty()) context.config = options->file;
+    context.exit = validate(context, *options);
   });
 }
 

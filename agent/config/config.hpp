@@ -106,8 +106,9 @@ struct LoadOptions {
 
 /// Reads and checks a file; all mistakes at once. [any thread]
 Loaded load(const std::filesystem::path& file, const LoadOptions& options = {});
-/// admin.socket of a file, also of one with mistakes elsewhere; the default where it cannot be read.
-std::string socket_of(const std::filesystem::path& file);
+/// admin.socket of a file, also of one with mistakes elsewhere. An error where the file cannot be read, is no YAML, or its
+/// section `admin` is wrong: whoever named it did not mean the agent behind the default socket.
+tl::expected<std::string, std::vector<ConfigError>> socket_of(const std::filesystem::path& file);
 /// The same from text; `file` is the name that errors print and that relative paths start from.
 Loaded parse(std::string_view text, const std::string& file, const LoadOptions& options = {});
 

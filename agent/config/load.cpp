@@ -71,14 +71,16 @@ Loaded load(const std::filesystem::path& file, const LoadOptions& options) {
   return parse(*text, file.string(), options);
 }
 
-std::string socket_of(const std::filesystem::path& file) {
+tl::expected<std::string, std::vector<ConfigError>> socket_of(const std::filesystem::path& file) {
   const auto text = text_of(file);
-  if (!text) return Admin{}.socket;
+  if (!text) return tl::unexpected(text.error());
   Report report{file.string(), {}, {}, {}};
   const auto node = parse_yaml(*text, report.file);
-  if (!node) return Admin{}.socket;
+  if (!node) return tl::unexpected(node.error());
   Section root(report, &*node, "", "the file");
-  return read_admin(root.section("admin")).socket;
+  std::string socket = read_admin(root.section("admin")).socket;
+  if (!report.errors.empty()) return tl::unexpected(report.errors);
+  return socket;
 }
 
 std::string_view json_schema() { return config_schema_json; }

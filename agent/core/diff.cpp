@@ -49,9 +49,7 @@ class Walk {
   void members(const Path& path, const Value& before, const Value& after) {
     std::set<std::string_view> names;
     for (const auto& [name, member] : *before.object()) names.insert(name);
-    if (!options_.declared_only) {
-      for (const auto& [name, member] : *after.object()) names.insert(name);
-    }
+    for (const auto& [name, member] : *after.object()) names.insert(name);
     for (const auto name : names) attribute(path.child(name), {before.find(name), after.find(name)});
   }
 
@@ -80,8 +78,6 @@ class Walk {
   void compare(const Path& path, const AttributeRule& rule, const Sides& sides) {
     const auto& [before, after] = sides;
     if (before == nullptr && after == nullptr) return equal(path, sides, rule, "default or empty");
-    if (options_.declared_only && before == nullptr) return;
-    if (options_.declared_only && before->is_null() && after == nullptr) return equal(path, sides, rule, "declared absent");
     if ((before && as_digest(*before)) || (after && as_digest(*after))) return secrets(path, rule, sides);
     if (before != nullptr && after != nullptr) return present(path, rule, sides);
     const Value& one = before != nullptr ? *before : *after;
@@ -98,7 +94,10 @@ class Walk {
     }
     if (options_.declared_only && rule.type == ValueType::any && same_text(*before, *after)) return equal(path, sides, rule, "same text");
     if (forms_.same(path, *before, *after)) return equal(path, sides, rule, "same normal form");
-    if (forms_.same_but_keys(path, *before, *after)) return fill(path, sides, rule, "digests under another key");
+    if (forms_.same_but_keys(path, *before, *after)) {
+      if (options_.declared_only) return unknown(path, sides, rule, "secret: only its digest is known, which no declared value can equal");
+      return fill(path, sides, rule, "digests under another key");
+    }
     if (other_basis(rule)) return fill(path, sides, rule, "cannot be compared: another " + rule.basis);
     blind_or_change(path, rule, sides);
   }
@@ -116,7 +115,6 @@ class Walk {
       const auto other = right.find(key);
       element_of(path, &element, other == right.end() ? nullptr : &other->second);
     }
-    if (options_.declared_only) return;
     for (const auto& [key, element] : right) {
       if (!left.contains(key)) element_of(path, nullptr, &element);
     }

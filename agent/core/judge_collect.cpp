@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a sighting to the groups of changes that stand now.
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "core/judge_parts.hpp"
@@ -54,8 +55,7 @@ class Collector {
   void follow(Value& baseline, const Change& change, const char* why);
   void keep_was_unread(const Value& baseline);
   std::vector<std::string> superseded_by_schema();
-  Value wanted(const Value& body);
-  void want(const Path& path, const Value& value, const std::string& why, const Value& body, Value& into);
+  Wanted wanted();
   std::string why(const std::string& path) const;
 
   const JudgeContext& context_;
@@ -254,29 +254,19 @@ void Collector::compare(Value baseline, const Value& body) {
   out_.next.baseline = render(baseline);
 }
 
-/// One expected value goes into the wanted body; null means that the attribute must not be there.
-void Collector::want(const Path& path, const Value& value, const std::string& why, const Value& body, Value& into) {
-  const Value* now = find(body, path);
-  if (now && as_digest(*now).has_value() != as_digest(value).has_value()) {
-    out_.unknown.push_back({path.render(), as_digest(value) ? "declared as a secret, but read in clear: the two cannot be compared"
-                                                            : "a sensitive value cannot be compared with an expectation"});
-    return;
-  }
-  if (assign(into, path, value.is_null() ? nullptr : &value)) return;
-  Change missing{path.render(), schema().cls(path), render(value), {}, false};
-  place(std::move(missing), Against::expectation, Operation::changed, why);
-}
-
-Value Collector::wanted(const Value& body) {
-  Value out = body;
-  std::set<std::string> done;  // the first expectation that names a path wins, the config's before any source's
+/// What is expected of the resource. The first expectation that names a path wins, the config's before any source's.
+Wanted Collector::wanted() {
+  Wanted out;
+  std::set<std::string> done;
+  const auto want = [&](const Path& path, const Value& value) {
+    if (!done.insert(path.render()).second) return false;
+    finding_.declared.push_back(path.render());
+    out.emplace_back(path, value);
+    return true;
+  };
   for (const auto& expectation : context_.rules->expect) {
     if (!expectation.match.resource(stored_.id)) continue;
-    for (const auto& [path, value] : expectation.where_all) {
-      if (!done.insert(path.render()).second) continue;
-      finding_.declared.push_back(path.render());
-      want(path, value, {}, body, out);
-    }
+    for (const auto& [path, value] : expectation.where_all) want(path, value);
   }
   for (const auto& declaration : context_.declared) {
     finding_.declared.emplace_back(kIdentityPath);
@@ -284,11 +274,7 @@ Value Collector::wanted(const Value& body) {
     if (!declared) out_.unknown.push_back({"", words_of(declaration) + ", unreadably: " + declared.error().message});
     if (!declared) continue;
     for (const auto& [path, value] : declared_values(*declared)) {
-      if (value.is_null() || !done.insert(path.render()).second) continue;
-      finding_.declared.push_back(path.render());
-      const std::string words = words_of(declaration);
-      declared_by_[path.render()] = words;
-      want(path, value, words, body, out);
+      if (!value.is_null() && want(path, value)) declared_by_[path.render()] = words_of(declaration);
     }
   }
   return out;
@@ -303,15 +289,12 @@ std::string Collector::why(const std::string& path) const {
 }
 
 void Collector::expectations(const Value& body) {
-  const Value expected = wanted(body);
+  const Wanted expected = wanted();
   if (finding_.declared.empty()) return;
   DiffOptions options;
-  options.old_revision = schema().revision();
   options.unread = seen_->observation.unread;
-  Difference found = diff(expected, body, schema(), options);
-  for (auto& unknown : found.unknown) {
-    if (related_to_any(unknown.path, finding_.declared)) out_.unknown.push_back(std::move(unknown));
-  }
+  Difference found = diff_expected(expected, body, schema(), std::move(options));
+  std::move(found.unknown.begin(), found.unknown.end(), std::back_inserter(out_.unknown));
   for (auto& change : found.changes) {
     change.cls = class_of(change, attribute_path(change.path));
     std::string reason = why(change.path);

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "core/expected.hpp"
 #include "core/judge.hpp"
 
 namespace driftd::core {
@@ -42,9 +43,6 @@ struct Setting {
   std::string accepted_by;  ///< JudgeContext::deletions_accepted_by
 };
 
-/// One path is the other or lies above it; a trailing `**` covers what is below.
-bool related(std::string_view a, std::string_view b);
-bool related_to_any(std::string_view path, const std::vector<std::string>& paths);
 /// The path of an attribute; the identity's is empty: it is the resource itself.
 Path attribute_path(const std::string& text);
 

@@ -203,21 +203,6 @@ bool same_path(const Change& a, const Change& b) { return a.path == b.path; }
 
 }  // namespace
 
-bool related(std::string_view a, std::string_view b) {
-  const auto trim = [](std::string_view& text) {
-    if (text == "**") text = "";
-    if (text.ends_with(".**")) text.remove_suffix(3);
-  };
-  trim(a);
-  trim(b);
-  if (a.size() > b.size()) std::swap(a, b);
-  return a.empty() || a == b || (b.starts_with(a) && (b[a.size()] == '.' || b[a.size()] == '['));
-}
-
-bool related_to_any(std::string_view path, const std::vector<std::string>& paths) {
-  return std::any_of(paths.begin(), paths.end(), [&](const std::string& other) { return related(path, other); });
-}
-
 bool lapsed(const Drift& drift, Nanos now_ns) {
   return drift.decided_ns && drift.expires_ns && *drift.expires_ns <= now_ns && drift.status != DriftStatus::pending;
 }

@@ -2,6 +2,7 @@
 // `driftd explain`: why an attribute is, or is not, a drift; against the baseline, and against what is expected of it.
 #include <algorithm>
 
+#include "core/expected.hpp"
 #include "engine/runner.hpp"
 
 namespace driftd::engine {
@@ -19,17 +20,17 @@ std::string rule_of(const core::Rules& rules, const core::KindSchema& schema, co
   return "; policy " + std::string(render(policy.action)) + " (" + policy.where + ")";
 }
 
-/// Compares at one path what somebody wants with what is there.
+/// Compares at one path what somebody wants with what is there, as the judge does.
 void expect(const core::Path& path, const core::Value& wanted, const core::Value& body, const core::KindSchema& schema,
             const std::string& who, Steps& out) {
-  core::Value asked = core::Value::Object{}, found = core::Value::Object{};
-  const core::Value* now = core::find(body, path);
-  if (!core::assign(asked, path, &wanted) || (now != nullptr && !core::assign(found, path, now))) return;
   Steps steps;
   core::DiffOptions options;
-  options.old_revision = schema.revision();
   options.trace = &steps;
-  (void)core::diff(asked, found, schema, options);
+  const core::Difference found = core::diff_expected({{path, wanted}}, body, schema, std::move(options));
+  for (const auto& unknown : found.unknown) {
+    const bool traced = std::any_of(steps.begin(), steps.end(), [&](const auto& step) { return step.path == unknown.path; });
+    if (!traced) steps.push_back({unknown.path, "", "", "", "", "", "unknown", unknown.reason});
+  }
   for (auto& step : steps) {
     step.reason = who + (step.reason.empty() ? "" : "; " + step.reason);
     out.push_back(std::move(step));

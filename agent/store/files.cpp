@@ -2,6 +2,7 @@
 #include "store/files.hpp"
 
 #include <fcntl.h>
+#include <pwd.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -34,6 +35,26 @@ std::string holder_of(int fd) {
   std::string holder(text, size > 0 ? static_cast<std::size_t>(size) : 0);
   while (!holder.empty() && holder.back() == '\n') holder.pop_back();
   return holder.empty() ? "another process that has not written its pid yet" : holder;
+}
+
+std::string name_of(uid_t uid) {
+  char space[4096];
+  passwd entry{}, *found = nullptr;
+  const bool known = ::getpwuid_r(uid, &entry, space, sizeof space, &found) == 0 && found != nullptr;
+  return known ? std::string(entry.pw_name) : "uid " + std::to_string(uid);
+}
+
+/// What root makes in another user's data_dir that user can no longer open: the service would not start again.
+Status check_owner(const std::filesystem::path& data_dir, uid_t owner) {
+  if (owner == ::geteuid()) return {};
+  const std::string user = name_of(owner);
+  if (::geteuid() != 0) {
+    return fail(Code::denied, "data_dir " + data_dir.string() + " belongs to " + user + ", and this is " + name_of(::geteuid()) +
+                                  ": run it as " + user + ", or `chown -R " + name_of(::geteuid()) + " " + data_dir.string() + "`");
+  }
+  return fail(Code::denied, "data_dir " + data_dir.string() + " belongs to " + user +
+                                ": files that root makes there shut that user's agent out. Run this as " + user +
+                                " (`sudo -u " + user + " driftd …`), or `chown -R root " + data_dir.string() + "`");
 }
 
 }  // namespace
@@ -69,6 +90,7 @@ Status prepare_directory(const std::filesystem::path& data_dir) {
   struct stat info {};
   if (::stat(data_dir.c_str(), &info) != 0) return failed("look at data_dir", data_dir);
   if (!S_ISDIR(info.st_mode)) return fail(Code::invalid, "data_dir " + data_dir.string() + " is not a directory");
+  DRIFTD_CHECK(check_owner(data_dir, info.st_uid));
   if ((info.st_mode & 077) == 0) return {};
   if (::chmod(data_dir.c_str(), 0700) != 0) return failed("make private (chmod 0700)", data_dir);
   return {};

@@ -19,6 +19,9 @@ struct Settings {
   std::chrono::seconds audit{30 * 86'400};    ///< audit lines, quarantined rows
   /// An installation.key that is there without a store was put there for this one: a store that lives for one pass.
   bool keyed = false;
+  /// A reader's transaction ends after so long: an open one keeps the WAL from being checkpointed. A pass that is alone with
+  /// its store (`driftd once`) may read for longer.
+  std::chrono::milliseconds longest_read{1'000};
   /// Sinks of the store's own events (`gap`, `corrupt`) [store thread]; empty function: every open sink.
   std::function<std::vector<std::string>(const core::AgentEvent&)> route;
 };

@@ -18,14 +18,16 @@ namespace driftd::store {
 /// Read-only connections that no one uses now. [any thread]
 class ReaderPool {
  public:
-  explicit ReaderPool(std::string file) : file_(std::move(file)) {}
+  ReaderPool(std::string file, std::chrono::milliseconds longest) : file_(std::move(file)), longest_(longest) {}
   Result<std::unique_ptr<Connection>> borrow();
   void give_back(std::unique_ptr<Connection> connection);
   /// Closes those that no one uses.
   void close();
+  std::chrono::milliseconds longest_read() const { return longest_; }
 
  private:
   std::string file_;
+  std::chrono::milliseconds longest_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Connection>> idle_;
 };
@@ -46,7 +48,7 @@ struct SqliteStore::State : std::enable_shared_from_this<SqliteStore::State> {
         strand(std::move(store_strand)),
         io_pool(std::move(io)),
         clock(c),
-        readers(std::move(file)) {}
+        readers(std::move(file), settings.longest_read) {}
   /// Brings the write-ahead log into store.db, so that this file alone is the whole store. [open.cpp]
   ~State();
   State(const State&) = delete;
@@ -91,7 +93,7 @@ Task<std::invoke_result_t<Read, Connection&>> on_store(StatePtr state, Read read
   co_return result;
 }
 
-/// Begins a read transaction of at most 1 s on `connection`; ends it and hands the connection back. [reader_pool.cpp]
+/// Begins a read transaction of at most Settings::longest_read on `connection`; ends it and hands the connection back. [reader_pool.cpp]
 class ReadTransaction {
  public:
   ReadTransaction(ReaderPool& pool, std::unique_ptr<Connection> connection);

@@ -286,8 +286,8 @@ TEST_F(Line, ValidateNeedsNoSecretsAndNamesThePluginsThatItRefuses) {
     return "agent: { plugin_dirs: [\"" + plugins + "\"] }\nbackends:\n  - { name: cache, provider: redis }\nsinks:\n"
            "  hook: { type: webhook, url: \"https://example.org/in\", secret: \"${env:NOT_THERE}\" }\n";
   };
-  const auto validate = [&](const std::string& plugins) {
-    return run({Agent::binary(), "validate", "--no-secrets", "--config", dir_.write("ci.yaml", text(plugins))});
+  const auto validate = [&](const std::string& plugins, const char* how = "--no-secrets") {
+    return run({Agent::binary(), "validate", "--no-secrets", how, "--config", dir_.write("ci.yaml", text(plugins))});
   };
   const Output ci = validate(Agent::build("providers"));
   EXPECT_EQ(ci.code, 0) << ci.out << ci.err;
@@ -295,9 +295,11 @@ TEST_F(Line, ValidateNeedsNoSecretsAndNamesThePluginsThatItRefuses) {
   std::filesystem::create_directory(open);
   std::filesystem::copy(Agent::build("providers/redis.so"), open);
   std::filesystem::permissions(open, std::filesystem::perms::all);
-  const Output refused = validate(open);
-  EXPECT_EQ(refused.code, 78);
-  EXPECT_THAT(refused.err, testing::HasSubstr("is writable by others"));
+  const Output refused = validate(open), strict = validate(open, "--strict");
+  EXPECT_EQ(refused.code, 0) << "the agent starts without a plugin, and its unit asks validate first";
+  EXPECT_THAT(refused.err, testing::AllOf(HasSubstr("warning"), HasSubstr("is writable by others")));
+  EXPECT_EQ(strict.code, 78);
+  EXPECT_THAT(strict.err, testing::HasSubstr("is writable by others"));
 }
 
 TEST_F(Line, ExamplesAreValidForTheirSinksAndPlugins) {

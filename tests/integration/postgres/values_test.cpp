@@ -2,7 +2,8 @@
 // Units checked against the server itself: one form is set, another is declared, the host's verdict is asked.
 #include <fstream>
 
-#include "core/diff.hpp"
+#include "core/declaration.hpp"
+#include "core/expected.hpp"
 #include "fixture.hpp"
 
 namespace driftd::test {
@@ -22,10 +23,8 @@ TEST(PostgresValues, OneFormThatIsSetEqualsAnotherThatIsDeclaredAndATwinDoesNot)
       json::parse(std::ifstream(DRIFTD_SOURCE_DIR "/plugins/postgres/schema.json"))["kinds"]["setting"];
   const auto schema = core::KindSchema::parse(document.dump()).value();
   const auto differs = [&](const json& declared, const json& seen) {
-    core::DiffOptions options;
-    options.declared_only = true;
-    return !core::diff(core::parse(declared.dump()).value(), core::parse(seen.dump()).value(), *schema, options)
-                .changes.empty();
+    const auto wanted = core::declared_values(core::parse(declared.dump()).value());
+    return !core::diff_expected(wanted, core::parse(seen.dump()).value(), *schema).changes.empty();
   };
   const Form forms[] = {{"work_mem", "64MB", "bytes", "65536kB", "64000kB"},
                         {"maintenance_work_mem", "1GB", "bytes", "1024MB", "1000MB"},

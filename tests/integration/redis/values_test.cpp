@@ -2,7 +2,8 @@
 // Equality checked against the server itself: one form is set, another is declared, the host's verdict is asked.
 #include <fstream>
 
-#include "core/diff.hpp"
+#include "core/declaration.hpp"
+#include "core/expected.hpp"
 #include "fixture.hpp"
 #include "redis/config.hpp"
 
@@ -20,11 +21,9 @@ class RedisValues : public testing::Test {
   std::vector<std::string> differing(const char* kind, const json& a, const json& b) const {
     const auto schema = core::KindSchema::parse(schemas_["kinds"][kind].dump());
     EXPECT_TRUE(schema.has_value()) << (schema ? "" : schema.error().message);
-    core::DiffOptions options;
-    options.declared_only = true;
     std::vector<std::string> out;
-    for (const auto& change :
-         core::diff(core::parse(a.dump()).value(), core::parse(b.dump()).value(), **schema, options).changes) {
+    const auto wanted = core::declared_values(core::parse(a.dump()).value());
+    for (const auto& change : core::diff_expected(wanted, core::parse(b.dump()).value(), **schema).changes) {
       out.push_back(change.path);
     }
     return out;

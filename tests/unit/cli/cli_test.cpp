@@ -250,11 +250,39 @@ TEST(Cli, ValidateAsksThePluginsAboutSettings) {
   EXPECT_THAT(valid.out, HasSubstr("valid, 1 backend, 0 sinks, 0 routes"));
   Hooks hooks;
   hooks.check_settings = [](const config::Config& config) {
-    return std::vector<config::ConfigError>{{config.file, config.backend_settings_at.at("a"), "no 'endpoint'", "", "", ""}};
+    return app::Checked{{{config.file, config.backend_settings_at.at("a"), "no 'endpoint'", "", "", ""}}, {}};
   };
   const Said said = driftd({"validate", file}, hooks);
   EXPECT_EQ(said.code, kConfig);
   EXPECT_THAT(said.err, HasSubstr("d.yaml:1:13: no 'endpoint'"));
+}
+
+TEST(Cli, APluginThatIsMissingIsAMistakeOnlyWhereThatWasAsked) {
+  const TempDir folder;
+  const std::string file = folder.write("d.yaml", "backends: [ { name: a, provider: redis } ]\n");
+  Hooks hooks;
+  hooks.check_settings = [](const config::Config& config) {
+    return app::Checked{{}, {{config.file, config.backend_settings_at.at("a"), "no plugin for provider 'redis'", "", "", ""}}};
+  };
+  const Said lenient = driftd({"validate", file}, hooks), strict = driftd({"validate", "--strict", file}, hooks);
+  EXPECT_EQ(lenient.code, kOk);
+  EXPECT_THAT(lenient.err, HasSubstr("no plugin for provider 'redis'"));
+  EXPECT_EQ(strict.code, kConfig);
+}
+
+TEST(Cli, AConfigThatWasNamedAndCannotBeReadNamesNoOtherAgent) {
+  const TempDir folder;
+  const auto broken = folder.write("broken.yaml", "admin: { socket: [\n");
+  const auto typo = folder.write("typo.yaml", "admin: { sokcet: /run/other.sock }\n");
+  for (const auto& file : {folder.file("nowhere.yaml"), broken, typo}) {
+    for (const char* command : {"status", "drifts", "reload"}) {
+      const Said said = driftd({"-c", file, command});
+      EXPECT_EQ(said.code, kConfig) << file << " " << command;
+      EXPECT_THAT(said.err, AllOf(HasSubstr(file), HasSubstr("--socket"), Not(HasSubstr("no agent answers")))) << file;
+    }
+  }
+  FakeAgent agent;
+  EXPECT_EQ(driftd({"-c", broken, "--socket", agent.socket(), "status"}).code, kOk) << "a socket that is named is meant";
 }
 
 TEST(Diff, TellsDriftEqualUnknownAndBadInputApart) {
@@ -270,6 +298,42 @@ TEST(Diff, TellsDriftEqualUnknownAndBadInputApart) {
   EXPECT_EQ(driftd({"diff", "--partial", part, b}).code, kOk);
   EXPECT_EQ(driftd({"diff", a, "/nonexistent"}).code, kUsage);
   EXPECT_EQ(driftd({"diff", a, folder.write("l.json", "[1]")}).code, kUsage);
+}
+
+TEST(Diff, ShowsNoValueThatTheSchemaCallsSensitive) {
+  const TempDir folder;
+  const auto schema = folder.write("s.json", R"({"schema":"driftd-schema/1","kind":"k","revision":1,"class":"config",
+      "attributes":{"password":{"type":"string","sensitive":true},"keys":{"type":"any","write_only":true},"m":{"type":"bytes"}}})");
+  const auto a = folder.write("a.json", R"({"password":"canary-1","keys":{"x":"canary-2"},"m":1})");
+  const auto b = folder.write("b.json", R"({"password":"canary-3","keys":{"x":"canary-4"},"m":2})");
+  const auto none = folder.write("none.json", R"({"m":1})");
+  for (const auto& words : std::vector<std::vector<std::string>>{{a, b}, {a, none}, {none, b}, {"--partial", a, b}, {"--partial", a, none}}) {
+    for (const char* form : {"table", "json"}) {
+      std::vector<std::string> line{"-o", form, "diff", "--schema", schema, "--explain"};
+      line.insert(line.end(), words.begin(), words.end());
+      const Said said = driftd(line);
+      EXPECT_THAT(said.out + said.err, Not(HasSubstr("canary"))) << testing::PrintToString(line);
+      EXPECT_THAT(said.out, HasSubstr("password")) << testing::PrintToString(line);
+    }
+  }
+  EXPECT_EQ(driftd({"diff", "--schema", schema, a, a}).code, kOk) << "one secret is equal to itself";
+  EXPECT_EQ(driftd({"diff", "--schema", schema, "--partial", a, none}).code, kFinding) << "a secret that is wanted and not there";
+}
+
+TEST(Diff, PartialJudgesAsTheAgentJudgesAnExpectation) {
+  const TempDir folder;
+  const auto schema = folder.write("s.json", R"({"schema":"driftd-schema/1","kind":"k","revision":1,"class":"config",
+      "attributes":{"password":{"type":"string","sensitive":true},"list":{"collection":"map","keys":["name"]}}})");
+  const auto live = folder.write("live.json", R"({"password":"x","list":[{"name":"a","v":1},{"name":"b","v":2}],"t":5})");
+  const auto partial = [&](const std::string& expected) {
+    return driftd({"diff", "--schema", schema, "--partial", folder.write("e.json", expected), live}).code;
+  };
+  EXPECT_EQ(partial(R"({"t":"5"})"), kOk) << "a source's text of an attribute without a type";
+  EXPECT_EQ(partial(R"({"gone":null})"), kOk) << "null: it must not be there";
+  EXPECT_EQ(partial(R"({"t":null})"), kFinding);
+  EXPECT_EQ(partial(R"({"list":[{"name":"b","v":2},{"name":"a","v":1}]})"), kOk);
+  EXPECT_EQ(partial(R"({"list":[{"name":"a","v":1}]})"), kFinding) << "an expected list is the whole list";
+  EXPECT_EQ(partial(R"({"password":"x"})"), kIncomplete) << "a secret's digest equals no expectation";
 }
 
 TEST(Diff, ReadsValuesByTheSchema) {

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/expected.hpp"
+
+#include <algorithm>
+
+#include "core/redact.hpp"
+
+namespace driftd::core {
+namespace {
+
+bool is_secret(const Path& path, const Value& body, const KindSchema& schema) {
+  const AttributeRule& rule = schema.rule(path);
+  const Value* now = find(body, path);
+  return rule.sensitive || rule.write_only || (now != nullptr && as_digest(*now));
+}
+
+/// The attribute at or above `path` that is a secret; the empty path: none is.
+Path secret_at(const Path& path, const Value& body, const KindSchema& schema) {
+  Path out;
+  for (Path at = path; !at.empty(); at = at.parent()) {
+    if (is_secret(at, body, schema)) out = at;
+  }
+  return out;
+}
+
+/// Stands for a value in clear that is wanted of a secret: it equals no digest and shows nothing.
+Value hidden() { return Value::Object{{"$hmac", Value("0:1:" + std::string(64, '0'))}}; }
+
+/// `value`, wanted at `path`, without what it says of secrets in clear.
+Value without_secrets(const Path& path, Value value, const Value& body, const KindSchema& schema) {
+  if (value.is_null() || as_digest(value)) return value;
+  if (is_secret(path, body, schema)) return hidden();
+  if (auto* object = value.object()) {
+    for (auto& [name, member] : *object) member = without_secrets(path.child(name), std::move(member), body, schema);
+  }
+  if (auto* array = value.array()) {
+    for (std::size_t i = 0; i < array->size(); ++i) {
+      (*array)[i] = without_secrets(path.child(i), std::move((*array)[i]), body, schema);
+    }
+  }
+  return value;
+}
+
+/// Why nothing can be said of a wanted value; empty: it can be compared. Only a digest says anything of a secret.
+std::string incomparable(const Path& path, const Path& secret, const Value& value, const Value* now) {
+  if (value.is_null()) return {};
+  if (as_digest(value)) {
+    const bool clear = now != nullptr && !now->is_null() && !as_digest(*now);
+    return clear ? "declared as a secret, but read in clear: the two cannot be compared" : "";
+  }
+  const bool known = now != nullptr || secret != path;
+  return !secret.empty() && known ? "a sensitive value cannot be compared with an expectation" : "";
+}
+
+}  // namespace
+
+Difference diff_expected(const Wanted& wanted, const Value& body, const KindSchema& schema, DiffOptions options) {
+  Value expected = body;
+  std::vector<std::string> paths;
+  Difference out;
+  for (const auto& [path, value] : wanted) {
+    const Path secret = secret_at(path, body, schema);
+    const std::string why = incomparable(path, secret, value, find(body, path));
+    const std::string name = path.render();
+    const Value shown = without_secrets(path, value, body, schema);
+    if (!why.empty()) {
+      out.unknown.push_back({secret.empty() ? name : secret.render(), why});
+    } else if (!assign(expected, path, shown.is_null() ? nullptr : &shown)) {
+      out.changes.push_back({name, schema.cls(path), render(shown), {}, as_digest(shown).has_value()});
+    } else {
+      paths.push_back(name);
+    }
+  }
+  options.old_revision = schema.revision();
+  options.declared_only = true;
+  Difference found = diff(expected, body, schema, options);
+  for (auto& one : found.unknown) {
+    if (related_to_any(one.path, paths)) out.unknown.push_back(std::move(one));
+  }
+  std::move(found.changes.begin(), found.changes.end(), std::back_inserter(out.changes));
+  if (options.trace != nullptr) {
+    std::erase_if(*options.trace, [&](const Step& step) { return !related_to_any(step.path, paths); });
+  }
+  const auto by_path = [](const auto& a, const auto& b) { return a.path < b.path; };
+  std::stable_sort(out.changes.begin(), out.changes.end(), by_path);
+  std::stable_sort(out.unknown.begin(), out.unknown.end(), by_path);
+  return out;
+}
+
+bool related(std::string_view a, std::string_view b) {
+  const auto trim = [](std::string_view& text) {
+    if (text == "**") text = "";
+    if (text.ends_with(".**")) text.remove_suffix(3);
+  };
+  trim(a);
+  trim(b);
+  if (a.size() > b.size()) std::swap(a, b);
+  return a.empty() || a == b || (b.starts_with(a) && (b[a.size()] == '.' || b[a.size()] == '['));
+}
+
+bool related_to_any(std::string_view path, const std::vector<std::string>& paths) {
+  return std::any_of(paths.begin(), paths.end(), [&](const std::string& other) { return related(path, other); });
+}
+
+}  // namespace driftd::core

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// `driftd once` in a pipeline: records, and what decides its exit code.
+#include <fstream>
+#include <sstream>
+
+#include "world.hpp"
+
+namespace driftd::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class Record : public testing::Test {
+ protected:
+  Record() : state_(dir_.file("terraform.tfstate")), agent_(dir_, config()), record_(dir_.file("base.json")) {}
+  std::string config() const {
+    return "backends:\n" + terraform_backend(state_) + "sinks:\n  desk: { type: notifications }\n";
+  }
+  Output once(const char* flag, const char* output = "table") const {
+    return run({Agent::binary(), "--config", agent_.config(), "-o", output, "once", flag, record_});
+  }
+
+  TempDir dir_;
+  std::string state_;
+  const Agent agent_;
+  std::string record_;
+};
+
+TEST_F(Record, EveryDifferenceDecidesThePipelineWhateverAPolicyMakesOfIt) {
+  replace_file(state_, tfstate(7, 3, "old-canary"));
+  ASSERT_EQ(once("--record").code, 0);
+  ASSERT_EQ(once("--baseline").code, 0);
+  replace_file(state_, tfstate(7, 3, "new-canary"));  // credential: auto
+  const Output secret = once("--baseline");
+  EXPECT_EQ(secret.code, 1) << secret.out << secret.err;
+  EXPECT_THAT(secret.out, AllOf(HasSubstr("sasl_password"), HasSubstr("auto-applied"), testing::Not(HasSubstr("canary"))));
+  replace_file(state_, tfstate(8, 9, "old-canary"));  // config, but of an apply: auto
+  const Output applied = once("--baseline");
+  EXPECT_EQ(applied.code, 1) << applied.out << applied.err;
+  EXPECT_THAT(applied.out, AllOf(HasSubstr("partitions"), HasSubstr("auto-applied")));
+}
+
+TEST_F(Record, TenThousandResourcesAreWrittenReadBackAndCompared) {
+  std::vector<std::string> topics;
+  for (int i = 0; i < 10'000; ++i) topics.push_back("t" + std::to_string(i));
+  replace_file(state_, tfstate_of(topics));
+  const Output recorded = once("--record");
+  ASSERT_EQ(recorded.code, 0) << recorded.out << recorded.err;
+  const Output equal = once("--baseline");
+  EXPECT_EQ(equal.code, 0) << equal.out.substr(0, 2'000) << equal.err;
+  topics.back() = "another";
+  replace_file(state_, tfstate_of(topics));
+  const Output drifted = once("--baseline");
+  EXPECT_EQ(drifted.code, 1);
+  EXPECT_THAT(drifted.out, AllOf(HasSubstr("kafka_topic.t9999"), HasSubstr("kafka_topic.another")));
+}
+
+TEST_F(Record, ARecordThatWasCutIsRefusedByItsPlace) {
+  replace_file(state_, tfstate_of({"a", "b", "c"}));
+  ASSERT_EQ(once("--record").code, 0);
+  const std::string whole = read_file(record_);
+  std::vector<std::size_t> cuts{0, whole.size() / 2, whole.rfind('\n', whole.size() - 2) + 1};
+  for (const auto cut : cuts) {
+    std::ofstream(record_, std::ios::trunc) << whole.substr(0, cut);
+    const Output refused = once("--baseline");
+    EXPECT_EQ(refused.code, 69) << cut << refused.out;
+    EXPECT_THAT(refused.err, HasSubstr(record_)) << cut;
+  }
+  std::string without = whole;
+  without.erase(without.find("{\"resource\""), without.find('\n', without.find("{\"resource\"")) - without.find("{\"resource\"") + 1);
+  std::ofstream(record_, std::ios::trunc) << without;
+  EXPECT_EQ(once("--baseline").code, 69) << "a line is missing: its resource would look as if it came";
+}
+
+TEST_F(Record, ARecordOfTheFirstFormatIsStillRead) {
+  replace_file(state_, tfstate(7, 3));
+  ASSERT_EQ(once("--record").code, 0);
+  std::istringstream lines(read_file(record_));
+  std::string head, backend, entry;
+  std::getline(lines, head);
+  std::getline(lines, backend);
+  std::string resources;
+  while (std::getline(lines, entry) && entry.starts_with("{\"resource\":")) {
+    resources += (resources.empty() ? "" : ",") + entry.substr(12, entry.size() - 13);
+  }
+  head.replace(head.find("driftd-record/2"), 15, "driftd-record/1");
+  backend = backend.substr(11, backend.size() - 12);  // {"backend":{…}}
+  backend.insert(backend.size() - 1, ",\"resources\":[" + resources + "]");
+  head.insert(head.size() - 1, ",\"backends\":[" + backend + "]");
+  std::ofstream(record_, std::ios::trunc) << head << "\n";
+  EXPECT_EQ(once("--baseline").code, 0);
+  replace_file(state_, tfstate(7, 4));
+  EXPECT_EQ(once("--baseline").code, 1);
+}
+
+}  // namespace
+}  // namespace driftd::test
