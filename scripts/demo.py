@@ -321,7 +321,7 @@ def demo(folder, once):
                 raise SystemExit(f"demo: a secret leaked into {leaks or 'a message'}")
             say("demo", "three drifts, three messages, two questions to decide: as promised", "1;32")
             return
-        say("demo", f"try: {DRIFTD} drifts --socket {agent.socket}   (approve, reject, ignore; Ctrl-C ends)")
+        say("demo", f"try: {DRIFTD} drifts --socket {agent.socket}   (approve, reject, ignore ID@DIGEST; Ctrl-C ends)")
         while agent.child.poll() is None:
             show_drifts(agent, seen)
             time.sleep(0.5)

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "admin/denials.hpp"
 #include "admin/metrics.hpp"
 #include "base/task.hpp"
 #include "core/ports/control.hpp"
@@ -20,6 +21,8 @@ struct Request {
   std::map<std::string, std::string> query;  ///< decoded
   std::string body;
   std::string actor;  ///< user name of the peer
+  core::Caller caller{};
+  bool may_decide = true;  ///< else it may only look
 };
 struct Response {
   int status = 200;
@@ -46,6 +49,9 @@ class Api {
   Task<Response> handle(Request request);
   /// The three paths of the loopback port: /metrics, /livez, /readyz; others 404.
   Task<Response> probe(Request request);
+  /// Leaves a line about somebody who was refused. Bounded for each user: whoever may not use the API must not fill the
+  /// audit log.
+  Task<void> note_denial(std::string actor, core::Caller caller, std::string asked, Error error);
   /// Requests that wait for events end soon, with what there is. For the server's stop.
   void stop() { stopping_ = true; }
 
@@ -60,6 +66,13 @@ class Api {
   Task<Answer> queue();
   Task<Answer> dead_letters(Request request);
   Task<Answer> audit(Request request);
+  Task<Answer> verify_audit();
+  Task<Answer> list(std::string name, core::Value::Array rows, std::int64_t limit, core::Reader::Count what);
+  /// `not_found` lists what is known when a filter without `*` names nothing.
+  Task<Status> check_names(core::DriftFilter filter);
+  Task<Status> check_sink(std::string name);
+  core::Value shown_drift(const core::Drift& drift);
+  Task<Answer> do_deed(Request request);
   Task<Answer> decide(std::string drift_id, std::string verb, Request request);
   Task<Answer> refresh(Request request);
   Task<Answer> explain(Request request);
@@ -70,6 +83,7 @@ class Api {
   Task<Answer> settle_dead(std::string verb, Request request);
 
   Backstage backstage_;
+  Denials denials_;
   bool stopping_ = false;
 };
 

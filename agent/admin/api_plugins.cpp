@@ -60,8 +60,18 @@ Task<Answer> Api::resume(Request request) {
   const std::string reason = fields.text("reason");
   DRIFTD_CO_CHECK(fields.check());
   if (name.empty()) co_return fail(Code::invalid, "'name' is missing: a backend, or a plugin's id, type or file");
-  const auto freed = co_await backstage_.control.resume(name, request.actor, reason);
+  const auto freed = co_await backstage_.control.resume(name);
   if (!freed) co_return fail(freed.error());
+  for (const auto& backend : *freed) {
+    core::AuditEntry line;
+    line.at_ns = SystemClock().wall();
+    line.actor = request.actor;
+    line.caller = request.caller;
+    line.verb = "resumed";
+    line.subject = line.backend = backend;
+    line.reason = reason;
+    DRIFTD_CO_CHECK(co_await backstage_.control.audit(std::move(line)));
+  }
   co_return Value::Object{{"resumed", list_of(*freed)}};
 }
 

@@ -228,11 +228,32 @@ Value to_json(const core::SinkBook& book) {
 }
 
 Value to_json(const core::AuditRow& row) {
-  return Value::Object{{"at", time(row.at_ns)},
+  return Value::Object{{"id", number(row.id)},
+                       {"at", time(row.at_ns)},
                        {"actor", row.actor},
+                       {"uid", row.caller.uid < 0 ? Value() : number(row.caller.uid)},
+                       {"gid", row.caller.gid < 0 ? Value() : number(row.caller.gid)},
+                       {"pid", row.caller.uid < 0 ? Value() : number(row.caller.pid)},
+                       {"claimed", row.caller.claimed},
                        {"verb", row.verb},
+                       {"outcome", row.outcome},
                        {"subject", row.subject},
-                       {"reason", row.reason}};
+                       {"backend", row.backend},
+                       {"resource", row.resource},
+                       {"digest", row.digest},
+                       {"changes", row.changes.empty() ? Value(Value::Array()) : parsed(row.changes)},
+                       {"reason", row.reason},
+                       {"expires", time(row.expires_ns.value_or(0))},
+                       {"hash", row.hash}};
+}
+
+Value to_json(const core::AuditProof& proof) {
+  return Value::Object{{"whole", flag(proof.whole)},
+                       {"broken", proof.broken},
+                       {"lines", number(proof.lines)},
+                       {"unchained", number(proof.unchained)},
+                       {"anchor", Value::Object{{"id", number(proof.anchor_id)}, {"hash", proof.anchor_hash}}},
+                       {"head", Value::Object{{"id", number(proof.head_id)}, {"hash", proof.head_hash}}}};
 }
 
 Value to_json(const core::Step& step) {

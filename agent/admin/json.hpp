@@ -28,6 +28,7 @@ core::Value to_json(const core::StoredEvent& event);  ///< with the decoded payl
 core::Value to_json(const core::DeadLetter& letter);
 core::Value to_json(const core::SinkBook& book);
 core::Value to_json(const core::AuditRow& row);
+core::Value to_json(const core::AuditProof& proof);
 core::Value to_json(const core::Step& step);
 core::Value to_json(const core::Diagnostic& diagnostic);
 core::Value to_json(const core::Discovered& backend);

@@ -62,20 +62,20 @@ Status clear_stale(const std::string& path, const sockaddr_un& address) {
   return {};
 }
 
-Status set_access(const std::string& path, const std::string& group) {
+Status set_access(const std::string& path, const std::string& group, bool open) {
   if (!group.empty()) {
-    DRIFTD_TRY(const std::uint32_t gid, group_id(group));
+    DRIFTD_TRY(const std::uint32_t gid, group_id(group, "admin.socket_group"));
     if (::chown(path.c_str(), static_cast<uid_t>(-1), gid) != 0) {
       return system_error("cannot give " + path + " to group " + group + " (admin.socket_group)");
     }
   }
-  if (::chmod(path.c_str(), 0660) != 0) return system_error("cannot set the mode of " + path);
+  if (::chmod(path.c_str(), open ? 0666 : 0660) != 0) return system_error("cannot set the mode of " + path);
   return {};
 }
 
 }  // namespace
 
-Result<int> listen_unix(const std::string& path, const std::string& group) {
+Result<int> listen_unix(const std::string& path, const std::string& group, bool open) {
   DRIFTD_TRY(const sockaddr_un address, unix_address(path));
   std::error_code ignored;  // bind says it better
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
@@ -84,7 +84,7 @@ Result<int> listen_unix(const std::string& path, const std::string& group) {
   if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return system_error("cannot bind the API's socket " + path + " (admin.socket)");
   }
-  if (auto status = set_access(path, group); !status) {
+  if (auto status = set_access(path, group, open); !status) {
     ::unlink(path.c_str());
     return fail(status.error());
   }

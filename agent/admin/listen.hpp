@@ -8,9 +8,10 @@
 
 namespace driftd::admin {
 
-/// A listening Unix socket with mode 0660 and that group (empty: unchanged). A stale file of a dead agent is replaced,
-/// a living one is a `conflict`. The caller owns the descriptor.
-Result<int> listen_unix(const std::string& path, const std::string& group);
+/// A listening Unix socket of that group (empty: unchanged), with mode 0660, or 0666 when it is `open` to all: then
+/// whoever accepts must look at the peer. A stale file of a dead agent is replaced, a living one is a `conflict`. The
+/// caller owns the descriptor.
+Result<int> listen_unix(const std::string& path, const std::string& group, bool open);
 
 /// A listening TCP socket on a loopback address such as `127.0.0.1:7480`, `localhost:0`, `[::1]:7480`. The caller owns
 /// the descriptor.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <grp.h>
 #include <pwd.h>
 #include <sys/socket.h>
@@ -24,6 +25,11 @@ bool contains(const std::vector<std::uint32_t>& all, std::uint32_t id) {
   return std::find(all.begin(), all.end(), id) != all.end();
 }
 
+bool is_member(const Peer& peer, const std::vector<std::uint32_t>& groups) {
+  return contains(groups, peer.gid) ||
+         std::any_of(peer.groups.begin(), peer.groups.end(), [&](std::uint32_t gid) { return contains(groups, gid); });
+}
+
 }  // namespace
 
 Result<Peer> peer_of(int socket) {
@@ -41,19 +47,29 @@ Result<Peer> peer_of(int socket) {
   return peer;
 }
 
-bool Permit::allows(const Peer& peer) const {
-  if (peer.uid == 0 || peer.uid == ::geteuid() || contains(uids, peer.uid) || contains(gids, peer.gid)) return true;
-  return std::any_of(peer.groups.begin(), peer.groups.end(), [&](std::uint32_t gid) { return contains(gids, gid); });
+std::string login_of(std::int32_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/loginuid");
+  std::uint32_t uid = 0;
+  constexpr std::uint32_t kUnset = 0xffffffff;  // no login: a service, or a kernel without audit
+  if (!(file >> uid) || uid == kUnset) return {};
+  return "loginuid:" + user_name(uid);
 }
 
-Result<std::uint32_t> group_id(const std::string& name) {
+bool is_owner(const Peer& peer) { return peer.uid == 0 || peer.uid == ::geteuid(); }
+
+Access Permit::access(const Peer& peer) const {
+  if (is_owner(peer) || contains(uids, peer.uid) || is_member(peer, gids) || is_member(peer, decide_gids)) return Access::decide;
+  return is_member(peer, read_gids) ? Access::read : Access::none;
+}
+
+Result<std::uint32_t> group_id(const std::string& name, const std::string& key) {
   group entry{};
   group* found = nullptr;
   std::vector<char> buffer(64 * 1024);
   if (::getgrnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr) {
     return found->gr_gid;
   }
-  return fail(Code::not_found, "there is no group '" + name + "' on this machine; create it or change admin.socket_group");
+  return fail(Code::not_found, "there is no group '" + name + "' on this machine; create it or change " + key);
 }
 
 }  // namespace driftd::admin

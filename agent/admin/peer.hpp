@@ -19,13 +19,22 @@ struct Peer {
 
 Result<Peer> peer_of(int socket);
 
-/// Who may use the API: root, the agent's own user, and those listed.
-struct Permit {
-  std::vector<std::uint32_t> uids, gids;
-  bool allows(const Peer& peer) const;
-};
+/// Who is behind a process beyond its user: `loginuid:alice`, as the kernel's audit noted at login, or empty where it says
+/// nothing or may not be asked. The process may have ended meanwhile: a claim, no proof.
+std::string login_of(std::int32_t pid);
 
-/// gid of a group; `not_found` names it.
-Result<std::uint32_t> group_id(const std::string& name);
+enum class Access { none, read, decide };
+
+/// Who may use the API. Root, the agent's own user, `uids` and `gids` may do everything; `read_gids` may look, and
+/// `decide_gids` may look and decide.
+struct Permit {
+  std::vector<std::uint32_t> uids, gids, read_gids, decide_gids;
+  Access access(const Peer& peer) const;
+};
+/// Root and the agent's own user: a slot is always free for them.
+bool is_owner(const Peer& peer);
+
+/// gid of a group; `not_found` names it and `key`, the configuration's key that named it.
+Result<std::uint32_t> group_id(const std::string& name, const std::string& key);
 
 }  // namespace driftd::admin

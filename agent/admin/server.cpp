@@ -8,8 +8,10 @@
 #include <boost/beast/core/basic_stream.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
+#include <algorithm>
 #include <functional>
 #include <map>
+#include <optional>
 #include <unistd.h>
 
 #include "admin/listen.hpp"
@@ -30,16 +32,29 @@ using HttpResponse = http::response<http::string_body>;
 
 auto quiet(boost::system::error_code& code) { return asio::redirect_error(asio::use_awaitable, code); }
 
-/// Who asks, and which of the two doors they came through.
-struct Caller {
+/// Whoever connected: by the Unix socket with credentials, by the port without.
+struct Visitor {
   bool unix_socket = false;
   Result<Peer> peer;
+  Access access = Access::none;
 };
 
-Caller caller_of(const Stream<Local>& stream) {
-  return {true, peer_of(const_cast<Stream<Local>&>(stream).socket().native_handle())};
+Visitor visitor_of(Stream<Local>& stream, const Permit& permit) {
+  Visitor out{true, peer_of(stream.socket().native_handle())};
+  if (out.peer) out.access = permit.access(*out.peer);
+  return out;
 }
-Caller caller_of(const Stream<Tcp>&) { return {false, fail(Code::denied, "no peer on TCP")}; }
+Visitor visitor_of(Stream<Tcp>&, const Permit&) { return {false, fail(Code::denied, "no peer on TCP")}; }
+
+/// What may be said of the process: the user by the kernel, who that is beyond the user by whoever says it.
+core::Caller caller_of(const Peer& peer, std::string_view sudo_user) {
+  core::Caller out{peer.uid, peer.gid, peer.pid, login_of(peer.pid)};
+  constexpr std::string_view kNameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-@+";
+  const bool name = !sudo_user.empty() && sudo_user.size() <= 64 &&
+                    sudo_user.find_first_not_of(kNameCharacters) == std::string_view::npos;
+  if (out.claimed.empty() && name) out.claimed = "SUDO_USER:" + std::string(sudo_user);
+  return out;
+}
 
 HttpResponse to_http(Response from, const HttpRequest& request) {
   HttpResponse out{static_cast<http::status>(from.status), request.version()};
@@ -55,6 +70,16 @@ HttpResponse to_http(Response from, const HttpRequest& request) {
   return out;
 }
 
+/// A living connection, as the rules of admission see it.
+struct Connection {
+  std::function<void()> close;
+  bool unix_socket = false;
+  std::int64_t uid = -1;
+  bool owner = false;     ///< root or the agent's own user
+  bool refused = false;   ///< it only gets to hear why
+  bool asking = false;    ///< a whole request of it is at work
+};
+
 }  // namespace
 
 struct Server::State {
@@ -67,39 +92,82 @@ struct Server::State {
   asio::basic_socket_acceptor<Local, asio::any_io_executor> local{core};
   asio::basic_socket_acceptor<Tcp, asio::any_io_executor> tcp{core};
   asio::steady_timer changed;  ///< cancelled when a connection or acceptor ends
-  std::map<std::uint64_t, std::function<void()>> closers;  ///< of living connections
+  std::map<std::uint64_t, Connection> connections;  ///< living ones, in the order in which they came
   std::uint64_t next = 0;
   int loops = 0;
   bool stopping = false;
+
+  template <class Matches>
+  std::size_t count(Matches matches) const {
+    return static_cast<std::size_t>(
+        std::count_if(connections.begin(), connections.end(), [&](const auto& entry) { return matches(entry.second); }));
+  }
+  std::optional<Error> no_room(const Connection& next_one);
+  bool make_room();
 };
+
+/// Why this one cannot be served beside those that are there; nothing: it can.
+std::optional<Error> Server::State::no_room(const Connection& one) {
+  const auto served = [&](const Connection& other) { return !other.refused && other.unix_socket == one.unix_socket; };
+  const std::size_t all = count(served);
+  if (!one.unix_socket) {
+    if (all < settings.max_port || make_room()) return std::nullopt;
+    return Error{Code::unavailable, "too many connections to the agent's port at once; try again"};
+  }
+  const std::size_t limit = one.owner ? settings.max_unix : settings.max_unix - std::min(settings.max_unix, settings.kept);
+  const std::size_t others = one.owner ? all : count([&](const Connection& c) { return served(c) && !c.owner; });
+  if (others >= limit) return Error{Code::unavailable, "too many connections to the API; try again"};
+  const std::size_t own = count([&](const Connection& c) { return served(c) && c.uid == one.uid; });
+  if (one.owner || own < settings.max_per_user) return std::nullopt;
+  return Error{Code::unavailable, "this user has " + std::to_string(own) + " connections to the API, which is the maximum for one"};
+}
+
+/// Ends the oldest connection of the port that has not asked anything: idle ones cannot keep a probe out.
+bool Server::State::make_room() {
+  const auto idle = std::find_if(connections.begin(), connections.end(), [](const auto& entry) {
+    return !entry.second.unix_socket && !entry.second.refused && !entry.second.asking;
+  });
+  if (idle == connections.end()) return false;
+  idle->second.refused = true;  // counts no more, until its coroutine has ended
+  idle->second.close();
+  return true;
+}
 
 namespace {
 
 template <class StatePtr>
-Task<Response> answer(StatePtr state, HttpRequest request, Caller caller) {
-  if (!caller.unix_socket && !is_loopback_host(request[http::field::host])) {
-    co_return error_response({Code::denied, "the Host header must name this machine's loopback"});
-  }
-  if (caller.unix_socket && !caller.peer) co_return error_response(caller.peer.error());
-  if (caller.unix_socket && !state->settings.permit.allows(*caller.peer)) {
-    co_return error_response({Code::denied, "user " + caller.peer->name +
-                                                " may not use this agent's API; ask for admin.socket_group or admin.uids"});
-  }
-  if (caller.unix_socket && state->settings.is_worker && state->settings.is_worker(caller.peer->pid)) {
-    log::room("admin").warn("a plugin's worker (pid {}) tried to use the agent's API: refused", caller.peer->pid);
-    co_return error_response({Code::denied, "a plugin may not use the API of its agent"});
+Task<Response> answer(StatePtr state, HttpRequest request, const Visitor& visitor) {
+  if (!visitor.unix_socket && !is_loopback_host(request[http::field::host])) {
+    const Error denied{Code::denied, "the Host header must name this machine's loopback"};
+    co_await state->api.note_denial("(port)", {}, "Host " + std::string(request[http::field::host]), denied);
+    co_return error_response(denied);
   }
   auto parsed = parse_target(request.target());
   if (!parsed) co_return error_response(parsed.error());
   parsed->method = std::string(request.method_string());
   parsed->body = std::move(request.body());
-  if (caller.unix_socket) {
-    parsed->actor = caller.peer->name;
+  if (visitor.unix_socket) {
+    parsed->actor = visitor.peer->name;
+    parsed->caller = caller_of(*visitor.peer, request["Driftd-Sudo-User"]);
+    parsed->may_decide = visitor.access == Access::decide;
     Response out = co_await state->api.handle(std::move(*parsed));
     co_return out;
   }
   Response out = co_await state->api.probe(std::move(*parsed));
   co_return out;
+}
+
+/// Why this visitor gets nothing at all.
+template <class StatePtr>
+std::optional<Error> unwelcome(const StatePtr& state, const Visitor& visitor) {
+  if (!visitor.unix_socket) return std::nullopt;
+  if (!visitor.peer) return visitor.peer.error();
+  if (state->settings.is_worker && state->settings.is_worker(visitor.peer->pid)) {
+    return Error{Code::denied, "a plugin may not use the API of its agent"};
+  }
+  if (visitor.access != Access::none) return std::nullopt;
+  return Error{Code::denied, "user " + visitor.peer->name +
+                                 " may not use this agent's API; ask for membership in admin.read_group or admin.decide_group"};
 }
 
 template <class Protocol>
@@ -117,14 +185,16 @@ Response refusal(const boost::system::error_code& code) {
 
 /// Reads and answers one request; false: the connection is over.
 template <class StatePtr, class Protocol>
-Task<bool> serve_one(StatePtr state, Stream<Protocol>& stream, beast::flat_buffer& buffer, bool first) {
+Task<bool> serve_one(StatePtr state, Stream<Protocol>& stream, beast::flat_buffer& buffer, const Visitor& visitor,
+                     std::uint64_t id, bool first) {
   http::request_parser<http::string_body> parser;
   parser.header_limit(16 * 1024);
   parser.body_limit(state->settings.most_body);
   boost::system::error_code code;
-  stream.expires_after(first ? state->settings.read_timeout : state->settings.idle_timeout);
+  const auto arrival = visitor.unix_socket ? state->settings.read_timeout : state->settings.port_timeout;
+  stream.expires_after(first ? arrival : state->settings.idle_timeout);
   co_await http::async_read_header(stream, buffer, parser, quiet(code));
-  stream.expires_after(state->settings.read_timeout);
+  if (!first) stream.expires_after(arrival);
   if (!code) co_await http::async_read(stream, buffer, parser, quiet(code));
   if (code == http::error::end_of_stream || code == beast::error::timeout || code == asio::error::operation_aborted ||
       code == asio::error::connection_reset) {
@@ -137,35 +207,69 @@ Task<bool> serve_one(StatePtr state, Stream<Protocol>& stream, beast::flat_buffe
     co_return false;
   }
   stream.expires_never();  // a refresh may take its time; the client decides how long it waits
+  state->connections.at(id).asking = true;
   HttpRequest request = parser.release();
   HttpRequest head = HttpRequest(request.base());
-  Response out = co_await answer(state, std::move(request), caller_of(stream));
+  Response out = co_await answer(state, std::move(request), visitor);
   HttpResponse response = to_http(std::move(out), head);
-  if (state->stopping) response.keep_alive(false);
-  stream.expires_after(state->settings.read_timeout);
+  if (state->stopping || !visitor.unix_socket) response.keep_alive(false);  // an idle connection of the port is worth nothing
+  stream.expires_after(arrival);
   const bool more = co_await send(stream, std::move(response));
+  state->connections.at(id).asking = false;
   co_return more;
 }
 
+/// Says why, in two seconds at most.
+template <class Protocol>
+Task<void> turn_away(Stream<Protocol>& stream, beast::flat_buffer& buffer, Error why) {
+  // Read first: closing on an unread request would reset the connection under our answer.
+  http::request_parser<http::empty_body> unread;
+  boost::system::error_code code;
+  stream.expires_after(std::chrono::seconds(1));
+  co_await http::async_read_header(stream, buffer, unread, quiet(code));
+  HttpResponse busy = to_http(error_response(why), HttpRequest{});
+  busy.keep_alive(false);
+  stream.expires_after(std::chrono::seconds(1));
+  co_await send(stream, std::move(busy));
+}
+
 template <class StatePtr, class Protocol>
-Task<void> serve(StatePtr state, std::shared_ptr<Stream<Protocol>> stream, std::uint64_t id, bool full) {
+Task<void> serve(StatePtr state, std::shared_ptr<Stream<Protocol>> stream, std::uint64_t id, Visitor visitor,
+                 std::optional<Error> refused) {
   beast::flat_buffer buffer(64 * 1024 + state->settings.most_body);
-  if (full) {  // read first: closing on an unread request would reset the connection under our answer
-    http::request_parser<http::empty_body> unread;
-    boost::system::error_code code;
-    stream->expires_after(std::chrono::seconds(1));
-    co_await http::async_read_header(*stream, buffer, unread, quiet(code));
-    HttpResponse busy = to_http(error_response({Code::unavailable, "too many connections to the API"}), HttpRequest{});
-    busy.keep_alive(false);
-    stream->expires_after(state->settings.read_timeout);
-    co_await send(*stream, std::move(busy));
+  if (refused) co_await turn_away(*stream, buffer, *refused);
+  if (refused && refused->code == Code::denied && visitor.peer) {
+    co_await state->api.note_denial(visitor.peer->name, caller_of(*visitor.peer, {}), "the API", *refused);
   }
-  bool more = !full;
-  for (bool first = true; more; first = false) more = co_await serve_one(state, *stream, buffer, first);
+  bool more = !refused;
+  for (bool first = true; more; first = false) more = co_await serve_one(state, *stream, buffer, visitor, id, first);
   boost::system::error_code ignored;  // the other side may be gone already
   stream->socket().shutdown(asio::socket_base::shutdown_both, ignored);
-  state->closers.erase(id);
+  state->connections.erase(id);
   state->changed.cancel();
+}
+
+/// Decides at once what becomes of a connection, so that nobody waits for a slot.
+template <class StatePtr, class Protocol>
+void admit(StatePtr state, std::shared_ptr<Stream<Protocol>> stream) {
+  Visitor visitor = visitor_of(*stream, state->settings.permit);
+  Connection one;
+  one.unix_socket = visitor.unix_socket;
+  if (visitor.peer) {
+    one.uid = visitor.peer->uid;
+    one.owner = is_owner(*visitor.peer);
+  }
+  one.close = [weak = std::weak_ptr(stream)] {
+    if (auto alive = weak.lock()) alive->close();
+  };
+  std::optional<Error> refused = unwelcome(state, visitor);
+  if (!refused) refused = state->no_room(one);
+  one.refused = refused.has_value();
+  const std::size_t refusals = state->count([](const Connection& c) { return c.refused; });
+  if (one.refused && refusals >= state->settings.max_refusals) return;  // closed by the end of the stream
+  const std::uint64_t id = state->next++;
+  state->connections.emplace(id, std::move(one));
+  asio::co_spawn(state->core, serve(state, std::move(stream), id, std::move(visitor), std::move(refused)), fatal);
 }
 
 template <class StatePtr, class Acceptor>
@@ -182,27 +286,31 @@ Task<void> accept(StatePtr state, Acceptor& acceptor) {
       co_await pause.async_wait(quiet(code));
       continue;
     }
-    auto stream = std::make_shared<Stream<Protocol>>(std::move(socket));
-    const std::uint64_t id = state->next++;
-    const bool full = state->closers.size() >= static_cast<std::size_t>(state->settings.most_connections);
-    state->closers[id] = [weak = std::weak_ptr(stream)] {
-      if (auto alive = weak.lock()) alive->close();
-    };
-    asio::co_spawn(state->core, serve(state, stream, id, full), fatal);
+    admit(state, std::make_shared<Stream<Protocol>>(std::move(socket)));
   }
   --state->loops;
   state->changed.cancel();
 }
 
+/// Adds the members of a named group.
+Status add_group(std::vector<std::uint32_t>& to, const std::string& name, const std::string& key) {
+  if (name.empty()) return {};
+  DRIFTD_TRY(const std::uint32_t gid, group_id(name, key));
+  to.push_back(gid);
+  return {};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Server>> Server::open(asio::any_io_executor core, ServerSettings settings, Backstage backstage) {
-  if (!settings.socket_group.empty()) {
-    DRIFTD_TRY(const std::uint32_t gid, group_id(settings.socket_group));
-    settings.permit.gids.push_back(gid);
-  }
+  // The file's mode can name one group only: where more are meant, all may connect, and who they are decides.
+  const bool open = !settings.permit.uids.empty() || !settings.permit.gids.empty() || !settings.read_group.empty() ||
+                    !settings.decide_group.empty();
+  DRIFTD_CHECK(add_group(settings.permit.gids, settings.socket_group, "admin.socket_group"));
+  DRIFTD_CHECK(add_group(settings.permit.read_gids, settings.read_group, "admin.read_group"));
+  DRIFTD_CHECK(add_group(settings.permit.decide_gids, settings.decide_group, "admin.decide_group"));
   auto state = std::make_shared<State>(core, std::move(settings), std::move(backstage));
-  DRIFTD_TRY(const int local, listen_unix(state->settings.socket, state->settings.socket_group));
+  DRIFTD_TRY(const int local, listen_unix(state->settings.socket, state->settings.socket_group, open));
   state->local.assign(Local(), local);
   std::unique_ptr<Server> server(new Server(state));
   if (state->settings.listen.empty()) return server;
@@ -233,9 +341,9 @@ Task<void> Server::stop() {
   if (state->local.is_open()) ::unlink(state->settings.socket.c_str());
   state->local.close(ignored);
   state->tcp.close(ignored);
-  const auto closers = state->closers;
-  for (const auto& [id, close] : closers) close();
-  while (state->loops > 0 || !state->closers.empty()) {
+  const auto connections = state->connections;
+  for (const auto& [id, connection] : connections) connection.close();
+  while (state->loops > 0 || !state->connections.empty()) {
     state->changed.expires_after(std::chrono::seconds(1));
     co_await state->changed.async_wait(quiet(ignored));
   }

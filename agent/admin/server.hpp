@@ -12,15 +12,24 @@
 namespace driftd::admin {
 
 struct ServerSettings {
-  std::string socket;        ///< path of the Unix socket: mode 0660, the whole API
-  std::string socket_group;  ///< its group, whose members may use it; empty: the agent's own
-  Permit permit;             ///< who may use it beside root and the agent's own user
+  std::string socket;        ///< path of the Unix socket: the whole API
+  std::string socket_group;  ///< its group, whose members may read and decide; empty: the agent's own
+  std::string read_group;    ///< members may read; empty: none
+  std::string decide_group;  ///< members may read and decide; empty: none
+  /// Who may use it beside root and the agent's own user. Where this or one of the two groups above names somebody, the
+  /// socket's mode is 0666 and the peer's credentials decide; else it is 0660.
+  Permit permit;
   std::function<bool(int pid)> is_worker;  ///< whose plugin may not command the agent, whoever its user is; empty: none
   std::string listen;        ///< loopback host:port of /metrics, /livez, /readyz; empty: off; port 0: a free one
   std::chrono::seconds read_timeout{10};  ///< for a request to arrive whole
-  std::chrono::seconds idle_timeout{60};  ///< between requests of a connection
+  std::chrono::seconds idle_timeout{60};  ///< between requests of a connection; one on the port carries one request
+  std::chrono::seconds port_timeout{5};   ///< for a request on the port to arrive whole
   std::size_t most_body = 1u << 20;
-  int most_connections = 64;  ///< over both sockets; more are answered 503
+  std::size_t max_unix = 64;      ///< connections on the socket; more are answered 503
+  std::size_t max_per_user = 16;  ///< of those, for each user but root and the agent's own
+  std::size_t kept = 8;           ///< of those, only for root and the agent's own user
+  std::size_t max_port = 8;       ///< connections on the port; the oldest that has not asked yet makes room for the next
+  std::size_t max_refusals = 16;  ///< connections that are being told no; more are closed without a word
 };
 
 /// HTTP/1.1 over a Unix socket and a loopback port. Core thread; everything it was given outlives it. stop() is

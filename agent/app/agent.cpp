@@ -117,6 +117,8 @@ Task<Status> Agent::start() {
   settings.socket_group = config_.admin.socket_group;
   settings.permit.uids = config_.admin.uids;
   settings.permit.gids = config_.admin.gids;
+  settings.read_group = config_.admin.read_group;
+  settings.decide_group = config_.admin.decide_group;
   settings.listen = config_.admin.listen;
   settings.is_worker = &host::is_worker;
   admin::Backstage backstage{*this, *store_, metrics_, [this] { return sessions_->scan(); },

@@ -38,7 +38,9 @@ class Agent final : public core::Control {
   Task<Status> reload() override;
   Task<Result<std::int64_t>> replay(Replay request) override;
   Task<Result<std::int64_t>> dead_letter(std::string sink, std::string verb, std::vector<std::int64_t> seqs) override;
-  Task<Result<std::vector<std::string>>> resume(std::string name, std::string actor, std::string reason) override;
+  Task<Result<std::vector<std::string>>> resume(std::string name) override;
+  std::string binding(const core::Drift& drift) override;
+  Task<Status> audit(core::AuditEntry entry) override;
 
   core::Reader& reader() { return *store_; }
   engine::Engine& engine() { return *engine_; }

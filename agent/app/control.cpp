@@ -31,7 +31,10 @@ Task<Result<core::Value>> Agent::notifications() {
     note["resource"] = core::Value(one.resource);
     note["title"] = core::Value(one.title);
     note["message"] = core::Value(one.message);
-    note["digest"] = core::Value(one.digest);
+    core::Drift named;  // all that a binding is about
+    named.id = one.id;
+    named.digest = one.digest;
+    note["digest"] = core::Value(binding(named));
     note["claimed_by"] = core::Value(one.claimed_by);
     note["stale"] = core::Value(one.stale);
     core::Value::Array actions;
@@ -135,14 +138,18 @@ Task<Result<std::int64_t>> Agent::dead_letter(std::string sink, std::string verb
   co_return count;
 }
 
-Task<Result<std::vector<std::string>>> Agent::resume(std::string name, std::string actor, std::string reason) {
+Task<Result<std::vector<std::string>>> Agent::resume(std::string name) {
   const auto freed = engine_->resume(name);
   if (!freed) co_return fail(freed.error());
-  for (const auto& backend : *freed) {
-    log::room("app").info("{}: freed by {}", backend, actor);
-    DRIFTD_CO_CHECK(co_await store_->audit(actor, "resume", backend, reason, clock_.wall()));
-  }
+  for (const auto& backend : *freed) log::room("app").info("{}: freed", backend);
   co_return *freed;
+}
+
+std::string Agent::binding(const core::Drift& drift) { return engine_->binding(drift); }
+
+Task<Status> Agent::audit(core::AuditEntry entry) {
+  auto status = co_await store_->audit(std::move(entry));
+  co_return status;
 }
 
 }  // namespace driftd::app

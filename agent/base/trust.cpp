@@ -2,10 +2,14 @@
 #include "base/trust.hpp"
 
 #include <fmt/format.h>
+#include <grp.h>
+#include <pwd.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 #include <cerrno>
 #include <deque>
+#include <string_view>
+#include <vector>
 
 namespace driftd {
 namespace {
@@ -61,12 +65,34 @@ Way way_to(const fs::path& file) {
   return way;
 }
 
+namespace {
+
+/// The group that systems make with each user: nobody else is listed in it.
+bool is_private(gid_t group, uid_t owner) {
+  if (group != owner) return false;
+  struct group entry {};
+  struct group* found = nullptr;
+  std::vector<char> buffer(64 * 1024);
+  if (::getgrgid_r(group, &entry, buffer.data(), buffer.size(), &found) != 0) return false;
+  if (found == nullptr) return true;  // a number without a name has no members
+  struct passwd user {};
+  struct passwd* owner_entry = nullptr;
+  std::vector<char> names(16 * 1024);
+  const bool named = ::getpwuid_r(owner, &user, names.data(), names.size(), &owner_entry) == 0 && owner_entry != nullptr;
+  for (char** member = found->gr_mem; *member != nullptr; ++member) {
+    if (!named || std::string_view(*member) != owner_entry->pw_name) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 std::string other_writers(mode_t mode, uid_t owner, gid_t group) {
   const bool sticky = S_ISDIR(mode) && (mode & S_ISVTX) != 0 && owner == 0;
   if (sticky) return {};
   if ((mode & S_IWOTH) != 0) return "others";
-  const bool trusted = group == 0 || group == ::getegid() || group == owner;
-  return (mode & S_IWGRP) == 0 || trusted ? std::string() : fmt::format("group {}", group);
+  const bool harmless = (mode & S_IWGRP) == 0 || group == 0 || is_private(group, owner);
+  return harmless ? std::string() : fmt::format("group {}", group);
 }
 
 std::string distrust(const Hop& hop) {

@@ -27,8 +27,9 @@ struct Way {
 /// Relative paths start at the working folder. Looks at the file system. [any thread]
 Way way_to(const std::filesystem::path& file);
 
-/// `others`, `group 1234`, or empty: who may write beside owner and root, trusted are root's group, this process's own,
-/// and the owner's private one (gid = uid). Nobody may in a sticky folder of root's: names stay.
+/// `others`, `group 1234`, or empty: who may write beside owner and root. Trusted are root's group and the owner's private
+/// one (gid = uid, without other members); the agent's own is not, for people may be in it. Nobody may in a sticky folder of
+/// root's: names stay.
 std::string other_writers(mode_t mode, uid_t owner, gid_t group);
 
 /// Why somebody else than root and this process's user could put another thing in its place, with the command that ends

@@ -7,21 +7,65 @@
 namespace driftd::cli {
 namespace {
 
-void show(const Context& context, const core::Value& answer) {
-  Table table({"AT", "WHO", "DID", "TO", "REASON"});
-  for (const auto& row : list(answer, "audit")) {
-    table.add({when(text(row, "at")), text(row, "actor"), text(row, "verb"), text(row, "subject"), text(row, "reason")});
+/// The user by the kernel, and in brackets who claims to be behind it.
+std::string who(const core::Value& line) {
+  const std::string claimed = text(line, "claimed");
+  return text(line, "actor") + (claimed.empty() ? "" : " (claims " + claimed + ")");
+}
+
+/// `path old → new` of each change.
+std::string what(const core::Value& line) {
+  std::string out;
+  for (const auto& change : list(line, "changes")) {
+    const auto side = [&](std::string_view name) {
+      const core::Value* found = change.find(name);
+      const std::string shown = found == nullptr ? "(absent)" : core::render(*found);
+      return shown.size() > 60 ? shown.substr(0, 57) + "..." : shown;
+    };
+    out += (out.empty() ? "" : ", ") + text(change, "path") + " " + side("old") + " → " + side("new");
   }
-  context.print(table, "no decisions yet");
+  return out.size() > 200 ? out.substr(0, 197) + "..." : out;
+}
+
+void show(const Context& context, const core::Value& answer) {
+  Table table({"AT", "WHO", "DID", "BACKEND", "RESOURCE", "TO", "VALUES", "REASON", "REFUSED"});
+  for (const auto& line : list(answer, "audit")) {
+    const std::string digest = text(line, "digest");
+    const std::string subject = text(line, "subject") + (digest.empty() ? "" : "@" + digest.substr(0, 12));
+    table.add({when(text(line, "at")), who(line), text(line, "verb"), text(line, "backend"), text(line, "resource"), subject,
+               what(line), text(line, "reason"), {text(line, "outcome"), Colour::red}});
+  }
+  context.print(table, "nothing was decided or asked for yet");
+  print_rest(context, answer, list(answer, "audit").size());
+}
+
+/// Prints what the walk along the chain found; kFinding when it is broken.
+int verify(const Context& context) {
+  const auto answer = context.client().get("/v1/audit/verify", {}, std::chrono::seconds(600));
+  const int exit = context.print(answer, [&](const auto& proof) {
+    const core::Value anchor = member(proof, "anchor"), head = member(proof, "head");
+    context.out() << (flag(proof, "whole") ? "whole: " : "BROKEN: " + printable(text(proof, "broken")) + "; ")
+                  << text(proof, "lines") << " lines, from behind line " << text(anchor, "id") << " to line " << text(head, "id")
+                  << " with hash " << text(head, "hash") << "\n";
+    if (number(proof, "unchained") > 0) context.out() << text(proof, "unchained") << " older lines have no hash\n";
+    context.out() << "Compare this with the lines that begin with `audit:` in the agent's log.\n";
+  });
+  return answer && !flag(*answer, "whole") ? kFinding : exit;
 }
 
 }  // namespace
 
 void add_audit(CLI::App& app, Context& context) {
-  auto* command = app.add_subcommand("audit", "who decided what, when and why");
+  auto* command = app.add_subcommand("audit", "who did what, when and why, and who was refused");
   auto query = std::make_shared<Query>();
+  auto check = std::make_shared<bool>(false);
   command->add_option("--limit", (*query)["limit"], "at most so many (100)");
-  command->callback([&context, query] {
+  command->add_flag("--verify", *check, "check that no line was changed or removed; exit 1 when one was");
+  command->callback([&context, query, check] {
+    if (*check) {
+      context.exit = verify(context);
+      return;
+    }
     context.exit = context.print(context.client().get("/v1/audit", *query), [&](const auto& answer) { show(context, answer); });
   });
 }

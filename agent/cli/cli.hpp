@@ -29,6 +29,7 @@ struct Streams {
   std::ostream& out;
   std::ostream& err;
   bool colour = false;
+  std::istream* answers = nullptr;  ///< of a person at a terminal; nullptr: nobody can be asked
 };
 
 /// Runs one command line (without the program's name); returns the exit code (exit_codes.hpp).

@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <curl/curl.h>
 #include <memory>
@@ -25,13 +26,24 @@ std::size_t append(char* data, std::size_t size, std::size_t count, void* to) {
   return size * count;
 }
 
+/// Under sudo the agent's audit log is told who called it: a claim, for the environment proves nothing.
+std::unique_ptr<curl_slist, CloseCurl> make_headers() {
+  curl_slist* headers = curl_slist_append(nullptr, "Content-Type: application/json");
+  const char* user = std::getenv("SUDO_USER");
+  if (user != nullptr && *user != '\0' && std::string_view(user).find_first_of("\r\n") == std::string_view::npos) {
+    headers = curl_slist_append(headers, ("Driftd-Sudo-User: " + std::string(user)).c_str());
+  }
+  return std::unique_ptr<curl_slist, CloseCurl>(headers);
+}
+
 /// Why `socket` cannot be connected to: curl would speak of a TCP port.
 std::string unreachable(const std::string& socket) {
   const std::string refused = "no agent answers on " + socket + ": ";
   if (::access(socket.c_str(), W_OK) == 0) return refused + "nobody listens there any more; is driftd running?";
   if (errno == EACCES) {
     return "the agent's socket " + socket +
-           " may not be opened by this user; run as root or as a member of the group that admin.socket_group names";
+           " may not be opened by this user; run as root, or as a member of a group that admin.socket_group, read_group or "
+           "decide_group names";
   }
   return refused + std::strerror(errno) + "; is driftd running, and is --socket right?";
 }
@@ -67,7 +79,7 @@ std::string escape(std::string_view text) {
 Outcome<Reply> Client::raw(const std::string& target, const std::string* body, std::chrono::seconds most) const {
   if (unknown_) return tl::unexpected(*unknown_);
   const std::unique_ptr<CURL, CloseCurl> curl(curl_easy_init());
-  const std::unique_ptr<curl_slist, CloseCurl> headers(curl_slist_append(nullptr, "Content-Type: application/json"));
+  const std::unique_ptr<curl_slist, CloseCurl> headers = make_headers();
   Reply reply;
   std::array<char, CURL_ERROR_SIZE> detail{};
   curl_easy_setopt(curl.get(), CURLOPT_UNIX_SOCKET_PATH, socket_.c_str());
@@ -79,8 +91,8 @@ Outcome<Reply> Client::raw(const std::string& target, const std::string* body, s
   curl_easy_setopt(curl.get(), CURLOPT_WRITEFUNCTION, append);
   curl_easy_setopt(curl.get(), CURLOPT_WRITEDATA, &reply.body);
   curl_easy_setopt(curl.get(), CURLOPT_ERRORBUFFER, detail.data());
+  curl_easy_setopt(curl.get(), CURLOPT_HTTPHEADER, headers.get());
   if (body != nullptr) {
-    curl_easy_setopt(curl.get(), CURLOPT_HTTPHEADER, headers.get());
     curl_easy_setopt(curl.get(), CURLOPT_POSTFIELDSIZE, static_cast<long>(body->size()));
     curl_easy_setopt(curl.get(), CURLOPT_POSTFIELDS, body->c_str());
   }

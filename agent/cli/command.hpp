@@ -74,6 +74,8 @@ void add_audit(CLI::App& app, Context& context);
 void add_backup(CLI::App& app, Context& context);  ///< backup, restore
 void add_version(CLI::App& app, Context& context);
 
+/// Says how much of a list its limit cut off, and which globs brought nothing (drifts.cpp).
+void print_rest(const Context& context, const core::Value& answer, std::size_t shown);
 /// Prints drifts as a table, one change a line (drifts.cpp).
 void print_drifts(const Context& context, const core::Value::Array& drifts);
 /// Prints what refreshes of backends came to (refresh.cpp); kIncomplete when one failed or listed only part.

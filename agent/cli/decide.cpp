@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// A decision names the value that it is about: ID@DIGEST, as `driftd drifts` prints it. Without the digest a person at a
+// terminal is asked, and everybody else is shown what stands now.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <istream>
 #include <memory>
 
 #include "cli/command.hpp"
@@ -14,44 +17,108 @@ struct Options {
   std::int64_t expires_seconds = 0;
 };
 
-core::Value body_of(const Options& options) {
+/// A drift as it was named on the command line.
+struct Reference {
+  std::string id, digest;
+};
+
+Reference parse(const std::string& text, const std::string& digest) {
+  const std::size_t at = text.find('@');
+  return {text.substr(0, at), at == std::string::npos ? digest : text.substr(at + 1)};
+}
+
+core::Value body_of(const Options& options, const std::string& digest) {
   core::Value::Object body;
   if (!options.reason.empty()) body.emplace("reason", options.reason);
-  if (!options.digest.empty()) body.emplace("digest", options.digest);
+  if (!digest.empty()) body.emplace("digest", digest);
   if (options.expires_seconds > 0) {
     body.emplace("expires_seconds", core::Value::Number{std::to_string(options.expires_seconds)});
   }
   return body;
 }
 
+/// The one open drift that begins so. What is closed or unknown is told as the agent tells it.
+Outcome<core::Value> find(const Client& client, const std::string& id) {
+  const auto open = client.get("/v1/drifts", {{"drift", id}, {"limit", "2"}});
+  if (!open) return tl::unexpected(open.error());
+  const auto found = list(*open, "drifts");
+  if (found.size() == 1) return found.front();
+  if (found.size() > 1) {
+    return tl::unexpected(Failure{kFinding, "conflict: several open drifts begin with " + id + ", such as " +
+                                                text(found[0], "id") + " and " + text(found[1], "id") + "; give more of the id"});
+  }
+  const auto past = client.get("/v1/drifts", {{"drift", id}, {"all", "true"}, {"limit", "1"}});
+  if (!past) return tl::unexpected(past.error());
+  const auto ended = list(*past, "drifts");
+  if (ended.empty()) {
+    return tl::unexpected(Failure{kFinding, "not_found: no drift " + id + "; `driftd drifts` lists the open ones"});
+  }
+  return tl::unexpected(Failure{kFinding, "conflict: drift " + text(ended[0], "id") + " is closed: " + text(ended[0], "status") +
+                                              "; `driftd drifts` lists the open ones"});
+}
+
+/// Shows the drift as it stands; true: the person says that this is what is meant.
+bool confirmed(const Context& context, const std::string& verb, const core::Value& drift) {
+  print_drifts(context, {drift});
+  context.out() << verb << " this? [y/N] " << std::flush;
+  std::string answer;
+  std::getline(*context.streams.answers, answer);
+  return answer == "y" || answer == "Y" || answer == "yes";
+}
+
+/// The digest of a bare id: a person at a terminal says yes to what stands now, nobody else can.
+Outcome<std::string> ask(const Context& context, const Client& client, const std::string& verb, const std::string& id) {
+  const auto drift = find(client, id);
+  if (!drift) return tl::unexpected(drift.error());
+  if (context.streams.answers != nullptr && !context.json()) {
+    if (confirmed(context, verb, *drift)) return text(*drift, "digest");
+    return tl::unexpected(Failure{kFinding, "nothing was decided"});
+  }
+  if (!context.json()) print_drifts(context, {*drift});
+  return tl::unexpected(Failure{kUsage, "which value? A decision names it, for it may have moved since you looked. If what stands "
+                                        "now is what you mean: driftd " + verb + " " + text(*drift, "ref")});
+}
+
+/// Decides one; `exit` is raised by a refusal.
+void decide_one(const Context& context, const Client& client, const std::string& verb, const std::string& given,
+                const Options& options, int& exit) {
+  const auto refuse = [&](const Failure& failure) {
+    exit = std::max(exit, context.fail(failure.exit, given + ": " + failure.message));
+  };
+  Reference drift = parse(given, options.digest);
+  if (drift.digest.empty() && verb != "undo") {
+    auto digest = ask(context, client, verb, drift.id);
+    if (!digest) return refuse(digest.error());
+    drift.digest = *digest;
+  }
+  const auto answer = client.post("/v1/drifts/" + escape(drift.id) + "/" + verb, body_of(options, drift.digest));
+  if (!answer) return refuse(answer.error());
+  const core::Value decided = member(*answer, "drift");
+  if (context.json()) {
+    context.out() << core::render(decided) << "\n";
+    return;
+  }
+  const std::string status = text(decided, "status");
+  context.out() << printable(text(decided, "id")) << "  " << printable(text(decided, "resource")) << "  "
+                << painted(printable(status), colour_of(status), context.streams.colour) << "\n";
+}
+
 /// Decides each; goes on after a refusal and returns the worst code.
 int decide(const Context& context, const std::string& verb, const Options& options) {
   const Client client = context.client();
   int exit = kOk;
-  for (const auto& id : options.drifts) {
-    const auto answer = client.post("/v1/drifts/" + escape(id) + "/" + verb, body_of(options));
-    if (!answer) {
-      exit = std::max(exit, context.fail(answer.error().exit, id + ": " + answer.error().message));
-      continue;
-    }
-    const core::Value drift = member(*answer, "drift");
-    if (context.json()) {
-      context.out() << core::render(drift) << "\n";
-    } else {
-      const std::string status = text(drift, "status");
-      context.out() << printable(text(drift, "id")) << "  " << printable(text(drift, "resource")) << "  "
-                    << painted(printable(status), colour_of(status), context.streams.colour) << "\n";
-    }
-  }
+  for (const auto& drift : options.drifts) decide_one(context, client, verb, drift, options, exit);
   return exit;
 }
 
 void add_verb(CLI::App& app, Context& context, const std::string& verb, const std::string& about) {
   auto* command = app.add_subcommand(verb, about);
   auto options = std::make_shared<Options>();
-  command->add_option("DRIFT", options->drifts, "ids as `driftd drifts` prints them")->required();
+  const std::string form = verb == "undo" ? "ids as `driftd drifts` prints them, or their beginnings"
+                                          : "ID@DIGEST as `driftd drifts` prints them, ids also by their beginnings";
+  command->add_option("DRIFT", options->drifts, form)->required();
   command->add_option("--reason", options->reason, "kept with the decision");
-  command->add_option("--digest", options->digest, "refuse unless the drift still has this digest");
+  command->add_option("--digest", options->digest, "of ids that are given without one");
   if (verb == "reject" || verb == "ignore") {
     command->add_option("--expires-seconds", options->expires_seconds, "then it is pending again")->check(CLI::PositiveNumber);
   }

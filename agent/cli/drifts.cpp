@@ -27,7 +27,8 @@ void print_drifts(const Context& context, const core::Value::Array& drifts) {
   Table table({"DRIFT", "BACKEND", "RESOURCE", "CLASS", "STATUS", "PATH", "OLD", "NEW", "OPENED"});
   for (const auto& drift : drifts) {
     const std::string status = text(drift, "status") + (text(drift, "stale_since").empty() ? "" : " (stale)");
-    std::vector<Cell> first = {text(drift, "id"), text(drift, "backend"), text(drift, "resource"), text(drift, "class"),
+    const std::string ref = text(drift, "ref");  // none: it is closed, or no agent answered
+    std::vector<Cell> first = {ref.empty() ? text(drift, "id") : ref, text(drift, "backend"), text(drift, "resource"), text(drift, "class"),
                                {status, colour_of(text(drift, "status"))}};
     std::string opened = when(text(drift, "opened"));
     const auto changes = list(drift, "changes");
@@ -46,6 +47,13 @@ void print_drifts(const Context& context, const core::Value::Array& drifts) {
   context.print(table, "no drifts");
 }
 
+void print_rest(const Context& context, const core::Value& answer, std::size_t shown) {
+  for (const auto& note : list(answer, "notes")) context.streams.err << "driftd: " << printable(text(note)) << "\n";
+  const auto total = number(answer, "total");
+  if (!flag(answer, "truncated")) return;
+  context.out() << total - static_cast<std::int64_t>(shown) << " more of " << total << " are not shown; --limit shows more\n";
+}
+
 void add_drifts(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand("drifts", "the differences that stand; exit 1 when there are some");
   auto query = std::make_shared<Query>();
@@ -59,7 +67,10 @@ void add_drifts(CLI::App& app, Context& context) {
   command->callback([&context, query, all] {
     if (*all) (*query)["all"] = "true";
     const auto answer = context.client().get("/v1/drifts", *query);
-    context.exit = context.print(answer, [&](const auto& value) { print_drifts(context, list(value, "drifts")); });
+    context.exit = context.print(answer, [&](const auto& value) {
+      print_drifts(context, list(value, "drifts"));
+      print_rest(context, value, list(value, "drifts").size());
+    });
     if (answer && !*all && !list(*answer, "drifts").empty()) context.exit = kFinding;
   });
 }

@@ -119,6 +119,8 @@ Admin read_admin(Section section) {
     section.report().error(section.at("socket"), "'socket' of 'admin' is no path of a Unix socket", "1 to 107 bytes");
   }
   out.socket_group = section.text("socket_group");
+  out.read_group = section.text("read_group");
+  out.decide_group = section.text("decide_group");
   out.uids = read_ids(section, "uids");
   out.gids = read_ids(section, "gids");
   section.close();

@@ -84,8 +84,8 @@ bool same(const Agent& a, const Agent& b) {
          a.plugin_lock_named == b.plugin_lock_named && a.worker == b.worker && a.programs == b.programs && a.drain == b.drain;
 }
 bool same(const Admin& a, const Admin& b) {
-  return a.listen == b.listen && a.socket == b.socket && a.socket_group == b.socket_group && a.uids == b.uids &&
-         a.gids == b.gids;
+  return a.listen == b.listen && a.socket == b.socket && a.socket_group == b.socket_group &&
+         a.read_group == b.read_group && a.decide_group == b.decide_group && a.uids == b.uids && a.gids == b.gids;
 }
 bool same(const log::Settings& a, const log::Settings& b) {
   return a.level == b.level && a.format == b.format && a.rooms == b.rooms;

@@ -40,9 +40,11 @@ struct Agent {
 struct Admin {
   std::string listen = "127.0.0.1:7480";  ///< loopback host:port of /metrics, /livez, /readyz; empty: off
   std::string socket = "/run/driftd/driftd.sock";
-  std::string socket_group;          ///< owner group of the socket; empty: the agent's own
-  std::vector<std::uint32_t> uids;   ///< may use the API beside root and the agent's own uid
-  std::vector<std::uint32_t> gids;   ///< primary groups that may, too
+  std::string socket_group;          ///< owner group of the socket, whose members may read and decide; empty: the agent's own
+  std::string read_group;            ///< group whose members may read; empty: none
+  std::string decide_group;          ///< group whose members may read and decide; empty: none
+  std::vector<std::uint32_t> uids;   ///< may read and decide beside root and the agent's own uid
+  std::vector<std::uint32_t> gids;   ///< groups that may, too
 };
 
 struct Metrics {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/judge_parts.hpp"
+#include "core/redact.hpp"
 
 namespace driftd::core {
 namespace {
@@ -13,9 +14,13 @@ std::string name_of(const Drift& drift) { return "drift " + drift.id + " of " + 
 
 /// The parts of a word that are wrong whatever the drift is.
 Status check_word(const Drift& drift, const Decision& decision) {
+  const bool needs_none = decision.verb == Verb::undo || decision.verb == Verb::retire;
+  if (!decision.digest && !needs_none) {
+    return fail(Code::invalid, name_of(drift) + ": the decision does not say which value it is about; expected its digest");
+  }
   if (decision.digest && *decision.digest != drift.digest) {
-    return fail(Code::conflict, name_of(drift) + ": its value moved since you looked (you saw digest " +
-                                    *decision.digest + ", it is " + drift.digest + " now); look again, then decide");
+    return fail(Code::conflict, name_of(drift) + ": its value moved since you looked; now it is " + render_changes(drift) +
+                                    "; look again, then decide");
   }
   if (!decision.expires_ns) return {};
   if (decision.verb != Verb::reject && decision.verb != Verb::ignore) {
@@ -74,7 +79,27 @@ void put_word(Drift& drift, const Decision& decision) {
   drift.claim_until_ns.reset();
 }
 
+/// A value for a message, at most 200 bytes.
+std::string shown(const Change& change, const std::optional<std::string>& json) {
+  constexpr std::size_t kMaxShown = 200;
+  if (!json) return "(absent)";
+  return change.redacted ? "[REDACTED]" : shortened(presentable_json(*json), kMaxShown);
+}
+
 }  // namespace
+
+std::string render_changes(const Drift& drift) {
+  constexpr std::size_t kMaxListed = 8;
+  std::string out;
+  for (std::size_t i = 0; i < std::min(kMaxListed, drift.changes.size()); ++i) {
+    const Change& change = drift.changes[i];
+    const bool itself = change.path.empty() || change.path == kIdentityPath;
+    out += (out.empty() ? "" : ", ") + (itself ? "(" + std::string(render(drift.operation)) + ")" : change.path) + " " +
+           shown(change, change.old_value) + " → " + shown(change, change.new_value);
+  }
+  if (drift.changes.size() > kMaxListed) out += ", and " + std::to_string(drift.changes.size() - kMaxListed) + " more";
+  return out;
+}
 
 Result<Judgement> decide(const StoredResource& stored, const std::string& drift_id, const Decision& decision) {
   Judgement out;

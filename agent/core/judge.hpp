@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/audit.hpp"
 #include "core/declaration.hpp"
 #include "core/diff.hpp"
 #include "core/drift.hpp"
@@ -107,13 +108,15 @@ struct Decision {
   std::optional<std::string> digest;  ///< what the person saw; another one now: conflict
   std::optional<Nanos> expires_ns;    ///< the decision falls back to pending then
   Nanos at_ns = 0;
+  Caller caller;                      ///< the process that spoke, for the audit log
 };
 
+/// What stands now, for a message: `path old → new` of each change, redacted and cut.
+std::string render_changes(const Drift& drift);
 /// Applies a decision. `not_found`: no such open drift (reverted, superseded or approved since). `conflict`: the value
 /// moved since, already decided, or an approval against an expectation ("change `expect:`"). `invalid`: an expiry in the
-/// past or on an approval. Without a digest the word counts for the value stored now. Undo takes back a rejection or
-/// an ignore; an approval ended its drift and moved the baseline: it cannot be undone, only answered by the next drift.
-/// Pure.
+/// past or on an approval; an approval, rejection or ignore without a digest. Undo takes back a rejection or an ignore;
+/// an approval ended its drift and moved the baseline: it cannot be undone, only answered by the next drift. Pure.
 Result<Judgement> decide(const StoredResource& stored, const std::string& drift_id, const Decision& decision);
 
 }  // namespace driftd::core

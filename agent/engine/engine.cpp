@@ -9,6 +9,7 @@
 
 #include "base/fatal.hpp"
 #include "base/log.hpp"
+#include "engine/decision.hpp"
 
 namespace driftd::engine {
 namespace {
@@ -266,14 +267,13 @@ Task<Result<core::Drift>> Engine::decide(std::string drift_id, core::Decision de
   DRIFTD_CO_TRY(auto owner, co_await context_->store.owner_of(drift_id));
   for (auto& [name, runner] : runners_) {
     if (runner->ledger().row().uid != owner.backend_uid) continue;
-    const auto decided = co_await runner->decide(std::move(owner.resource), drift_id, decision);
-    if (!decided) co_return fail(decided.error());
-    DRIFTD_CO_CHECK(co_await context_->store.audit(decision.actor, std::string(render(decided->status)), drift_id,
-                                                   decision.reason, decision.at_ns));
-    co_return *decided;
+    auto decided = co_await runner->decide(std::move(owner.resource), owner.drift_id, decision);
+    co_return decided;
   }
   co_return fail(Code::not_found, "the backend of drift " + drift_id + " is not registered any more");
 }
+
+std::string Engine::binding(const core::Drift& drift) const { return binding_of(context_->store_key, drift); }
 
 Task<Result<std::vector<Engine::Refreshed>>> Engine::refresh(std::string backend, bool full) {
   std::vector<std::shared_ptr<Runner>> chosen;

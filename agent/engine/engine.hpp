@@ -31,6 +31,7 @@ class Engine final : private Sources {
   Task<void> reload(std::vector<core::BackendSpec> specs);
 
   Task<Result<core::Drift>> decide(std::string drift_id, core::Decision decision);
+  std::string binding(const core::Drift& drift) const;
   struct Refreshed {
     std::string backend;
     CycleReport report;

@@ -24,6 +24,7 @@ struct Extras {
   std::optional<core::BackendRow> row;
   std::vector<core::EventDraft> events;
   std::vector<core::DeclarationWrite> declarations;  ///< of this source; bodies as they came
+  std::vector<core::AuditEntry> audit;
   bool empty() const {
     return !cursor && !watch_cursor && established.empty() && !row && events.empty() && declarations.empty();
   }

@@ -5,6 +5,7 @@
 
 #include "base/log.hpp"
 #include "core/upgrade.hpp"
+#include "engine/decision.hpp"
 
 namespace driftd::engine {
 namespace {
@@ -228,6 +229,7 @@ core::PageCommit Ledger::page_of(std::vector<Judged>& judged, const Extras& extr
   page.backend = extras.row;
   page.events = extras.events;
   page.declarations = extras.declarations;
+  page.audit = extras.audit;
   const core::EventContext about = event_context(cause);
   for (auto& one : judged) {
     if (one.judgement.dropped) continue;
@@ -235,6 +237,8 @@ core::PageCommit Ledger::page_of(std::vector<Judged>& judged, const Extras& extr
     core::ResourceWrite write;
     write.next = one.judgement.next;
     for (const auto& transition : one.judgement.transitions) {
+      auto line = expired_line(context_->store_key, one.before, transition, spec_.name, context_->clock.wall());
+      if (line) page.audit.insert(page.audit.begin(), std::move(*line));  // in front of the decision that follows it
       if (!transition.drift.open()) write.ended.push_back(transition.drift);
       page.events.push_back(draft(core::event_of(transition, one.before, one.judgement.next, about)));
     }
@@ -337,11 +341,9 @@ Task<Result<Ledger::Applied>> Ledger::apply(std::vector<Sighted> sightings, Extr
 }
 
 Task<Status> Ledger::commit(core::StoredResource before, core::Judgement judgement, std::string cause,
-                            std::optional<core::BackendRow> row) {
+                            Extras extras) {
   std::vector<Judged> one;
   one.push_back({std::move(before), judgement});
-  Extras extras;
-  extras.row = std::move(row);
   core::PageCommit page = page_of(one, extras, cause);
   DRIFTD_CO_TRY(const auto committed, co_await context_->store.commit(std::move(page)));
   adopt(extras);

@@ -53,10 +53,9 @@ class Ledger {
   /// Load → judge (diff pool) → commit; judges again when a decision came in between. `session` answers demotions.
   Task<Result<Applied>> apply(std::vector<Sighted> sightings, Extras extras, bool applied_state, std::uint32_t run,
                               core::Session* session);
-  /// Commits a judgement that was made elsewhere (a person's decision, a pseudo-resource), with the backend's row when it
-  /// changes what is accepted. `conflict`: the resource moved.
-  Task<Status> commit(core::StoredResource before, core::Judgement judgement, std::string cause,
-                      std::optional<core::BackendRow> row = std::nullopt);
+  /// Commits a judgement that was made elsewhere (a person's decision, a pseudo-resource), with its audit line and, when it
+  /// changes what is accepted, the backend's row. `conflict`: the resource moved.
+  Task<Status> commit(core::StoredResource before, core::Judgement judgement, std::string cause, Extras extras = {});
   Task<Status> commit_extras(Extras extras);
   /// Health alone, with its event. At any time, also beside an apply(): it touches nothing else of the row.
   Task<Status> commit_health(core::HealthReport::State health, std::vector<core::EventDraft> events);

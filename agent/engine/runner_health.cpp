@@ -3,6 +3,7 @@
 #include <boost/asio/as_tuple.hpp>
 
 #include "base/log.hpp"
+#include "engine/decision.hpp"
 #include "engine/runner.hpp"
 
 namespace driftd::engine {
@@ -78,16 +79,21 @@ Task<Result<core::Drift>> Runner::decide(core::StoredResource resource, std::str
   Turn::Held held;
   if (pseudo) held = co_await turn_.enter();  // what it accepts goes into the backend's row, which a cycle writes, too
   for (int attempt = 0; attempt < kTries; ++attempt) {
-    DRIFTD_CO_TRY(core::Judgement judgement, core::decide(resource, drift_id, decision));
+    DRIFTD_CO_TRY(const core::Decision exact, bound(context_->store_key, resource, drift_id, decision));
+    DRIFTD_CO_TRY(core::Judgement judgement, core::decide(resource, drift_id, exact));
     if (judgement.transitions.empty()) {
       co_return fail(Code::conflict, "drift " + drift_id + " is already decided so");
     }
     core::Drift decided = judgement.transitions.front().drift;
-    const auto row = accepting(decided, decision);
+    const auto from = judgement.transitions.front().from.value_or(core::DriftStatus::pending);
+    Extras extras;
+    extras.row = accepting(decided, decision);
+    extras.audit.push_back(decided_line(context_->store_key, decided, from, decision, ledger_.spec().name));
+    const bool accepts = extras.row.has_value();
     const Status done =
-        co_await ledger_.commit(std::move(resource), std::move(judgement), "decision of " + decision.actor, row);
+        co_await ledger_.commit(std::move(resource), std::move(judgement), "decision of " + decision.actor, std::move(extras));
     if (done && pseudo) {
-      if (row && decided.resource == identity) identity_held_ = false;
+      if (accepts && decided.resource == identity) identity_held_ = false;
       full_next_ = true;
       hint();
     }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "store/audit.hpp"
 #include "store/events.hpp"
 #include "store/rows.hpp"
 
@@ -43,6 +44,7 @@ Status write_page(SqliteStore::State& state, const core::PageCommit& page, core:
     DRIFTD_TRY(auto event, insert_event(state, draft));
     out.events.push_back(std::move(event));
   }
+  for (const auto& line : page.audit) DRIFTD_CHECK(write_audit(*state.db, line));
   return {};
 }
 
@@ -55,20 +57,6 @@ Task<Result<core::Committed>> SqliteStore::commit(core::PageCommit page) {
   Work work = [state, in, out] { return write_page(*state, *in, *out); };
   DRIFTD_CO_CHECK(co_await in_group(state, std::move(work)));
   co_return std::move(*out);
-}
-
-Task<Status> SqliteStore::audit(std::string actor, std::string verb, std::string subject, std::string reason,
-                                Nanos at_ns) {
-  const auto state = state_;
-  const auto row = std::make_shared<core::AuditRow>(
-      core::AuditRow{at_ns, std::move(actor), std::move(verb), std::move(subject), std::move(reason)});
-  Work work = [state, row] {
-    return state->db->statement("INSERT INTO audit (at_ns, actor, verb, subject, reason) VALUES (?,?,?,?,?)")
-        .bind(row->at_ns, row->actor, row->verb, row->subject, row->reason)
-        .run();
-  };
-  auto outcome = co_await in_group(state, std::move(work));
-  co_return outcome;
 }
 
 }  // namespace driftd::store

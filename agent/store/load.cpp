@@ -40,7 +40,28 @@ Result<Rows> read_rows(Connection& db, const std::string& uid, const std::vector
   return out;
 }
 
-Result<core::Store::Owner> read_owner(Connection& db, const std::string& drift_id) {
+constexpr std::size_t kMinPrefix = 6;  // `d-` and four characters
+
+/// The open drift that begins so; the text itself where it is whole, or too short to be a prefix.
+Result<std::string> whole_id(Connection& db, const std::string& given) {
+  const bool plain = given.find_first_not_of("0123456789abcdef", 2) == std::string::npos && given.starts_with("d-");
+  if (given.size() < kMinPrefix || !plain) return given;
+  auto query = db.statement("SELECT id FROM drift WHERE id = ?1 OR (open = 1 AND id > ?1 AND id < ?2) ORDER BY id LIMIT 3");
+  query.bind(given, given + "g");  // behind every hex digit
+  std::vector<std::string> found;
+  while (true) {
+    DRIFTD_TRY(const bool more, query.next());
+    if (!more) break;
+    found.push_back(query.text(0));
+  }
+  if (found.empty() || found.front() == given) return given;
+  if (found.size() == 1) return found.front();
+  return fail(Code::conflict, "several open drifts begin with " + given + ", such as " + found[0] + " and " + found[1] +
+                                  "; give more of the id");
+}
+
+Result<core::Store::Owner> read_owner(Connection& db, const std::string& given) {
+  DRIFTD_TRY(const std::string drift_id, whole_id(db, given));
   auto query = db.statement("SELECT open, backend, kind, name, status, ended_ns FROM drift WHERE id = ?");
   DRIFTD_TRY(const bool found, query.bind(drift_id).next());
   if (!found) return fail(Code::not_found, "no drift " + drift_id + "; `driftd drifts` lists the open ones");
@@ -49,6 +70,7 @@ Result<core::Store::Owner> read_owner(Connection& db, const std::string& drift_i
                                     render_time(query.integer(5)) + "; `driftd drifts` lists the open ones");
   }
   core::Store::Owner owner;
+  owner.drift_id = drift_id;
   owner.backend_uid = query.text(1);
   DRIFTD_TRY(const auto backend, backend_id(db, owner.backend_uid));
   DRIFTD_TRY(owner.resource, read_resource(db, backend, {query.text(2), query.text(3)}));

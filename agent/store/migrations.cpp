@@ -5,13 +5,15 @@
 #include "migration_001_initial.hpp"
 #include "migration_002_declarations.hpp"
 #include "migration_003_incarnation.hpp"
+#include "migration_004_audit_chain.hpp"
 #include "store/files.hpp"
 
 namespace driftd::store {
 namespace {
 
 constexpr std::int64_t kApplicationId = 0x64726674;  // "drft": `file` and the next start know whose it is
-constexpr Migration kMigrations[] = {{1, migration_001_initial}, {2, migration_002_declarations}, {3, migration_003_incarnation}};
+constexpr Migration kMigrations[] = {{1, migration_001_initial}, {2, migration_002_declarations},
+                                     {3, migration_003_incarnation}, {4, migration_004_audit_chain}};
 
 std::filesystem::path copy_name(const std::filesystem::path& file, int version) {
   auto name = file;

@@ -8,6 +8,7 @@
 
 #include "base/digest.hpp"
 #include "base/log.hpp"
+#include "store/audit.hpp"
 #include "store/incarnation.hpp"
 #include "store/migrations.hpp"
 #include "store/state.hpp"
@@ -136,6 +137,7 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(Settings settings, asio::
   DRIFTD_CHECK(set_up(*db));
   DRIFTD_CHECK(migrate(*db, file, migrations()));
   DRIFTD_CHECK(check_key(*db, settings, key));
+  log_chain(*db, "opened");
   DRIFTD_CHECK(sync(settings.data_dir));
   auto state = std::make_shared<State>(std::move(settings), asio::make_strand(std::move(store_thread)),
                                        std::move(io_pool), clock, file.string());

@@ -15,12 +15,15 @@ std::string matches(const char* column, const std::string& pattern) {
   return std::string(" AND ? = ") + column;
 }
 
+#define DRIFTD_RESOURCES_THAT_COUNT                     \
+  " FROM backend b JOIN resource r ON r.backend = b.id " \
+  "WHERE b.deleted_ns IS NULL AND (r.present = 1 OR r.baseline IS NOT NULL OR r.has_open = 1)"
+
 Result<std::vector<core::ResourceRow>> read_resources(Connection& db, const std::string& backend,
                                                       const std::string& kind, int limit) {
   std::vector<core::ResourceRow> out;
   const std::string sql = "SELECT " DRIFTD_RESOURCE_COLUMNS
-                          ", b.name FROM backend b JOIN resource r ON r.backend = b.id "
-                          "WHERE b.deleted_ns IS NULL AND (r.present = 1 OR r.baseline IS NOT NULL OR r.has_open = 1)" +
+                          ", b.name" DRIFTD_RESOURCES_THAT_COUNT +
                           matches("b.name", backend) + matches("r.kind", kind) +
                           " ORDER BY b.name, r.kind, r.name LIMIT ?";
   auto query = db.statement(sql);
@@ -36,16 +39,26 @@ Result<std::vector<core::ResourceRow>> read_resources(Connection& db, const std:
   }
 }
 
+std::string status_of(const core::DriftFilter& filter) {
+  return filter.status ? std::string(core::render(*filter.status)) : std::string();
+}
+
+/// Takes backend, kind, id, status_of() and drift.
+std::string drifts_where(const core::DriftFilter& filter) {
+  std::string sql = " FROM drift d JOIN backend b ON b.uid = d.backend WHERE 1" + matches("b.name", filter.backend) +
+                    matches("d.kind", filter.kind) + matches("d.name", filter.id);
+  sql += filter.status ? " AND d.status = ?" : " AND ? = ''";
+  sql += " AND instr(d.id, ?) = 1";  // true for an empty text
+  if (!filter.status && !filter.all) sql += " AND d.open = 1";
+  return sql;
+}
+
 Result<std::vector<core::DriftRow>> read_drifts(Connection& db, const core::DriftFilter& filter) {
   std::vector<core::DriftRow> out;
-  std::string sql = "SELECT " DRIFTD_DRIFT_COLUMNS ", b.name FROM drift d JOIN backend b ON b.uid = d.backend WHERE 1" +
-                    matches("b.name", filter.backend) + matches("d.kind", filter.kind) + matches("d.name", filter.id);
-  const std::string status = filter.status ? std::string(core::render(*filter.status)) : "";
-  sql += filter.status ? " AND d.status = ?" : " AND ? = ''";
-  if (!filter.status && !filter.all) sql += " AND d.open = 1";
-  sql += " ORDER BY d.opened_ns, d.id LIMIT ?";
+  const std::string sql =
+      "SELECT " DRIFTD_DRIFT_COLUMNS ", b.name" + drifts_where(filter) + " ORDER BY d.opened_ns, d.id LIMIT ?";
   auto query = db.statement(sql);
-  query.bind(filter.backend, filter.kind, filter.id, status, filter.limit);
+  query.bind(filter.backend, filter.kind, filter.id, status_of(filter), filter.drift, filter.limit);
   while (true) {
     DRIFTD_TRY(const bool more, query.next());
     if (!more) return out;
@@ -91,17 +104,40 @@ Result<DeadPage> read_dead(Connection& db, const std::string& sink, int limit) {
   }
 }
 
-Result<std::vector<core::AuditRow>> read_audit(Connection& db, int limit) {
-  std::vector<core::AuditRow> out;
-  auto query = db.statement(
-      "SELECT at_ns, actor, verb, subject, reason FROM (SELECT * FROM audit ORDER BY id DESC LIMIT ?) "
-      "ORDER BY id");
-  query.bind(limit);
-  while (true) {
-    DRIFTD_TRY(const bool more, query.next());
-    if (!more) return out;
-    out.push_back({query.integer(0), query.text(1), query.text(2), query.text(3), query.text(4)});
+Result<std::int64_t> first_integer(Statement& query) {
+  DRIFTD_TRY(const bool found, query.next());
+  return found ? query.integer(0) : 0;
+}
+
+Result<std::int64_t> count_rows(Connection& db, const core::Reader::Count& what) {
+  using Of = core::Reader::Count::Of;
+  const core::DriftFilter& filter = what.filter;
+  switch (what.of) {
+    case Of::resources: {
+      const std::string sql = "SELECT count(*)" DRIFTD_RESOURCES_THAT_COUNT + matches("b.name", filter.backend) +
+                              matches("r.kind", filter.kind) + matches("r.name", filter.id);
+      auto query = db.statement(sql);
+      return first_integer(query.bind(filter.backend, filter.kind, filter.id));
+    }
+    case Of::drifts: {
+      const std::string sql = "SELECT count(*)" + drifts_where(filter);
+      auto query = db.statement(sql);
+      return first_integer(query.bind(filter.backend, filter.kind, filter.id, status_of(filter), filter.drift));
+    }
+    case Of::events: {
+      auto query = db.statement("SELECT count(*) FROM event WHERE seq > ?");
+      return first_integer(query.bind(what.after));
+    }
+    case Of::dead_letters: {
+      const std::string sql =
+          "SELECT count(*) FROM delivery d JOIN sink s ON s.id = d.sink JOIN event e ON e.seq = d.seq WHERE d.dead = 1" +
+          matches("s.name", filter.backend);
+      auto query = db.statement(sql);
+      return first_integer(query.bind(filter.backend));
+    }
+    case Of::audit: break;
   }
+  return db.integer("SELECT count(*) FROM audit");
 }
 
 }  // namespace
@@ -150,8 +186,8 @@ Task<Result<std::vector<core::SinkBook>>> SqliteStore::books() {
   co_return books;
 }
 
-Task<Result<std::vector<core::AuditRow>>> SqliteStore::audit(int limit) {
-  auto read = [limit](Connection& db) { return read_audit(db, limit); };
+Task<Result<std::int64_t>> SqliteStore::count(Count what) {
+  auto read = [what = std::move(what)](Connection& db) { return count_rows(db, what); };
   auto rows = co_await beside(state_, std::move(read));
   co_return rows;
 }

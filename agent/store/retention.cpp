@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <map>
 
+#include "store/audit.hpp"
 #include "store/events.hpp"
 
 namespace driftd::store {
@@ -87,14 +88,14 @@ Result<bool> prune_history(SqliteStore::State& state) {
       {"DELETE FROM resource WHERE id IN (SELECT r.id FROM backend b JOIN resource r ON r.backend = b.id "
        "WHERE b.deleted_ns < ? AND r.has_open = 0 LIMIT ?)",
        history},
-      {"DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE at_ns < ? LIMIT ?)", audit},
       {"DELETE FROM quarantine WHERE seq IN (SELECT seq FROM quarantine WHERE found_ns < ? LIMIT ?)", audit}};
   bool more = false;
   for (const auto& [sql, before] : slices) {
     DRIFTD_TRY(const bool full, prune_table(*state.db, sql, before));
     more = more || full;
   }
-  return more;
+  DRIFTD_TRY(const bool lines, prune_audit(*state.db, audit, kSlice));
+  return more || lines;
 }
 
 }  // namespace

@@ -59,8 +59,7 @@ class SqliteStore final : public core::Store, public core::Outbox, public core::
                                                             std::vector<core::ResourceId> ids) override;
   Task<Result<core::Committed>> commit(core::PageCommit page) override;
   Task<Result<Owner>> owner_of(std::string drift_id) override;
-  Task<Status> audit(std::string actor, std::string verb, std::string subject, std::string reason,
-                     Nanos at_ns) override;
+  Task<Status> audit(core::AuditEntry entry) override;
 
   Task<Result<core::SinkCursor>> open_sink(std::string sink) override;
   Task<Status> close_sink(std::string sink, bool drop_pending) override;
@@ -81,6 +80,8 @@ class SqliteStore final : public core::Store, public core::Outbox, public core::
   Task<Result<std::vector<core::DeadLetter>>> dead_letters(std::string sink, int limit) override;
   Task<Result<std::vector<core::SinkBook>>> books() override;
   Task<Result<std::vector<core::AuditRow>>> audit(int limit) override;
+  Task<Result<core::AuditProof>> verify_audit() override;
+  Task<Result<std::int64_t>> count(Count what) override;
 
  private:
   std::shared_ptr<State> state_;

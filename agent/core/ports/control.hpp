@@ -61,7 +61,14 @@ class Control {
  public:
   virtual ~Control() = default;
   virtual AgentView view() = 0;
+  /// `drift_id` may be a unique prefix. `decision.digest` is a binding of the drift as the person saw it, or the first 8
+  /// or more characters of one.
   virtual Task<Result<Drift>> decide(std::string drift_id, Decision decision) = 0;
+  /// What a decision about this drift as it stands now must name: 64 hex characters. It is keyed, so that nobody can
+  /// prepare two values whose bindings begin alike.
+  virtual std::string binding(const Drift& drift) = 0;
+  /// Appends to the audit log; what cannot be written must not be done.
+  virtual Task<Status> audit(AuditEntry entry) = 0;
   /// Runs a cycle now and waits for its end; empty: all backends. Returns the number of complete kinds per backend.
   struct Refreshed { std::string backend; Status status; std::vector<Coverage> coverage; };
   virtual Task<Result<std::vector<Refreshed>>> refresh(std::string backend, bool full) = 0;
@@ -76,7 +83,7 @@ class Control {
   virtual Task<Result<std::int64_t>> replay(Replay request) = 0;
   /// Frees parked workers: of a backend, or all of a plugin (id, type or file). Returns the backends that were parked;
   /// `not_found`: no such backend or plugin, `conflict`: nothing of it is parked.
-  virtual Task<Result<std::vector<std::string>>> resume(std::string name, std::string actor, std::string reason) = 0;
+  virtual Task<Result<std::vector<std::string>>> resume(std::string name) = 0;
   virtual Task<Result<std::int64_t>> dead_letter(std::string sink, std::string verb, std::vector<std::int64_t> seqs) = 0;
 };
 

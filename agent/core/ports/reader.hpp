@@ -15,6 +15,7 @@ struct DriftFilter {
   std::optional<DriftStatus> status;       ///< absent: the open ones (pending, rejected, ignored)
   bool all = false;                        ///< history too
   int limit = 1000;
+  std::string drift{};                     ///< how the drift's own id begins; empty: any
 };
 struct DriftRow {
   Drift drift;
@@ -34,10 +35,6 @@ struct SinkBook {  ///< emitted = acked + pending + dead + dropped, exact when q
   std::string sink;
   std::int64_t emitted = 0, acked = 0, pending = 0, dead = 0, dropped = 0;
 };
-struct AuditRow {
-  Nanos at_ns = 0;
-  std::string actor, verb, subject, reason;
-};
 
 /// Reads beside the line: read-only connections, transactions ≤1 s, on the io pool. Values are as stored (digests);
 /// whoever shows them makes them presentable (redact.hpp).
@@ -52,6 +49,16 @@ class Reader {
   virtual Task<Result<std::vector<DeadLetter>>> dead_letters(std::string sink, int limit) = 0;
   virtual Task<Result<std::vector<SinkBook>>> books() = 0;
   virtual Task<Result<std::vector<AuditRow>>> audit(int limit) = 0;
+  /// Walks along the whole chain of audit lines.
+  virtual Task<Result<AuditProof>> verify_audit() = 0;
+  /// How many rows a list would have without its limit.
+  struct Count {
+    enum class Of { resources, drifts, events, dead_letters, audit };
+    Of of = Of::drifts;
+    DriftFilter filter{};    ///< resources and drifts; a dead letter's sink is its `backend`
+    std::int64_t after = 0;  ///< events after this number
+  };
+  virtual Task<Result<std::int64_t>> count(Count what) = 0;
 };
 
 }  // namespace driftd::core

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/task.hpp"
+#include "core/audit.hpp"
 #include "core/event.hpp"
 #include "core/judge.hpp"
 
@@ -71,6 +72,7 @@ struct PageCommit {
   std::vector<std::string> established;  ///< kinds that now have their baseline
   std::optional<BackendRow> backend;     ///< replaces the row's registration, identity, notes; a new one whole
   std::optional<HealthReport::State> health;
+  std::vector<AuditEntry> audit;  ///< written with the page or not at all
 };
 struct Committed {
   std::vector<std::int64_t> revisions;  ///< of `writes`, in order
@@ -91,12 +93,12 @@ class Store {
   virtual Task<Result<std::vector<DeclaredEntry>>> declared_of(std::string target) = 0;
   virtual Task<Result<std::vector<Declaration>>> declarations(std::string target, std::vector<ResourceId> ids) = 0;
   virtual Task<Result<Committed>> commit(PageCommit page) = 0;
-  /// The resource that an open drift belongs to: backend uid and row. not_found: no such drift; a closed one: conflict.
-  struct Owner { std::string backend_uid; StoredResource resource; };
+  /// The resource that an open drift belongs to: backend uid and row. `drift_id` may be a prefix of at least 6 characters
+  /// that only one open drift has. not_found: no such drift; conflict: it is closed, or several begin so.
+  struct Owner { std::string backend_uid; StoredResource resource; std::string drift_id; };
   virtual Task<Result<Owner>> owner_of(std::string drift_id) = 0;
-  /// One line of the audit log: who did what, when, why.
-  virtual Task<Status> audit(std::string actor, std::string verb, std::string subject, std::string reason,
-                             Nanos at_ns) = 0;
+  /// Appends one line to the audit log.
+  virtual Task<Status> audit(AuditEntry entry) = 0;
 };
 
 /// State of one (event, sink) that is not simply behind or before the cursor.

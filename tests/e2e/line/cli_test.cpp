@@ -30,6 +30,8 @@ class CliLine : public testing::Test {
     EXPECT_TRUE(eventually([&] { return agent_->rows({"drifts"}).size() == 1; })) << agent_->log();
     return agent_->rows({"drifts"}).at(0).at("id");
   }
+  /// What a decision names: the drift with the value that it has now.
+  std::string ref() { return agent_->rows({"drifts"}).at(0).at("ref"); }
   Output cli(std::vector<std::string> words) { return agent_->cli(std::move(words)); }
 
   TempDir dir_;
@@ -49,15 +51,34 @@ TEST_F(CliLine, DriftIsListedExplainedAndDecidedWithItsAudit) {
                              HasSubstr("equal attributes; --all shows them"), Not(HasSubstr("sasl_password"))));
   EXPECT_THAT(cli({"explain", "platform", "instance/kafka_topic.orders", "--all"}).out, HasSubstr("sasl_password"));
   EXPECT_THAT(cli({"queue"}).out, AllOf(HasSubstr(id), HasSubstr("APPROVE REJECT IGNORE")));
-  EXPECT_EQ(cli({"reject", id, "--reason", "put it back"}).code, 0);
+  EXPECT_EQ(cli({"reject", ref(), "--reason", "put it back"}).code, 0);
   EXPECT_THAT(cli({"drifts"}).out, HasSubstr("rejected"));
   EXPECT_EQ(cli({"undo", id}).code, 0);
-  EXPECT_EQ(cli({"approve", id, "--reason", "planned"}).code, 0);
+  EXPECT_EQ(cli({"approve", ref(), "--reason", "planned"}).code, 0);
   EXPECT_EQ(cli({"drifts"}).code, 0);
-  EXPECT_THAT(cli({"audit"}).out, AllOf(HasSubstr("put it back"), HasSubstr("planned")));
+  EXPECT_THAT(cli({"audit"}).out, AllOf(HasSubstr("put it back"), HasSubstr("undid reject"), HasSubstr("planned"),
+                                        HasSubstr("partitions"), HasSubstr("instance/kafka_topic.orders")));
+  EXPECT_EQ(cli({"audit", "--verify"}).code, 0);
   const Output late = cli({"approve", id});
   EXPECT_EQ(late.code, 1);
   EXPECT_THAT(late.err, HasSubstr("is closed: approved"));
+}
+
+TEST_F(CliLine, BaitAndSwitchOfAnApproverIsRefused) {
+  ASSERT_NO_FATAL_FAILURE(run_agent("  desk: { type: notifications }\n"));
+  const std::string id = drift();
+  const std::string looked_at = ref();
+  replace_file(state_, tfstate(7, 99));
+  ASSERT_TRUE(eventually([&] { return ref() != looked_at; })) << agent_->log();
+  const Output refused = cli({"approve", looked_at, "--reason", "4 is fine"});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("conflict"), HasSubstr("moved since you looked"), HasSubstr("99")));
+  const Output bare = cli({"approve", id});
+  EXPECT_EQ(bare.code, 2) << "nobody is at a terminal";
+  EXPECT_THAT(bare.out, HasSubstr("99"));
+  EXPECT_THAT(bare.err, HasSubstr("driftd approve " + ref()));
+  EXPECT_EQ(agent_->rows({"drifts"}).at(0).at("status"), "pending");
+  EXPECT_THAT(cli({"audit"}).out, HasSubstr("moved since you looked"));
 }
 
 TEST_F(CliLine, OnceBesideARunningAgentAsksItAndLeavesItsLockAlone) {

@@ -178,7 +178,7 @@ TEST_F(Line, ApprovedDriftMovesTheBaselineAndAStaleApprovalConflicts) {
   replace_file(state_, tfstate(7, 4));
   ASSERT_TRUE(eventually([&] { return drifts(a, "platform").size() == 1; })) << a.log();
   const std::string id = drifts(a, "platform")[0]["id"];
-  const Output approved = a.cli({"approve", id, "--reason", "planned"});
+  const Output approved = a.cli({"approve", drifts(a, "platform")[0]["ref"], "--reason", "planned"});
   EXPECT_EQ(approved.code, 0) << approved.err;
   EXPECT_TRUE(eventually([&] { return drifts(a, "platform").empty(); }));
   EXPECT_NE(a.cli({"approve", id}).code, 0);

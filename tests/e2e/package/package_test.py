@@ -11,10 +11,13 @@ import json
 import os
 import pathlib
 import re
+import select
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 SUITE = "bookworm"
 TOOLS = ["debootstrap", "unshare", "mount", "umount", "chroot", "tar", "dpkg", "dpkg-deb", "dpkg-shlibdeps", "file",
@@ -25,7 +28,9 @@ agent:
   data_dir: /var/lib/driftd
 admin:
   listen: ""
-  socket: /var/lib/driftd/driftd.sock
+  socket: /run/driftd/driftd.sock
+  read_group: driftd-read
+  decide_group: driftd-decide
 backends:
   - name: platform
     provider: terraform
@@ -135,8 +140,9 @@ def build(cpack, config, folder):
 
 
 def check_installed(root):
-    owner = root.call("stat", "-c", "%U:%G %a", "/var/lib/driftd", "/etc/driftd/driftd.yaml").splitlines()
-    require(owner == ["driftd:driftd 700", "root:driftd 640"], f"owners and modes are {owner}")
+    owner = root.call("stat", "-c", "%U:%G %a", "/var/lib/driftd", "/etc/driftd/driftd.yaml",
+                      "/etc/driftd/secrets").splitlines()
+    require(owner == ["driftd:driftd 700", "root:driftd 640", "root:driftd 750"], f"owners and modes are {owner}")
     conffiles = root.call("dpkg-query", "-W", "-f", "${Conffiles}", "driftd")
     require("/etc/driftd/driftd.yaml" in conffiles, f"the config is no conffile: {conffiles!r}")
     require("0 backends" in root.driftd("validate"), "the shipped config is not the empty one")
@@ -196,6 +202,52 @@ def check_drift(root):
         require(word in found, f"the drift's report lacks {word!r}")
 
 
+def check_groups(root):
+    """Who may decide, and who may look, reads no credential, no config and no store."""
+    groups = root.call("getent", "group", "driftd", "driftd-read", "driftd-decide")
+    require([line.split(":")[3] for line in groups.splitlines()] == ["", "", ""], f"groups have members: {groups}")
+    secret = root.path / "etc/driftd/secrets/redis"
+    secret.write_text("hunter2\n")
+    root.call("chown", "driftd:driftd", "/etc/driftd/secrets/redis")
+    root.call("chmod", "0400", "/etc/driftd/secrets/redis")
+    for user, group in (("rita", "driftd-read"), ("dora", "driftd-decide")):
+        root.call("useradd", "--groups", group, "--no-create-home", user)
+        for file in ("/etc/driftd/secrets/redis", "/etc/driftd/driftd.yaml", "/var/lib/driftd/store.db",
+                     "/var/lib/driftd/installation.key"):
+            root.call("runuser", "-u", user, "--", "cat", file, expect=1)
+    root.call("runuser", "-u", "driftd", "--", "cat", "/etc/driftd/secrets/redis")
+    root.call("useradd", "--no-create-home", "stranger")
+    root.call("install", "-d", "-o", "driftd", "-g", "driftd", "-m", "0755", "/run/driftd")
+    agent = subprocess.Popen(["chroot", root.path, "runuser", "-u", "driftd", "--", "driftd", "run"], env=root.environment,
+                             stdin=subprocess.DEVNULL, start_new_session=True)
+    try:
+        check_doors(root)
+    finally:
+        os.killpg(agent.pid, signal.SIGTERM)
+        agent.wait(30)
+
+
+def check_doors(root):
+    """A reader looks, a decider decides, a stranger does neither."""
+    def driftd(user, *words, expect):
+        return root.call("runuser", "-u", user, "--", "driftd", *words, expect=expect)
+
+    deadline = time.monotonic() + 30
+    while subprocess.run(["chroot", root.path, "driftd", "status", "--probe", "ready"], env=root.environment,
+                         capture_output=True, check=False).returncode != 0:
+        require(time.monotonic() < deadline, "the agent is not ready within 30 s")
+        select.select([], [], [], 0.2)
+    found = json.loads(driftd("rita", "-o", "json", "drifts", expect=1))["drifts"]
+    require(len(found) == 1, f"one drift expected: {found}")
+    require("denied" in driftd("rita", "approve", found[0]["ref"], expect=1), "a reader may decide")
+    require("denied" in driftd("stranger", "status", expect=1), "a stranger may look")
+    driftd("dora", "reject", found[0]["ref"], "--reason", "put it back", expect=0)
+    audit = driftd("rita", "audit", expect=0)
+    for word in ("dora", "put it back", "refused", "rita", "stranger"):
+        require(word in audit, f"the audit log lacks {word!r}")
+    driftd("rita", "audit", "--verify", expect=0)
+
+
 def check_purged(root):
     root.call("apt-get", "purge", "-y", "driftd")
     for left in ("usr/bin/driftd", "usr/lib/driftd", "etc/driftd", "var/lib/driftd"):
@@ -226,6 +278,7 @@ def main():
             check_installed(root)
             check_sdk(root)
             check_drift(root)
+            check_groups(root)
             check_purged(root)
 
 

@@ -31,7 +31,7 @@ TEST(TerraformLineageLine, AnotherStateIsOneDriftOfTheIdentityUntilItIsApproved)
   ASSERT_TRUE(eventually([&] { return a.established({"platform"}); }, seconds(60))) << a.log();
   const auto open = [&](const std::string& resource) {
     for (const auto& drift : a.rows({"drifts"})) {
-      if (drift.at("resource") == resource) return drift.value("id", drift.value("drift_id", std::string()));
+      if (drift.at("resource") == resource) return drift.value("ref", std::string());
     }
     return std::string();
   };

@@ -142,6 +142,7 @@ class Sequence {
     decision.actor = "somebody";
     decision.at_ns = context_.now_ns;
     if (row_.open.empty()) return fail(Code::not_found, "no open drift");
+    decision.digest = row_.open.front().digest;
     if (const Value* looked_at = step.find("seen")) {
       std::vector<Change> changes = row_.open.front().changes;
       for (auto& change : changes) change.new_value = render(*find(*looked_at, Path::parse(change.path).value()));

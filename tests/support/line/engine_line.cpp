@@ -94,7 +94,23 @@ std::vector<core::Drift> EngineLine::drifts(bool all) {
 std::vector<core::StoredEvent> EngineLine::events() { return must(wait(store_->events(0, 100'000))); }
 
 Result<core::Drift> EngineLine::decide(std::string drift, core::Decision decision) {
+  for (const auto& open : drifts()) {  // as a person who looked just now
+    if (open.id == drift && !decision.digest) decision.digest = binding(open);
+  }
+  return decide_as_is(std::move(drift), std::move(decision));
+}
+
+Result<core::Drift> EngineLine::decide_as_is(std::string drift, core::Decision decision) {
   return wait(engine_->decide(std::move(drift), std::move(decision)));
+}
+
+std::string EngineLine::binding(const core::Drift& drift) {
+  return on_core([this, &drift] { return engine_->binding(drift); });
+}
+
+std::vector<core::AuditRow> EngineLine::audit() { return must(wait(store_->audit(1000))); }
+
+store::SqliteStore& EngineLine::store() { return *store_; }
 }
 
 core::BackendView EngineLine::view() {

@@ -40,7 +40,12 @@ class EngineLine {
   /// The open ones, or all that there ever were.
   std::vector<core::Drift> drifts(bool all = false);
   std::vector<core::StoredEvent> events();
+  /// Of the value that stands now, where the decision names none.
   Result<core::Drift> decide(std::string drift, core::Decision decision);
+  Result<core::Drift> decide_as_is(std::string drift, core::Decision decision);
+  std::string binding(const core::Drift& drift);
+  std::vector<core::AuditRow> audit();
+  store::SqliteStore& store();
   core::BackendView view();
   void pressure(bool hold);
   engine::Engine& engine() { return *engine_; }  ///< core thread

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "admin/server.hpp"
+#include "base/digest.hpp"
 #include "support/process.hpp"
 
 namespace driftd::test {
@@ -89,8 +90,16 @@ class FakeControl final : public core::Control {
     calls.push_back("replay " + request.sink + " " + std::to_string(request.from_seq) + " " + request.from_id);
     co_return 7;
   }
-  Task<Result<std::vector<std::string>>> resume(std::string name, std::string actor, std::string reason) override {
-    calls.push_back("resume " + name + " " + actor + " " + reason);
+  std::string binding(const core::Drift& drift) override { return binding_of(drift.id); }
+  /// As the real one in form: 64 hex characters that differ with the drift.
+  static std::string binding_of(const std::string& id) { return to_hex(sha256("binding of " + id)); }
+  Task<Status> audit(core::AuditEntry entry) override {
+    if (!audit_works) co_return fail(Code::internal, "the disk is full");
+    lines.push_back(std::move(entry));
+    co_return Status{};
+  }
+  Task<Result<std::vector<std::string>>> resume(std::string name) override {
+    calls.push_back("resume " + name);
     if (name != "cache") co_return fail(Code::conflict, "nothing of '" + name + "' is parked: cache is running");
     co_return std::vector<std::string>{"cache"};
   }
@@ -102,6 +111,8 @@ class FakeControl final : public core::Control {
   core::AgentView agent;
   std::vector<core::Decision> decisions;
   std::vector<std::string> calls;
+  std::vector<core::AuditEntry> lines;
+  bool audit_works = true;
   Status reload_result;
   bool complete = true;
 };
@@ -118,7 +129,11 @@ class FakeReader final : public core::Reader {
   }
   Task<Result<std::vector<core::DriftRow>>> drifts(core::DriftFilter filter) override {
     last_filter = filter;
-    co_return open;
+    std::vector<core::DriftRow> out;
+    for (const auto& row : open) {
+      if (row.drift.id.starts_with(filter.drift) && out.size() < static_cast<std::size_t>(filter.limit)) out.push_back(row);
+    }
+    co_return out;
   }
   Task<Result<std::vector<core::StoredEvent>>> events(std::int64_t after_seq, int limit) override {
     std::vector<core::StoredEvent> out;
@@ -140,7 +155,27 @@ class FakeReader final : public core::Reader {
     co_return std::vector<core::SinkBook>{{"ops", 10, 8, 1, 1, 0}};
   }
   Task<Result<std::vector<core::AuditRow>>> audit(int) override {
-    co_return std::vector<core::AuditRow>{{1'000'000'000, "root", "approve", "d-1", "planned"}};
+    core::AuditRow row;
+    row.id = 7;
+    row.at_ns = 1'000'000'000;
+    row.actor = "root";
+    row.caller = {0, 0, 4711, "SUDO_USER:kim"};
+    row.verb = "undid ignore";
+    row.subject = "d-1";
+    row.backend = "cache";
+    row.resource = "acl_user/app";
+    row.changes = R"([{"path":"flags","old":"on","new":9223372036854775808}])";
+    row.reason = "planned";
+    core::AuditRow denied = row;
+    denied.id = 8;
+    denied.verb = "refused";
+    denied.outcome = "denied: user mallory may not use this agent's API";
+    co_return std::vector<core::AuditRow>{row, denied};
+  }
+  Task<Result<core::AuditProof>> verify_audit() override { co_return proof; }
+  Task<Result<std::int64_t>> count(Count what) override {
+    counted.push_back(what);
+    co_return what.of == Count::Of::resources && what.filter.id == "nope" ? 0 : total;
   }
   void append(std::int64_t seq) {
     const std::lock_guard lock(mutex);
@@ -148,6 +183,9 @@ class FakeReader final : public core::Reader {
   }
 
   core::DriftFilter last_filter;
+  core::AuditProof proof;
+  std::vector<Count> counted;
+  std::int64_t total = 0;
   std::vector<core::DriftRow> open;
   std::mutex mutex;
   std::vector<core::StoredEvent> log;

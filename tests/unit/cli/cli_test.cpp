@@ -91,9 +91,9 @@ TEST(Cli, DiscoverShowsBackendsAndSaysWhenTheListIsNotWhole) {
 
 TEST(Cli, DecisionsGoOnAfterARefusalAndSaySo) {
   FakeAgent agent;
-  const Said said = ask(agent, {"approve", "d-gone", "d-1", "--reason", "planned"});
+  const Said said = ask(agent, {"approve", "d-gone@abcdef01", "d-1@abcdef01", "--reason", "planned"});
   EXPECT_EQ(said.code, kFinding);
-  EXPECT_THAT(said.err, HasSubstr("d-gone: not_found: there is no open drift d-gone"));
+  EXPECT_THAT(said.err, HasSubstr("d-gone@abcdef01: not_found: there is no open drift d-gone"));
   EXPECT_THAT(said.out, HasSubstr("d-1  acl_user/app  approved"));
   EXPECT_EQ(agent.control()->decisions.at(1).reason, "planned");
 }
@@ -103,8 +103,11 @@ TEST(Cli, EveryVerbReachesItsDecision) {
   using Verb = core::Decision::Verb;
   for (const auto& [word, verb] : {std::pair("approve", Verb::approve), std::pair("reject", Verb::reject),
                                    std::pair("ignore", Verb::ignore), std::pair("undo", Verb::undo)}) {
-    EXPECT_EQ(ask(agent, {word, "d-1"}).code, kOk);
+    EXPECT_EQ(ask(agent, {word, "d-1@abcdef01"}).code, kOk);
     EXPECT_EQ(agent.control()->decisions.back().verb, verb) << word;
+    EXPECT_EQ(agent.control()->decisions.back().digest, "abcdef01") << word;
+    EXPECT_EQ(ask(agent, {word, "d-1", "--digest", "12345678"}).code, kOk);
+    EXPECT_EQ(agent.control()->decisions.back().digest, "12345678") << word;
   }
 }
 
@@ -189,7 +192,8 @@ TEST(Cli, PluginResumeFreesWhatIsParkedAndSaysWhenNothingIs) {
   const Said said = ask(agent, {"plugin", "resume", "cache", "--reason", "fixed"});
   EXPECT_EQ(said.code, kOk);
   EXPECT_EQ(said.out, "cache: freed, its worker starts\n");
-  EXPECT_THAT(agent.control()->calls.back(), testing::MatchesRegex("resume cache [^ ]+ fixed"));
+  EXPECT_EQ(agent.control()->calls.back(), "resume cache");
+  EXPECT_EQ(agent.control()->lines.back().reason, "fixed");
   const Said none = ask(agent, {"plugin", "resume", "redis"});
   EXPECT_EQ(none.code, kFinding);
   EXPECT_THAT(none.err, HasSubstr("nothing of 'redis' is parked"));

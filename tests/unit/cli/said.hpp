@@ -15,9 +15,10 @@ struct Said {
 };
 
 /// One run of the command line, in this process.
-inline Said driftd(std::vector<std::string> arguments, const Hooks& hooks = {}, bool colour = false) {
+inline Said driftd(std::vector<std::string> arguments, const Hooks& hooks = {}, bool colour = false,
+                   std::istream* answers = nullptr) {
   std::ostringstream out, err;
-  const int code = run(std::move(arguments), {out, err, colour}, hooks);
+  const int code = run(std::move(arguments), {out, err, colour, answers}, hooks);
   return {code, out.str(), err.str()};
 }
 

@@ -88,7 +88,7 @@ TEST_F(Declared, ExpectationOfTheConfigWinsOverASource) {
 
 TEST_F(Declared, SecretsAreComparedAsDigestsAndRotateAsCredentials) {
   sees(R"({"a":1,"b":2,"timeout":"1s","verifier":)" + digest_value('a') + "}");
-  for (auto& one : row.open) ASSERT_TRUE(decide(row, one.id, {Decision::Verb::approve, "ann", "", {}, {}, now()}));
+  for (auto& one : row.open) ASSERT_TRUE(decide(row, one.id, {Decision::Verb::approve, "ann", "", one.digest, {}, now()}));
   context.declared = {declaration(R"({"verifier":)" + digest_value('a') + "}")};
   row.open.clear();
   row.baseline = row.observed;

@@ -334,7 +334,7 @@ TEST_F(Pseudo, AnotherSystemIdentityIsOneManualEndpointDrift) {
   EXPECT_THAT(words(identity("cluster-2")), IsEmpty());
   EXPECT_THAT(words(identity("")), IsEmpty());
   EXPECT_TRUE(row.open[0].stale_since_ns);
-  const auto approved = decide(row, row.open[0].id, {Decision::Verb::approve, "ann", "", {}, {}, now});
+  const auto approved = decide(row, row.open[0].id, {Decision::Verb::approve, "ann", "", row.open[0].digest, {}, now});
   ASSERT_TRUE(approved);
   keep(*approved);
   EXPECT_THAT(words(identity("cluster-2")), IsEmpty());
@@ -377,7 +377,7 @@ TEST_F(Pseudo, ManyGoneAtOnceAskOnceWithCountAndNames) {
 
 TEST_F(Pseudo, ManyGoneAndApprovedAreForgottenOnceTheyAreRemoved) {
   missing({"a"});
-  keep(*decide(row, row.open[0].id, {Decision::Verb::approve, "ann", "", {}, {}, now}));
+  keep(*decide(row, row.open[0].id, {Decision::Verb::approve, "ann", "", row.open[0].digest, {}, now}));
   EXPECT_THAT(words(missing({"a"})), IsEmpty());
   EXPECT_THAT(words(missing({})), IsEmpty());
   EXPECT_THAT(words(missing({"a"})), ElementsAre("pending"));

@@ -193,8 +193,18 @@ TEST_F(MigrationTest, StoreOfTheFirstVersionGoesOnUnderThisOne) {
   const auto seqs = emit(3);
   bench.close();
   tamper(file(), "DROP TABLE declaration; ALTER TABLE event DROP COLUMN incarnation; ALTER TABLE quarantine DROP COLUMN incarnation; "
-                 "DELETE FROM meta WHERE key IN ('incarnation', 'commits', 'place'); PRAGMA user_version = 1");
+                 "DELETE FROM meta WHERE key IN ('incarnation', 'commits', 'place'); "
+                 "DROP TABLE audit_chain; DROP TABLE audit; CREATE TABLE audit (id INTEGER PRIMARY KEY, "
+                 "at_ns INTEGER NOT NULL, actor TEXT NOT NULL, verb TEXT NOT NULL, subject TEXT NOT NULL, reason TEXT NOT NULL); "
+                 "INSERT INTO audit VALUES (7, 1, 'kim', 'approved', 'd-1', 'fine'); PRAGMA user_version = 1");
   ASSERT_TRUE(bench.open());
+  core::AuditEntry line;
+  line.actor = "ann";
+  ASSERT_TRUE(bench.wait(bench->audit(line)));
+  const core::AuditProof proof = bench.get(bench->verify_audit());
+  EXPECT_TRUE(proof.whole) << proof.broken;
+  EXPECT_EQ(proof.unchained, 1);
+  EXPECT_EQ(bench.get(bench->audit(10)).front().actor, "kim") << "what was written before stays";
   bench.close();
   EXPECT_EQ(read(file(), "PRAGMA user_version"), newest());
   EXPECT_EQ(read(file(), "SELECT max(seq) FROM event"), seqs.back());

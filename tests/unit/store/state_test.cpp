@@ -311,18 +311,5 @@ TEST_F(StateTest, TombstonesGoAfterRetention) {
   EXPECT_EQ(bench.get(bench->index(backend_row().uid)).size(), 1U);
 }
 
-TEST_F(StateTest, AuditKeepsOrderAndFollowsRetention) {
-  for (int i = 0; i < 3; ++i) {
-    ASSERT_TRUE(bench.wait(bench->audit("kim", "approve", "d-" + std::to_string(i), "fine", kNoon + i)));
-  }
-  const auto rows = bench.get(bench->audit(2));
-  ASSERT_EQ(rows.size(), 2U);
-  EXPECT_EQ(rows[0].subject, "d-1");
-  EXPECT_EQ(rows[1].at_ns, kNoon + 2);
-  bench.clock.now += 30 * 86'400 * kSecond + 2;
-  EXPECT_FALSE(bench.get(bench->prune(0, 0)));
-  EXPECT_EQ(bench.get(bench->audit(10)).size(), 1U);
-}
-
 }  // namespace
 }  // namespace driftd::test

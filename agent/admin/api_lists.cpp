@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lists: what they hold, how much more there is, and filters that name nothing.
+#include <algorithm>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <set>
+
+#include "admin/fields.hpp"
+#include "admin/json.hpp"
+#include "admin/query.hpp"
+
+namespace driftd::admin {
+namespace {
+
+using core::Value;
+using Answer = Result<Value>;
+using Count = core::Reader::Count;
+using Names = std::set<std::string>;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr std::int64_t kMostRows = 10'000;
+constexpr milliseconds kFollowStep{100};
+constexpr std::size_t kRef = 12;  ///< characters of a binding behind the @ of a reference
+
+bool is_glob(const std::string& text) { return text.find('*') != std::string::npos; }
+
+/// `a, b, c`, at most twenty of them.
+std::string listed(const Names& names) {
+  std::string out;
+  std::size_t count = 0;
+  for (const auto& name : names) {
+    if (++count > 20) return out + ", … (" + std::to_string(names.size()) + ")";
+    out += (out.empty() ? "" : ", ") + name;
+  }
+  return out.empty() ? "none" : out;
+}
+
+/// A name that is none of `known` is a mistake; a glob or nothing is not.
+Status check_name(const std::string& what, const std::string& name, const Names& known) {
+  if (name.empty() || is_glob(name) || known.contains(name)) return {};
+  return fail(Code::not_found, "there is no " + what + " '" + name + "'; known: " + listed(known));
+}
+
+/// The pseudo-kinds that every backend may have beside those of its provider.
+Names kinds_of(const core::AgentView& view, const std::string& backend, bool& sure) {
+  Names out{"backend", "scope", "registration"};
+  for (const auto& one : view.backends) {
+    if (!backend.empty() && !is_glob(backend) && one.name != backend) continue;
+    if (one.coverage.empty()) sure = false;  // it has not been read yet
+    for (const auto& kind : one.coverage) out.insert(kind.kind);
+  }
+  return out;
+}
+
+Names sinks_of(const core::AgentView& view, const std::vector<core::SinkBook>& books) {
+  Names out;
+  for (const auto& sink : view.sinks) out.insert(sink.name);
+  for (const auto& book : books) out.insert(book.sink);  // closed ones keep their dead letters
+  return out;
+}
+
+template <class T>
+Value::Array array_of(const std::vector<T>& all) {
+  Value::Array out;
+  for (const auto& one : all) out.push_back(to_json(one));
+  return out;
+}
+
+/// Remarks on globs that brought nothing.
+Value notes_of(const std::vector<std::pair<std::string, std::string>>& filters) {
+  Value::Array out;
+  for (const auto& [what, pattern] : filters) {
+    if (is_glob(pattern)) out.emplace_back("nothing was found for " + what + " '" + pattern + "'");
+  }
+  return Value(std::move(out));
+}
+
+Result<core::DriftFilter> drift_filter(const Request& request) {
+  core::DriftFilter filter;
+  DRIFTD_CHECK(only(request, {"backend", "kind", "id", "status", "all", "limit", "drift"}));
+  filter.backend = query(request, "backend");
+  filter.kind = query(request, "kind");
+  filter.id = query(request, "id");
+  filter.drift = query(request, "drift");
+  filter.all = query(request, "all") == "true";
+  if (const auto status = query(request, "status"); !status.empty()) {
+    auto parsed = core::parse_drift_status(status);
+    if (!parsed) return fail(Code::invalid, parsed.error().message);
+    filter.status = *parsed;
+  }
+  DRIFTD_TRY(const std::int64_t limit, parse_number("limit", query(request, "limit"), 1000, 1, kMostRows));
+  filter.limit = static_cast<int>(limit);
+  return filter;
+}
+
+}  // namespace
+
+Value Api::shown_drift(const core::Drift& drift) {
+  Value out = to_json(drift);
+  const std::string binding = backstage_.control.binding(drift);
+  out.object()->insert_or_assign("digest", binding);
+  if (drift.open()) out.object()->insert_or_assign("ref", drift.id + "@" + binding.substr(0, kRef));
+  return out;
+}
+
+Task<Answer> Api::list(std::string name, core::Value::Array rows, std::int64_t limit, core::Reader::Count what) {
+  std::int64_t total = static_cast<std::int64_t>(rows.size());
+  if (total >= limit) {
+    DRIFTD_CO_TRY(const std::int64_t counted, co_await backstage_.reader.count(std::move(what)));
+    total = std::max(total, counted);  // rows may have come between the two looks
+  }
+  const bool truncated = total > static_cast<std::int64_t>(rows.size());
+  co_return Value::Object{{name, Value(std::move(rows))}, {"total", number(total)}, {"truncated", Value(truncated)}};
+}
+
+Task<Status> Api::check_names(core::DriftFilter filter) {
+  const core::AgentView view = backstage_.control.view();
+  Names backends;
+  for (const auto& one : view.backends) backends.insert(one.name);
+  DRIFTD_CO_CHECK(check_name("backend", filter.backend, backends));
+  Count same;
+  same.of = Count::Of::resources;
+  same.filter.backend = filter.backend;
+  same.filter.kind = filter.kind;
+  bool sure = true;
+  const Names kinds = kinds_of(view, filter.backend, sure);
+  if (sure && !filter.kind.empty() && !is_glob(filter.kind) && !kinds.contains(filter.kind)) {
+    DRIFTD_CO_TRY(const std::int64_t stored, co_await backstage_.reader.count(same));
+    if (stored == 0) co_return check_name("kind", filter.kind, kinds);
+  }
+  if (filter.id.empty() || is_glob(filter.id)) co_return Status{};
+  same.filter.id = filter.id;
+  DRIFTD_CO_TRY(const std::int64_t stored, co_await backstage_.reader.count(same));
+  if (stored > 0) co_return Status{};
+  Count past = same;
+  past.of = Count::Of::drifts;
+  past.filter.all = true;
+  DRIFTD_CO_TRY(const std::int64_t drifts, co_await backstage_.reader.count(past));
+  if (drifts > 0) co_return Status{};
+  co_return fail(Code::not_found, "there is no resource with id '" + filter.id + "'; `driftd resources` lists those that are known");
+}
+
+Task<Status> Api::check_sink(std::string name) {
+  DRIFTD_CO_TRY(const auto books, co_await backstage_.reader.books());
+  co_return check_name("sink", name, sinks_of(backstage_.control.view(), books));
+}
+
+Task<Answer> Api::resources(Request request) {
+  DRIFTD_CO_CHECK(only(request, {"backend", "kind", "limit"}));
+  DRIFTD_CO_TRY(const std::int64_t limit, parse_number("limit", query(request, "limit"), 1000, 1, kMostRows));
+  core::DriftFilter filter;
+  filter.backend = query(request, "backend");
+  filter.kind = query(request, "kind");
+  DRIFTD_CO_CHECK(co_await check_names(filter));
+  const auto rows = co_await backstage_.reader.resources(filter.backend, filter.kind, static_cast<int>(limit));
+  if (!rows) co_return fail(rows.error());
+  Count all;
+  all.of = Count::Of::resources;
+  all.filter = filter;
+  DRIFTD_CO_TRY(Value out, co_await list("resources", array_of(*rows), limit, std::move(all)));
+  if (rows->empty()) out.object()->insert_or_assign("notes", notes_of({{"backend", filter.backend}, {"kind", filter.kind}}));
+  co_return out;
+}
+
+Task<Answer> Api::drifts(Request request) {
+  DRIFTD_CO_TRY(core::DriftFilter filter, drift_filter(request));
+  DRIFTD_CO_CHECK(co_await check_names(filter));
+  const auto rows = co_await backstage_.reader.drifts(filter);
+  if (!rows) co_return fail(rows.error());
+  Value::Array shown;
+  for (const auto& row : *rows) {
+    Value one = shown_drift(row.drift);
+    one.object()->insert_or_assign("backend", row.backend);
+    shown.push_back(std::move(one));
+  }
+  Count all;
+  all.of = Count::Of::drifts;
+  all.filter = filter;
+  DRIFTD_CO_TRY(Value out, co_await list("drifts", std::move(shown), filter.limit, std::move(all)));
+  if (rows->empty()) {
+    out.object()->insert_or_assign("notes", notes_of({{"backend", filter.backend}, {"kind", filter.kind}, {"id", filter.id}}));
+  }
+  co_return out;
+}
+
+Task<Answer> Api::events(Request request) {
+  DRIFTD_CO_CHECK(only(request, {"after", "limit", "wait"}));
+  DRIFTD_CO_TRY(const std::int64_t limit, parse_number("limit", query(request, "limit"), 100, 1, 1000));
+  DRIFTD_CO_TRY(const std::int64_t after, parse_number("after", query(request, "after"), -1, 0, INT64_MAX));
+  DRIFTD_CO_TRY(const std::int64_t wait, parse_number("wait", query(request, "wait"), 0, 0, 30));
+  const int most = static_cast<int>(limit);
+  if (after < 0) {
+    const auto last = co_await backstage_.reader.last_events(most);
+    if (!last) co_return fail(last.error());
+    Count all;
+    all.of = Count::Of::events;
+    all.after = -1;
+    co_return co_await list("events", array_of(*last), limit, std::move(all));
+  }
+  const auto until = std::chrono::steady_clock::now() + seconds(wait);
+  asio::steady_timer timer(co_await asio::this_coro::executor);
+  for (;;) {
+    const auto found = co_await backstage_.reader.events(after, most);
+    if (!found) co_return fail(found.error());
+    if (!found->empty() || stopping_ || std::chrono::steady_clock::now() >= until) {
+      Count all;
+      all.of = Count::Of::events;
+      all.after = after;
+      co_return co_await list("events", array_of(*found), limit, std::move(all));
+    }
+    timer.expires_after(kFollowStep);
+    co_await timer.async_wait(asio::use_awaitable);
+  }
+}
+
+Task<Answer> Api::queue() {
+  const auto books = co_await backstage_.reader.books();
+  if (!books) co_return fail(books.error());
+  Value notifications = Value(Value::Array());
+  if (backstage_.notifications) {
+    DRIFTD_CO_TRY(notifications, co_await backstage_.notifications());
+  }
+  const auto view = backstage_.control.view();
+  co_return Value::Object{{"notifications", notifications},
+                          {"sinks", list_of(view.sinks)},
+                          {"books", list_of(*books)},
+                          {"backlog_events", number(view.backlog_events)},
+                          {"backlog_bytes", number(view.backlog_bytes)}};
+}
+
+Task<Answer> Api::dead_letters(Request request) {
+  DRIFTD_CO_CHECK(only(request, {"sink", "limit"}));
+  DRIFTD_CO_TRY(const std::int64_t limit, parse_number("limit", query(request, "limit"), 100, 1, 1000));
+  const std::string sink = query(request, "sink");
+  DRIFTD_CO_CHECK(co_await check_sink(sink));
+  const auto letters = co_await backstage_.reader.dead_letters(sink, static_cast<int>(limit));
+  if (!letters) co_return fail(letters.error());
+  Count all;
+  all.of = Count::Of::dead_letters;
+  all.filter.backend = sink;
+  DRIFTD_CO_TRY(Value out, co_await list("dead_letters", array_of(*letters), limit, std::move(all)));
+  if (letters->empty()) out.object()->insert_or_assign("notes", notes_of({{"sink", sink}}));
+  co_return out;
+}
+
+Task<Answer> Api::audit(Request request) {
+  DRIFTD_CO_CHECK(only(request, {"limit"}));
+  DRIFTD_CO_TRY(const std::int64_t limit, parse_number("limit", query(request, "limit"), 100, 1, kMostRows));
+  const auto rows = co_await backstage_.reader.audit(static_cast<int>(limit));
+  if (!rows) co_return fail(rows.error());
+  Count all;
+  all.of = Count::Of::audit;
+  co_return co_await list("audit", array_of(*rows), limit, std::move(all));
+}
+
+Task<Answer> Api::verify_audit() {
+  const auto proof = co_await backstage_.reader.verify_audit();
+  if (!proof) co_return fail(proof.error());
+  co_return to_json(*proof);
+}
+
+}  // namespace driftd::admin

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "admin/denials.hpp"
+
+#include <utility>
+
+namespace driftd::admin {
+namespace {
+
+constexpr int kLinesOfOne = 5, kLinesOfAll = 30;  // in a minute
+constexpr std::size_t kMaxUsers = 1024;
+
+}  // namespace
+
+std::optional<std::uint64_t> Denials::admit(std::int64_t uid, Clock::time_point now) {
+  if (minute_ == Clock::time_point{} || now - minute_ >= std::chrono::minutes(1)) {
+    minute_ = now;
+    lines_ = 0;
+    std::erase_if(users_, [](const auto& user) { return user.second.unwritten == 0; });
+    if (users_.size() >= kMaxUsers) users_.clear();
+    for (auto& [other, user] : users_) user.lines = 0;
+  }
+  if (users_.size() >= kMaxUsers && !users_.contains(uid)) return std::nullopt;
+  User& user = users_[uid];
+  if (user.lines >= kLinesOfOne || lines_ >= kLinesOfAll) {
+    ++user.unwritten;
+    return std::nullopt;
+  }
+  ++user.lines;
+  ++lines_;
+  return std::exchange(user.unwritten, 0);
+}
+
+}  // namespace driftd::admin

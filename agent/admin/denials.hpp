@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+
+namespace driftd::admin {
+
+/// Bounds the audit lines about refused callers: whoever may not use the API must not be able to fill the audit log. The
+/// first few of a user in a minute get a line each, the others are counted in the user's next line. Core thread.
+class Denials {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// How many refusals of this user had no line of their own since the last one; nothing: this one gets none either.
+  std::optional<std::uint64_t> admit(std::int64_t uid, Clock::time_point now);
+
+ private:
+  struct User {
+    int lines = 0;
+    std::uint64_t unwritten = 0;
+  };
+  Clock::time_point minute_{};
+  int lines_ = 0;  ///< of all users in this minute
+  std::map<std::int64_t, User> users_;
+};
+
+}  // namespace driftd::admin

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/audit.hpp"
+
+#include "base/digest.hpp"
+#include "core/redact.hpp"
+#include "core/value.hpp"
+
+namespace driftd::core {
+namespace {
+
+constexpr std::size_t kMaxValue = 1024;  // bytes of one value
+constexpr std::size_t kMaxChanges = 64;
+
+/// The value as JSON; one that had to be cut is a text.
+Value side(const Change& change, const std::string& json) {
+  if (change.redacted) return Value("[REDACTED]");
+  const std::string shown = presentable_json(json);
+  if (shown.size() > kMaxValue) return Value(shortened(shown, kMaxValue));
+  auto value = parse(shown);
+  return value ? std::move(*value) : Value("[REDACTED]");
+}
+
+void put(std::string& out, std::string_view field) {
+  out += std::to_string(field.size());
+  out += ':';
+  out += field;
+}
+
+}  // namespace
+
+std::string shortened(std::string text, std::size_t bytes) {
+  if (text.size() <= bytes) return text;
+  std::size_t end = bytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return text.substr(0, end) + "…";
+}
+
+std::string audit_changes(const std::vector<Change>& changes) {
+  Value::Array out;
+  for (const auto& change : changes) {
+    if (out.size() == kMaxChanges) {
+      out.push_back(Value::Object{{"more", Value::Number{std::to_string(changes.size() - kMaxChanges)}}});
+      break;
+    }
+    Value::Object one{{"path", shortened(change.path, kMaxValue)}};
+    if (change.old_value) one.emplace("old", side(change, *change.old_value));
+    if (change.new_value) one.emplace("new", side(change, *change.new_value));
+    out.emplace_back(std::move(one));
+  }
+  return out.empty() ? std::string() : render(Value(std::move(out)));
+}
+
+AuditEntry audit_of(const Drift& drift, const std::string& backend) {
+  AuditEntry out;
+  out.subject = drift.id;
+  out.backend = backend;
+  out.resource = render(drift.resource);
+  out.digest = drift.digest;
+  out.changes = audit_changes(drift.changes);
+  return out;
+}
+
+std::string chained(const std::string& before, std::int64_t id, const AuditEntry& entry) {
+  std::string text;
+  const Caller& caller = entry.caller;
+  for (const std::int64_t number : {id, static_cast<std::int64_t>(entry.at_ns), caller.uid, caller.gid, caller.pid,
+                                    static_cast<std::int64_t>(entry.expires_ns.value_or(0))}) {
+    put(text, std::to_string(number));
+  }
+  for (const std::string* field : {&before, &entry.actor, &caller.claimed, &entry.verb, &entry.outcome, &entry.subject,
+                                   &entry.backend, &entry.resource, &entry.digest, &entry.changes, &entry.reason}) {
+    put(text, *field);
+  }
+  return to_hex(sha256(text));
+}
+
+}  // namespace driftd::core

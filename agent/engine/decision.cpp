@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/decision.hpp"
+
+#include <algorithm>
+
+#include "base/digest.hpp"
+
+namespace driftd::engine {
+namespace {
+
+using Verb = core::Decision::Verb;
+
+constexpr std::size_t kMinBinding = 8;  // characters; 32 bits under a key
+constexpr std::size_t kBinding = 64;
+constexpr const char* kOtherValue = "another value";  // equals no digest
+
+const core::Drift* find_open(const core::StoredResource& stored, const std::string& id) {
+  const auto found = std::find_if(stored.open.begin(), stored.open.end(), [&](const auto& drift) { return drift.id == id; });
+  return found == stored.open.end() ? nullptr : &*found;
+}
+
+bool well_formed(std::string_view text) {
+  const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
+  return text.size() >= kMinBinding && text.size() <= kBinding && std::all_of(text.begin(), text.end(), is_hex);
+}
+
+/// Compares all characters whatever differs: the time says nothing about the binding.
+bool begins(const std::string& binding, const std::string& given) {
+  unsigned different = 0;
+  for (std::size_t i = 0; i < given.size(); ++i) different |= static_cast<unsigned char>(binding[i] ^ given[i]);
+  return different == 0;
+}
+
+/// The verb whose outcome a status is.
+std::string verb_of(core::DriftStatus status) {
+  return status == core::DriftStatus::rejected ? "reject" : status == core::DriftStatus::ignored ? "ignore" : "approve";
+}
+
+}  // namespace
+
+std::string binding_of(const core::RedactionKey& store_key, const core::Drift& drift) {
+  return hmac_hex(store_key.key, {"driftd decision 1", drift.id, drift.digest});
+}
+
+Result<core::Decision> bound(const core::RedactionKey& store_key, const core::StoredResource& stored,
+                             const std::string& drift_id, core::Decision decision) {
+  if (!decision.digest) return decision;
+  if (!well_formed(*decision.digest)) {
+    return fail(Code::invalid, "digest '" + *decision.digest + "' of the decision about drift " + drift_id +
+                                   " must be at least 8 lower-case hex characters, as `driftd drifts` prints them behind the @");
+  }
+  const core::Drift* drift = find_open(stored, drift_id);
+  if (drift == nullptr) return decision;  // core::decide says what became of it
+  decision.digest = begins(binding_of(store_key, *drift), *decision.digest) ? drift->digest : kOtherValue;
+  return decision;
+}
+
+core::AuditEntry decided_line(const core::RedactionKey& store_key, const core::Drift& drift, core::DriftStatus from,
+                              const core::Decision& decision, const std::string& backend) {
+  core::AuditEntry out = core::audit_of(drift, backend);
+  out.digest = binding_of(store_key, drift);
+  out.at_ns = decision.at_ns;
+  out.actor = decision.actor;
+  out.caller = decision.caller;
+  out.verb = decision.verb == Verb::undo ? "undid " + verb_of(from) : std::string(render(drift.status));
+  out.reason = decision.reason;
+  out.expires_ns = decision.expires_ns;
+  return out;
+}
+
+std::optional<core::AuditEntry> expired_line(const core::RedactionKey& store_key, const core::StoredResource& before,
+                                             const core::Transition& transition, const std::string& backend, Nanos now_ns) {
+  const core::Drift* old = find_open(before, transition.drift.id);
+  const bool ran_out = old != nullptr && old->decided_ns && old->expires_ns && *old->expires_ns <= now_ns;
+  if (!ran_out || transition.drift.decided_ns == old->decided_ns) return std::nullopt;
+  core::AuditEntry out = core::audit_of(*old, backend);
+  out.digest = binding_of(store_key, *old);
+  out.at_ns = now_ns;
+  out.actor = "driftd";
+  out.verb = "expired " + verb_of(old->status);
+  out.reason = "decided by " + old->actor + " until " + render_time(*old->expires_ns);
+  return out;
+}
+
+}  // namespace driftd::engine

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every request that changes something leaves a line; one that cannot leave a line is not carried out.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unit/admin/fake_agent.hpp"
+
+namespace driftd::test {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+const std::string kHost = "http://localhost";
+
+struct Deed {
+  const char* path;
+  const char* body;
+  const char* verb;
+  const char* subject;
+};
+constexpr Deed kDeeds[] = {
+    {"/v1/reload", "", "reload", "configuration"},
+    {"/v1/refresh", R"({"backend":"cache"})", "refresh", "cache"},
+    {"/v1/refresh", "", "refresh", "all backends"},
+    {"/v1/replay", R"({"sink":"ops","from_seq":12})", "replay", "ops from 12"},
+    {"/v1/deadletters/replay", R"({"sink":"ops","seqs":[4,5]})", "deadletters replay", "ops: [4,5]"},
+    {"/v1/deadletters/drop", R"({"sink":"ops"})", "deadletters drop", "ops: all"},
+    {"/v1/plugins/resume", R"({"name":"cache","reason":"fixed"})", "plugins resume", "cache"},
+};
+
+TEST(Audit, EveryDeedLeavesItsLine) {
+  FakeAgent agent;
+  for (const auto& deed : kDeeds) {
+    agent.control()->lines.clear();
+    EXPECT_THAT(agent.curl({"-d", deed.body, kHost + deed.path}).out, EndsWith("200")) << deed.path;
+    const auto lines = agent.control()->lines;
+    const bool resumes = std::string(deed.path) == "/v1/plugins/resume";  // and a line for each backend that was freed
+    ASSERT_THAT(lines, SizeIs(resumes ? 2 : 1)) << deed.path;
+    EXPECT_EQ(lines[0].verb, deed.verb);
+    EXPECT_EQ(lines[0].subject, deed.subject);
+    EXPECT_EQ(lines[0].outcome, "");
+    EXPECT_EQ(lines[0].caller.uid, static_cast<std::int64_t>(::getuid()));
+    EXPECT_GT(lines[0].caller.pid, 0);
+    EXPECT_GT(lines[0].at_ns, 0);
+  }
+}
+
+TEST(Audit, WhatLeavesNoLineIsNotDone) {
+  FakeAgent agent;
+  agent.control()->audit_works = false;
+  for (const auto& deed : kDeeds) {
+    EXPECT_THAT(agent.curl({"-d", deed.body, kHost + deed.path}).out, HasSubstr("the disk is full")) << deed.path;
+  }
+  EXPECT_THAT(agent.control()->calls, IsEmpty());
+}
+
+TEST(Audit, AFailedDeedAndARefusedDecisionSayWhy) {
+  FakeAgent agent;
+  agent.control()->reload_result = fail(Code::invalid, "driftd.yaml:3:1: unknown key 'nonsense'");
+  EXPECT_THAT(agent.curl({"-d", "", kHost + "/v1/reload"}).out, EndsWith("400"));
+  EXPECT_THAT(agent.curl({"-d", R"({"digest":"abcdef01"})", kHost + "/v1/drifts/d-stale/approve"}).out, EndsWith("409"));
+  EXPECT_THAT(agent.curl({"-d", "", kHost + "/v1/drifts/d-1/approve"}).out, EndsWith("400"));
+  const auto lines = agent.control()->lines;
+  ASSERT_THAT(lines, SizeIs(4)) << "the reload has one before it and one about its failure";
+  EXPECT_THAT(lines[1].outcome, HasSubstr("unknown key 'nonsense'"));
+  EXPECT_EQ(lines[2].verb, "approve");
+  EXPECT_EQ(lines[2].subject, "d-stale");
+  EXPECT_EQ(lines[2].digest, "abcdef01");
+  EXPECT_THAT(lines[2].outcome, HasSubstr("conflict: the value moved"));
+  EXPECT_THAT(lines[3].outcome, HasSubstr("'digest' is missing"));
+}
+
+TEST(Audit, LookingLeavesNoLine) {
+  FakeAgent agent;
+  for (const char* path : {"/v1/status", "/v1/drifts", "/v1/audit", "/v1/audit/verify", "/v1/queue", "/livez"}) {
+    EXPECT_THAT(agent.curl({kHost + path}).out, EndsWith("200")) << path;
+  }
+  agent.curl({"-d", R"({"backend":"cache","resource":"acl_user/app"})", kHost + "/v1/explain"});
+  EXPECT_THAT(agent.control()->lines, IsEmpty());
+}
+
+TEST(Audit, WhoIsBehindSudoIsAClaim) {
+  FakeAgent agent;
+  const auto claimed = [&](const std::string& header) {
+    agent.control()->lines.clear();
+    agent.curl({"-H", "Driftd-Sudo-User: " + header, "-d", "", kHost + "/v1/reload"});
+    return agent.control()->lines.at(0).caller.claimed;
+  };
+  const std::string kim = claimed("kim");
+  EXPECT_TRUE(kim == "SUDO_USER:kim" || kim.starts_with("loginuid:")) << kim;
+  const std::string strange = claimed("kim root\x1b[31m");
+  EXPECT_TRUE(strange.empty() || strange.starts_with("loginuid:")) << strange;
+}
+
+TEST(Audit, AForeignHostHeaderIsInTheLog) {
+  FakeAgent agent;
+  run({"curl", "-s", "-H", "Host: evil.example", agent.url("/metrics")});
+  const auto lines = agent.control()->lines;
+  ASSERT_THAT(lines, SizeIs(1));
+  EXPECT_EQ(lines[0].subject, "Host evil.example");
+}
+
+TEST(Audit, SubjectsFromTheUrlAreMadeHarmless) {
+  FakeAgent agent;
+  agent.curl({"-d", "", kHost + "/v1/drifts/%1b%5b31m%ff/approve"});
+  EXPECT_EQ(agent.control()->lines.at(0).subject, "\\x1b[31m\\xff");
+}
+
+}  // namespace
+}  // namespace driftd::test

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lists say how much more there is, and a filter that names nothing is a mistake.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unit/admin/fake_agent.hpp"
+
+namespace driftd::test {
+namespace {
+
+using testing::AllOf;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string kHost = "http://localhost";
+
+TEST(Lists, DriftsNameTheValueThatADecisionMustName) {
+  FakeAgent agent;
+  agent.reader()->open = {{pending_drift("d-1"), "cache"}};
+  const std::string binding = FakeControl::binding_of("d-1");
+  EXPECT_THAT(agent.curl({kHost + "/v1/drifts"}).out,
+              AllOf(HasSubstr("\"digest\":\"" + binding + "\""), HasSubstr("\"ref\":\"d-1@" + binding.substr(0, 12) + "\"")));
+}
+
+TEST(Lists, ADecisionWithoutADigestIsToldWhatToSend) {
+  FakeAgent agent;
+  for (const char* verb : {"approve", "reject", "ignore"}) {
+    for (const char* body : {"", "{}", R"({"digest":""})", R"({"reason":"fine"})"}) {
+      EXPECT_THAT(agent.curl({"-d", body, kHost + "/v1/drifts/d-1/" + verb}).out,
+                  AllOf(HasSubstr("'digest' is missing: send"), EndsWith("400")));
+    }
+  }
+  EXPECT_TRUE(agent.control()->decisions.empty());
+  EXPECT_THAT(agent.curl({"-d", "", kHost + "/v1/drifts/d-1/undo"}).out, EndsWith("200"));
+}
+
+TEST(Lists, CutOnesSayHowMuchMoreThereIs) {
+  FakeAgent agent;
+  agent.reader()->open = {{pending_drift("d-1"), "cache"}, {pending_drift("d-2"), "cache"}};
+  agent.reader()->total = 407;
+  for (const char* path : {"/v1/drifts?limit=1", "/v1/resources?limit=1", "/v1/events?after=0&limit=1", "/v1/events?limit=1",
+                           "/v1/deadletters?limit=1", "/v1/audit?limit=2"}) {
+    EXPECT_THAT(agent.curl({kHost + path}).out, AllOf(HasSubstr("\"total\":407"), HasSubstr("\"truncated\":true"))) << path;
+  }
+  EXPECT_THAT(agent.curl({kHost + "/v1/drifts"}).out, AllOf(HasSubstr("\"total\":2"), HasSubstr("\"truncated\":false")));
+}
+
+TEST(Lists, AFilterThatNamesNothingListsWhatIsKnown) {
+  FakeAgent agent;
+  const std::pair<const char*, const char*> cases[] = {
+      {"/v1/drifts?backend=cahce", "there is no backend 'cahce'; known: cache"},
+      {"/v1/drifts?kind=sevrer", "there is no kind 'sevrer'; known: backend, registration, scope, server"},
+      {"/v1/drifts?id=nope", "there is no resource with id 'nope'"},
+      {"/v1/resources?backend=cahce", "there is no backend 'cahce'"},
+      {"/v1/resources?backend=cache&kind=sevrer", "there is no kind 'sevrer'"},
+      {"/v1/deadletters?sink=nope", "there is no sink 'nope'; known: ops"},
+  };
+  for (const auto& [path, expected] : cases) {
+    EXPECT_THAT(agent.curl({kHost + path}).out, AllOf(HasSubstr(expected), EndsWith("404"))) << path;
+  }
+  for (const char* verb : {"replay", "drop"}) {
+    EXPECT_THAT(agent.curl({"-d", R"({"sink":"nope"})", kHost + "/v1/deadletters/" + verb}).out,
+                AllOf(HasSubstr("there is no sink 'nope'"), EndsWith("404")));
+  }
+  EXPECT_TRUE(agent.control()->calls.empty());
+}
+
+TEST(Lists, AGlobThatBringsNothingIsRemarkedOn) {
+  FakeAgent agent;
+  EXPECT_THAT(agent.curl({kHost + "/v1/drifts?backend=ord%2A"}).out,
+              AllOf(HasSubstr("nothing was found for backend 'ord*'"), EndsWith("200")));
+  EXPECT_THAT(agent.curl({kHost + "/v1/drifts"}).out, Not(HasSubstr("nothing was found")));
+}
+
+TEST(Lists, ABackendThatWasNotReadYetHasNoUnknownKinds) {
+  FakeAgent agent;
+  agent.control()->agent.backends[0].coverage.clear();
+  EXPECT_THAT(agent.curl({kHost + "/v1/drifts?kind=server"}).out, EndsWith("200"));
+}
+
+}  // namespace
+}  // namespace driftd::test
