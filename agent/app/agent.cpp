@@ -189,6 +189,8 @@ Task<void> Agent::keep_house() {
         more = pruned && *pruned;
       }
     }
+    relay_->wake();  // for events that the store appended by itself (`gap`, `corrupt`)
+    relay_->watch();
     const Status done = co_await keep_house_once();
     if (!done) log::room("store").error("backlog: {}", done.error().message);
     house_.expires_after(kHouseEvery);
