@@ -60,10 +60,6 @@ void Circuit::trip(Time now, std::int64_t retry_after_ms) {
 
 void Circuit::hurry(Time now) { until_ = std::min(until_, now); }
 
-void Circuit::hurry(Time now) {
-  if (state_ == State::open) until_ = std::min(until_, now);
-}
-
 void Circuit::close() {
   tripped_ = false;
   backoff_.reset();

@@ -80,8 +80,6 @@ class Window {
   /// Every fetched event up to this seq is settled or a dead letter; what waits behind its key or for a retry is above it.
   std::int64_t settled_to() const { return entries_.empty() ? fetched_to_ : entries_.begin()->first - 1; }
   std::int64_t fetched_to() const { return fetched_to_; }
-  /// Every fetched event up to this seq is settled or a dead letter; what waits behind its key or for a retry is above it.
-  std::int64_t settled_to() const { return entries_.empty() ? fetched_to_ : entries_.begin()->first - 1; }
 
   /// Returns true if a save would change what is stored.
   bool worth_saving() const;
