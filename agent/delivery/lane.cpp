@@ -3,7 +3,7 @@
 #include "delivery/lane.hpp"
 
 #include <boost/asio/as_tuple.hpp>
-#include <cassert>
+#include <cstdlib>
 
 #include "base/fatal.hpp"
 #include "base/log.hpp"
@@ -13,6 +13,13 @@ namespace {
 
 constexpr Millis kStoreRetry{1'000};
 constexpr int kIdle = 16;  // duties in a row that changed nothing
+
+/// A debug build ends where an invariant is broken; a release has named and counted it, and goes on.
+void broken_invariant() {
+#ifdef DRIFTD_DEBUG
+  std::abort();
+#endif
+}
 
 unsigned seed_of(const LaneContext& context) {
   return context.settings.seed != 0 ? context.settings.seed : std::random_device{}();
@@ -123,7 +130,7 @@ void Lane::idle(Duty duty) {
   store_at_ = now() + kStoreRetry;
   log::room("delivery").error("sink {}: it is due to {}, and that changes nothing; this is a defect of driftd, please "
                               "report it; trying again in {} ms", name_, render(duty), kStoreRetry.count());
-  assert(!"a duty that changes nothing");
+  broken_invariant();
 }
 
 void Lane::wake() { bell_.cancel(); }
@@ -193,7 +200,7 @@ void Lane::watch() {
     ++missed_wakeups_;
     log::room("delivery").error("sink {}: it slept though it is due to {}; this is a defect of driftd, please report it",
                                 name_, render(agenda.duty));
-    assert(!"a lane that sleeps though it has work");
+    broken_invariant();
   }
   if (missed || timer_late) wake();
 }

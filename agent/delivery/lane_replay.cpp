@@ -39,7 +39,8 @@ Task<Result<std::int64_t>> Lane::replay(core::Control::Replay request) {
 
 /// Returns when the order is stored: what was answered survives a kill.
 Task<Result<std::int64_t>> Lane::begin_replay(Replay::Order order, std::string from_id) {
-  DRIFTD_CO_TRY(auto seqs, co_await plan(order, std::move(from_id)));
+  Replay::Order asked = order;
+  DRIFTD_CO_TRY(auto seqs, co_await plan(std::move(asked), std::move(from_id)));
   const auto count = static_cast<std::int64_t>(seqs.size());
   if (seqs.empty()) co_return count;
   order.from = seqs.front();
@@ -81,7 +82,9 @@ Task<Result<std::vector<std::int64_t>>> Lane::plan(Replay::Order order, std::str
 /// A replay that the last process did not end.
 Task<void> Lane::resume_replay() {
   const auto self = shared_from_this();
-  auto seqs = co_await plan(*replay_.order(), "");
+  Replay::Order order = *replay_.order();
+  std::string from_start;
+  auto seqs = co_await plan(std::move(order), std::move(from_start));
   planning_ = false;
   if (seqs) {
     log::room("delivery").info("sink {}: going on with a replay, {} events are left", name_, seqs->size());

@@ -122,6 +122,7 @@ void Window::load(core::StoredEvent event) {
 
 void Window::again(std::int64_t seq, Time now, const std::string& error) {
   Entry& entry = entries_.at(seq);
+  unwait(seq);
   if (entry.in_flight) --in_flight_;
   entry.in_flight = false;
   entry.error = error;
