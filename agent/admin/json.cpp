@@ -129,6 +129,9 @@ Value to_json(const core::SinkView& sink) {
                        {"retrying", number(sink.retrying)},
                        {"dead", number(sink.dead)},
                        {"delivered", number(sink.delivered)},
+                       {"waiting", number(sink.waiting)},
+                       {"stalled_seconds", number(static_cast<std::int64_t>(sink.stalled_seconds))},
+                       {"missed_wakeups", number(static_cast<std::int64_t>(sink.missed_wakeups))},
                        {"last_error", sink.last_error}};
 }
 

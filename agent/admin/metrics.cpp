@@ -102,6 +102,8 @@ struct PrometheusMetrics::Series {
   Gauges budget_hits{gauge("backend_plugin_budget_hits", "Budgets that the plugin met, by budget.")};
   Gauges books{gauge("sink_events", "Events of a sink by state: emitted = acked + pending + dead + dropped.")};
   Gauges in_flight{gauge("sink_in_flight", "Deliveries under way.")};
+  Gauges stalled{gauge("sink_stalled_seconds", "How long events have waited without one being delivered; 0: none waits.")};
+  Gauges missed{gauge("sink_missed_wakeups", "Times that a sink slept though it had work: a defect of driftd.")};
   Gauges backlog{gauge("backlog_events", "Events not yet settled by every sink.")};
   Gauges backlog_bytes{gauge("backlog_bytes", "Bytes of events not yet settled by every sink.")};
   Gauges ready{gauge("agent_ready", "1: the agent is ready.")};
@@ -147,7 +149,13 @@ void PrometheusMetrics::Series::set_worker(const core::BackendView& backend) {
 void PrometheusMetrics::Series::set_sinks(const core::AgentView& view, const std::vector<core::SinkBook>& all) {
   in_flight.clear();
   books.clear();
-  for (const auto& sink : view.sinks) in_flight.at({{"sink", sink.name}}).Set(static_cast<double>(sink.in_flight));
+  stalled.clear();
+  missed.clear();
+  for (const auto& sink : view.sinks) {
+    in_flight.at({{"sink", sink.name}}).Set(static_cast<double>(sink.in_flight));
+    stalled.at({{"sink", sink.name}}).Set(sink.stalled_seconds);
+    missed.at({{"sink", sink.name}}).Set(static_cast<double>(sink.missed_wakeups));
+  }
   for (const auto& book : all) {
     const std::pair<const char*, std::int64_t> states[] = {{"emitted", book.emitted},
                                                            {"acked", book.acked},

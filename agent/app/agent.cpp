@@ -71,6 +71,9 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
   relay.drain = c.agent.drain;
   relay.metrics = &out->metrics_;
   out->relay_ = std::make_unique<delivery::Relay>(core, *out->store_, out->clock_, std::move(relay));
+  out->announcer_ = std::make_shared<delivery::Announcer>(
+      core, *out->store_, [agent = out.get()](const core::AgentEvent& event) { return agent->agent_routes(event); },
+      [agent = out.get()] { agent->relay_->wake(); });
   DRIFTD_CHECK(out->add_sinks());
   ProgramOptions programs{core, executors.io.get_executor(), &out->clock_, host::make_session_factory(host_options(c, executors)), {}, {}};
   programs.on_program = [agent = out.get()](const std::string& backend, bool ok) { agent->metrics_.secret_program(backend, ok); };
@@ -144,8 +147,9 @@ Task<void> Agent::stop() {
   sessions_->watch(false);
   co_await engine_->stop();  // ends the cycles that requests wait for
   if (server_) co_await server_->stop();
+  announcer_->stop();
   if (relay_started_) co_await relay_->stop();
-  while (!house_closed_) {
+  while (!house_closed_ || !announcer_->idle()) {
     house_.cancel();
     asio::steady_timer soon(executors_.core, std::chrono::milliseconds(5));
     co_await soon.async_wait(asio::as_tuple(asio::use_awaitable));
@@ -167,16 +171,7 @@ void Agent::tell(core::SessionEvent event) {
   out.backend = event.backend;
   out.message = event.message;
   out.at_ns = clock_.wall();
-  asio::co_spawn(executors_.core, append(std::move(out)), fatal);
-}
-
-Task<void> Agent::append(core::AgentEvent event) {
-  core::EventDraft draft;
-  draft.sinks = agent_routes(event);
-  draft.event = std::move(event);
-  const auto stored = co_await store_->append(std::move(draft));
-  if (!stored) log::room("store").error("agent event: {}", stored.error().message);
-  relay_->wake();
+  announcer_->tell(std::move(out));
 }
 
 Task<void> Agent::keep_house() {
@@ -191,6 +186,8 @@ Task<void> Agent::keep_house() {
         more = pruned && *pruned;
       }
     }
+    relay_->wake();  // for events that the store appended by itself (`gap`, `corrupt`)
+    relay_->watch();
     const Status done = co_await keep_house_once();
     if (!done) log::room("store").error("backlog: {}", done.error().message);
     house_.expires_after(kHouseEvery);

@@ -8,6 +8,7 @@
 #include "app/executors.hpp"
 #include "config/config.hpp"
 #include "core/ports/control.hpp"
+#include "delivery/announcer.hpp"
 #include "delivery/notify.hpp"
 #include "delivery/relay.hpp"
 #include "engine/engine.hpp"
@@ -49,8 +50,8 @@ class Agent final : public core::Control {
   Agent(config::Config config, Executors& executors);
   Status add_sinks();
   Task<Status> reload_now();
+  Task<Status> start_new_sinks(const config::Config& next);
   void tell(core::SessionEvent event);
-  Task<void> append(core::AgentEvent event);
   Task<Result<core::Value>> notifications();
   Task<void> keep_house();
   Task<Status> keep_house_once();
@@ -63,6 +64,7 @@ class Agent final : public core::Control {
   std::unique_ptr<store::SqliteStore> store_;
   std::shared_ptr<core::SessionFactory> sessions_;
   std::unique_ptr<delivery::Relay> relay_;
+  std::shared_ptr<delivery::Announcer> announcer_;
   std::shared_ptr<engine::Context> context_;
   std::unique_ptr<engine::Engine> engine_;
   std::unique_ptr<admin::Server> server_;

@@ -2,6 +2,7 @@
 // What people and programs may ask of a running agent.
 #include "app/agent.hpp"
 #include "app/plain_references.hpp"
+#include "app/sinks.hpp"
 #include "base/log.hpp"
 
 namespace driftd::app {
@@ -112,6 +113,11 @@ Task<Status> Agent::reload_now() {
     DRIFTD_CO_CHECK(reveal_plain_references(spec, plugins));
   }
   const config::Comparison changes = config::compare(config_, *loaded);
+  const Status started = co_await start_new_sinks(*loaded);
+  if (!started) {
+    log::room("config").error("reload refused, the running configuration stays: {}", started.error().message);
+    co_return started;
+  }
   for (const auto& change : changes.restart) log::room("config").warn("reload: {} needs a restart", change);
   for (const auto& change : changes.hot) log::room("config").info("reload: {}", change);
   std::vector<core::BackendSpec> specs;
@@ -125,6 +131,32 @@ Task<Status> Agent::reload_now() {
   config_.routes = loaded->routes;
   context_->routes = std::make_shared<const std::vector<core::Route>>(config_.routes);
   co_await engine_->reload(std::move(specs));
+  co_return Status{};
+}
+
+/// A route of the new configuration may lead to a sink that is new: events must not pile up for one that does not run. All
+/// are opened before one is started.
+Task<Status> Agent::start_new_sinks(const config::Config& next) {
+  std::map<std::string, std::unique_ptr<core::Sink>> opened;
+  std::map<std::string, std::string> types;
+  for (const auto& spec : next.sinks) {
+    if (relay_->has(spec.name)) continue;
+    auto sink = make_sink(spec, executors_.core.get_executor(), executors_.io.get_executor(), clock_);
+    if (!sink) {
+      const config::ConfigError error{next.file, spec.at, sink.error().message, {}, {}, {}};
+      co_return fail(Code::invalid, config::render(error));
+    }
+    opened[spec.name] = std::move(*sink);
+    types[spec.name] = spec.type;
+  }
+  for (auto& [name, sink] : opened) {
+    DRIFTD_CO_CHECK(co_await relay_->start_sink(name, types[name], std::move(sink)));
+    log::room("config").info("reload: sink {} is started", name);
+  }
+  for (const auto& spec : next.sinks) {
+    const auto same = [&spec](const auto& known) { return known.name == spec.name; };
+    if (std::none_of(config_.sinks.begin(), config_.sinks.end(), same)) config_.sinks.push_back(spec);
+  }
   co_return Status{};
 }
 

@@ -74,7 +74,7 @@ void compare_sinks(const Config& running, const Config& next, Comparison& out) {
     if (!equal) out.restart.push_back("sinks." + sink.name + (other == nullptr ? " (removed)" : ""));
   }
   for (const auto& sink : next.sinks) {
-    if (find_sink(running.sinks, sink.name) == nullptr) out.restart.push_back("sinks." + sink.name + " (added)");
+    if (find_sink(running.sinks, sink.name) == nullptr) out.hot.push_back("sinks." + sink.name + " (added)");
   }
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <set>
@@ -10,6 +9,9 @@
 #include "core/ports/control.hpp"
 #include "core/ports/metrics.hpp"
 #include "core/ports/sink.hpp"
+#include "delivery/agenda.hpp"
+#include "delivery/endpoint.hpp"
+#include "delivery/replay.hpp"
 #include "delivery/window.hpp"
 
 namespace driftd::delivery {
@@ -22,6 +24,7 @@ struct RelaySettings {
   Millis drain{10'000};
   Millis check_every{60'000};
   Millis disable_after = std::chrono::hours(120);  ///< webhooks: of nothing but failures
+  Millis stalled_after{30'000};                    ///< events wait and none was settled: loud
   core::Metrics* metrics = nullptr;                ///< may be null; outlives the relay
   unsigned seed = 0;                               ///< of the jitter; 0: random
 };
@@ -35,7 +38,8 @@ struct LaneContext {
   std::function<void()> wake_all;  ///< an agent event was appended
 };
 
-/// Delivers the events routed to one sink: fetch → send → settle. Never touches another lane. Core thread.
+/// Delivers the events routed to one sink: fetch → send → settle. It does one duty after the other, as the agenda says,
+/// and sleeps only when the agenda says so. Never touches another lane. Core thread.
 class Lane : public std::enable_shared_from_this<Lane> {
  public:
   Lane(std::shared_ptr<LaneContext> context, std::string name, std::string type, std::unique_ptr<core::Sink> sink);
@@ -44,58 +48,64 @@ class Lane : public std::enable_shared_from_this<Lane> {
   Task<void> run();
   /// Looks at the world again: new events, a moved clock.
   void ring();
-  /// Ends run(): no new sends, waits for those in flight at most `drain`, saves, stops the sink.
+  /// Ends run(): sends what can be sent at once and waits for what is in flight, at most `drain`; saves, stops the sink.
   void stop();
   bool stopped() const { return ended_; }
   core::SinkView view() const;
+  /// Every few seconds: a lane without progress is named once; one that sleeps though it has work is a defect, named,
+  /// counted and woken.
+  void watch();
 
   /// Sends stored events again, marked replay, behind live traffic, at most `rate` a second (0: no limit). Returns how
-  /// many there are; they go out in the background.
+  /// many there are, when the order is stored; they go out in the background, also after a restart.
   Task<Result<std::int64_t>> replay(core::Control::Replay request);
   /// `replay` or `drop`; empty `seqs`: all dead letters of this sink. Returns how many.
   Task<Result<std::int64_t>> dead_letter(std::string verb, std::vector<std::int64_t> seqs);
 
  private:
-  struct ReplayJob {
-    std::vector<std::int64_t> seqs;  ///< in order; `at` is the next
-    std::size_t at = 0;
-    std::deque<core::StoredEvent> ready;
-    Time next{};
-    int rate = 0;
-  };
-
-  Task<void> step();
-  Task<bool> open_cursor();
+  Situation situation() const;
+  Task<void> perform(Duty duty);
+  Task<void> sleep(Time until);
+  void idle(Duty duty);
+  Task<void> open_cursor();
   Task<void> restore_exceptions(std::vector<core::DeliveryState> exceptions);
   Task<void> fetch();
   Task<void> load_due();
   Task<void> check();
   Task<void> rewind();
   Task<void> start_sink();
-  Task<void> save();
+  Task<void> save(bool all);
+  Task<bool> flush();
   Task<void> finish();
-  Task<void> wait();
   void send_ready();
-  void send_replays();
-  Task<Result<std::vector<std::int64_t>>> plan(core::Control::Replay request);  ///< what a replay will send
+  void send_replay();
+  Task<Result<std::vector<std::int64_t>>> plan(Replay::Order order, std::string from_id);  ///< what a replay will send
+  Task<Result<std::int64_t>> begin_replay(Replay::Order order, std::string from_id);
+  Task<void> resume_replay();
   Task<void> fetch_replays();
+  void end_replay();
   Task<void> deliver(core::StoredEvent event);
-  Task<void> deliver_replay(core::StoredEvent event);
+  Task<void> deliver_replay(Replay::Item item);
   void judge(const core::StoredEvent& event, const core::Attempt& attempt);
+  void judge_replay(Replay::Item item, const core::Attempt& attempt);
   void failed(const core::StoredEvent& event, const core::Attempt& attempt);
+  void refused(const core::StoredEvent& event, const core::Attempt& attempt);
   void endpoint_failed(const core::Attempt& attempt);
-  void endpoint_alive();
+  void endpoint_alive(const std::string& key);
   void endpoint_changed();  ///< the sink says: it came back, or wants to be checked
+  void circuit_opened(Circuit::State before);
+  void nothing_but_failures();
   void count(const core::StoredEvent& event, const core::Attempt& attempt);
   void bury(const core::StoredEvent& event, int attempts, const std::string& error);
   void disable(const std::string& why);
   void lost(std::int64_t seq);
   void refuse_to_stall(const std::string& doing, const Error& error);
   void tell(std::string what, std::string message, std::map<std::string, std::string> details);
-  Task<void> append(core::AgentEvent event);
-  bool may_send() const;
-  bool must_save() const;
-  Time next_time() const;
+  void progress();
+  void wake();
+  bool has_work() const { return opened_ && (window_.size() != 0 || !exhausted_); }
+  double stalled_seconds() const;
+  std::string why_stalled() const;
   Time now() const { return context_->clock.mono(); }
 
   std::shared_ptr<LaneContext> context_;
@@ -103,22 +113,23 @@ class Lane : public std::enable_shared_from_this<Lane> {
   std::unique_ptr<core::Sink> sink_;
   core::RetryPolicy policy_;
   RetrySchedule schedule_;
-  Circuit circuit_;
+  Endpoint endpoint_;
   Window window_;
+  Replay replay_;
   std::map<std::string, std::string> notes_, saved_notes_;
-  ReplayJob replay_;
-  bool planning_ = false;
-  std::set<std::string> replaying_;  ///< keys of replays in flight
-  std::set<std::string> failing_keys_;
-  int failures_in_row_ = 0;
-  asio::steady_timer bell_;
+  std::vector<core::EventDraft> tellings_;  ///< agent events that the next save stores with what they tell of
+  asio::steady_timer bell_, saved_;
+  std::optional<Time> asleep_until_;
   bool rung_ = false, opened_ = false, started_ = false, stopping_ = false, ended_ = false, exhausted_ = false,
-       disabled_ = false, unflushed_ = false, force_save_ = false, checked_ = false;
+       disabled_ = false, unflushed_ = false, save_now_ = false, checked_ = false, planning_ = false, unsaved_replay_ = false;
   std::optional<std::int64_t> rewind_to_;
-  Time next_check_{}, next_save_{}, next_try_{}, drain_until_{};
+  Time next_check_{}, next_save_{}, store_at_{}, drain_until_{};
   std::optional<Nanos> failing_since_;
   std::int64_t delivered_ = 0;
-  int telling_ = 0;
+  int idle_ = 0;
+  std::uint64_t saves_failed_ = 0, missed_wakeups_ = 0;
+  std::optional<Time> waiting_since_;  ///< of the last progress while events wait
+  bool stall_reported_ = false;
   std::string last_error_;
 };
 

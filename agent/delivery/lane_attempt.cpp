@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sending, and what becomes of an attempt.
 
-#include "base/log.hpp"
+#include "base/escape.hpp"
 #include "base/fatal.hpp"
+#include "base/log.hpp"
 #include "delivery/lane.hpp"
 
 namespace driftd::delivery {
 namespace {
 
-constexpr int kFailuresInRow = 5;           // of one endpoint, on
-constexpr std::size_t kFailingKeys = 3;     // different keys: it is not about the events
 constexpr Millis kSaveSoon{100};
 constexpr std::size_t kErrorLength = 512;
 
@@ -18,22 +17,29 @@ std::string_view render(core::Attempt::Outcome outcome) {
     case core::Attempt::Outcome::delivered: return "delivered";
     case core::Attempt::Outcome::retry_event: return "retry_event";
     case core::Attempt::Outcome::retry_sink: return "retry_sink";
+    case core::Attempt::Outcome::refused: return "refused";
     case core::Attempt::Outcome::permanent: return "permanent";
     case core::Attempt::Outcome::disabled: return "disabled";
   }
   return "?";
 }
 
+/// A receiver's words, short and fit for a log, a database and an event.
+std::string brief(const std::string& error) { return escaped(error.substr(0, kErrorLength)); }
+
+std::string about(const core::StoredEvent& event, const std::string& detail) {
+  const std::string subject = event.resource.empty() ? event.backend : event.backend + "/" + event.resource;
+  return brief(detail + " (event " + event.stamp.id + (subject.empty() ? "" : ", " + subject) + ")");
+}
+
 }  // namespace
 
 void Lane::send_ready() {
-  while (opened_ && may_send()) {
-    Window::Entry* entry = window_.take(now());
+  static const std::set<std::string> kNone;
+  while (may_send(situation())) {
+    const bool probe = endpoint_.state(now()) == Circuit::State::half_open;
+    const Window::Entry* entry = window_.take(now(), probe ? endpoint_.failing() : kNone);
     if (entry == nullptr) return;
-    if (replaying_.count(entry->event.key) != 0) {  // its replay is in flight: the next ring comes when that ends
-      window_.retry(entry->event.stamp.seq, now(), entry->error, false);
-      return;
-    }
     asio::co_spawn(context_->core, deliver(entry->event), fatal);
   }
 }
@@ -41,60 +47,86 @@ void Lane::send_ready() {
 Task<void> Lane::deliver(core::StoredEvent event) {
   const auto self = shared_from_this();
   const core::Attempt attempt = co_await sink_->send(event);
-  if (!window_.dirty()) next_save_ = now() + kSaveSoon;
+  if (!window_.worth_saving()) next_save_ = now() + kSaveSoon;
+  count(event, attempt);
   judge(event, attempt);
-  rung_ = true;
-  bell_.cancel();
+  wake();
 }
 
 void Lane::judge(const core::StoredEvent& event, const core::Attempt& attempt) {
   using Outcome = core::Attempt::Outcome;
-  count(event, attempt);
-  if (attempt.outcome != Outcome::delivered) last_error_ = attempt.detail.substr(0, kErrorLength);
   switch (attempt.outcome) {
     case Outcome::delivered:
       window_.settle(event.stamp.seq);
       unflushed_ = true;
       ++delivered_;
-      endpoint_alive();
+      progress();
+      endpoint_alive(event.key);
       break;
     case Outcome::retry_event: failed(event, attempt); break;
+    case Outcome::refused: refused(event, attempt); break;
     case Outcome::retry_sink:
-      window_.retry(event.stamp.seq, now(), attempt.detail, false);
+      window_.again(event.stamp.seq, now(), brief(attempt.detail));
       endpoint_failed(attempt);
       break;
     case Outcome::permanent:
       bury(event, window_.find(event.stamp.seq)->attempts + 1, attempt.detail);
-      endpoint_alive();
+      endpoint_alive(event.key);
       break;
     case Outcome::disabled:
-      window_.retry(event.stamp.seq, now(), attempt.detail, false);
-      disable("the receiver asked not to be called again (" + attempt.detail + ")");
+      window_.again(event.stamp.seq, now(), brief(attempt.detail));
+      disable("the receiver asked not to be called again (" + brief(attempt.detail) + ")");
       break;
   }
 }
 
 void Lane::failed(const core::StoredEvent& event, const core::Attempt& attempt) {
+  last_error_ = about(event, attempt.detail);
   const int attempts = window_.find(event.stamp.seq)->attempts + 1;
   const auto wait = schedule_.wait_after(attempts, attempt.retry_after_ms);
   if (wait) {
-    window_.retry(event.stamp.seq, now() + *wait, attempt.detail, true);
+    window_.postpone(event.stamp.seq, now() + *wait, last_error_, true);
   } else {
     bury(event, attempts, attempt.detail);
   }
-  if (policy_.forever) return endpoint_alive();
-  ++failures_in_row_;
-  failing_keys_.insert(event.key);
-  const bool spread = failures_in_row_ >= kFailuresInRow && failing_keys_.size() >= kFailingKeys;
-  if (spread || circuit_.state() == Circuit::State::half_open) endpoint_failed({attempt.outcome, attempt.detail, 0});
+  if (policy_.forever) return endpoint_alive(event.key);
+  const auto before = endpoint_.state(now());
+  if (endpoint_.failed(event.key, now())) circuit_opened(before);
+}
+
+/// An answer that may be about this event or about all (Endpoint finds out which).
+void Lane::refused(const core::StoredEvent& event, const core::Attempt& attempt) {
+  last_error_ = about(event, attempt.detail);
+  const std::int64_t seq = event.stamp.seq;
+  const auto before = endpoint_.state(now());
+  const auto blame = endpoint_.refused(event.key, now(), attempt.retry_after_ms);
+  if (blame == Endpoint::Blame::endpoint) {
+    window_.again(seq, now(), last_error_);
+    return circuit_opened(before);
+  }
+  const int attempts = window_.find(seq)->attempts + 1;
+  std::optional<Millis> wait = hold_after(policy_.forever, endpoint_.failures(event.key), attempt.retry_after_ms);
+  const bool burns = blame == Endpoint::Blame::event;
+  if (burns && !policy_.forever) wait = schedule_.wait_after(attempts, attempt.retry_after_ms);
+  if (!wait) return bury(event, attempts, attempt.detail);
+  window_.postpone(seq, now() + *wait, last_error_, burns);
+  if (!burns) nothing_but_failures();
 }
 
 void Lane::endpoint_failed(const core::Attempt& attempt) {
-  const auto before = circuit_.state();
-  circuit_.trip(now(), attempt.retry_after_ms);
+  last_error_ = brief(attempt.detail);
+  const auto before = endpoint_.state(now());
+  endpoint_.down(now(), attempt.retry_after_ms);
+  circuit_opened(before);
+}
+
+void Lane::circuit_opened(Circuit::State before) {
   checked_ = false;
-  last_error_ = attempt.detail.substr(0, kErrorLength);
   if (before == Circuit::State::closed) log::room("delivery").warn("sink {}: {}; circuit open", name_, last_error_);
+  nothing_but_failures();
+}
+
+void Lane::nothing_but_failures() {
   const Nanos wall = context_->clock.wall();
   if (!failing_since_) {
     failing_since_ = wall;
@@ -104,15 +136,12 @@ void Lane::endpoint_failed(const core::Attempt& attempt) {
   if (!policy_.forever && wall - *failing_since_ >= limit) disable("nothing but failures for too long: " + last_error_);
 }
 
-void Lane::endpoint_alive() {
-  if (circuit_.state() != Circuit::State::closed) {
-    log::room("delivery").info("sink {}: circuit closed", name_);
-  }
-  // a success that was under way when the circuit opened says nothing of now
-  if (circuit_.state() == Circuit::State::open) return;
-  circuit_.close();
-  failures_in_row_ = 0;
-  failing_keys_.clear();
+void Lane::endpoint_alive(const std::string& key) {
+  const auto before = endpoint_.state(now());
+  const auto waiting = endpoint_.alive(key, now());
+  if (before == Circuit::State::open) return;
+  if (before == Circuit::State::half_open) log::room("delivery").info("sink {}: circuit closed", name_);
+  for (const auto& other : waiting) window_.hurry(other, now());
   if (failing_since_) notes_.erase("failing_since_ns");
   failing_since_.reset();
 }
@@ -127,18 +156,20 @@ void Lane::count(const core::StoredEvent& event, const core::Attempt& attempt) {
 }
 
 void Lane::bury(const core::StoredEvent& event, int attempts, const std::string& error) {
-  const std::string brief = error.substr(0, kErrorLength);
-  window_.bury(event.stamp.seq, brief);
+  const std::string reason = brief(error);
+  last_error_ = about(event, error);
+  window_.dead_letter(event.stamp.seq, reason);
+  progress();
   log::room("delivery").error("sink {}: event {} is a dead letter after {} attempts: {}", name_, event.stamp.id,
-                              attempts, brief);
+                              attempts, reason);
   if (event.agent_event) return;  // two broken sinks must not tell each other of their dead letters for ever
-  tell("dead_letter", "sink " + name_ + " could not deliver event " + event.stamp.id + ": " + brief,
+  tell("dead_letter", "sink " + name_ + " could not deliver event " + event.stamp.id + ": " + reason,
        {{"sink", name_},
         {"event_id", event.stamp.id},
         {"seq", std::to_string(event.stamp.seq)},
         {"backend", event.backend},
         {"attempts", std::to_string(attempts)},
-        {"error", brief}});
+        {"error", reason}});
 }
 
 void Lane::disable(const std::string& why) {
@@ -150,6 +181,7 @@ void Lane::disable(const std::string& why) {
   tell("parked", "sink " + name_ + " is disabled: " + why, {{"sink", name_}, {"reason", why}});
 }
 
+/// The event is stored by the save that stores what it tells of: both or neither, and again until it succeeds.
 void Lane::tell(std::string what, std::string message, std::map<std::string, std::string> details) {
   core::AgentEvent event;
   event.agent = context_->settings.agent;
@@ -159,22 +191,12 @@ void Lane::tell(std::string what, std::string message, std::map<std::string, std
   if (details.count("backend") != 0) event.backend = details["backend"];
   event.details = std::move(details);
   event.at_ns = context_->clock.wall();
-  ++telling_;
-  asio::co_spawn(context_->core, append(std::move(event)), fatal);
-}
-
-Task<void> Lane::append(core::AgentEvent event) {
-  const auto self = shared_from_this();
   core::EventDraft draft;
   if (context_->settings.routes) draft.sinks = context_->settings.routes(event);
   std::erase(draft.sinks, name_);
-  const std::string what = event.what;
   draft.event = std::move(event);
-  const auto stored = co_await context_->outbox.append(std::move(draft));
-  --telling_;
-  if (!stored) log::room("delivery").error("sink {}: no {} event: {}", name_, what, stored.error().message);
-  context_->wake_all();
-  ring();
+  tellings_.push_back(std::move(draft));
+  save_now_ = true;
 }
 
 }  // namespace driftd::delivery

@@ -1,116 +1,169 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sending again what is stored: replays by command, dead letters that live again.
 
-#include "base/log.hpp"
+#include <boost/asio/as_tuple.hpp>
+
 #include "base/fatal.hpp"
+#include "base/log.hpp"
 #include "delivery/lane.hpp"
 
 namespace driftd::delivery {
 namespace {
 
 constexpr int kPage = 512;
-constexpr std::size_t kAhead = 32;
-constexpr Millis kAgain{1'000};
+constexpr int kMaxAttempts = 5;  // of one replayed event, where the sink gives events up
 
-bool selected(const core::StoredEvent& event, const core::Control::Replay& request) {
-  if (event.stamp.seq < request.from_seq || event.stamp.recorded_ns < request.from_ns) return false;
-  return request.key.empty() || event.key == request.key || event.backend + "/" + event.resource == request.key;
+bool selected(const core::StoredEvent& event, const Replay::Order& order) {
+  if (event.stamp.seq < order.from || event.stamp.recorded_ns < order.from_ns) return false;
+  return order.key.empty() || event.key == order.key || event.backend + "/" + event.resource == order.key;
 }
 
 }  // namespace
 
 Task<Result<std::int64_t>> Lane::replay(core::Control::Replay request) {
   const auto self = shared_from_this();
-  if (planning_ || replay_.at < replay_.seqs.size() || !replay_.ready.empty() || !replaying_.empty()) {
+  if (!opened_ || stopping_) {
+    co_return fail(Code::unavailable, "sink " + name_ + ": its cursor is not open" +
+                                          (last_error_.empty() ? std::string() : " (" + last_error_ + ")") + "; try again later");
+  }
+  if (planning_ || replay_.active()) {
     co_return fail(Code::conflict, "sink " + name_ + ": a replay is under way; wait for its end");
   }
   planning_ = true;
-  const int rate = request.rate;
-  auto seqs = co_await plan(std::move(request));
+  Replay::Order order{request.from_seq, window_.fetched_to(), request.from_ns, request.rate, request.key};
+  auto count = co_await begin_replay(std::move(order), std::move(request.from_id));
   planning_ = false;
-  if (!seqs) co_return fail(seqs.error());
-  const auto count = static_cast<std::int64_t>(seqs->size());
-  replay_ = ReplayJob{std::move(*seqs), 0, {}, now(), rate};
-  ring();
+  wake();
   co_return count;
 }
 
-Task<Result<std::vector<std::int64_t>>> Lane::plan(core::Control::Replay request) {
-  const std::int64_t end = window_.fetched_to();
-  std::int64_t after = std::max<std::int64_t>(0, request.from_seq - 1);
-  bool reached = request.from_id.empty();
+/// Returns when the order is stored: what was answered survives a kill.
+Task<Result<std::int64_t>> Lane::begin_replay(Replay::Order order, std::string from_id) {
+  Replay::Order asked = order;
+  DRIFTD_CO_TRY(auto seqs, co_await plan(std::move(asked), std::move(from_id)));
+  const auto count = static_cast<std::int64_t>(seqs.size());
+  if (seqs.empty()) co_return count;
+  order.from = seqs.front();
+  const auto failures = saves_failed_;
+  replay_.begin(std::move(order), std::move(seqs));
+  unsaved_replay_ = save_now_ = true;
+  wake();
+  while (saved_notes_.count("replay") == 0 && replay_.active()) {
+    if (saves_failed_ != failures || stopping_) {
+      replay_.cancel();
+      unsaved_replay_ = true;
+      co_return fail(Code::unavailable, "sink " + name_ + ": the replay could not be stored (" + last_error_ + "); nothing more is sent again");
+    }
+    saved_.expires_at(Time::max());
+    co_await saved_.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+  co_return count;
+}
+
+Task<Result<std::vector<std::int64_t>>> Lane::plan(Replay::Order order, std::string from_id) {
+  std::int64_t after = std::max<std::int64_t>(0, order.from - 1);
+  bool reached = from_id.empty();
   std::vector<std::int64_t> seqs;
-  while (after < end) {
+  while (after < order.to) {
     DRIFTD_CO_TRY(const auto page, co_await context_->outbox.fetch(name_, after, kPage));
+    if (stopping_) co_return fail(Code::cancelled, "the agent stops");
     if (page.empty()) break;
     for (const auto& event : page) {
       after = event.stamp.seq;
-      reached = reached || event.stamp.id == request.from_id;
-      const bool live = window_.find(after) != nullptr || after > end;
-      if (reached && !live && selected(event, request)) seqs.push_back(after);
+      reached = reached || event.stamp.id == from_id;
+      const bool live = window_.find(after) != nullptr || after > order.to;
+      if (reached && !live && selected(event, order)) seqs.push_back(after);
     }
   }
-  if (!reached) co_return fail(Code::not_found, "sink " + name_ + " never had an event " + request.from_id);
+  if (!reached) co_return fail(Code::not_found, "sink " + name_ + " never had an event " + from_id);
   co_return seqs;
 }
 
+/// A replay that the last process did not end.
+Task<void> Lane::resume_replay() {
+  const auto self = shared_from_this();
+  Replay::Order order = *replay_.order();
+  std::string from_start;
+  auto seqs = co_await plan(std::move(order), std::move(from_start));
+  planning_ = false;
+  if (seqs) {
+    log::room("delivery").info("sink {}: going on with a replay, {} events are left", name_, seqs->size());
+    replay_.begin(Replay::Order(*replay_.order()), std::move(*seqs));
+    end_replay();
+  } else if (!stopping_) {
+    refuse_to_stall("plan the replay", seqs.error());
+  }
+  wake();
+}
+
 Task<void> Lane::fetch_replays() {
-  if (!opened_ || stopping_ || replay_.at >= replay_.seqs.size() || replay_.ready.size() >= kAhead) co_return;
-  const auto left = std::min(kAhead, replay_.seqs.size() - replay_.at);
-  const auto first = replay_.seqs.begin() + static_cast<std::ptrdiff_t>(replay_.at);
-  std::vector<std::int64_t> seqs(first, first + static_cast<std::ptrdiff_t>(left));
-  replay_.at += left;
+  const auto seqs = replay_.unfetched(kReplaysAhead);
   auto events = co_await context_->outbox.fetch_exact(name_, seqs);
   if (!events) {
-    replay_.at -= left;
+    replay_.fetch_failed(seqs);
     refuse_to_stall("fetch events to replay", events.error());
     co_return;
   }
-  for (auto& event : *events) {
-    event.replay = true;
-    replay_.ready.push_back(std::move(event));
-  }
+  replay_.fetched(seqs, std::move(*events));
+  end_replay();
 }
 
-void Lane::send_replays() {
-  while (opened_ && !replay_.ready.empty() && may_send() && now() >= replay_.next) {
-    const core::StoredEvent& event = replay_.ready.front();
-    if (window_.busy(event.key) || replaying_.count(event.key) != 0) return;  // live traffic of that key first
-    replaying_.insert(event.key);
-    if (replay_.rate > 0) replay_.next = now() + std::chrono::microseconds(1'000'000 / replay_.rate);
-    asio::co_spawn(context_->core, deliver_replay(std::move(replay_.ready.front())), fatal);
-    replay_.ready.pop_front();
-  }
+void Lane::send_replay() {
+  auto item = replay_.take(now(), [this](const std::string& key) { return !window_.busy(key); });
+  if (!item) return;
+  window_.hold(item->event.key);  // live events of that key wait for it, the others do not
+  asio::co_spawn(context_->core, deliver_replay(std::move(*item)), fatal);
 }
 
-Task<void> Lane::deliver_replay(core::StoredEvent event) {
+Task<void> Lane::deliver_replay(Replay::Item item) {
   const auto self = shared_from_this();
+  const core::Attempt attempt = co_await sink_->send(item.event);
+  count(item.event, attempt);
+  window_.release(item.event.key);
+  judge_replay(std::move(item), attempt);
+  unsaved_replay_ = true;
+  end_replay();
+  wake();
+}
+
+void Lane::judge_replay(Replay::Item item, const core::Attempt& attempt) {
   using Outcome = core::Attempt::Outcome;
-  const core::Attempt attempt = co_await sink_->send(event);
-  replaying_.erase(event.key);
-  count(event, attempt);
-  switch (attempt.outcome) {
-    case Outcome::delivered:
-      ++delivered_;
-      unflushed_ = true;
-      endpoint_alive();
-      break;
-    case Outcome::retry_event:
-      replay_.next = now() + kAgain;
-      replay_.ready.push_front(std::move(event));
-      break;
-    case Outcome::retry_sink:
-      replay_.ready.push_front(std::move(event));
-      endpoint_failed(attempt);
-      break;
-    case Outcome::permanent:
-      log::room("delivery").warn("sink {}: replayed event {} refused: {}", name_, event.stamp.id, attempt.detail);
-      endpoint_alive();
-      break;
-    case Outcome::disabled: disable("the receiver asked not to be called again (" + attempt.detail + ")"); break;
+  const std::string key = item.event.key;
+  if (attempt.outcome == Outcome::delivered) {
+    ++delivered_;
+    unflushed_ = true;
+    replay_.done(item, true);
+    return endpoint_alive(key);
   }
-  rung_ = true;
-  bell_.cancel();
+  last_error_ = attempt.detail;
+  if (attempt.outcome == Outcome::retry_sink || attempt.outcome == Outcome::disabled) {
+    replay_.again(std::move(item), now());
+    if (attempt.outcome == Outcome::retry_sink) return endpoint_failed(attempt);
+    return disable("the receiver asked not to be called again (" + attempt.detail + ")");
+  }
+  if (attempt.outcome == Outcome::refused) {
+    const auto before = endpoint_.state(now());
+    if (endpoint_.refused(key, now(), attempt.retry_after_ms) == Endpoint::Blame::endpoint) {
+      replay_.again(std::move(item), now());
+      return circuit_opened(before);
+    }
+  }
+  ++item.attempts;
+  if (attempt.outcome == Outcome::permanent || (!policy_.forever && item.attempts >= kMaxAttempts)) {
+    log::room("delivery").warn("sink {}: replayed event {} was refused: {}", name_, item.event.stamp.id, attempt.detail);
+    replay_.done(item, false);
+    if (attempt.outcome == Outcome::permanent) endpoint_alive(key);
+    return;
+  }
+  const Millis wait = hold_after(policy_.forever, item.attempts, attempt.retry_after_ms);
+  replay_.again(std::move(item), now() + wait);
+}
+
+void Lane::end_replay() {
+  if (!replay_.finished()) return;
+  log::room("delivery").info("sink {}: the replay is over: {}", name_, replay_.summary());
+  replay_.cancel();
+  unsaved_replay_ = true;
 }
 
 Task<Result<std::int64_t>> Lane::dead_letter(std::string verb, std::vector<std::int64_t> seqs) {
@@ -126,8 +179,12 @@ Task<Result<std::int64_t>> Lane::dead_letter(std::string verb, std::vector<std::
     for (std::size_t at = 0; at < seqs.size(); at += kPage) {
       const auto first = seqs.begin() + static_cast<std::ptrdiff_t>(at);
       const auto size = static_cast<std::ptrdiff_t>(std::min<std::size_t>(kPage, seqs.size() - at));
-      DRIFTD_CO_TRY(auto events, co_await context_->outbox.fetch_exact(name_, std::vector(first, first + size)));
+      const std::vector<std::int64_t> some(first, first + size);
+      DRIFTD_CO_TRY(auto events, co_await context_->outbox.fetch_exact(name_, some));
       for (auto& event : events) window_.revive(std::move(event));
+      for (const auto seq : some) {
+        if (window_.dead().count(seq) != 0) lost(seq);
+      }
     }
   }
   ring();

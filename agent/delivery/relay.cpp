@@ -2,6 +2,7 @@
 #include "delivery/relay.hpp"
 
 #include "base/fatal.hpp"
+#include "base/log.hpp"
 
 #include <algorithm>
 #include <boost/asio/as_tuple.hpp>
@@ -27,13 +28,27 @@ Task<Status> Relay::start() {
     if (lanes_.count(name) != 0) continue;
     const bool may_drop = std::find(drop.begin(), drop.end(), name) != drop.end();
     const Status closed = co_await context_->outbox.close_sink(name, may_drop);
-    DRIFTD_CO_CHECK(closed);
+    if (closed) continue;
+    if (closed.error().code != Code::conflict) co_return fail(closed.error());
+    orphans_[name] = closed.error().message;
+    log::room("delivery").error("orphaned sink: {}", closed.error().message);
   }
   for (const auto& [name, lane] : lanes_) asio::co_spawn(context_->core, lane->run(), fatal);
   co_return Status{};
 }
 
+Task<Status> Relay::start_sink(std::string name, std::string type, std::unique_ptr<core::Sink> sink) {
+  if (stopping_) co_return fail(Code::cancelled, "the agent stops");
+  const auto opened = co_await context_->outbox.open_sink(name);  // from here on it gets what is committed
+  if (!opened) co_return fail(opened.error());
+  orphans_.erase(name);
+  add_sink(name, std::move(type), std::move(sink));
+  asio::co_spawn(context_->core, lanes_.at(name)->run(), fatal);
+  co_return Status{};
+}
+
 Task<void> Relay::stop() {
+  stopping_ = true;
   for (const auto& [name, lane] : lanes_) lane->stop();
   asio::steady_timer poll(context_->core);
   for (const auto& [name, lane] : lanes_) {
@@ -48,9 +63,19 @@ void Relay::wake() {
   for (const auto& [name, lane] : lanes_) lane->ring();
 }
 
+void Relay::watch() {
+  for (const auto& [name, lane] : lanes_) lane->watch();
+}
+
 std::vector<core::SinkView> Relay::views() const {
   std::vector<core::SinkView> out;
   for (const auto& [name, lane] : lanes_) out.push_back(lane->view());
+  for (const auto& [name, left] : orphans_) {
+    core::SinkView view;
+    view.name = name;
+    view.state = "orphaned: " + left;
+    out.push_back(std::move(view));
+  }
   return out;
 }
 

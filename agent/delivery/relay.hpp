@@ -21,13 +21,19 @@ class Relay {
 
   /// Before start(). `type` is for people: nats, webhook ...
   void add_sink(std::string name, std::string type, std::unique_ptr<core::Sink> sink);
-  /// Closes the cursors of sinks that are no longer added (`conflict`: one has pending events and is not in
-  /// drop_pending), then starts all lanes. A sink that cannot start is tried again for ever; that is no error.
+  /// Closes the cursors of sinks that are no longer added, then starts all lanes. One that still has pending events and is
+  /// not in drop_pending is an orphan: its events are kept, it is named loudly and shown as `orphaned`. A sink that cannot
+  /// start is tried again for ever; that is no error.
   Task<Status> start();
+  /// A sink that came with a reload: starts with the next event.
+  Task<Status> start_sink(std::string name, std::string type, std::unique_ptr<core::Sink> sink);
+  bool has(const std::string& name) const { return lanes_.count(name) != 0; }
   /// Drains at most RelaySettings::drain, saves the cursors, stops the sinks.
   Task<void> stop();
   /// After a commit.
   void wake();
+  /// Every few seconds: names lanes that make no progress (Lane::watch).
+  void watch();
 
   std::vector<core::SinkView> views() const;
   /// `not_found`: no such sink.
@@ -39,6 +45,8 @@ class Relay {
 
   std::shared_ptr<LaneContext> context_;
   std::map<std::string, std::shared_ptr<Lane>> lanes_;
+  std::map<std::string, std::string> orphans_;  ///< sinks of the store without a lane, and what they still have
+  bool stopping_ = false;
 };
 
 }  // namespace driftd::delivery

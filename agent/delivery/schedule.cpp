@@ -8,6 +8,8 @@ namespace {
 
 constexpr Millis kFirst{250};
 constexpr Millis kMost{30'000};
+constexpr Millis kBreakerFirst{5'000};
+constexpr Millis kBreakerMost{300'000};
 constexpr Millis kRetryAfterCap{3'600'000};
 
 Millis cap(std::int64_t retry_after_ms) { return std::min(Millis(retry_after_ms), kRetryAfterCap); }
@@ -16,7 +18,7 @@ Millis doubled(int attempts) { return std::min<Millis>(kMost, kFirst * (1LL << s
 
 Backoff breaker(bool forever, unsigned seed) {
   if (forever) return Backoff(kFirst, kMost, seed);
-  return Backoff(std::chrono::seconds(5), std::chrono::minutes(5), seed);
+  return Backoff(kBreakerFirst, kBreakerMost, seed);
 }
 
 }  // namespace
@@ -35,27 +37,31 @@ std::optional<Millis> RetrySchedule::wait_after(int attempts, std::int64_t retry
   return std::max(jittered, cap(retry_after_ms));
 }
 
+Millis hold_after(bool forever, int failures, std::int64_t retry_after_ms) {
+  const Millis first = forever ? kFirst : kBreakerFirst, most = forever ? kMost : kBreakerMost;
+  return std::max(std::min<Millis>(most, first * (1LL << std::clamp(failures - 1, 0, 16))), cap(retry_after_ms));
+}
+
 Circuit::Circuit(bool forever, unsigned seed) : backoff_(breaker(forever, seed)) {}
 
+Circuit::State Circuit::state(Time now) const {
+  if (!tripped_) return State::closed;
+  return now < until_ ? State::open : State::half_open;
+}
+
 void Circuit::trip(Time now, std::int64_t retry_after_ms) {
-  if (state_ == State::open) {
+  if (state(now) == State::open) {
     until_ = std::max(until_, now + cap(retry_after_ms));
     return;
   }
-  state_ = State::open;
+  tripped_ = true;
   until_ = now + std::max(backoff_.next(), cap(retry_after_ms));
 }
 
-void Circuit::advance(Time now) {
-  if (state_ == State::open && now >= until_) state_ = State::half_open;
-}
-
-void Circuit::hurry(Time now) {
-  if (state_ == State::open) until_ = std::min(until_, now);
-}
+void Circuit::hurry(Time now) { until_ = std::min(until_, now); }
 
 void Circuit::close() {
-  state_ = State::closed;
+  tripped_ = false;
   backoff_.reset();
 }
 

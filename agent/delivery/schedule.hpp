@@ -27,24 +27,25 @@ class RetrySchedule {
   std::minstd_rand random_;
 };
 
-/// Circuit breaker of one endpoint: closed; open until a time; half-open: one probe decides. A sink of the forever kind
-/// opens for 250 ms ×2 → 30 s, a webhook for 5 s ×2 → 5 min. Not thread-safe.
+/// Wait before a key is tried again whose failure blames nobody yet; the circuit's own waits. `failures` from 1.
+Millis hold_after(bool forever, int failures, std::int64_t retry_after_ms);
+
+/// Circuit breaker of one endpoint: closed; open until a time; then half-open: one probe decides. A sink of the forever
+/// kind opens for 250 ms ×2 → 30 s, a webhook for 5 s ×2 → 5 min. Not thread-safe.
 class Circuit {
  public:
   enum class State { closed, open, half_open };
   explicit Circuit(bool forever, unsigned seed = std::random_device{}());
-  State state() const { return state_; }
+  State state(Time now) const;
   Time open_until() const { return until_; }
   /// Opens (longer than before when the probe failed); while open it changes nothing but a longer Retry-After.
   void trip(Time now, std::int64_t retry_after_ms);
-  /// Half-opens when the time has come.
-  void advance(Time now);
-  /// Makes an open circuit half-open at the next advance(): the endpoint says that it is back.
+  /// Ends the wait of an open circuit: the endpoint says that it is back.
   void hurry(Time now);
   void close();
 
  private:
-  State state_ = State::closed;
+  bool tripped_ = false;
   Time until_{};
   Backoff backoff_;
 };

@@ -4,17 +4,39 @@
 #include <algorithm>
 
 namespace driftd::delivery {
+namespace {
 
-void Window::enqueue(std::int64_t seq, const std::string& key, Time due) {
-  auto& queue = keys_[key];
-  bool free = true;
-  if (!queue.empty()) {  // a revived dead letter may come before the one that is first now
-    const Entry& first = entries_.at(*queue.begin());
-    free = seq < *queue.begin() && !first.in_flight;
-    if (free) waiting_.erase({first.due, *queue.begin()});
+constexpr std::size_t kHeldBack = 128;  // settled events above the mark that are worth an exception
+
+}  // namespace
+
+std::optional<Time> Window::first_of(const Due& due) {
+  if (due.empty()) return std::nullopt;
+  return due.begin()->first;
+}
+
+void Window::wait(std::int64_t seq) {
+  const Entry& entry = entries_.at(seq);
+  const auto& queue = keys_.at(entry.event.key);
+  if (*queue.begin() != seq || held_.count(entry.event.key) != 0) return;
+  for (const auto one : queue) {  // a revived dead letter may come before one that is in flight
+    if (entries_.at(one).in_flight) return;
+    if (one != seq) break;
   }
+  (entry.loaded ? loaded_due_ : unloaded_due_).insert({entry.due, seq});
+}
+
+void Window::unwait(std::int64_t seq) {
+  const Entry& entry = entries_.at(seq);
+  loaded_due_.erase({entry.due, seq});
+  unloaded_due_.erase({entry.due, seq});
+}
+
+void Window::enqueue(std::int64_t seq, const std::string& key) {
+  auto& queue = keys_[key];
+  if (!queue.empty()) unwait(*queue.begin());
   queue.insert(seq);
-  if (free) waiting_.insert({due, seq});
+  wait(*queue.begin());
 }
 
 void Window::add(core::StoredEvent event) {
@@ -24,8 +46,9 @@ void Window::add(core::StoredEvent event) {
   Entry& entry = entries_[seq];
   entry.event = std::move(event);
   ++loaded_;
-  enqueue(seq, entry.event.key, entry.due);
-  if (sparse(entry)) unload(entry);
+  plain_.insert(seq);
+  enqueue(seq, entry.event.key);
+  if (sparse(entry)) except(seq);
 }
 
 void Window::restore(core::StoredEvent event, const core::DeliveryState& state, Time due) {
@@ -35,42 +58,54 @@ void Window::restore(core::StoredEvent event, const core::DeliveryState& state, 
   entry.event.payload = {};
   entry.loaded = false;
   entry.persisted = true;
+  entry.failing = state.attempts > 0;
   entry.attempts = state.attempts;
   entry.error = state.error;
   entry.due = due;
-  enqueue(seq, entry.event.key, due);
+  enqueue(seq, entry.event.key);
 }
 
 void Window::unload(Entry& entry) {
-  if (!entry.loaded) return;
+  if (!entry.loaded || entry.in_flight) return;
+  unwait(entry.event.stamp.seq);
   entry.event.payload = {};
   entry.loaded = false;
   --loaded_;
+  wait(entry.event.stamp.seq);
 }
 
 bool Window::sparse(const Entry& entry) const {
-  if (entry.attempts > 0 || entry.persisted) return true;
-  const auto queue = keys_.find(entry.event.key);
-  return queue != keys_.end() && entries_.at(*queue->second.begin()).attempts > 0;
+  return entry.failing || entry.persisted || entries_.at(*keys_.at(entry.event.key).begin()).failing;
 }
 
-Window::Entry* Window::take(Time now) {
-  for (auto next = waiting_.begin(); next != waiting_.end() && next->first <= now; ++next) {
-    Entry& entry = entries_.at(next->second);
-    if (!entry.loaded) continue;
-    entry.in_flight = true;
-    ++in_flight_;
-    waiting_.erase(next);
-    return &entry;
+/// Makes an entry an exception: it holds nothing back any more and costs no memory.
+void Window::except(std::int64_t seq) {
+  Entry& entry = entries_.at(seq);
+  if (plain_.erase(seq) != 0) unsaved_.insert(seq);
+  unload(entry);
+}
+
+Window::Entry* Window::take(Time now, const std::set<std::string>& avoid) {
+  auto chosen = loaded_due_.end();
+  for (auto next = loaded_due_.begin(); next != loaded_due_.end() && next->first <= now; ++next) {
+    if (chosen == loaded_due_.end()) chosen = next;
+    if (avoid.count(entries_.at(next->second).event.key) != 0) continue;
+    chosen = next;
+    break;
   }
-  return nullptr;
+  if (chosen == loaded_due_.end()) return nullptr;
+  Entry& entry = entries_.at(chosen->second);
+  entry.in_flight = true;
+  ++in_flight_;
+  loaded_due_.erase(chosen);
+  return &entry;
 }
 
 std::vector<std::int64_t> Window::unloaded(Time now, std::size_t most) const {
   std::vector<std::int64_t> out;
-  for (const auto& [due, seq] : waiting_) {
+  for (const auto& [due, seq] : unloaded_due_) {
     if (due > now || out.size() == most) break;
-    if (!entries_.at(seq).loaded) out.push_back(seq);
+    out.push_back(seq);
   }
   return out;
 }
@@ -78,42 +113,72 @@ std::vector<std::int64_t> Window::unloaded(Time now, std::size_t most) const {
 void Window::load(core::StoredEvent event) {
   const auto found = entries_.find(event.stamp.seq);
   if (found == entries_.end() || found->second.loaded) return;
+  unwait(found->first);
   found->second.event = std::move(event);
   found->second.loaded = true;
   ++loaded_;
+  wait(found->first);
 }
 
-void Window::retry(std::int64_t seq, Time due, const std::string& error, bool burns) {
+void Window::again(std::int64_t seq, Time now, const std::string& error) {
   Entry& entry = entries_.at(seq);
+  unwait(seq);
   if (entry.in_flight) --in_flight_;
   entry.in_flight = false;
   entry.error = error;
-  if (burns) {
-    ++entry.attempts;
-    entry.due = due;
-    entry.changed = true;
-    changed_ = true;
-    for (const auto behind : keys_.at(entry.event.key)) unload(entries_.at(behind));
-  }
-  const std::int64_t first = *keys_.at(entry.event.key).begin();
-  waiting_.insert({entries_.at(first).due, first});
+  entry.due = now;
+  wait(*keys_.at(entry.event.key).begin());
+}
+
+void Window::postpone(std::int64_t seq, Time due, const std::string& error, bool burns) {
+  Entry& entry = entries_.at(seq);
+  again(seq, due, error);
+  entry.failing = true;
+  if (burns) ++entry.attempts;
+  for (const auto behind : keys_.at(entry.event.key)) except(behind);
+  unsaved_.insert(seq);
+}
+
+void Window::hurry(const std::string& key, Time now) {
+  const auto queue = keys_.find(key);
+  if (queue == keys_.end()) return;
+  const std::int64_t first = *queue->second.begin();
+  Entry& entry = entries_.at(first);
+  if (entry.in_flight || entry.due <= now) return;
+  unwait(first);
+  entry.due = now;
+  wait(first);
+}
+
+void Window::release(const std::string& key) {
+  held_.erase(key);
+  const auto queue = keys_.find(key);
+  if (queue != keys_.end()) wait(*queue->second.begin());
 }
 
 void Window::leave(std::int64_t seq) {
   const auto found = entries_.find(seq);
   Entry& entry = found->second;
+  unwait(seq);
   if (entry.in_flight) --in_flight_;
   if (entry.loaded) --loaded_;
-  waiting_.erase({entry.due, seq});
+  const bool was_failing = entry.failing;
   const auto queue = keys_.find(entry.event.key);
   queue->second.erase(seq);
+  entries_.erase(found);
+  plain_.erase(seq);
+  unsaved_.erase(seq);
   if (queue->second.empty()) {
     keys_.erase(queue);
-  } else {
-    const std::int64_t next = *queue->second.begin();
-    waiting_.insert({entries_.at(next).due, next});
+    return;
   }
-  entries_.erase(found);
+  wait(*queue->second.begin());
+  if (!was_failing) return;
+  for (const auto behind : queue->second) {  // nobody fails before them: those that were not written are plain again
+    if (sparse(entries_.at(behind))) continue;
+    unsaved_.erase(behind);
+    plain_.insert(behind);
+  }
 }
 
 void Window::settle(std::int64_t seq) {
@@ -122,8 +187,8 @@ void Window::settle(std::int64_t seq) {
   (persisted ? cleared_ : settled_).insert(seq);
 }
 
-void Window::bury(std::int64_t seq, const std::string& error) {
-  buried_.push_back({seq, entries_.at(seq).attempts + 1, 0, true, error});
+void Window::dead_letter(std::int64_t seq, const std::string& error) {
+  dead_letters_.push_back({seq, entries_.at(seq).attempts + 1, 0, true, error});
   dead_.insert(seq);
   leave(seq);
 }
@@ -137,15 +202,14 @@ void Window::forget(std::int64_t seq) {
 void Window::revive(core::StoredEvent event) {
   const std::int64_t seq = event.stamp.seq;
   if (dead_.erase(seq) == 0) return;
-  std::erase_if(buried_, [seq](const auto& state) { return state.seq == seq; });
+  std::erase_if(dead_letters_, [seq](const auto& state) { return state.seq == seq; });
   restore(std::move(event), {.seq = seq}, Time{});
-  entries_.at(seq).changed = true;
-  changed_ = true;
+  unsaved_.insert(seq);
 }
 
 void Window::drop_dead(std::int64_t seq) {
   if (dead_.erase(seq) == 0) return;
-  std::erase_if(buried_, [seq](const auto& state) { return state.seq == seq; });
+  std::erase_if(dead_letters_, [seq](const auto& state) { return state.seq == seq; });
   dropped_.insert(seq);
 }
 
@@ -157,14 +221,9 @@ const Window::Entry* Window::find(std::int64_t seq) const {
 
 bool Window::busy(const std::string& key) const { return keys_.count(key) != 0; }
 
-std::optional<Time> Window::next_due() const {
-  if (waiting_.empty()) return std::nullopt;
-  return waiting_.begin()->first;
-}
-
 std::size_t Window::retrying() const {
   return static_cast<std::size_t>(
-      std::count_if(entries_.begin(), entries_.end(), [](const auto& item) { return item.second.attempts > 0; }));
+      std::count_if(entries_.begin(), entries_.end(), [](const auto& item) { return item.second.failing; }));
 }
 
 core::DeliveryState Window::state_of(const Entry& entry, Time now, Nanos wall) const {
@@ -172,51 +231,54 @@ core::DeliveryState Window::state_of(const Entry& entry, Time now, Nanos wall) c
   return {entry.event.stamp.seq, entry.attempts, wall + wait, false, entry.error};
 }
 
-bool Window::dirty() const { return unsaved() != 0 || changed_; }
+bool Window::holds_back_many() const {
+  if (settled_.size() < kHeldBack) return false;
+  return static_cast<std::size_t>(std::distance(settled_.upper_bound(mark()), settled_.end())) >= kHeldBack;
+}
 
-Window::Save Window::plan(Time now, Nanos wall, bool force) {
-  Save save;
-  const std::int64_t forced_to = force && !settled_.empty() ? *settled_.rbegin() : 0;
-  std::int64_t low = fetched_to_;
-  bool held = false;
-  for (auto& [seq, entry] : entries_) {
-    const bool exception = sparse(entry) || seq < forced_to;
-    if (!exception && !held) {
-      low = seq - 1;
-      held = true;
-    }
-    if (exception && (!entry.persisted || entry.changed)) {
-      save.settlement.upsert.push_back(state_of(entry, now, wall));
-      entry.persisted = true;
-      entry.changed = false;
+bool Window::worth_saving() const {
+  return mark() > low_water_ || !unsaved_.empty() || !cleared_.empty() || !dead_letters_.empty() || !dropped_.empty() ||
+         holds_back_many();
+}
+
+Window::Save Window::plan(Time now, Nanos wall, bool all) {
+  if (all ? !settled_.empty() : holds_back_many()) {
+    const std::int64_t to = *settled_.rbegin();
+    while (!plain_.empty() && *plain_.begin() < to) {
+      unsaved_.insert(*plain_.begin());
+      plain_.erase(plain_.begin());
     }
   }
-  save.settlement.low_water = std::max(low, low_water_);
-  save.settlement.upsert.insert(save.settlement.upsert.end(), buried_.begin(), buried_.end());
-  save.settlement.settled.assign(cleared_.begin(), cleared_.end());
-  save.settlement.dropped.assign(dropped_.begin(), dropped_.end());
-  buried_.clear();
-  changed_ = false;
+  Save save;
+  save.low_water = std::max(mark(), low_water_);
+  for (const auto seq : unsaved_) {
+    Entry& entry = entries_.at(seq);
+    save.upsert.push_back(state_of(entry, now, wall));
+    entry.persisted = true;
+  }
+  save.upsert.insert(save.upsert.end(), dead_letters_.begin(), dead_letters_.end());
+  save.settled.assign(cleared_.begin(), cleared_.end());
+  save.dropped.assign(dropped_.begin(), dropped_.end());
+  unsaved_.clear();
+  dead_letters_.clear();
   return save;
 }
 
 void Window::saved(const Save& save) {
-  low_water_ = save.settlement.low_water;
+  low_water_ = save.low_water;
   settled_.erase(settled_.begin(), settled_.upper_bound(low_water_));
-  for (const auto seq : save.settlement.settled) {
+  for (const auto seq : save.settled) {
     cleared_.erase(seq);
     if (seq > low_water_) settled_.insert(seq);  // its exception is gone, the mark is not there yet
   }
-  for (const auto seq : save.settlement.dropped) dropped_.erase(seq);
+  for (const auto seq : save.dropped) dropped_.erase(seq);
 }
 
 void Window::not_saved(const Save& save) {
-  for (const auto& state : save.settlement.upsert) {
-    if (state.dead) buried_.push_back(state);
-    const auto found = entries_.find(state.seq);
-    if (found != entries_.end()) found->second.changed = true;
+  for (const auto& state : save.upsert) {
+    if (state.dead && dead_.count(state.seq) != 0) dead_letters_.push_back(state);
+    if (entries_.count(state.seq) != 0) unsaved_.insert(state.seq);
   }
-  changed_ = true;
 }
 
 }  // namespace driftd::delivery

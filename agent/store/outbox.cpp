@@ -117,7 +117,7 @@ Task<Status> SqliteStore::close_sink(std::string sink, bool drop_pending) {
 Task<Status> SqliteStore::settle(core::SinkSettlement settlement) {
   const auto state = state_;
   const auto in = std::make_shared<core::SinkSettlement>(std::move(settlement));
-  Work work = [state, in] { return apply_settlement(*state->db, *in); };
+  Work work = [state, in] { return apply_settlement(*state, *in); };
   auto outcome = co_await in_group(state, std::move(work));
   co_return outcome;
 }

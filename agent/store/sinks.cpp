@@ -139,7 +139,8 @@ Result<core::SinkCursor> register_sink(Connection& db, const std::string& name) 
   return cursor;
 }
 
-Status apply_settlement(Connection& db, const core::SinkSettlement& settlement) {
+Status apply_settlement(SqliteStore::State& state, const core::SinkSettlement& settlement) {
+  Connection& db = *state.db;
   DRIFTD_TRY(const auto sink, find_sink(db, settlement.sink));
   Change change;
   for (const auto seq : settlement.settled) DRIFTD_CHECK(settle_one(db, sink, seq, change));
@@ -150,6 +151,7 @@ Status apply_settlement(Connection& db, const core::SinkSettlement& settlement) 
     DRIFTD_CHECK(
         db.statement("UPDATE sink SET notes = ? WHERE id = ?").bind(to_text(*settlement.notes), sink.id).run());
   }
+  for (const auto& draft : settlement.events) DRIFTD_CHECK(insert_event(state, draft));
   if (change.acked == 0 && change.dropped == 0) return {};
   return db.statement("UPDATE sink SET acked = acked + ?, dropped = dropped + ? WHERE id = ?")
       .bind(change.acked, change.dropped, sink.id)

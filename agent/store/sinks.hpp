@@ -17,8 +17,8 @@ Result<SinkRow> find_sink(Connection& db, const std::string& name);
 Result<core::SinkCursor> register_sink(Connection& db, const std::string& name);
 /// Closes a sink. What it had not settled counts as dropped and is told in a `gap` event, or is a `conflict`.
 Status remove_sink(SqliteStore::State& state, const std::string& name, bool drop_pending);
-/// Moves the low-water mark (also back), writes and removes exceptions, keeps the books.
-Status apply_settlement(Connection& db, const core::SinkSettlement& settlement);
+/// Moves the low-water mark (also back), writes and removes exceptions, keeps the books, appends what tells of it.
+Status apply_settlement(SqliteStore::State& state, const core::SinkSettlement& settlement);
 /// Books of the open sinks and of closed ones that dropped something.
 Result<std::vector<core::SinkBook>> read_books(Connection& db);
 

@@ -46,7 +46,7 @@ void HttpReceiver::start() {
   nlohmann::json script;
   for (const auto& answer : answers_) {
     script["answers"].push_back({{"status", answer.status}, {"headers", answer.headers}, {"delay_ms", answer.delay_ms},
-                                 {"size", answer.size}});
+                                 {"size", answer.size}, {"only_for", answer.only_for}});
   }
   const std::string file = dir_.write("script.json", script.dump());
   child_ = Child({"python3", DRIFTD_SOURCE_DIR "/tests/support/http_receiver.py", std::to_string(port_), file, log_file()},

@@ -2,7 +2,8 @@
 """Webhook receiver: answers by the script file, appends each request as a JSON line to the log file.
 
 usage: http_receiver.py PORT SCRIPT LOG
-SCRIPT: JSON {"answers": [{"status": 500, "headers": {}, "delay_ms": 0}, ...]}: one per request, the last one stays.
+SCRIPT: JSON {"answers": [{"status": 500, "headers": {}, "delay_ms": 0}, ...]}: one per request, the last one stays. One
+with "only_for" is the answer to every request whose body holds that text, and to no other.
 """
 import base64
 import json
@@ -12,7 +13,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 PORT, SCRIPT, LOG = int(sys.argv[1]), sys.argv[2], sys.argv[3]
 lock = threading.Lock()
-answers = json.load(open(SCRIPT))["answers"]
+script = json.load(open(SCRIPT))["answers"]
+answers = [answer for answer in script if not answer.get("only_for")]
+special = [answer for answer in script if answer.get("only_for")]
 served = 0
 
 
@@ -23,8 +26,10 @@ class Handler(BaseHTTPRequestHandler):
         global served
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         with lock:
-            answer = answers[min(served, len(answers) - 1)]
-            served += 1
+            answer = next((one for one in special if one["only_for"].encode() in body), None)
+            if answer is None:
+                answer = answers[min(served, len(answers) - 1)]
+                served += 1
             with open(LOG, "a") as log:
                 log.write(json.dumps({"path": self.path, "headers": {k.lower(): v for k, v in self.headers.items()},
                                       "body": base64.b64encode(body).decode(), "status": answer["status"]}) + "\n")

@@ -44,6 +44,9 @@ struct SinkView {
   std::string name, type, state;  ///< state: the sink's own line
   std::int64_t low_water = 0, in_flight = 0, retrying = 0, dead = 0, delivered = 0;
   std::string last_error;
+  std::int64_t waiting = 0;            ///< events in memory that are not settled; more may be in the store
+  double stalled_seconds = 0;          ///< events wait and none was settled for so long; 0: none waits
+  std::uint64_t missed_wakeups = 0;    ///< the lane slept though it had work: a defect of driftd, mended by the watch
 };
 
 struct AgentView {

@@ -18,7 +18,8 @@ struct Attempt {
   enum class Outcome {
     delivered,   ///< acknowledged by the receiver
     retry_event, ///< this event failed; burns an attempt of its schedule
-    retry_sink,  ///< the endpoint failed; opens the circuit, burns none
+    retry_sink,  ///< the endpoint failed, no doubt (no connection); opens the circuit, burns none
+    refused,     ///< an answer that may be about this event or about all: the lane finds out which (delivery/endpoint.hpp)
     permanent,   ///< the receiver refuses this event for ever: dead letter
     disabled     ///< the receiver asked never to be called again (HTTP 410)
   };

@@ -122,6 +122,7 @@ struct SinkSettlement {
   std::vector<std::int64_t> settled;   ///< exceptions that were delivered
   std::optional<std::map<std::string, std::string>> notes;
   std::vector<std::int64_t> dropped;   ///< dead letters that a person gave up; they stay dropped when the mark goes back
+  std::vector<EventDraft> events;      ///< what tells of it (`dead_letter`, `gap`), appended with it: both or neither
 };
 
 /// What the relay sees of the store. Same threads and promises as Store.
@@ -136,8 +137,9 @@ class Outbox {
   /// Routed events with seq > after, in order.
   virtual Task<Result<std::vector<StoredEvent>>> fetch(std::string sink, std::int64_t after, int limit) = 0;
   virtual Task<Result<std::vector<StoredEvent>>> fetch_exact(std::string sink, std::vector<std::int64_t> seqs) = 0;
+  /// Whole or not at all.
   virtual Task<Status> settle(SinkSettlement settlement) = 0;
-  /// Appends an agent event (dead letter, gap) outside a page.
+  /// Appends an agent event outside a page.
   virtual Task<Result<StoredEvent>> append(EventDraft draft) = 0;
   /// Deletes what retention allows, at most 1,000 rows; true: there is more.
   virtual Task<Result<bool>> prune(Nanos delivered_before, Nanos undelivered_before) = 0;

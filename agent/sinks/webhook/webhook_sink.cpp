@@ -20,8 +20,9 @@ constexpr std::size_t kRefusalsKept = 1'024;
 
 bool refuses(long status) { return status == 400 || status == 413 || status == 415 || status == 422; }
 
-/// The endpoint as a whole: wrong key or place, overload, a gateway without its server.
-bool about_endpoint(long status) {
+/// The endpoint as a whole (wrong key or place, overload, a gateway without its server), or this one event (a filter in
+/// front of the receiver): the answer does not say which.
+bool unclear(long status) {
   return status == 401 || status == 403 || status == 404 || status == 405 || status == 429 || status == 502 ||
          status == 503 || status == 504;
 }
@@ -155,7 +156,7 @@ Attempt attempt_of(const std::string& sink, const HttpAnswer& answer, int refusa
   }
   if (status >= 200 && status < 300) return {Outcome::delivered, detail, 0};
   if (status == 410) return {Outcome::disabled, detail, 0};
-  if (about_endpoint(status)) return {Outcome::retry_sink, detail, answer.retry_after_ms};
+  if (unclear(status)) return {Outcome::refused, detail, answer.retry_after_ms};
   if (refuses(status) && refusals + 1 >= kRefusals) return {Outcome::permanent, detail, 0};
   return {Outcome::retry_event, detail, answer.retry_after_ms};
 }

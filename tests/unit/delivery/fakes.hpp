@@ -82,7 +82,9 @@ class FakeOutbox final : public core::Outbox {
     for (const auto seq : seqs) out.push_back(rows.at(static_cast<std::size_t>(seq - 1)).event);
     co_return out;
   }
+  bool full = false;  ///< nothing can be written
   Task<Status> settle(core::SinkSettlement settlement) override {
+    if (full) co_return fail(Code::unavailable, "database or disk is full");
     ++saves;
     auto& cursor = cursors[settlement.sink];
     cursor.low_water = settlement.low_water;
@@ -96,14 +98,19 @@ class FakeOutbox final : public core::Outbox {
     }
     for (const auto seq : settlement.dropped) remove(seq);
     if (settlement.notes) cursor.notes = *settlement.notes;
+    for (auto& draft : settlement.events) store(std::move(draft));
     co_return Status{};
   }
   Task<Result<core::StoredEvent>> append(core::EventDraft draft) override {
+    if (full) co_return fail(Code::unavailable, "database or disk is full");
+    co_return store(std::move(draft));
+  }
+  core::StoredEvent store(core::EventDraft draft) {
     appended.push_back(std::get<core::AgentEvent>(draft.event));
     add("agent/a", draft.sinks);
     rows.back().event.agent_event = true;
     rows.back().event.what = appended.back().what;
-    co_return rows.back().event;
+    return rows.back().event;
   }
   Task<Result<bool>> prune(Nanos, Nanos) override { co_return false; }
   Task<Result<Backlog>> backlog() override { co_return Backlog{}; }

@@ -52,6 +52,24 @@ TEST_F(OutboxTest, SinkGetsItsEventsInOrder) {
   EXPECT_EQ(fetched("audit").size(), 2U);
 }
 
+TEST_F(OutboxTest, WhatTellsOfADeadLetterIsStoredWithItOrNotAtAll) {
+  const auto seqs = emit(1);
+  core::AgentEvent event;
+  event.agent = "a";
+  event.what = "dead_letter";
+  core::SinkSettlement settlement;
+  settlement.sink = "nobody";
+  settlement.upsert = {{seqs[0], 10, 0, true, "HTTP 422"}};
+  settlement.events = {{event, {"audit"}}};
+  EXPECT_FALSE(bench.wait(bench->settle(settlement)));
+  EXPECT_EQ(bench.get(bench->last_events(1)).front().stamp.seq, seqs[0]);
+  settlement.sink = "ops";
+  settle(settlement);
+  EXPECT_EQ(fetched("audit").size(), 1U);
+  EXPECT_EQ(bench.get(bench->last_events(1)).front().what, "dead_letter");
+  expect_book("ops", 0, 0, 1, 0);
+}
+
 TEST_F(OutboxTest, NewSinkStartsNow) {
   const auto seqs = emit(3, {"ops"});
   const auto cursor = bench.get(bench->open_sink("late"));

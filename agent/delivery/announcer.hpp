@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/asio/steady_timer.hpp>
+#include <deque>
+#include <functional>
+#include <memory>
+
+#include "base/backoff.hpp"
+#include "core/ports/store.hpp"
+
+namespace driftd::delivery {
+
+/// Stores what the agent tells of itself (`parked`, `budget`, …), in order. What the store cannot take now is tried again
+/// until it can. Core thread. Lifetime: the outbox outlives it until it is idle.
+class Announcer : public std::enable_shared_from_this<Announcer> {
+ public:
+  /// The sinks of an event, asked when it is stored.
+  using Routes = std::function<std::vector<std::string>(const core::AgentEvent&)>;
+  /// `stored` is called after each event that was stored.
+  Announcer(asio::any_io_executor core, core::Outbox& outbox, Routes routes, std::function<void()> stored);
+
+  void tell(core::AgentEvent event);
+  /// What waits gets one more attempt; then it is only logged.
+  void stop();
+  bool idle() const { return !storing_; }
+
+ private:
+  Task<void> run();
+  void give_up(const Error& error);
+
+  asio::any_io_executor core_;
+  core::Outbox& outbox_;
+  Routes routes_;
+  std::function<void()> stored_;
+  std::deque<core::AgentEvent> waiting_;
+  asio::steady_timer bell_;
+  Backoff backoff_;
+  bool storing_ = false, stopping_ = false;
+};
+
+}  // namespace driftd::delivery

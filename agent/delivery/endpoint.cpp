@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "delivery/endpoint.hpp"
+
+#include <utility>
+
+namespace driftd::delivery {
+namespace {
+
+constexpr int kFailuresInRow = 5;        // of one endpoint, on
+constexpr std::size_t kFailingKeys = 3;  // different keys: it is not about the events
+constexpr int kProofs = 3;               // a busy endpoint refuses now this event, now that one
+constexpr std::size_t kSuspects = 10'000;
+
+}  // namespace
+
+void Endpoint::trip(Time now, std::int64_t retry_after_ms) {
+  circuit_.trip(now, retry_after_ms);
+  failures_in_row_ = 0;
+}
+
+Endpoint::Blame Endpoint::refused(const std::string& key, Time now, std::int64_t retry_after_ms) {
+  if (suspects_.size() >= kSuspects && suspects_.count(key) == 0) suspects_.erase(suspects_.begin());
+  Suspect& suspect = suspects_[key];
+  const bool others_live = suspect.failures > 0 && lives_ > suspect.lives;
+  suspect.lives = lives_;
+  ++suspect.failures;
+  if (others_live) {
+    ++suspect.proofs;
+  } else {
+    failing_.insert(key);
+  }
+  if (state(now) != Circuit::State::closed || failing_.size() >= kFailingKeys) {
+    trip(now, retry_after_ms);
+    return Blame::endpoint;
+  }
+  if (suspect.proofs >= kProofs) return Blame::event;
+  if (!others_live && retry_after_ms == 0) held_.insert(key);
+  return Blame::nobody;
+}
+
+bool Endpoint::failed(const std::string& key, Time now) {
+  failing_.insert(key);
+  ++failures_in_row_;
+  const bool spread = failures_in_row_ >= kFailuresInRow && failing_.size() >= kFailingKeys;
+  if (!spread && state(now) != Circuit::State::half_open) return false;
+  trip(now, 0);
+  return true;
+}
+
+std::set<std::string> Endpoint::alive(const std::string& key, Time now) {
+  suspects_.erase(key);
+  if (state(now) == Circuit::State::open) return {};
+  circuit_.close();
+  ++lives_;
+  failures_in_row_ = 0;
+  failing_.clear();
+  held_.erase(key);
+  return std::exchange(held_, {});
+}
+
+int Endpoint::failures(const std::string& key) const {
+  const auto found = suspects_.find(key);
+  return found == suspects_.end() ? 0 : found->second.failures;
+}
+
+}  // namespace driftd::delivery

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// A lane's side of the store: its cursor, fetching, saving, moving back; and the start and check of its sink.
+#include <boost/asio/as_tuple.hpp>
+
+#include "base/log.hpp"
+#include "delivery/lane.hpp"
+
+namespace driftd::delivery {
+namespace {
+
+constexpr int kPage = 512;
+constexpr Millis kSaveEvery{100};
+constexpr std::size_t kLoadAtOnce = 64;
+constexpr std::size_t kRestoreAtOnce = 256;
+
+}  // namespace
+
+Task<void> Lane::open_cursor() {
+  opened_ = false;
+  auto cursor = co_await context_->outbox.open_sink(name_);
+  if (!cursor) {
+    refuse_to_stall("open the cursor", cursor.error());
+    co_return;
+  }
+  window_ = Window(cursor->low_water);
+  notes_ = cursor->notes;
+  saved_notes_ = notes_;
+  replay_.restore(notes_);
+  const auto since = notes_.find("failing_since_ns");
+  if (since != notes_.end()) failing_since_ = std::strtoll(since->second.c_str(), nullptr, 10);
+  exhausted_ = false;
+  co_await restore_exceptions(std::move(cursor->exceptions));
+}
+
+Task<void> Lane::restore_exceptions(std::vector<core::DeliveryState> exceptions) {
+  std::map<std::int64_t, core::DeliveryState> live;
+  for (auto& state : exceptions) {
+    if (state.dead) {
+      window_.restore_dead(state.seq);
+    } else {
+      live.emplace(state.seq, std::move(state));
+    }
+  }
+  while (!live.empty()) {
+    std::vector<std::int64_t> seqs;
+    for (const auto& [seq, state] : live) {
+      if (seqs.size() < kRestoreAtOnce) seqs.push_back(seq);
+    }
+    auto events = co_await context_->outbox.fetch_exact(name_, seqs);
+    if (!events) {
+      refuse_to_stall("fetch the events that were failing", events.error());
+      co_return;
+    }
+    for (auto& event : *events) {
+      const auto state = live.extract(event.stamp.seq);
+      const auto wait = std::chrono::nanoseconds(std::max<Nanos>(0, state.mapped().next_ns - context_->clock.wall()));
+      const Time due = now() + std::chrono::duration_cast<Time::duration>(wait);
+      window_.restore(std::move(event), state.mapped(), due);
+    }
+    for (const auto seq : seqs) {
+      if (live.erase(seq) != 0) lost(seq);
+    }
+  }
+  opened_ = true;
+}
+
+void Lane::lost(std::int64_t seq) {
+  log::room("delivery").error("sink {}: event {} is no longer in the store", name_, seq);
+  window_.forget(seq);
+  progress();
+  tell("gap", "event " + std::to_string(seq) + " left the store before sink " + name_ + " had it",
+       {{"sink", name_}, {"from", std::to_string(seq)}, {"to", std::to_string(seq)}});
+}
+
+Task<void> Lane::start_sink() {
+  const Status started = co_await sink_->start();
+  if (started) {
+    started_ = true;
+    co_return;
+  }
+  endpoint_failed({core::Attempt::Outcome::retry_sink, started.error().message, started.error().retry_after_ms});
+}
+
+Task<void> Lane::check() {
+  next_check_ = now() + context_->settings.check_every;
+  checked_ = true;
+  const auto from = co_await sink_->check(notes_);
+  if (!from) {
+    endpoint_failed({core::Attempt::Outcome::retry_sink, from.error().message, from.error().retry_after_ms});
+    co_return;
+  }
+  if (*from) {
+    log::room("delivery").warn("sink {}: the receiver lost what it had acknowledged; sending again after event {}", name_,
+                               **from);
+    rewind_to_ = **from;
+    co_return;
+  }
+  if (sink_->must_check()) endpoint_failed({core::Attempt::Outcome::retry_sink, "the connection changed during its check", 0});
+}
+
+Task<void> Lane::rewind() {
+  core::SinkSettlement back;
+  back.sink = name_;
+  back.low_water = std::min(*rewind_to_, window_.low_water());
+  back.upsert = window_.unsaved_dead();
+  back.notes = notes_;
+  back.dropped = window_.dropped();
+  back.events = tellings_;
+  const std::size_t told = tellings_.size();
+  const Status settled = co_await context_->outbox.settle(std::move(back));
+  if (!settled) {
+    refuse_to_stall("move the cursor back", settled.error());
+    co_return;
+  }
+  tellings_.erase(tellings_.begin(), tellings_.begin() + static_cast<std::ptrdiff_t>(told));
+  rewind_to_.reset();
+  opened_ = false;
+  if (told != 0) context_->wake_all();
+}
+
+Task<void> Lane::fetch() {
+  exhausted_ = true;  // a ring() during the fetch undoes it
+  auto page = co_await context_->outbox.fetch(name_, window_.fetched_to(), kPage);
+  if (!page) {
+    exhausted_ = false;
+    refuse_to_stall("fetch events", page.error());
+    co_return;
+  }
+  if (page->size() == static_cast<std::size_t>(kPage)) exhausted_ = false;
+  for (auto& event : *page) window_.add(std::move(event));
+}
+
+Task<void> Lane::load_due() {
+  const auto seqs = window_.unloaded(now(), kLoadAtOnce);
+  auto events = co_await context_->outbox.fetch_exact(name_, seqs);
+  if (!events) {
+    refuse_to_stall("fetch events to try again", events.error());
+    co_return;
+  }
+  for (auto& event : *events) window_.load(std::move(event));
+  for (const auto seq : seqs) {
+    const auto* entry = window_.find(seq);
+    if (entry != nullptr && !entry->loaded) lost(seq);
+  }
+}
+
+/// False: what was not flushed goes again.
+Task<bool> Lane::flush() {
+  if (!std::exchange(unflushed_, false)) co_return true;
+  const Status flushed = co_await sink_->flush();
+  if (flushed) co_return true;
+  rewind_to_ = window_.low_water();
+  endpoint_failed({core::Attempt::Outcome::retry_sink, flushed.error().message, 0});
+  co_return false;
+}
+
+Task<void> Lane::save(bool all) {
+  core::SinkSettlement settlement = window_.plan(now(), context_->clock.wall(), all);
+  sink_->note(notes_, window_.settled_to());
+  replay_.note(notes_);
+  const auto notes = notes_;
+  settlement.sink = name_;
+  if (notes != saved_notes_) settlement.notes = notes;
+  settlement.events = tellings_;
+  next_save_ = now() + kSaveEvery;
+  save_now_ = unsaved_replay_ = false;
+  const bool flushed = co_await flush();
+  Status settled;
+  if (flushed) settled = co_await context_->outbox.settle(settlement);
+  if (!flushed || !settled) {
+    window_.not_saved(settlement);
+    ++saves_failed_;
+    saved_.cancel();
+    if (!settled) refuse_to_stall("save the cursor", settled.error());
+    co_return;
+  }
+  window_.saved(settlement);
+  saved_notes_ = notes;
+  tellings_.erase(tellings_.begin(), tellings_.begin() + static_cast<std::ptrdiff_t>(settlement.events.size()));
+  saved_.cancel();
+  if (!settlement.events.empty()) context_->wake_all();
+}
+
+Task<void> Lane::finish() {
+  if (opened_ && !rewind_to_) co_await save(true);
+  while (planning_) {
+    bell_.expires_at(Time::max());
+    co_await bell_.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+  if (started_) co_await sink_->stop();
+  ended_ = true;
+  saved_.cancel();
+}
+
+}  // namespace driftd::delivery

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "delivery/replay.hpp"
+
+#include <sstream>
+
+namespace driftd::delivery {
+namespace {
+
+constexpr const char* kNote = "replay";
+
+}  // namespace
+
+void Replay::restore(const std::map<std::string, std::string>& notes) {
+  const auto found = notes.find(kNote);
+  if (found == notes.end() || active()) return;
+  Order order;
+  std::istringstream in(found->second);
+  if (!(in >> order.from >> order.to >> order.from_ns >> order.rate)) return;
+  in.get();  // the space before the key, which may hold spaces itself
+  std::getline(in, order.key, '\0');
+  order_ = std::move(order);
+}
+
+void Replay::begin(Order order, std::vector<std::int64_t> seqs) {
+  *this = Replay();
+  order_ = std::move(order);
+  seqs_ = std::move(seqs);
+  planned_ = true;
+}
+
+void Replay::note(std::map<std::string, std::string>& notes) const {
+  if (!order_ || finished()) {
+    notes.erase(kNote);
+    return;
+  }
+  std::int64_t from = order_->from;
+  if (planned_) {
+    from = has_unfetched() ? seqs_[at_] : order_->to + 1;
+    for (const auto& item : ready_) from = std::min(from, item.event.stamp.seq);
+    if (!flying_.empty()) from = std::min(from, *flying_.begin());
+  }
+  notes[kNote] = std::to_string(from) + " " + std::to_string(order_->to) + " " + std::to_string(order_->from_ns) + " " +
+                 std::to_string(order_->rate) + " " + order_->key;
+}
+
+std::vector<std::int64_t> Replay::unfetched(std::size_t most) {
+  const auto count = std::min(most, seqs_.size() - at_);
+  const auto first = seqs_.begin() + static_cast<std::ptrdiff_t>(at_);
+  at_ += count;
+  return {first, first + static_cast<std::ptrdiff_t>(count)};
+}
+
+void Replay::fetch_failed(const std::vector<std::int64_t>& seqs) { at_ -= seqs.size(); }
+
+void Replay::fetched(const std::vector<std::int64_t>& asked, std::vector<core::StoredEvent> events) {
+  missing_ += static_cast<std::int64_t>(asked.size() - events.size());
+  for (auto& event : events) {
+    event.replay = true;
+    ready_.push_back({std::move(event), 0, {}});
+  }
+}
+
+Replay::Item Replay::taken(Place item, Time now) {
+  Item out = *item;
+  ready_.erase(item);
+  keys_.insert(out.event.key);
+  flying_.insert(out.event.stamp.seq);
+  if (order_->rate > 0) next_ = now + std::chrono::microseconds(1'000'000 / order_->rate);
+  return out;
+}
+
+void Replay::done(const Item& item, bool delivered) {
+  keys_.erase(item.event.key);
+  flying_.erase(item.event.stamp.seq);
+  ++(delivered ? sent_ : refused_);
+}
+
+void Replay::again(Item item, Time due) {
+  keys_.erase(item.event.key);
+  flying_.erase(item.event.stamp.seq);
+  item.due = due;
+  ready_.push_front(std::move(item));  // nothing of its key was sent meanwhile
+}
+
+std::string Replay::summary() const {
+  std::string out = std::to_string(sent_) + " events were sent again";
+  if (refused_ != 0) out += ", " + std::to_string(refused_) + " were refused";
+  if (missing_ != 0) out += ", " + std::to_string(missing_) + " are no longer in the store";
+  return out;
+}
+
+}  // namespace driftd::delivery

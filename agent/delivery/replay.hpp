@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/event.hpp"
+#include "delivery/schedule.hpp"
+
+namespace driftd::delivery {
+
+/// Stored events that go to one sink again. What is left of it is a note of the cursor, so that it goes on after a kill:
+/// at most what was under way then is sent once more. Core thread.
+class Replay {
+ public:
+  /// What is asked for, and still to be done.
+  struct Order {
+    std::int64_t from = 0, to = 0;  ///< event seqs, both included
+    Nanos from_ns = 0;
+    int rate = 0;
+    std::string key;
+  };
+  struct Item {
+    core::StoredEvent event;
+    int attempts = 0;
+    Time due{};
+  };
+  using Place = std::deque<Item>::const_iterator;
+
+  bool active() const { return order_.has_value(); }
+  bool planned() const { return planned_; }
+  const std::optional<Order>& order() const { return order_; }
+  /// An order as it was noted before the process ended; its events must be found again.
+  void restore(const std::map<std::string, std::string>& notes);
+  void begin(Order order, std::vector<std::int64_t> seqs);
+  void cancel() { *this = Replay(); }
+  /// Writes what is left into the cursor's notes.
+  void note(std::map<std::string, std::string>& notes) const;
+
+  /// The next events to fetch, at most `most`; they are taken for fetched.
+  std::vector<std::int64_t> unfetched(std::size_t most);
+  void fetch_failed(const std::vector<std::int64_t>& seqs);
+  /// What the store has of `asked`; the rest left it.
+  void fetched(const std::vector<std::int64_t>& asked, std::vector<core::StoredEvent> events);
+  bool has_unfetched() const { return at_ < seqs_.size(); }
+  std::size_t ready() const { return ready_.size(); }
+  /// When the next may be sent, in order per key, among those whose key is not in flight here and passes `free`.
+  template <class Free>
+  std::optional<Time> next(Free free) const {
+    std::optional<Time> out;
+    each_first(free, [&out](Place item) { out = std::min(out.value_or(item->due), item->due); });
+    if (out) out = std::max(*out, next_);
+    return out;
+  }
+  /// Takes the first that is due; nothing if none is.
+  template <class Free>
+  std::optional<Item> take(Time now, Free free) {
+    std::optional<Place> chosen;
+    each_first(free, [&](Place item) { if (!chosen && item->due <= now) chosen = item; });
+    if (!chosen || now < next_) return std::nullopt;
+    return taken(*chosen, now);
+  }
+  void done(const Item& item, bool delivered);
+  void again(Item item, Time due);
+  std::size_t in_flight() const { return keys_.size(); }
+  bool finished() const { return active() && planned_ && !has_unfetched() && ready_.empty() && keys_.empty(); }
+  /// `60 events were sent again, 2 refused, 1 is no longer in the store`.
+  std::string summary() const;
+
+ private:
+  Item taken(Place item, Time now);
+  template <class Free, class Visit>
+  void each_first(Free free, Visit visit) const {
+    std::set<std::string> seen;
+    for (auto item = ready_.begin(); item != ready_.end(); ++item) {
+      const std::string& key = item->event.key;
+      if (seen.insert(key).second && keys_.count(key) == 0 && free(key)) visit(item);
+    }
+  }
+
+  std::optional<Order> order_;
+  bool planned_ = false;
+  std::vector<std::int64_t> seqs_;  ///< in order; `at_` is the next to fetch
+  std::size_t at_ = 0;
+  std::deque<Item> ready_;
+  std::set<std::string> keys_;      ///< in flight
+  std::set<std::int64_t> flying_;
+  Time next_{};
+  std::int64_t sent_ = 0, refused_ = 0, missing_ = 0;
+};
+
+}  // namespace driftd::delivery

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sinks that come and go with the configuration: no event waits for one that does not run, none is lost.
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "world.hpp"
+
+namespace driftd::test {
+namespace {
+
+using testing::HasSubstr;
+
+class SinksOfTheConfig : public testing::Test {
+ protected:
+  SinksOfTheConfig() : state_(dir_.write("infra/terraform.tfstate", tfstate(7, 3))) {}
+  std::string sinks(const std::vector<std::string>& names) const {
+    std::string out = "sinks:\n";
+    for (const auto& name : names) out += "  " + name + ": { type: file, path: " + file(name) + " }\n";
+    return out;
+  }
+  std::string file(const std::string& name) const { return dir_.file(name + ".jsonl"); }
+  Agent agent(const std::vector<std::string>& names) const {
+    return Agent(dir_, "defaults:\n  interval: 200ms\nbackends:\n" + terraform_backend(state_) + sinks(names));
+  }
+  static nlohmann::json sink(const Agent& agent, const std::string& name) {
+    const auto status = agent.ask({"status"});
+    if (!status.is_object() || !status.contains("sinks")) return {};
+    for (const auto& one : status["sinks"]) {
+      if (one["name"] == name) return one;
+    }
+    return {};
+  }
+  static void rewrite(Agent& agent, const std::string& from, const std::string& to) {
+    std::string text = read_file(agent.config());
+    text.replace(text.find(from), from.size(), to);
+    std::ofstream(agent.config()) << text;
+  }
+  TempDir dir_;
+  std::string state_;
+};
+
+TEST_F(SinksOfTheConfig, AReloadStartsASinkThatIsNewAndTakingItBackKeepsTheNextStart) {
+  Agent a = agent({"old"});
+  a.start();
+  ASSERT_TRUE(eventually([&] { return a.established({"platform"}); }, std::chrono::seconds(40))) << a.log();
+  rewrite(a, sinks({"old"}), sinks({"old", "fresh"}));
+  const Output reloaded = run({Agent::binary(), "reload", "--config", a.config()});
+  ASSERT_EQ(reloaded.code, 0) << reloaded.err;
+  replace_file(state_, tfstate(8, 9));
+  EXPECT_TRUE(eventually([&] { return read_file(file("fresh")).find("config.updated") != std::string::npos; })) << a.log();
+  EXPECT_TRUE(eventually([&] { return read_file(file("old")).find("config.updated") != std::string::npos; })) << a.log();
+  EXPECT_EQ(a.stop(), 0);
+  rewrite(a, sinks({"old", "fresh"}), sinks({"old"}));
+  a.start();
+  EXPECT_TRUE(eventually([&] { return !a.backend("platform")->empty(); }, std::chrono::seconds(40))) << a.log();
+}
+
+TEST_F(SinksOfTheConfig, ASinkThatLeftWithPendingEventsIsAnOrphanUntilItComesBack) {
+  Agent a = agent({"log", "stuck"});
+  std::filesystem::create_directory(file("stuck"));  // a sink that cannot write keeps its events pending
+  a.start();
+  ASSERT_TRUE(eventually([&] { return a.established({"platform"}); }, std::chrono::seconds(40))) << a.log();
+  replace_file(state_, tfstate(8, 9));
+  ASSERT_TRUE(eventually([&] { return read_file(file("log")).find("config.updated") != std::string::npos; })) << a.log();
+  EXPECT_EQ(a.stop(), 0);
+  rewrite(a, sinks({"log", "stuck"}), sinks({"log"}));
+  a.start();
+  ASSERT_TRUE(eventually([&] { return sink(a, "stuck").is_object(); }, std::chrono::seconds(40))) << a.log();
+  EXPECT_THAT(sink(a, "stuck")["state"].get<std::string>(), HasSubstr("orphaned: sink stuck still has"));
+  EXPECT_THAT(sink(a, "stuck")["state"].get<std::string>(), HasSubstr("delivery.drop_pending"));
+  EXPECT_THAT(a.log(), HasSubstr("orphaned sink: sink stuck still has"));
+  std::filesystem::remove(file("stuck"));
+  rewrite(a, sinks({"log"}), sinks({"log", "stuck"}));
+  EXPECT_EQ(run({Agent::binary(), "reload", "--config", a.config()}).code, 0);
+  EXPECT_TRUE(eventually([&] { return read_file(file("stuck")).find("config.updated") != std::string::npos; })) << a.log();
+}
+
+}  // namespace
+}  // namespace driftd::test

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+// A lane with something it may send is never asleep; what was committed is settled in the end; a kill repeats at most 256.
+#include "world.hpp"
+
+namespace driftd::delivery::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+Attempt of(Outcome outcome) { return {outcome, "HTTP 503 from ops", 0}; }
+
+TEST(Live, ABacklogDrainsThoughNothingIsCommitted) {
+  LaneWorld world;
+  world.start();
+  world.commit(20'000, 5'000);
+  int rounds = 0;
+  for (; !world.over() && rounds < 2'000; ++rounds) {
+    world.to.answer_all();  // all that is under way is acknowledged before the lane looks
+    world.settle();
+    if (world.to.open.empty()) world.pass(100ms);
+  }
+  EXPECT_TRUE(world.over()) << world.low_water() << " of 20000 after " << rounds;
+  EXPECT_LT(rounds, 400) << "a lane that waits for its 60 s check between two batches";
+  EXPECT_EQ(world.view().missed_wakeups, 0U);
+}
+
+TEST(Live, ABacklogThatARestartFindsDrainsThoughNothingIsCommitted) {
+  LaneWorld world;
+  world.commit(20'000, 200);
+  world.start();
+  int rounds = 0;
+  for (; !world.over() && rounds < 400; ++rounds) {
+    world.to.answer_all();
+    world.settle();
+    if (world.to.open.empty()) world.pass(100ms);
+  }
+  EXPECT_TRUE(world.over()) << world.low_water() << " of 20000";
+}
+
+TEST(Live, AtMost256AreRepeatedAlsoWhenTheStoreIsSlow) {
+  LaneWorld world;
+  world.to.at_once = [](const auto&) { return Attempt{}; };
+  world.outbox.slow_saves = true;
+  world.start();
+  world.commit(5'000, 5'000);
+  world.pass(1s);
+  EXPECT_LE(world.to.got.size(), 256U);
+  EXPECT_GE(world.to.got.size(), 128U);
+}
+
+TEST(Live, AtMost256AreRepeatedWhenManyFailedFirstBehindOneThatHangs) {
+  LaneWorld world;
+  world.to.at_once = [&world](const core::StoredEvent& event) -> std::optional<Attempt> {
+    if (event.stamp.seq == 1) return std::nullopt;
+    return world.to.sent[event.stamp.seq] == 1 ? of(Outcome::retry_event) : Attempt{};
+  };
+  world.start();
+  world.commit(2'000, 2'000);
+  for (int i = 0; i < 100; ++i) world.pass(400ms);
+  ASSERT_EQ(world.to.got.size(), 1'999U);
+  world.kill();
+  const auto before = world.to.sent;
+  world.start();
+  for (int i = 0; i < 20; ++i) world.pass(400ms);
+  int again = 0;
+  for (const auto& [seq, count] : world.to.sent) again += count > before.at(seq) ? 1 : 0;
+  EXPECT_LE(again, 256);
+}
+
+TEST(Live, ASinkThatStandsIsLoudOnceAndSaysWhy) {
+  LaneWorld world;
+  world.start();
+  world.commit(1, 1);  // under way, never answered
+  ::testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStderr();
+  for (int i = 0; i < 20; ++i) world.pass(5s);
+  const std::string log = ::testing::internal::GetCapturedStdout() + ::testing::internal::GetCapturedStderr();
+  const std::string line = "1 events wait and none was delivered for 30 s: 1 of them are under way without an answer";
+  EXPECT_NE(log.find(line), std::string::npos) << log;
+  EXPECT_EQ(log.find(line), log.rfind(line)) << log;
+  EXPECT_GE(world.view().stalled_seconds, 90);
+  EXPECT_NE(world.view().state.find("no progress for 9"), std::string::npos) << world.view().state;
+  world.to.answer_all();
+  world.settle();
+  EXPECT_EQ(world.view().stalled_seconds, 0);
+  EXPECT_EQ(world.view().state, "connected");
+}
+
+TEST(Live, AStopSendsWhatCanBeSentAndLeavesNothingForTheNextStart) {
+  LaneWorld world;
+  world.start();
+  world.commit(400, 400);
+  bool stopped = false;
+  world.spawn(world.relay->stop(), stopped);
+  for (int i = 0; i < 10 && !stopped; ++i) {
+    world.to.answer_all();
+    world.run_for(20ms);
+  }
+  EXPECT_TRUE(stopped);
+  EXPECT_EQ(world.low_water(), 400);
+}
+
+TEST(Live, AStopWaitsForNoEndpointThatIsDown) {
+  LaneWorld world;
+  world.to.at_once = [](const auto&) { return of(Outcome::retry_sink); };
+  world.start();
+  world.commit(400, 400);
+  bool stopped = false;
+  world.spawn(world.relay->stop(), stopped);
+  world.run_for(50ms);
+  EXPECT_TRUE(stopped);
+}
+
+TEST(Live, AReplayGoesOnAfterAKill) {
+  LaneWorld world;
+  world.to.at_once = [](const auto&) { return Attempt{}; };
+  world.start();
+  world.commit(600, 600);
+  world.pass(1s);
+  world.to.at_once = [](const auto&) { return std::nullopt; };
+  core::Control::Replay request;
+  request.sink = "s";
+  request.from_seq = 101;
+  EXPECT_EQ(world.ask(world.relay->replay(request)).value().value(), 500);
+  world.to.answer(0, {});
+  world.settle();
+  world.pass(200ms);
+  world.kill();
+  world.to.at_once = [](const auto&) { return Attempt{}; };
+  world.start();
+  for (int i = 0; i < 3; ++i) world.pass(1s);
+  for (std::int64_t seq = 101; seq <= 600; ++seq) EXPECT_GE(world.to.sent[seq], 2) << seq;
+  EXPECT_EQ(world.to.sent[100], 1);
+  EXPECT_EQ(world.outbox.memory.cursors["s"].notes.count("replay"), 0U);
+  world.kill();
+  const auto before = world.to.sent;
+  world.start();
+  world.pass(1s);
+  EXPECT_EQ(world.to.sent, before) << "it is over";
+}
+
+TEST(Live, AReplayThatCannotBeStoredIsRefused) {
+  LaneWorld world;
+  world.to.at_once = [](const auto&) { return Attempt{}; };
+  world.start();
+  world.commit(60, 60);
+  world.pass(1s);
+  world.outbox.save_fails = true;
+  core::Control::Replay request;
+  request.sink = "s";
+  const auto answer = world.ask(world.relay->replay(request));
+  ASSERT_TRUE(answer.has_value());
+  ASSERT_FALSE(*answer);
+  EXPECT_NE(answer->error().message.find("could not be stored"), std::string::npos) << answer->error().message;
+}
+
+TEST(Live, ADeadLetterAndItsEventAreStoredTogetherWhenTheStoreCanWriteAgain) {
+  LaneWorld world(webhook_policy());
+  world.to.at_once = [](const auto&) { return Attempt{Outcome::permanent, "HTTP 422 from ops", 0}; };
+  world.start();
+  world.outbox.save_fails = true;
+  world.commit(5, 5);
+  for (int i = 0; i < 5; ++i) world.pass(1s);
+  EXPECT_TRUE(world.outbox.told.empty());
+  EXPECT_TRUE(world.outbox.memory.cursors["s"].exceptions.empty());
+  world.outbox.save_fails = false;
+  for (int i = 0; i < 3; ++i) world.pass(1s);
+  EXPECT_EQ(world.outbox.told.size(), 5U);
+  EXPECT_EQ(world.outbox.memory.cursors["s"].exceptions.size(), 5U);
+  EXPECT_EQ(world.to.sent.size(), 5U);
+}
+
+TEST(Live, ADeadLetterThatAKillForgotIsToldOfWhenItIsOneAgain) {
+  LaneWorld world(webhook_policy());
+  world.to.at_once = [](const auto&) { return Attempt{Outcome::permanent, "HTTP 422 from ops", 0}; };
+  world.start();
+  world.outbox.save_fails = true;
+  world.commit(1, 1);
+  world.pass(1s);
+  world.kill();
+  world.outbox.save_fails = false;
+  world.start();
+  world.pass(1s);
+  EXPECT_EQ(world.outbox.told.size(), 1U);
+  EXPECT_EQ(world.view().dead, 1);
+}
+
+/// Random lives of one lane. The seed names the case.
+class LiveProperty : public ::testing::TestWithParam<unsigned> {
+ protected:
+  std::size_t pick(std::size_t below) { return std::uniform_int_distribution<std::size_t>(0, below - 1)(random_); }
+  bool chance(int percent) { return pick(100) < static_cast<std::size_t>(percent); }
+  Outcome outcome(const LaneWorld& world) {
+    if (chance(80)) return Outcome::delivered;
+    if (chance(40)) return Outcome::refused;
+    if (chance(30)) return Outcome::retry_sink;
+    return !world.to.policy.forever && chance(20) ? Outcome::permanent : Outcome::retry_event;
+  }
+  void step(LaneWorld& world);
+  void restart(LaneWorld& world);
+  void command(LaneWorld& world);
+  void heal(LaneWorld& world);
+
+  std::mt19937 random_{GetParam()};
+  std::size_t got_before_ = 0;
+  std::set<std::int64_t> ever_;  ///< acknowledged before the last kill
+};
+
+void LiveProperty::command(LaneWorld& world) {
+  core::Control::Replay request;
+  request.sink = "s";
+  request.from_seq = static_cast<std::int64_t>(pick(static_cast<std::size_t>(world.committed()) + 1));
+  if (chance(30)) {
+    (void)world.ask(world.relay->replay(request));
+  } else {
+    (void)world.ask(world.relay->dead_letter("s", chance(50) ? "replay" : "drop", {}));
+  }
+}
+
+void LiveProperty::restart(LaneWorld& world) {
+  world.kill();
+  ever_.insert(world.to.got.begin(), world.to.got.end());
+  got_before_ = world.to.got.size();
+  world.start();
+}
+
+void LiveProperty::step(LaneWorld& world) {
+  switch (pick(12)) {
+    case 0: world.commit(static_cast<int>(pick(400)), 30); break;
+    case 1: world.commit(1, 1); break;
+    case 2: world.to.answer_all(); break;
+    case 3: world.to.answer_all(of(outcome(world))); break;
+    case 4:
+    case 5:
+    case 6:
+      for (std::size_t n = pick(50); n > 0 && !world.to.open.empty(); --n) {
+        world.to.answer(pick(world.to.open.size()), of(outcome(world)));
+      }
+      break;
+    case 7: world.outbox.broken = chance(30); break;
+    case 8: world.outbox.save_fails = chance(30); break;
+    case 9:
+      if (chance(50)) world.outbox.slow_saves = true; else world.outbox.release();
+      break;
+    case 10: world.pass(std::chrono::milliseconds(pick(20'000))); break;
+    default:
+      if (chance(20)) restart(world); else command(world);
+  }
+  world.settle();
+  world.pass(0s);
+}
+
+/// Everything answers again; nothing is committed any more.
+void LiveProperty::heal(LaneWorld& world) {
+  world.outbox.broken = world.outbox.save_fails = false;
+  world.outbox.release();
+  world.to.at_once = [](const auto&) { return Attempt{}; };
+  world.to.answer_all();
+  world.settle();
+  const auto step = world.to.policy.forever ? std::chrono::milliseconds(1'000) : std::chrono::milliseconds(600'000);
+  for (int i = 0; i < 300 && !world.over(); ++i) world.pass(step);
+}
+
+TEST_P(LiveProperty, EverythingCommittedIsSettledAndNoWakeUpIsMissed) {
+  LaneWorld world(GetParam() % 2 == 0 ? core::RetryPolicy{} : webhook_policy());
+  world.start();
+  for (int i = 0; i < 400; ++i) {
+    step(world);
+    ASSERT_EQ(world.view().missed_wakeups, 0U) << "step " << i;
+    ASSERT_FALSE(world.to.two_of_a_key) << "step " << i;
+    int repeated = 0;
+    for (std::size_t n = got_before_; n < world.to.got.size(); ++n) repeated += ever_.count(world.to.got[n]) != 0 ? 1 : 0;
+    ASSERT_LE(repeated, 256) << "step " << i;
+  }
+  heal(world);
+  const auto view = world.view();
+  ASSERT_TRUE(world.over()) << view.state << " " << view.last_error << ": " << world.low_water() << " of "
+                            << world.committed() << ", " << view.waiting << " wait";
+  EXPECT_EQ(view.missed_wakeups, 0U);
+  EXPECT_EQ(view.stalled_seconds, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, LiveProperty, ::testing::Range(1U, 41U));
+
+}  // namespace
+}  // namespace driftd::delivery::test

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "delivery/window.hpp"
+
+namespace driftd::delivery::test {
+namespace {
+
+core::StoredEvent event(std::int64_t seq, const std::string& key) {
+  core::StoredEvent out;
+  out.stamp.seq = seq;
+  out.key = key;
+  out.payload = "payload";
+  return out;
+}
+
+class WindowTest : public ::testing::Test {
+ protected:
+  void add(std::int64_t to) {
+    for (std::int64_t seq = window_.fetched_to() + 1; seq <= to; ++seq) window_.add(event(seq, "k" + std::to_string(seq)));
+  }
+  Window::Save save() {
+    auto saved = window_.plan(now_, 0, false);
+    window_.saved(saved);
+    return saved;
+  }
+  Time now_ = Time{} + std::chrono::hours(1);
+  Window window_;
+};
+
+TEST_F(WindowTest, AnExceptionThatIsDoneIsAtRiskUntilTheMarkHasPassedIt) {
+  add(100);
+  for (std::int64_t seq = 2; seq <= 100; ++seq) window_.postpone(seq, now_, "HTTP 500", true);
+  save();
+  for (std::int64_t seq = 2; seq <= 100; ++seq) window_.settle(seq);
+  save();  // event 1 holds the mark: a kill now would send 99 events twice
+  EXPECT_EQ(window_.low_water(), 0);
+  EXPECT_EQ(window_.at_risk(), 99U);
+  window_.settle(1);
+  save();
+  EXPECT_EQ(window_.low_water(), 100);
+  EXPECT_EQ(window_.at_risk(), 0U);
+}
+
+TEST_F(WindowTest, WhatHoldsBackTheMarkOfManyBecomesAnException) {
+  add(300);
+  for (std::int64_t seq = 2; seq <= 200; ++seq) window_.settle(seq);
+  const auto saved = save();
+  EXPECT_EQ(saved.upsert.size(), 1U);
+  EXPECT_EQ(window_.low_water(), 200);
+}
+
+TEST_F(WindowTest, ASaveThatWouldChangeNothingIsNotWorthIt) {
+  add(10);
+  window_.settle(5);
+  EXPECT_FALSE(window_.worth_saving());
+  window_.settle(1);
+  EXPECT_TRUE(window_.worth_saving());
+  save();
+  EXPECT_EQ(window_.low_water(), 1);
+  EXPECT_FALSE(window_.worth_saving());
+}
+
+TEST_F(WindowTest, ASaveThatFailedIsPlannedAgainWhole) {
+  add(3);
+  window_.postpone(1, now_, "HTTP 500", true);
+  window_.dead_letter(2, "HTTP 400");
+  const auto first = window_.plan(now_, 0, false);
+  window_.not_saved(first);
+  const auto second = window_.plan(now_, 0, false);
+  EXPECT_EQ(second.upsert.size(), 2U);
+  EXPECT_EQ(second.low_water, first.low_water);
+}
+
+TEST_F(WindowTest, ADeadLetterThatWasRevivedDuringASaveThatFailedIsNoDeadLetterInTheNext) {
+  add(1);
+  window_.dead_letter(1, "HTTP 400");
+  const auto failed = window_.plan(now_, 0, false);
+  window_.revive(event(1, "k1"));
+  window_.not_saved(failed);
+  const auto saved = save();
+  ASSERT_EQ(saved.upsert.size(), 1U);
+  EXPECT_FALSE(saved.upsert[0].dead);
+}
+
+TEST_F(WindowTest, AHeldKeyWaitsAndTheOthersDoNot) {
+  window_.hold("k1");
+  add(2);
+  EXPECT_EQ(window_.take(now_)->event.stamp.seq, 2);
+  EXPECT_EQ(window_.take(now_), nullptr);
+  EXPECT_FALSE(window_.next_loaded().has_value());
+  window_.release("k1");
+  EXPECT_EQ(window_.take(now_)->event.stamp.seq, 1);
+}
+
+TEST_F(WindowTest, AProbeAvoidsTheKeysThatFailedIfThereIsAnotherOne) {
+  add(3);
+  EXPECT_EQ(window_.take(now_, {"k1", "k2"})->event.stamp.seq, 3);
+  EXPECT_EQ(window_.take(now_, {"k1", "k2"})->event.stamp.seq, 1);
+}
+
+TEST_F(WindowTest, EventsBehindOneThatFailsCostNoMemoryAndHoldNothingBack) {
+  add(1);
+  for (std::int64_t seq = 2; seq <= 50; ++seq) window_.add(event(seq, "k1"));
+  add(51);
+  window_.postpone(1, now_ + std::chrono::hours(1), "HTTP 500", false);
+  EXPECT_EQ(window_.loaded(), 1U);
+  window_.settle(51);
+  save();
+  EXPECT_EQ(window_.low_water(), 51);
+}
+
+}  // namespace
+}  // namespace driftd::delivery::test

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// One real lane over an outbox in memory, a receiver that answers when the test says, a clock that the test moves. Nothing
+// wakes the lane but a commit, an answer, and the time that it waits for: what a test sees here is what a quiet agent does.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <random>
+
+#include "fakes.hpp"
+#include "support/memory_outbox.hpp"
+
+namespace driftd::delivery::test {
+
+/// Fails and hangs when the test says.
+class FaultyOutbox final : public core::Outbox {
+ public:
+  driftd::test::MemoryOutbox memory;
+  bool broken = false;            ///< every call fails
+  bool save_fails = false;        ///< settle() fails
+  bool slow_saves = false;        ///< settle() waits for release()
+  std::vector<core::AgentEvent> told;
+
+  Task<Result<core::SinkCursor>> open_sink(std::string sink) override {
+    if (broken) co_return fail(Code::unavailable, "disk I/O error");
+    co_return co_await memory.open_sink(std::move(sink));
+  }
+  Task<Status> close_sink(std::string sink, bool drop) override { co_return co_await memory.close_sink(std::move(sink), drop); }
+  Task<Result<std::vector<std::string>>> sinks() override { co_return co_await memory.sinks(); }
+  Task<Result<std::vector<core::StoredEvent>>> fetch(std::string sink, std::int64_t after, int limit) override {
+    if (broken) co_return fail(Code::unavailable, "disk I/O error");
+    co_return co_await memory.fetch(std::move(sink), after, limit);
+  }
+  Task<Result<std::vector<core::StoredEvent>>> fetch_exact(std::string sink, std::vector<std::int64_t> seqs) override {
+    if (broken) co_return fail(Code::unavailable, "disk I/O error");
+    co_return co_await memory.fetch_exact(std::move(sink), std::move(seqs));
+  }
+  Task<Status> settle(core::SinkSettlement settlement) override {
+    if (slow_saves) {
+      auto timer = std::make_shared<asio::steady_timer>(co_await asio::this_coro::executor, Time::max());
+      saving_.push_back(timer);
+      boost::system::error_code woken;
+      co_await timer->async_wait(asio::redirect_error(asio::use_awaitable, woken));
+    }
+    if (broken || save_fails) co_return fail(Code::unavailable, "database or disk is full");
+    for (const auto& draft : settlement.events) told.push_back(std::get<core::AgentEvent>(draft.event));
+    co_return co_await memory.settle(std::move(settlement));
+  }
+  Task<Result<core::StoredEvent>> append(core::EventDraft draft) override {
+    if (broken) co_return fail(Code::unavailable, "disk I/O error");
+    told.push_back(std::get<core::AgentEvent>(draft.event));
+    co_return core::StoredEvent{};
+  }
+  Task<Result<bool>> prune(Nanos, Nanos) override { co_return false; }
+  Task<Result<Backlog>> backlog() override { co_return Backlog{}; }
+  void release() {
+    slow_saves = false;
+    for (const auto& timer : std::exchange(saving_, {})) timer->cancel();
+  }
+
+ private:
+  std::vector<std::shared_ptr<asio::steady_timer>> saving_;
+};
+
+/// What a receiver got and what it has not answered yet; outlives the sink.
+struct Receiver {
+  struct Open {
+    core::StoredEvent event;
+    std::shared_ptr<asio::steady_timer> timer;
+    std::shared_ptr<Attempt> attempt;
+  };
+  core::RetryPolicy policy;
+  std::vector<Open> open;                ///< sent, not answered
+  std::vector<std::int64_t> got;         ///< seqs that were acknowledged, in order, again and again
+  std::map<std::int64_t, int> sent;
+  std::set<std::string> flying;
+  bool two_of_a_key = false;
+  std::function<std::optional<Attempt>(const core::StoredEvent&)> at_once = [](const auto&) { return std::nullopt; };
+
+  void answer(std::size_t at, Attempt attempt) {
+    Open one = std::move(open.at(at));
+    open.erase(open.begin() + static_cast<std::ptrdiff_t>(at));
+    *one.attempt = std::move(attempt);
+    one.timer->cancel();
+  }
+  void answer_all(Attempt attempt = {}) {
+    while (!open.empty()) answer(0, attempt);
+  }
+};
+
+class ReceiverSink final : public core::Sink {
+ public:
+  ReceiverSink(asio::any_io_executor core, Receiver& receiver) : core_(std::move(core)), receiver_(receiver) {}
+  core::RetryPolicy policy() const override { return receiver_.policy; }
+  Task<Status> start() override { co_return Status{}; }
+  Task<Attempt> send(core::StoredEvent event) override {
+    Receiver& to = receiver_;
+    ++to.sent[event.stamp.seq];
+    to.two_of_a_key = !to.flying.insert(event.key).second || to.two_of_a_key;
+    auto timer = std::make_shared<asio::steady_timer>(core_, Time::max());
+    auto attempt = std::make_shared<Attempt>();
+    if (auto now = to.at_once(event)) {
+      *attempt = std::move(*now);
+      timer->expires_at(Time::min());
+    } else {
+      to.open.push_back({event, timer, attempt});
+    }
+    boost::system::error_code woken;
+    co_await timer->async_wait(asio::redirect_error(asio::use_awaitable, woken));
+    to.flying.erase(event.key);
+    if (attempt->outcome == Outcome::delivered && !event.replay) to.got.push_back(event.stamp.seq);
+    co_return *attempt;
+  }
+  Task<void> stop() override { co_return; }
+  std::string describe() const override { return "connected"; }
+
+ private:
+  asio::any_io_executor core_;
+  Receiver& receiver_;
+};
+
+class LaneWorld {
+ public:
+  explicit LaneWorld(core::RetryPolicy policy = {}) { to.policy = std::move(policy); }
+  ~LaneWorld() { kill(); }
+
+  void start() {
+    RelaySettings settings;
+    settings.agent = "a";
+    settings.seed = 7;
+    settings.routes = [](const core::AgentEvent&) { return std::vector<std::string>{"other"}; };
+    relay = std::make_unique<Relay>(io_->get_executor(), outbox, clock, settings);
+    relay->add_sink("s", "fake", std::make_unique<ReceiverSink>(io_->get_executor(), to));
+    asio::co_spawn(*io_, relay->start(), [](std::exception_ptr, const Status&) {});
+    settle();
+  }
+  /// Nothing is drained or saved; whatever was in flight is forgotten.
+  void kill() {
+    relay.reset();
+    to.open.clear();
+    to.flying.clear();
+    outbox.release();
+    io_ = std::make_unique<asio::io_context>();
+  }
+  void commit(int count, int keys) {
+    for (int i = 0; i < count; ++i) {
+      core::StoredEvent event;
+      event.stamp.id = "id-" + std::to_string(outbox.memory.events.size() + 1);
+      event.key = "k" + std::to_string(static_cast<int>(outbox.memory.events.size()) % keys);
+      outbox.memory.add(std::move(event));
+    }
+    if (relay) relay->wake();
+    settle();
+  }
+  void settle() {
+    io_->restart();
+    while (io_->poll() != 0) io_->restart();
+  }
+  /// Time passes; a lane that waits for it wakes, nothing else does.
+  void pass(std::chrono::nanoseconds by) {
+    clock.advance(by);
+    relay->watch();
+    settle();
+  }
+  core::SinkView view() const { return relay->views().at(0); }
+  std::int64_t low_water() { return outbox.memory.cursors["s"].low_water; }
+  std::int64_t committed() const { return static_cast<std::int64_t>(outbox.memory.events.size()); }
+  /// Everything committed is delivered or a dead letter, and the store knows it.
+  bool over() {
+    const auto& cursor = outbox.memory.cursors["s"];
+    return cursor.low_water == committed() &&
+           std::all_of(cursor.exceptions.begin(), cursor.exceptions.end(), [](const auto& state) { return state.dead; });
+  }
+  template <class T>
+  std::optional<T> ask(Task<T> task) {
+    auto out = std::make_shared<std::optional<T>>();
+    asio::co_spawn(*io_, std::move(task), [out](std::exception_ptr, T value) { *out = std::move(value); });
+    settle();
+    return *out;
+  }
+
+  void spawn(Task<void> task, bool& done) {
+    asio::co_spawn(*io_, std::move(task), [&done](std::exception_ptr) { done = true; });
+    settle();
+  }
+  /// In real time, for what waits by a timer of its own.
+  void run_for(std::chrono::milliseconds time) {
+    io_->restart();
+    io_->run_for(time);
+  }
+
+  FakeClock clock;
+  FaultyOutbox outbox;
+  Receiver to;
+
+ private:
+  std::unique_ptr<asio::io_context> io_ = std::make_unique<asio::io_context>();
+
+ public:
+  std::unique_ptr<Relay> relay;
+};
+
+}  // namespace driftd::delivery::test
