@@ -6,6 +6,7 @@
 namespace driftd::app {
 namespace {
 
+/// Hands on everything but the values: each function of the port stands here.
 class DigestsSink final : public core::Sink {
  public:
   DigestsSink(std::unique_ptr<core::Sink> sink, const Key& key) : sink_(std::move(sink)), key_(key) {}
@@ -21,7 +22,9 @@ class DigestsSink final : public core::Sink {
   Task<Result<std::optional<std::int64_t>>> check(std::map<std::string, std::string>& notes) override {
     return sink_->check(notes);
   }
-  void note(std::map<std::string, std::string>& notes) override { sink_->note(notes); }
+  bool must_check() const override { return sink_->must_check(); }
+  void attach(std::function<void()> wake) override { sink_->attach(std::move(wake)); }
+  void note(std::map<std::string, std::string>& notes, std::int64_t settled_to) override { sink_->note(notes, settled_to); }
   Task<void> stop() override { return sink_->stop(); }
   std::string describe() const override { return sink_->describe(); }
 

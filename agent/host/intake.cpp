@@ -97,7 +97,10 @@ Status take_body(Tenant& tenant, const driftd_record& record, core::Observation&
     return fail(Code::invalid, fmt::format("kind `{}` is not declared in describe().kinds", out.id.kind));
   }
   const auto known = declared ? schema->second : core::KindSchema::unknown(out.id.kind);
-  auto body = core::redact(raw, out.id, *known, sensitive, tenant.key, &tenant.disclosure);
+  // what is declared of another backend is read by that one's schema, in the agent: a digest made here could not be
+  // compared with the live one
+  const auto* disclosure = out.backend.empty() ? &tenant.disclosure : nullptr;
+  auto body = core::redact(raw, out.id, *known, sensitive, tenant.key, disclosure);
   if (!body) return fail(Code::invalid, "`body`: " + tenant.scrubber.text(body.error().message));
   out.body = tenant.scrubber.document(std::move(*body));
   return {};

@@ -12,9 +12,7 @@
 #include "core/diff.hpp"
 #include "core/extension.hpp"
 #include "core/ports/worker.hpp"
-#include "core/redact.hpp"
 #include "core/resource.hpp"
-#include "core/schema.hpp"
 
 namespace driftd::core {
 
