@@ -20,36 +20,9 @@ std::string rule_of(const core::Rules& rules, const core::KindSchema& schema, co
   return "; policy " + std::string(render(policy.action)) + " (" + policy.where + ")";
 }
 
-<<<<<<< HEAD
 /// Compares at one path what somebody wants with what is there, as the judge does.
 void expect(const core::Path& path, const core::Value& wanted, const core::Value& body, const core::KindSchema& schema,
             const std::string& who, core::DiffOptions options, Steps& out) {
-=======
-/// A wanted value in clear of which the system's is a digest: as its digest, or not at all.
-std::optional<core::Value> as_found(const core::Value& wanted, const core::Value* now, const core::ResourceId& id, const core::Path& path,
-                                    const core::KindSchema& schema, const core::RedactionKeys* keys) {
-  const auto digest = now == nullptr ? std::nullopt : core::as_digest(*now);
-  if (!digest || core::holds_digest(wanted)) return wanted;
-  if (keys == nullptr) return std::nullopt;
-  return core::sealed_digest(wanted, id, path, schema, *keys, digest->withheld);
-}
-
-/// Compares at one path what somebody wants with what is there.
-struct Compared {
-  const core::ResourceId& id;
-  const core::Value& body;
-  const core::KindSchema& schema;
-  const core::RedactionKeys* keys;
-};
-void expect(const core::Path& path, const core::Value& value, const Compared& with, const std::string& who, Steps& out) {
-  core::Value asked = core::Value::Object{}, found = core::Value::Object{};
-  const core::Value* now = core::find(with.body, path);
-  const auto converted = as_found(value, now, with.id, path, with.schema, with.keys);
-  if (!converted) return;
-  const core::Value& wanted = *converted;
-  const core::KindSchema& schema = with.schema;
-  if (!core::assign(asked, path, &wanted) || (now != nullptr && !core::assign(found, path, now))) return;
->>>>>>> 3ef7d6d (wip: canary, docs)
   Steps steps;
   options.trace = &steps;
   const core::Difference found = core::diff_expected({{path, wanted}}, body, schema, std::move(options));
@@ -100,26 +73,17 @@ Task<Result<Steps>> Runner::explain(core::ResourceId id, std::string path) {
       if (where && step.verdict == "drift") step.reason += rule_of(rules, *schema, id, *where);
     }
   }
-  const Compared with{id, after, *schema, context_->keys.get()};
   for (const auto& expectation : rules.expect) {
     if (!expectation.match.resource(id)) continue;
     for (const auto& [at, value] : expectation.where_all) {
-<<<<<<< HEAD
       expect(at, value, after, *schema, "expected at " + expectation.where, with_keys, steps);
-=======
-      expect(at, value, with, "expected at " + expectation.where, steps);
->>>>>>> 3ef7d6d (wip: canary, docs)
     }
   }
   for (const auto& declaration : declarations) {
     const auto body = core::parse(declaration.body);
     if (!body) continue;
     for (const auto& [at, value] : core::declared_values(*body)) {
-<<<<<<< HEAD
       if (!value.is_null()) expect(at, value, after, *schema, core::words_of(declaration), with_keys, steps);
-=======
-      if (!value.is_null()) expect(at, value, with, core::words_of(declaration), steps);
->>>>>>> 3ef7d6d (wip: canary, docs)
     }
   }
   if (!path.empty()) std::erase_if(steps, [&](const auto& step) { return step.path != path; });
