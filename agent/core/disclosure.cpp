@@ -114,7 +114,8 @@ Showing Disclosure::judge(const ResourceId& id, const Path& path, const Value& l
   if (text == nullptr) return of_a_pin(name) ? Showing::withheld : Showing::shown;
   if (text->empty()) return Showing::shown;
   const bool number = text->find_first_not_of("0123456789") == std::string::npos;
-  if (number && text->size() <= 10 && !of_a_pin(name)) return Showing::shown;
+  if (number && of_a_pin(name)) return Showing::withheld;
+  if (number && text->size() <= 10) return Showing::shown;
   const bool harmless = !any_suspicious(path) && !suspicious_name(name) && harmless_word(name, *text);
   return harmless ? Showing::shown : Showing::withheld;
 }

@@ -243,6 +243,10 @@ void Collector::compare(Value baseline, const Value& body) {
     change.cls = class_of(change, attribute_path(change.path));
     const std::string path = change.path;
     bool judged = true;
+    if (change.redacted && change.old_value) {  // the baseline, too, keeps of it what may be shown
+      const Result<Value> former = parse(*change.old_value);
+      if (former) (void)assign(baseline, attribute_path(path), &*former);
+    }
     if (reread(change.path)) {
       follow(baseline, change, "schema-revision");
     } else if (change.cls == ChangeClass::health) {

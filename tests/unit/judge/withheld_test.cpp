@@ -49,6 +49,7 @@ TEST_F(Withheld, AChangeAtTheMomentOfTheUpgradeIsSeen) {
   ASSERT_TRUE(decides(Verb::approve));
   EXPECT_THAT(words(sees(withheld("sapere aude"))), ElementsAre("pending"));
   EXPECT_THAT(drift().changes.at(0).old_value.value_or(""), Not(HasSubstr("carpe")));
+  EXPECT_THAT(*row.baseline, Not(HasSubstr("carpe")));
 }
 
 TEST_F(Withheld, ADriftThatStandsIsSaidNoMoreAndShowsItsValuesNoMore) {

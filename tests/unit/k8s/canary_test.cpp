@@ -63,7 +63,7 @@ json workload() {
   const json container = {{"name", "keycloak"}, {"image", "shop/app:1.2"}, {"env", env}, {"command", {"run", "canary"}},
                           {"args", {"-pcanary", "--auth=canary", "--log-level=debug"}}, {"livenessProbe", probe}, {"readinessProbe", probe}};
   const json volume = {{"name", "v"}, {"csi", {{"driver", "d"}, {"volumeAttributes", {{"x", "canary"}}}}}};
-  return {{"spec", {{"replicas", 3}, {"template", {{"spec", {{"containers", {container}}, {"initContainers", {container}}, {"volumes", {volume}}}}}}}}};
+  return {{"spec", {{"replicas", 3}, {"template", {{"spec", {{"containers", json::array({container})}, {"initContainers", json::array({container})}, {"volumes", json::array({volume})}}}}}}}};
 }
 
 TEST(K8sCanary, NoFreeFormValueOfAWorkloadLeaves) {
