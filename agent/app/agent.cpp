@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <set>
 
+#include "app/digests_sink.hpp"
 #include "app/plain_references.hpp"
 #include "app/plugins.hpp"
 #include "app/program_session.hpp"
@@ -97,6 +98,7 @@ Status Agent::add_sinks() {
       config::ConfigError error{config_.file, spec.at, sink.error().message, {}, {}, {}};
       return fail(Code::invalid, config::render(error));
     }
+    if (spec.digests_only) *sink = digests_only(std::move(*sink), store_->key().store.key);
     relay_->add_sink(spec.name, spec.type, std::move(*sink));
   }
   return {};

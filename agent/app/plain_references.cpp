@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/secret_text.hpp"
 #include "config/secrets.hpp"
 #include "core/value.hpp"
 #include "host/settings_schema.hpp"
@@ -10,17 +11,38 @@
 namespace driftd::app {
 namespace {
 
-/// The endpoint that the settings name, for people and events: `address`, `endpoints` or `path`.
-std::string endpoint_of(const core::Value& settings) {
+/// One address of the settings for people: without user-info and query. One that came by reference and is no address by
+/// its form stays the reference.
+std::string shown_address(const core::BackendSpec& spec, const std::string& given, const core::Value* registered) {
+  const auto secret = spec.secrets.find(given);
+  if (secret == spec.secrets.end()) {
+    const std::string cut = without_credentials(given);
+    return may_hold_secret(cut) ? std::string("[REDACTED]") : cut;
+  }
+  const std::string shown = host::shown_setting(secret->second);
+  const bool named = registered != nullptr && registered->string() != nullptr;
+  return shown == "[REDACTED]" && named ? *registered->string() : shown;
+}
+
+/// The endpoint that the settings name, for people and events: `address`, `endpoints` or `path`. `settings` before
+/// references were revealed, so that what came by reference is known.
+std::string endpoint_of(const core::BackendSpec& spec, const core::Value& settings) {
+  const auto parsed = core::parse(spec.registration_json);
+  const core::Value* registered = parsed ? parsed->find("settings") : nullptr;
   for (const char* name : {"address", "endpoints", "path"}) {
     const core::Value* value = settings.find(name);
+    const core::Value* as_written = registered == nullptr ? nullptr : registered->find(name);
     if (value == nullptr) continue;
-    if (value->string() != nullptr && config::is_token(*value->string())) continue;  // a program has not answered yet
-    if (value->string() != nullptr) return *value->string();
+    const std::string* text = value->string();
+    if (text != nullptr && config::is_token(*text) && !spec.secrets.contains(*text)) continue;  // a program has not answered yet
+    if (text != nullptr) return shown_address(spec, *text, as_written);
     if (value->array() == nullptr) continue;
     std::string out;
-    for (const auto& one : *value->array()) {
-      if (one.string() != nullptr) out += (out.empty() ? "" : ",") + *one.string();
+    for (std::size_t i = 0; i < value->array()->size(); ++i) {
+      const std::string* one = (*value->array())[i].string();
+      const auto* list = as_written == nullptr ? nullptr : as_written->array();
+      const core::Value* written = list != nullptr && i < list->size() ? &(*list)[i] : nullptr;
+      if (one != nullptr) out += (out.empty() ? "" : ",") + shown_address(spec, *one, written);
     }
     return out;
   }
@@ -43,10 +65,10 @@ const core::ProviderInfo* find_plugin(const std::vector<core::SessionFactory::Fo
 Status reveal_plain_references(core::BackendSpec& spec, const std::vector<core::SessionFactory::Found>& plugins) {
   const core::ProviderInfo* info = find_plugin(plugins, spec.provider);
   if (info == nullptr) return {};
+  DRIFTD_TRY(const core::Value as_given, core::parse(spec.settings_json));
+  if (spec.endpoint.empty()) spec.endpoint = endpoint_of(spec, as_given);
   DRIFTD_CHECK(host::reveal_plain(spec.settings_json, spec.secrets, info->settings_schema));
   if (spec.provider.find('/') != std::string::npos) spec.type = info->id;
-  DRIFTD_TRY(const core::Value plain, core::parse(spec.settings_json));
-  if (spec.endpoint.empty()) spec.endpoint = endpoint_of(plain);
   return {};
 }
 

@@ -8,7 +8,7 @@ namespace driftd::app {
 
 /// Settings that the plugin's schema does not call sensitive get their value in place of the token that every
 /// `${env:…}` became when the config was read; sensitive ones keep it. An endpoint that the config does not name is
-/// taken from the settings, the type of one whose provider is a path from its plugin. A backend without its plugin stays
+/// taken from the settings, without user-info and query; the type of one whose provider is a path from its plugin. A backend without its plugin stays
 /// as it is.
 Status reveal_plain_references(core::BackendSpec& spec, const std::vector<core::SessionFactory::Found>& plugins);
 

@@ -3,6 +3,7 @@
 #include <iterator>
 #include <set>
 
+#include "base/secret_text.hpp"
 #include "config/parts.hpp"
 #include "config/secrets.hpp"
 
@@ -69,6 +70,25 @@ bool runs_here(Section& section, const std::string& node, std::string& suffix) {
   return true;
 }
 
+/// What is hidden counts before what is shown, a backend's own rules before those of the defaults.
+std::vector<core::RedactRule> read_redact(Section redact, std::vector<core::RedactRule> defaults) {
+  std::vector<core::RedactRule> out;
+  for (const bool show : {false, true}) {
+    const std::string key = show ? "show" : "hide";
+    for (const auto& path : redact.texts(key)) {
+      const auto glob = core::Glob::parse_path(path);
+      if (!glob) {
+        redact.report().error(redact.at(key), "path '" + path + "' is not readable: " + glob.error().message,
+                              "a name such as LOG_FORMAT, or a path such as containers.*.env.DB_HOST");
+      }
+      out.push_back({show, path});
+    }
+  }
+  redact.close();
+  std::move(defaults.begin(), defaults.end(), std::back_inserter(out));
+  return out;
+}
+
 core::BackendSpec read_backend(Section section, const Defaults& defaults, const LoadOptions& options, Config& config,
                                bool& here) {
   core::BackendSpec spec;
@@ -80,7 +100,7 @@ core::BackendSpec read_backend(Section section, const Defaults& defaults, const 
   if (!spec.was.empty()) spec.was += suffix;
   spec.provider = section.required_text("provider", "a provider, such as redis, postgres or terraform");
   if (spec.provider.find('/') != std::string::npos) spec.provider = beside_config(section.report(), spec.provider);
-  spec.endpoint = section.text("endpoint");
+  spec.endpoint = without_credentials(section.text("endpoint"));
   spec.labels = section.text_map("labels");
   spec.patterns = section.texts("patterns");
   spec.interval = section.duration("interval", defaults.interval, milliseconds(100), milliseconds(86'400'000));
@@ -94,6 +114,7 @@ core::BackendSpec read_backend(Section section, const Defaults& defaults, const 
   read_rules(section, rules, true);
   rules.generation = generation_of(rules);
   spec.rules = std::make_shared<const core::Rules>(std::move(rules));
+  spec.redact = read_redact(section.section("redact"), defaults.redact);
   section.close();
   return spec;
 }
@@ -145,6 +166,7 @@ Defaults read_defaults(Section section) {
   out.isolation = read_isolation(section, out.isolation);
   out.budgets = read_budgets(section.section("budgets"), out.budgets);
   read_rules(section, out.rules, false);
+  out.redact = read_redact(section.section("redact"), {});
   section.close();
   return out;
 }

@@ -40,6 +40,7 @@ void compare_backend(const core::BackendSpec& a, const core::BackendSpec& b, Com
   restart(a.provider != b.provider, "provider");
   restart(a.endpoint != b.endpoint, "endpoint");
   restart(a.settings_json != b.settings_json || a.secrets != b.secrets, "settings");
+  restart(a.redact != b.redact, "redact");
   restart(a.labels != b.labels, "labels");
   restart(a.patterns != b.patterns, "patterns");
   restart(a.interval != b.interval, "interval");

@@ -62,6 +62,7 @@ struct SinkSpec {
   SinkSettings settings;
   std::string settings_json;  ///< all keys but type and drop_pending as canonical JSON; secrets are tokens
   std::map<std::string, std::string> secrets;  ///< token → bytes; never logged
+  bool digests_only = false;  ///< `events: digests_only`: no value leaves by this sink
   bool drop_pending = false;  ///< events not yet delivered may go when this sink leaves the config
   Position at;
 };

@@ -18,6 +18,7 @@ struct Defaults {
   core::SessionSpec::Isolation isolation = core::SessionSpec::Isolation::process;
   core::Budgets budgets;
   core::Rules rules;  ///< not hashed yet
+  std::vector<core::RedactRule> redact;
 };
 
 Agent read_agent(Section section, const LoadOptions& options);

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "base/digest.hpp"
+#include "base/secret_text.hpp"
 
 namespace driftd::config {
 namespace {
@@ -85,13 +86,7 @@ bool looks_like_reference(std::string_view text) {
 bool is_token(std::string_view text) { return text.starts_with(kTokenStart); }
 
 bool holds_credentials(std::string_view text) {
-  if (text.find("password=") != std::string_view::npos) return true;
-  const std::size_t scheme = text.find("://");
-  if (scheme == std::string_view::npos) return false;
-  const std::string_view rest = text.substr(scheme + 3);
-  const std::string_view authority = rest.substr(0, rest.find('/'));
-  const std::size_t sign = authority.rfind('@');
-  return sign != std::string_view::npos && authority.substr(0, sign).find(':') != std::string_view::npos;
+  return text.find("password=") != std::string_view::npos || may_hold_secret(text);
 }
 
 bool secret_name(std::string_view key) {

@@ -20,7 +20,7 @@ bool looks_like_reference(std::string_view text);
 /// that end in one of them (`sasl_password`), but not `password_file`.
 bool secret_name(std::string_view key);
 
-/// `scheme://user:password@host` or a libpq `password=…`.
+/// `scheme://user:password@host`, `?token=…`, a libpq `password=…`: what base/secret_text.hpp would withhold.
 bool holds_credentials(std::string_view text);
 
 /// A token that stands for a secret in settings.

@@ -173,6 +173,9 @@ void read_sink(Report& report, const Node::Member& member, const LoadOptions& op
   if (type == nullptr) report.error(member.value.at, title + " has no 'type'", one_of(kTypes));
   spec.type = sink.plain.choice("type", "", kTypes);
   spec.drop_pending = sink.plain.boolean("drop_pending", false);
+  if (!spec.type.empty() && spec.type != "notifications") {  // whoever decides there has to see what
+    spec.digests_only = sink.plain.choice("events", "whole", {"whole", "digests_only"}) == "digests_only";
+  }
   if (!spec.type.empty()) {
     spec.settings = read_settings(sink, spec.type, options.resolve_secrets);
     sink.plain.close();

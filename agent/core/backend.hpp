@@ -22,6 +22,7 @@ struct BackendSpec {
   std::string endpoint;  ///< canonical, for people and events; may be empty
   std::string settings_json;                    ///< sensitive values are tokens
   std::map<std::string, std::string> secrets;   ///< token → bytes; never logged
+  std::vector<RedactRule> redact;               ///< the config's `redact`: its own, then that of the defaults
   std::string registration_json;                ///< canonical, secrets as references; a change is an UPDATED event
   std::map<std::string, std::string> labels;
   std::vector<std::string> patterns, capabilities;

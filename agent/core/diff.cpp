@@ -16,6 +16,14 @@ struct Sides {
   const Value* after = nullptr;
 };
 
+bool is_of_secret(const std::optional<std::string>& json) {
+  if (!json || json->find("$hmac") == std::string::npos) return false;
+  const auto value = parse(*json);
+  const auto digest = value ? as_digest(*value) : std::nullopt;
+  return digest && !digest->withheld;
+}
+bool of_secret(const Change& change) { return is_of_secret(change.old_value) || is_of_secret(change.new_value); }
+
 /// Walks two bodies together. Lives on one stack frame.
 class Walk {
  public:
@@ -140,7 +148,7 @@ class Walk {
     const ChangeClass cls = schema_.cls(path);
     const bool whole = suppressed_ == 0 && out_.unknown.empty() && out_.filled.empty() && !out_.changes.empty() &&
                        std::all_of(out_.changes.begin(), out_.changes.end(),
-                                   [&](const Change& change) { return change.cls == cls && !change.redacted; });
+                                   [&](const Change& change) { return change.cls == cls && !of_secret(change); });
     Difference inner = std::exchange(out_, std::move(outer));
     suppressed_ += suppressed;
     if (whole && trace_) trace_->erase(trace_->begin() + static_cast<std::ptrdiff_t>(steps), trace_->end());
@@ -153,15 +161,36 @@ class Walk {
   void secrets(const Path& path, const AttributeRule& rule, const Sides& sides) {
     const auto left = sides.before ? as_digest(*sides.before) : std::nullopt, right = sides.after ? as_digest(*sides.after) : std::nullopt;
     const bool left_clear = sides.before && !sides.before->is_null() && !left, right_clear = sides.after && !sides.after->is_null() && !right;
-    if (left_clear || right_clear) {
-      if (options_.declared_only) return unknown(path, sides, rule, "secret: only its digest is known, which no declared value can equal");
-      return fill(path, sides, rule, left_clear ? "became secret" : "is no longer secret");
-    }
+    if (left_clear || right_clear) return clear_and_digest(path, rule, sides);
     if (!left || !right) return change(path, rule, sides);
     if (left->key_id != right->key_id || left->revision != right->revision) {
       return options_.declared_only ? unknown(path, sides, rule, "digests under different keys") : fill(path, sides, rule, "digests under another key");
     }
-    return left->hex == right->hex ? equal(path, sides, rule, "same digest") : change(path, rule, sides);
+    if (left->hex != right->hex) return change(path, rule, sides);
+    return left->withheld == right->withheld || options_.declared_only ? equal(path, sides, rule, "same digest")
+                                                                       : fill(path, sides, rule, "same digest");
+  }
+
+  /// One side is in clear, the other a digest: exactly told apart with the keys. A digest is of its path as the record has
+  /// it, which one of an element found by its key does not show; and of a value without digests in it.
+  void clear_and_digest(const Path& path, const AttributeRule& rule, const Sides& sides) {
+    const Value& clear = as_digest(*sides.before) ? *sides.after : *sides.before;
+    const DigestRef digest = as_digest(*sides.before) ? *as_digest(*sides.before) : *as_digest(*sides.after);
+    const bool keyed = std::any_of(path.segments().begin(), path.segments().end(),
+                                   [](const auto& segment) { return std::holds_alternative<Path::Selector>(segment); });
+    std::optional<DigestRef> same;
+    if (options_.keys != nullptr && !keyed && !holds_digest(clear)) {
+      same = as_digest(sealed_digest(clear, options_.id, path, schema_, *options_.keys, digest.withheld));
+    }
+    const bool comparable = same && same->key_id == digest.key_id && same->revision == digest.revision;
+    if (options_.declared_only && !comparable) {
+      return unknown(path, sides, rule, "secret: only its digest is known, which no declared value can equal");
+    }
+    const bool was_clear = &clear == sides.before;
+    if (!comparable) return fill(path, sides, rule, was_clear ? "became secret" : "is no longer secret");
+    if (same->hex != digest.hex) return change(path, rule, sides);
+    if (options_.declared_only) return equal(path, sides, rule, "same digest");
+    fill(path, sides, rule, was_clear ? "the same value, now withheld" : "the same value, now shown");
   }
 
   /// Part of a list or of a value that came or went could not be read: nothing can be said of the whole.
@@ -203,9 +232,12 @@ class Walk {
   }
 
   void change(const Path& path, const AttributeRule& rule, const Sides& sides) {
-    const auto text = [](const Value* v) { return v ? std::optional(render(*v)) : std::nullopt; };
     const bool redacted = (sides.before && as_digest(*sides.before)) || (sides.after && as_digest(*sides.after));
-    out_.changes.push_back({path.render(), schema_.cls(path), text(sides.before), text(sides.after), redacted});
+    const auto text = [](const Value* v) { return v ? std::optional(render(*v)) : std::nullopt; };
+    const auto before = redacted && options_.keys && sides.before && !as_digest(*sides.before) && !holds_digest(*sides.before)
+                            ? std::optional(render(sealed_digest(*sides.before, options_.id, path, schema_, *options_.keys, true)))
+                            : text(sides.before);  // what was in clear and is withheld now leaves the agent no more
+    out_.changes.push_back({path.render(), schema_.cls(path), before, text(sides.after), redacted});
     note(path, sides, rule, "drift", sides.before == nullptr ? "added" : sides.after == nullptr ? "removed" : "normal forms differ");
   }
   void equal(const Path& path, const Sides& sides, const AttributeRule& rule, std::string reason) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/drift.hpp"
+#include "core/redact.hpp"
 #include "core/schema.hpp"
 
 namespace driftd::core {
@@ -30,7 +31,8 @@ struct Difference {
   std::vector<Change> changes;       ///< sorted by path; redacted where either side is a digest
   std::vector<UnknownPath> unknown;  ///< unread, masked, unreadable: neither equal nor drift
   /// Attributes that are new to us and are filled in silently: brought by a newer schema revision (`since`), readable
-  /// for the first time, or digests under another key id or normaliser revision. Path → new value.
+  /// for the first time, digests under another key id or normaliser revision, or the same value in another form, clear and
+  /// digest. Path → new value.
   std::vector<std::pair<std::string, Value>> filled;
 };
 
@@ -40,6 +42,10 @@ struct DiffOptions {
   std::vector<std::string> was_unread;  ///< paths that the old body could not read
   bool declared_only = false;        ///< compare only what the old body declares (expectations, `diff --partial`)
   std::vector<Step>* trace = nullptr;
+  /// Whose bodies these are, and the keys of their digests: then a value in clear is compared with a digest exactly.
+  /// Without them it is filled in silently.
+  ResourceId id;
+  const RedactionKeys* keys = nullptr;
 };
 
 /// Compares two bodies under a schema. Pure; any thread. Deepest differing attribute is reported: members of objects

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Events from transitions, registrations and health (semantics, table "what happened").
+#include <algorithm>
 #include <utility>
 
 #include "core/event.hpp"
@@ -80,6 +81,33 @@ BackendSnapshot with_resource(BackendSnapshot entry, const StoredResource& row, 
   return entry;
 }
 
+/// What is withheld of the body as it is now is withheld of the former one, too: an agent that showed more stored it in clear.
+void withhold_like(const Value& now, Value& former) {
+  if (as_digest(now)) {
+    if (!former.is_null()) former = Value(std::string("[REDACTED]"));
+    return;
+  }
+  if (auto* members = former.object()) {
+    for (auto& [name, member] : *members) {
+      if (const Value* same = now.find(name)) withhold_like(*same, member);
+    }
+  }
+  auto* elements = former.array();
+  const auto* same = now.array();
+  for (std::size_t i = 0; elements != nullptr && same != nullptr && i < std::min(elements->size(), same->size()); ++i) {
+    withhold_like((*same)[i], (*elements)[i]);
+  }
+}
+
+std::optional<std::string> withheld_like(const std::optional<std::string>& now, const std::optional<std::string>& former) {
+  if (!now || !former || now->find("$hmac") == std::string::npos) return former;
+  const Result<Value> like = parse(*now);
+  Result<Value> out = parse(*former);
+  if (!like || !out) return former;
+  withhold_like(*like, *out);
+  return render(*out);
+}
+
 /// The body that an expectation asks for: the observed one with the expected values in it.
 std::optional<std::string> expected_body(const std::optional<std::string>& observed, const std::vector<Change>& changes) {
   const Result<Value> body = parse(observed.value_or("{}"));
@@ -104,7 +132,7 @@ void put_states(BackendEvent& event, const Drift& drift, const StoredResource& b
     old_body = expected_body(after.observed, drift.changes);
     old_name = after.observed_external_name;
   }
-  event.old_state = with_resource(context.backend, before, old_body, old_name);
+  event.old_state = with_resource(context.backend, before, withheld_like(after.observed, old_body), old_name);
   event.new_state = with_resource(context.backend, after, after.observed, after.observed_external_name);
 }
 

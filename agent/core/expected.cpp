@@ -41,6 +41,22 @@ Value without_secrets(const Path& path, Value value, const Value& body, const Ki
   return value;
 }
 
+/// `value`, wanted in clear, with the digest of it in each place where the body has one: with the keys it can be compared.
+Value as_digests(const Path& path, Value value, const Value& body, const KindSchema& schema, const DiffOptions& options) {
+  if (options.keys == nullptr || value.is_null() || as_digest(value)) return value;
+  const Value* now = find(body, path);
+  if (const auto digest = now == nullptr ? std::nullopt : as_digest(*now)) {
+    if (holds_digest(value)) return value;
+    Value made = sealed_digest(value, options.id, path, schema, *options.keys, digest->withheld);
+    const auto ours = as_digest(made);
+    return ours->key_id == digest->key_id && ours->revision == digest->revision ? made : value;
+  }
+  if (auto* object = value.object()) {
+    for (auto& [name, member] : *object) member = as_digests(path.child(name), std::move(member), body, schema, options);
+  }
+  return value;
+}
+
 /// Why nothing can be said of a wanted value; empty: it can be compared. Only a digest says anything of a secret.
 std::string incomparable(const Path& path, const Path& secret, const Value& value, const Value* now) {
   if (value.is_null()) return {};
@@ -58,7 +74,8 @@ Difference diff_expected(const Wanted& wanted, const Value& body, const KindSche
   Value expected = body;
   std::vector<std::string> paths;
   Difference out;
-  for (const auto& [path, value] : wanted) {
+  for (const auto& [path, given] : wanted) {
+    const Value value = as_digests(path, given, body, schema, options);
     const Path secret = secret_at(path, body, schema);
     const std::string why = incomparable(path, secret, value, find(body, path));
     const std::string name = path.render();

@@ -17,7 +17,7 @@ using Wanted = std::vector<std::pair<Path, Value>>;
 /// Compares what is wanted with what was read; says nothing of attributes that nobody wants. This is how the agent judges
 /// `expect:` and declarations, `driftd explain` shows them and `driftd diff --partial` compares offline. A wanted object,
 /// list or value stands for the whole of its path. A secret is known by its digest alone, so a value in clear that is
-/// wanted of it is unknown and appears nowhere. `options.old_revision` and `.declared_only` are set here. Pure; any thread.
+/// wanted of it is compared by its digest, where `options` has id and keys, else unknown; it appears nowhere. `options.old_revision` and `.declared_only` are set here. Pure; any thread.
 Difference diff_expected(const Wanted& wanted, const Value& body, const KindSchema& schema, DiffOptions options = {});
 
 /// One path is the other or lies above it; a trailing `**` covers what is below.

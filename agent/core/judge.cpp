@@ -9,8 +9,8 @@
 namespace driftd::core {
 namespace {
 
-Setting setting_of(const JudgeContext& context) {
-  return {context.backend_uid, context.schema.get(), context.now_ns, context.deletions_accepted_by};
+Setting setting_of(const JudgeContext& context, const ResourceId& id) {
+  return {context.backend_uid, context.schema.get(), context.now_ns, context.deletions_accepted_by, context.keys.get(), id};
 }
 
 /// The row takes what was just read; whether the baseline follows is for others to say. An identity that is not said stays
@@ -43,7 +43,7 @@ void baseline_silently(const JudgeContext& context, const StoredResource& stored
   out.next.was_unread = paths_of(seen.unread);
   Finding finding;
   finding.rebased = true;
-  reconcile(setting_of(context), stored, std::move(finding), out);
+  reconcile(setting_of(context, out.next.id), stored, std::move(finding), out);
 }
 
 /// Nothing can be said: open drifts stay open, "stale since". The digest is forgotten so that the next record is judged
@@ -86,7 +86,7 @@ Judgement seen_now(const JudgeContext& context, const StoredResource& stored, co
   }
   if (!stored.baseline) out.next.was_unread = paths_of(seen.observation.unread);
   collect_seen(context, stored, seen, *body, *baseline, out, finding);
-  reconcile(setting_of(context), stored, std::move(finding), out);
+  reconcile(setting_of(context, out.next.id), stored, std::move(finding), out);
   return out;
 }
 
@@ -113,7 +113,7 @@ Judgement gone_now(const JudgeContext& context, const StoredResource& stored, co
   } else {
     collect_absent(context, stored, out, finding);
   }
-  reconcile(setting_of(context), stored, std::move(finding), out);
+  reconcile(setting_of(context, out.next.id), stored, std::move(finding), out);
   return out;
 }
 

@@ -59,6 +59,7 @@ struct JudgeContext {
   /// that is not here counts as unchanged: nothing is re-baselined on a guess.
   std::map<std::uint32_t, std::shared_ptr<const KindSchema>> former;
   std::vector<Declaration> declared;  ///< of the resource that is judged, by every source that declares it
+  std::shared_ptr<const RedactionKeys> keys;  ///< empty: a value in clear cannot be compared with a digest
   std::string deletions_accepted_by;  ///< who approved `scope/<kind>`: a deletion is opened as approved by them
 };
 

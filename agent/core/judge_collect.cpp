@@ -10,10 +10,12 @@
 namespace driftd::core {
 namespace {
 
-bool is_digest(const std::optional<std::string>& json) {
+/// A digest that the provider or the schema called a secret's; what is only withheld keeps its class.
+bool is_of_secret(const std::optional<std::string>& json) {
   if (!json) return false;
   const Result<Value> value = parse(*json);
-  return value && as_digest(*value).has_value();
+  const auto digest = value ? as_digest(*value) : std::nullopt;
+  return digest && !digest->withheld;
 }
 
 std::string text_of(const std::string& value) { return render(Value(value)); }
@@ -69,7 +71,7 @@ class Collector {
 
 /// A digest that no rule of the schema classes is a credential: the provider called it sensitive.
 ChangeClass Collector::class_of(const Change& change, const Path& path) const {
-  const bool secret = change.redacted || is_digest(change.old_value) || is_digest(change.new_value);
+  const bool secret = is_of_secret(change.old_value) || is_of_secret(change.new_value);
   return secret && !schema().rule(path).cls ? ChangeClass::credential : schema().cls(path);
 }
 
@@ -215,7 +217,7 @@ Operation Collector::of_sighting() const {
 
 void Collector::compare(Value baseline, const Value& body) {
   const Observation& seen = seen_->observation;
-  const DiffOptions options{stored_.schema_revision, seen.unread, stored_.was_unread, false, nullptr};
+  const DiffOptions options{stored_.schema_revision, seen.unread, stored_.was_unread, false, nullptr, stored_.id, context_.keys.get()};
   Difference found = diff(baseline, body, schema(), options);
   out_.unknown.insert(out_.unknown.end(), found.unknown.begin(), found.unknown.end());
   const auto superseded = superseded_by_schema();
@@ -241,6 +243,10 @@ void Collector::compare(Value baseline, const Value& body) {
     change.cls = class_of(change, attribute_path(change.path));
     const std::string path = change.path;
     bool judged = true;
+    if (change.redacted && change.old_value) {  // the baseline, too, keeps of it what may be shown
+      const Result<Value> former = parse(*change.old_value);
+      if (former) (void)assign(baseline, attribute_path(path), &*former);
+    }
     if (reread(change.path)) {
       follow(baseline, change, "schema-revision");
     } else if (change.cls == ChangeClass::health) {
@@ -293,6 +299,8 @@ void Collector::expectations(const Value& body) {
   if (finding_.declared.empty()) return;
   DiffOptions options;
   options.unread = seen_->observation.unread;
+  options.id = stored_.id;
+  options.keys = context_.keys.get();
   Difference found = diff_expected(expected, body, schema(), std::move(options));
   std::move(found.unknown.begin(), found.unknown.end(), std::back_inserter(out_.unknown));
   for (auto& change : found.changes) {

@@ -41,6 +41,8 @@ struct Setting {
   const KindSchema* schema = nullptr;  ///< nullptr: values are compared as text
   Nanos now_ns = 0;
   std::string accepted_by;  ///< JudgeContext::deletions_accepted_by
+  const RedactionKeys* keys = nullptr;  ///< JudgeContext::keys
+  ResourceId id;                        ///< whose values are compared
 };
 
 /// The path of an attribute; the identity's is empty: it is the resource itself.

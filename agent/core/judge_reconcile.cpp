@@ -10,12 +10,22 @@
 namespace driftd::core {
 namespace {
 
+/// One is in clear, the other a digest: an agent that withholds more than its predecessor saw no change.
+bool same_in_another_form(const Setting& setting, const std::string& path, const Value& left, const Value& right) {
+  const auto digest = as_digest(left) ? as_digest(left) : as_digest(right);
+  if (!digest || setting.keys == nullptr) return false;
+  const Value& clear = as_digest(left) ? right : left;
+  const auto made = as_digest(sealed_digest(clear, setting.id, attribute_path(path), *setting.schema, *setting.keys, digest->withheld));
+  return made->key_id == digest->key_id && made->revision == digest->revision && made->hex == digest->hex;
+}
+
 bool same_value(const Setting& setting, const std::string& path, const std::optional<std::string>& a,
                 const std::optional<std::string>& b) {
   if (a == b) return true;
   if (!a || !b || !setting.schema || path == kIdentityPath) return false;
   const Result<Value> left = parse(*a), right = parse(*b);
   if (!left || !right) return false;
+  if (holds_digest(*left) != holds_digest(*right)) return same_in_another_form(setting, path, *left, *right);
   const AttributeRule& rule = setting.schema->rule(attribute_path(path));
   const Result<std::string> left_norm = normalise(rule, *left), right_norm = normalise(rule, *right);
   return left_norm && right_norm && *left_norm == *right_norm;
@@ -74,6 +84,8 @@ bool as_wanted(const Setting& setting, const Drift& drift, const StoredResource&
   }
   DiffOptions options;
   options.old_revision = setting.schema->revision();
+  options.id = setting.id;
+  options.keys = setting.keys;
   return diff(wanted, *body, *setting.schema, options).changes.empty();
 }
 
@@ -135,6 +147,12 @@ void Reconciler::fade(Drift& drift, const Group& group) const {
   }
 }
 
+bool newly_withheld(const std::vector<Change>& was, const std::vector<Change>& now) {
+  return std::any_of(now.begin(), now.end(), [&](const Change& change) {
+    return change.redacted && std::any_of(was.begin(), was.end(), [&](const Change& other) { return other.path == change.path && !other.redacted; });
+  });
+}
+
 void Reconciler::go_on(Drift drift, Group group) {
   const DriftStatus from = drift.status;
   const bool expired = lapsed(drift, setting_.now_ns);
@@ -145,6 +163,10 @@ void Reconciler::go_on(Drift drift, Group group) {
   if (decision_over && drift.decided_ns) undecide(drift);
   if (!moved) {
     out_.suppressed["standing"] += group.changes.size();
+    if (newly_withheld(drift.changes, group.changes)) {
+      drift.changes = std::move(group.changes);  // the same values; what was shown of them is shown no more
+      drift.digest = digest_of(drift.changes);
+    }
   } else {
     drift.operation = group.operation;
     drift.changes = std::move(group.changes);

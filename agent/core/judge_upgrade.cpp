@@ -8,15 +8,6 @@
 namespace driftd::core {
 namespace {
 
-bool holds_digest(const Value& value) {
-  if (as_digest(value)) return true;
-  if (const auto* object = value.object()) {
-    return std::any_of(object->begin(), object->end(), [](const auto& item) { return holds_digest(item.second); });
-  }
-  const auto* array = value.array();
-  return array != nullptr && std::any_of(array->begin(), array->end(), holds_digest);
-}
-
 bool same(const Value* a, const Value* b) {
   if (a == nullptr || b == nullptr) return a == b;
   return render(*a) == render(*b);

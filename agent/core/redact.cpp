@@ -5,14 +5,29 @@
 #include <charconv>
 #include <optional>
 
+#include "core/disclosure.hpp"
+
 namespace driftd::core {
 namespace {
 
 constexpr std::string_view kMember = "$hmac";
 constexpr std::string_view kShown = "[REDACTED]";
 
-Value digest_value(const std::string& key_id, int revision, const std::string& hex) {
-  return Value(Value::Object{{std::string(kMember), Value(key_id + ":" + std::to_string(revision) + ":" + hex)}});
+constexpr std::string_view kWithheld = ":withheld";
+
+Value digest_value(const std::string& key_id, int revision, const std::string& hex, bool withheld) {
+  const std::string text = key_id + ":" + std::to_string(revision) + ":" + hex + std::string(withheld ? kWithheld : "");
+  return Value(Value::Object{{std::string(kMember), Value(text)}});
+}
+
+/// Hex of w, the worker's digest of a value.
+std::string worker_hex(const Value& value, const ResourceId& id, const Path& path, const KindSchema& schema, const Key& key) {
+  auto normal = normalise(schema.rule(path), value);
+  if (!normal) {  // not of its type: the text as it is; the error would quote the secret
+    AttributeRule plain;
+    normal = normalise(plain, value);
+  }
+  return hmac_hex(key, {id.kind, id.id, path.render(), *normal});
 }
 
 bool is_hex(std::string_view text) { return text.find_first_not_of("0123456789abcdef") == std::string_view::npos; }
@@ -20,7 +35,8 @@ bool is_hex(std::string_view text) { return text.find_first_not_of("0123456789ab
 /// Replaces the secrets of one record by worker digests.
 class WorkerRedaction {
  public:
-  WorkerRedaction(const ResourceId& id, const KindSchema& schema, const RedactionKey& key) : id_(id), schema_(schema), key_(key) {}
+  WorkerRedaction(const ResourceId& id, const KindSchema& schema, const RedactionKey& key, const Disclosure* disclosure)
+      : id_(id), schema_(schema), key_(key), disclosure_(disclosure) {}
 
   /// An attribute path of the record, or a pattern over them. One that cannot be read covers everything: fail closed.
   void add(const std::string& path) {
@@ -32,9 +48,10 @@ class WorkerRedaction {
     if (value.is_null()) return;
     const bool forged = value.object() != nullptr && value.object()->contains(kMember);
     if (!path.empty() && (forged || secret(path))) {
-      value = digested(path, value);
+      value = digested(path, value, false);
       return;
     }
+    if (value.object() == nullptr && value.array() == nullptr) return leaf(path, value);
     if (auto* object = value.object()) {
       for (auto& [name, member] : *object) walk(path.child(name), member);
     }
@@ -50,26 +67,26 @@ class WorkerRedaction {
            std::any_of(named_.begin(), named_.end(), [&](const Glob& glob) { return glob.matches(path); });
   }
 
-  Value digested(const Path& path, const Value& value) const {
-    const auto& rule = schema_.rule(path);
-    auto normal = normalise(rule, value);
-    if (!normal) {  // not of its type: the text as it is; the error would quote the secret
-      AttributeRule plain;
-      normal = normalise(plain, value);
-    }
-    return digest_value(key_.id, kNormaliserRevision, hmac_hex(key_.key, {id_.kind, id_.id, path.render(), *normal}));
+  void leaf(const Path& path, Value& value) const {
+    const Showing showing = disclosure_ == nullptr ? Showing::shown : disclosure_->of(id_, path, value);
+    if (showing != Showing::shown) value = digested(path, value, showing == Showing::withheld);
+  }
+
+  Value digested(const Path& path, const Value& value, bool withheld) const {
+    return digest_value(key_.id, kNormaliserRevision, worker_hex(value, id_, path, schema_, key_.key), withheld);
   }
 
   const ResourceId& id_;
   const KindSchema& schema_;
   const RedactionKey& key_;
+  const Disclosure* disclosure_;
   std::vector<Glob> named_;
 };
 
 void seal_value(Value& value, const RedactionKey& key) {
   if (const auto worker = as_digest(value)) {
     // both key ids stay visible: a new key of either step re-baselines instead of looking like a rotation
-    value = digest_value(key.id + worker->key_id, worker->revision, hmac_hex(key.key, {worker->hex}));
+    value = digest_value(key.id + worker->key_id, worker->revision, hmac_hex(key.key, {worker->hex}), worker->withheld);
     return;
   }
   if (auto* object = value.object()) {
@@ -109,19 +126,34 @@ std::optional<DigestRef> as_digest(const Value& value) {
   const Value* member = value.find(kMember);
   const auto* text = member == nullptr ? nullptr : member->string();
   if (text == nullptr) return std::nullopt;
-  const auto first = text->find(':'), second = text->rfind(':');
+  std::string_view rest = *text;
+  DigestRef out;
+  out.withheld = rest.ends_with(kWithheld);
+  if (out.withheld) rest.remove_suffix(kWithheld.size());
+  const auto first = rest.find(':'), second = rest.rfind(':');
   if (first == std::string::npos || first == second) return std::nullopt;
-  DigestRef out{text->substr(0, first), 0, text->substr(second + 1)};
-  const auto [at, error] = std::from_chars(text->data() + first + 1, text->data() + second, out.revision);
-  const bool sound = error == std::errc() && at == text->data() + second && out.revision > 0 && out.hex.size() == 64 && is_hex(out.hex) &&
+  out.key_id = rest.substr(0, first);
+  out.hex = rest.substr(second + 1);
+  const auto [at, error] = std::from_chars(rest.data() + first + 1, rest.data() + second, out.revision);
+  const bool sound = error == std::errc() && at == rest.data() + second && out.revision > 0 && out.hex.size() == 64 && is_hex(out.hex) &&
                      !out.key_id.empty() && is_hex(out.key_id);
   return sound ? std::optional(out) : std::nullopt;
 }
 
+bool holds_digest(const Value& value) {
+  if (as_digest(value)) return true;
+  if (const auto* object = value.object()) {
+    return std::any_of(object->begin(), object->end(), [](const auto& item) { return holds_digest(item.second); });
+  }
+  const auto* array = value.array();
+  return array != nullptr && std::any_of(array->begin(), array->end(), holds_digest);
+}
+
 Result<std::string> redact(std::string_view body, const ResourceId& id, const KindSchema& schema,
-                           const std::vector<std::string>& sensitive, const RedactionKey& worker_key) {
+                           const std::vector<std::string>& sensitive, const RedactionKey& worker_key,
+                           const Disclosure* disclosure) {
   DRIFTD_TRY(Value value, body_of(body));
-  WorkerRedaction redaction(id, schema, worker_key);
+  WorkerRedaction redaction(id, schema, worker_key, disclosure);
   for (const auto& path : sensitive) redaction.add(path);
   if (value.object()->contains(kMember)) return fail(Code::corrupt, "a record's body: \"$hmac\" is reserved for digests");
   redaction.walk(Path(), value);
@@ -132,6 +164,12 @@ Result<std::string> seal(std::string_view body, const RedactionKey& store_key) {
   DRIFTD_TRY(Value value, body_of(body));
   seal_value(value, store_key);
   return render(value);
+}
+
+Value sealed_digest(const Value& value, const ResourceId& id, const Path& path, const KindSchema& schema,
+                    const RedactionKeys& keys, bool withheld) {
+  const std::string hex = hmac_hex(keys.store.key, {worker_hex(value, id, path, schema, keys.worker.key)});
+  return digest_value(keys.store.id + keys.worker.id, kNormaliserRevision, hex, withheld);
 }
 
 std::string presentable(const Value& value) { return render(shown(value)); }

@@ -15,15 +15,20 @@ namespace driftd::core {
 /// Revision of the normal forms; digests of another one re-baseline silently.
 inline constexpr int kNormaliserRevision = 1;
 
-/// A keyed digest in a body stands as {"$hmac": "<key id>:<normaliser revision>:<64 hex>"}.
+/// A keyed digest in a body stands as {"$hmac": "<key id>:<normaliser revision>:<64 hex>"}; with `:withheld` behind it, it
+/// is of a value that nobody calls a secret, or harmless (ADR 0013).
 struct DigestRef {
   std::string key_id;
   int revision = 0;
   std::string hex;
+  bool withheld = false;
   friend bool operator==(const DigestRef&, const DigestRef&) = default;
 };
 /// The digest that `value` stands for, if it is one.
 std::optional<DigestRef> as_digest(const Value& value);
+
+/// It is one, or has one in it.
+bool holds_digest(const Value& value);
 
 /// Key of one of the two steps of semantics 19 with its id.
 struct RedactionKey {
@@ -31,11 +36,34 @@ struct RedactionKey {
   Key key{};
 };
 
+/// Both steps: with them the agent can tell whether a digest is of a value that it knows in clear.
+struct RedactionKeys {
+  RedactionKey worker, store;
+};
+
+/// Where a provider's records hold values that the system gives no meaning to: globs over kinds, ids and paths.
+struct FreeForm {
+  std::string kind, id, path;  ///< an empty id: every
+};
+/// A line of the configuration's `redact:`; the first one that matches counts.
+struct RedactRule {
+  bool show = false;
+  std::string path;  ///< glob over paths, or over names where it is one segment
+  friend bool operator==(const RedactRule&, const RedactRule&) = default;
+};
+class Disclosure;
+
 /// Worker side: replaces each value that the schema calls sensitive or write_only, or that `sensitive` names, by the
-/// digest of its normal form; an object of the plugin that looks like a digest is digested too. Absent and null stay.
-/// Returns the canonical body. `corrupt` when the body is no JSON object.
+/// digest of its normal form; an object of the plugin that looks like a digest is digested too. Then what `disclosure` does
+/// not show; nullptr: it shows everything. Absent and null stay. Returns the canonical body. `corrupt` when the body is no
+/// JSON object.
 Result<std::string> redact(std::string_view body, const ResourceId& id, const KindSchema& schema,
-                           const std::vector<std::string>& sensitive, const RedactionKey& worker_key);
+                           const std::vector<std::string>& sensitive, const RedactionKey& worker_key,
+                           const Disclosure* disclosure = nullptr);
+
+/// The digest that a sealed body holds in place of `value`, which stands in clear and without digests at `path`.
+Value sealed_digest(const Value& value, const ResourceId& id, const Path& path, const KindSchema& schema,
+                    const RedactionKeys& keys, bool withheld);
 
 /// Agent side: each worker digest w becomes HMAC(K_store, w). Returns canonical JSON.
 Result<std::string> seal(std::string_view body, const RedactionKey& store_key);

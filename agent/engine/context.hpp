@@ -29,6 +29,7 @@ struct Context {
   std::shared_ptr<const std::vector<core::Route>> routes;
   std::function<void()> committed;  ///< wakes the relay
   Sources* sources = nullptr;   ///< set by the engine, which outlives every backend
+  std::shared_ptr<const core::RedactionKeys> keys = nullptr;  ///< set by the engine
 };
 
 }  // namespace driftd::engine

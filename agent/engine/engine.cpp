@@ -86,6 +86,7 @@ Engine::Engine(std::shared_ptr<Context> context, core::SessionFactory& factory, 
     : context_(std::move(context)), factory_(factory), worker_key_(std::move(worker_key)), digest_seed_(digest_seed),
       registry_(context_->core) {
   context_->sources = this;
+  context_->keys = std::make_shared<const core::RedactionKeys>(core::RedactionKeys{worker_key_, context_->store_key});
 }
 
 core::SessionSpec Engine::session_spec(const core::BackendSpec& spec) const {
@@ -94,6 +95,7 @@ core::SessionSpec Engine::session_spec(const core::BackendSpec& spec) const {
   out.provider = spec.provider;
   out.settings_json = spec.settings_json;
   out.secrets = spec.secrets;
+  out.redact = spec.redact;
   out.isolation = spec.isolation;
   out.budgets = spec.budgets;
   out.worker_key = worker_key_;

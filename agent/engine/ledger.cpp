@@ -136,6 +136,7 @@ core::JudgeContext Ledger::judge_context(const std::string& kind, bool applied_s
   out.established = established(kind);
   out.applied_state = applied_state;
   out.now_ns = context_->clock.wall();
+  out.keys = context_->keys;
   const auto former = former_.find(kind);
   if (former != former_.end()) out.former = former->second;
   return out;
@@ -202,6 +203,8 @@ Task<Status> Ledger::ask_demotions(const std::vector<core::StoredResource>& stor
     core::DiffOptions options;
     options.old_revision = stored[i].schema_revision;
     options.unread = seen->observation.unread;
+    options.id = sightings[i].id;
+    options.keys = context_->keys.get();
     const auto schema_of = schema(sightings[i].id.kind);
     const core::Difference difference = core::diff(before, after, *schema_of, options);
     if (difference.changes.empty()) continue;

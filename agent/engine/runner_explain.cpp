@@ -22,9 +22,8 @@ std::string rule_of(const core::Rules& rules, const core::KindSchema& schema, co
 
 /// Compares at one path what somebody wants with what is there, as the judge does.
 void expect(const core::Path& path, const core::Value& wanted, const core::Value& body, const core::KindSchema& schema,
-            const std::string& who, Steps& out) {
+            const std::string& who, core::DiffOptions options, Steps& out) {
   Steps steps;
-  core::DiffOptions options;
   options.trace = &steps;
   const core::Difference found = core::diff_expected({{path, wanted}}, body, schema, std::move(options));
   for (const auto& unknown : found.unknown) {
@@ -60,8 +59,11 @@ Task<Result<Steps>> Runner::explain(core::ResourceId id, std::string path) {
     whole.reason = row.baseline ? "it is gone: nothing of the accepted body is there" : "it has no accepted baseline: it came after the first complete list";
     steps.push_back(std::move(whole));
   }
+  core::DiffOptions with_keys;
+  with_keys.id = id;
+  with_keys.keys = context_->keys.get();
   if (row.baseline && row.observed) {
-    core::DiffOptions options;
+    core::DiffOptions options = with_keys;
     options.old_revision = row.schema_revision;
     options.was_unread = row.was_unread;
     options.trace = &steps;
@@ -74,14 +76,14 @@ Task<Result<Steps>> Runner::explain(core::ResourceId id, std::string path) {
   for (const auto& expectation : rules.expect) {
     if (!expectation.match.resource(id)) continue;
     for (const auto& [at, value] : expectation.where_all) {
-      expect(at, value, after, *schema, "expected at " + expectation.where, steps);
+      expect(at, value, after, *schema, "expected at " + expectation.where, with_keys, steps);
     }
   }
   for (const auto& declaration : declarations) {
     const auto body = core::parse(declaration.body);
     if (!body) continue;
     for (const auto& [at, value] : core::declared_values(*body)) {
-      if (!value.is_null()) expect(at, value, after, *schema, core::words_of(declaration), steps);
+      if (!value.is_null()) expect(at, value, after, *schema, core::words_of(declaration), with_keys, steps);
     }
   }
   if (!path.empty()) std::erase_if(steps, [&](const auto& step) { return step.path != path; });

@@ -7,6 +7,7 @@
 #include <set>
 #include <thread>
 
+#include "core/disclosure.hpp"
 #include "host/extensions.hpp"
 #include "host/library.hpp"
 #include "host/link.hpp"
@@ -24,6 +25,7 @@ struct Tenant {
   Open open;
   core::RedactionKey key;
   Scrubber scrubber;
+  core::Disclosure disclosure;
 
   /// A rule of the ABI was broken: counted and told with the next result; `what` is `function: what it did`. [any thread]
   void misuse(const std::string& what);

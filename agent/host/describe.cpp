@@ -141,6 +141,26 @@ Status parse_schemas(const Loaded& loaded, core::ProviderInfo& info) {
   return {};
 }
 
+/// `free_form`: {kind or kind/id: [paths]}: where its records hold values that the system gives no meaning to.
+Result<std::vector<core::FreeForm>> free_form(const Json& describe, const std::string& file) {
+  std::vector<core::FreeForm> out;
+  const auto found = describe.find("free_form");
+  if (found == describe.end()) return out;
+  const auto wrong = [&](const std::string& what) {
+    return fail(Code::invalid, fmt::format("{}: describe: `free_form`{} must be an object of lists of paths, as {{\"object\": [\"**\"]}}", file, what));
+  };
+  if (!found->is_object() || found->size() > kMostNames) return wrong("");
+  for (const auto& [where, paths] : found->items()) {
+    if (!paths.is_array() || paths.size() > kMostNames) return wrong("." + where.substr(0, kMostNameBytes));
+    const auto slash = where.find('/');
+    for (const auto& path : paths) {
+      if (!is_name(path) || !core::Glob::parse_path(path.get<std::string>())) return wrong("." + where.substr(0, kMostNameBytes));
+      out.push_back({where.substr(0, slash), slash == std::string::npos ? "" : where.substr(slash + 1), path.get<std::string>()});
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<Loaded> ask_plugin(const Library& library) {
@@ -194,6 +214,7 @@ Result<std::shared_ptr<const core::ProviderInfo>> parse_info(const Loaded& loade
     info->extensions = loaded.extensions;
     info->has_watch = info->offers("driftd.watch");
     info->has_diff = describe.value("diff", false);
+    DRIFTD_TRY(info->free_form, free_form(describe, loaded.file));
     DRIFTD_TRY(const auto sensitive, sensitive_settings(loaded.settings_schema));
     (void)sensitive;  // asked of it with each backend: what cannot be read is refused here
     info->settings_schema = loaded.settings_schema;

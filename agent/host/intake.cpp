@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/digest.hpp"
+#include "base/secret_text.hpp"
 #include "core/redact.hpp"
 #include "core/value.hpp"
 #include "host/host_table.hpp"
@@ -46,7 +47,7 @@ Result<std::map<std::string, std::string>> pairs(const Tenant& tenant, Pairs giv
   for (const auto& kv : all) {
     DRIFTD_TRY(std::string key, name(kv.key, given.member));
     DRIFTD_TRY(std::string value, name(kv.value, given.member, kMaxText));
-    out[std::move(key)] = tenant.scrubber.document(std::move(value));
+    out[std::move(key)] = core::Disclosure::shown_text(tenant.scrubber.document(std::move(value)));
   }
   return out;
 }
@@ -74,13 +75,13 @@ Status take_lists(const Tenant& tenant, const driftd_record& record, core::Obser
   return {};
 }
 
-/// A JSON object beside the body; empty: {}.
-Result<std::string> take_object(const Tenant& tenant, driftd_str given, const char* member) {
+/// A JSON object beside the body; empty: {}. It is shown and not compared, so what may be secret goes without a trace.
+Result<std::string> take_object(const Tenant& tenant, driftd_str given, const core::ResourceId& id, const char* member) {
   if (given.len == 0) return "{}";
   DRIFTD_TRY(const std::string text, name(given, member, kMaxBody / 4));
   DRIFTD_TRY(const core::Value parsed, core::parse(text));
   if (parsed.object() == nullptr) return fail(Code::invalid, fmt::format("`{}` is no JSON object", member));
-  return tenant.scrubber.document(core::render(parsed));
+  return tenant.scrubber.document(core::render(tenant.disclosure.status(id, parsed)));
 }
 
 Status take_body(Tenant& tenant, const driftd_record& record, core::Observation& out) {
@@ -96,7 +97,10 @@ Status take_body(Tenant& tenant, const driftd_record& record, core::Observation&
     return fail(Code::invalid, fmt::format("kind `{}` is not declared in describe().kinds", out.id.kind));
   }
   const auto known = declared ? schema->second : core::KindSchema::unknown(out.id.kind);
-  auto body = core::redact(raw, out.id, *known, sensitive, tenant.key);
+  // what is declared of another backend is read by that one's schema, in the agent: a digest made here could not be
+  // compared with the live one
+  const auto* disclosure = out.backend.empty() ? &tenant.disclosure : nullptr;
+  auto body = core::redact(raw, out.id, *known, sensitive, tenant.key, disclosure);
   if (!body) return fail(Code::invalid, "`body`: " + tenant.scrubber.text(body.error().message));
   out.body = tenant.scrubber.document(std::move(*body));
   return {};
@@ -131,7 +135,7 @@ Result<core::Observation> take_record(Tenant& tenant, const driftd_record& recor
   out.tombstone = record.tombstone != 0;
   out.observed_ns = record.observed_ns;
   out.schema_revision = std::max(1u, record.schema_revision);
-  DRIFTD_TRY(out.status, take_object(tenant, record.status, "status"));
+  DRIFTD_TRY(out.status, take_object(tenant, record.status, out.id, "status"));
   DRIFTD_CHECK(take_lists(tenant, record, out));
   DRIFTD_CHECK(take_body(tenant, record, out));
   if (weight(out) > kMaxRedacted) {
@@ -241,8 +245,9 @@ Result<core::Discovered> take_discovered(const Tenant& tenant, const driftd_disc
   DRIFTD_TRY(out.version, name(backend.version, "version"));
   DRIFTD_TRY(out.origin, name(backend.origin, "origin"));
   DRIFTD_TRY(out.revision, name(backend.revision, "revision"));
-  DRIFTD_TRY(out.config, take_object(tenant, backend.config, "config"));
+  DRIFTD_TRY(out.config, take_object(tenant, backend.config, {"registration", out.name}, "config"));
   DRIFTD_TRY(out.endpoints, texts(backend.endpoints, backend.endpoint_count, "endpoints"));
+  for (auto& endpoint : out.endpoints) endpoint = without_credentials(endpoint);
   DRIFTD_TRY(out.capabilities, texts(backend.capabilities, backend.capability_count, "capabilities"));
   DRIFTD_TRY(out.credentials, pairs(tenant, {backend.credentials, backend.credential_count, backend.credential_stride,
                                              "credentials"}));

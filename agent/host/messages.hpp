@@ -36,6 +36,7 @@ template <class A> void fields(A& a, Observation& v) {
 }
 template <class A> void fields(A& a, Demotion& v) { a(v.index, v.unsettled, v.reason); }
 template <class A> void fields(A& a, Extension& v) { a(v.id, v.revision); }
+template <class A> void fields(A& a, RedactRule& v) { a(v.show, v.path); }
 
 }  // namespace driftd::core
 
@@ -71,9 +72,10 @@ struct Open {
   std::string key_id, key;  ///< of the worker step of redaction
   std::uint64_t digest_seed = 0, max_records = 0, max_bytes = 0;
   std::int64_t deadline_ns = 0;  ///< CLOCK_MONOTONIC, as everywhere below
+  std::vector<core::RedactRule> redact;
 };
 template <class A> void fields(A& a, Open& v) {
-  a(v.backend, v.settings_json, v.secrets, v.key_id, v.key, v.digest_seed, v.max_records, v.max_bytes, v.deadline_ns);
+  a(v.backend, v.settings_json, v.secrets, v.key_id, v.key, v.digest_seed, v.max_records, v.max_bytes, v.deadline_ns, v.redact);
 }
 
 struct RefreshCall {

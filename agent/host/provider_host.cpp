@@ -135,7 +135,8 @@ void ProviderHost::open(Frame frame) {
   if (tenant_.library == nullptr || opened_)
     return refuse(frame.call, Code::conflict, "open: nothing loaded, or open already");
   tenant_.open = std::move(*asked);
-  tenant_.scrubber = Scrubber(tenant_.open.secrets);
+  tenant_.scrubber = Scrubber::of_instance(tenant_.open.secrets, tenant_.open.settings_json);
+  tenant_.disclosure = core::Disclosure(tenant_.info->free_form, tenant_.open.redact);
   tenant_.key.id = tenant_.open.key_id;
   const std::size_t bytes = std::min(tenant_.open.key.size(), tenant_.key.key.size());
   std::copy_n(tenant_.open.key.begin(), bytes, tenant_.key.key.begin());

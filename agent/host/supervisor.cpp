@@ -33,7 +33,7 @@ Supervisor::Supervisor(HostOptions options, SupervisorSpec spec, OnEvent on_even
     : options_(std::move(options)),
       spec_(std::move(spec)),
       on_event_(std::move(on_event)),
-      scrubber_(spec_.session.secrets),
+      scrubber_(Scrubber::of_instance(spec_.session.secrets, spec_.session.settings_json)),
       backoff_(options_.restart_first, options_.restart_most),
       retry_(options_.core),
       usage_(options_.core),
@@ -219,6 +219,7 @@ std::string Supervisor::open_payload() const {
   open.max_records = s.budgets.records;
   open.max_bytes = s.budgets.bytes;
   open.deadline_ns = nanos(Steady::now() + kOpenDeadline);
+  open.redact = s.redact;
   return encode(open);
 }
 

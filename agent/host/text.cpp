@@ -6,7 +6,10 @@
 #include <cstring>
 
 #include "base/escape.hpp"
+#include "base/secret_text.hpp"
 #include "core/value.hpp"
+#include "host/secret_forms.hpp"
+#include "host/settings_schema.hpp"
 
 namespace driftd::host {
 namespace {
@@ -14,8 +17,9 @@ namespace {
 constexpr std::size_t kShortestScrubbed = 3;
 constexpr std::size_t kShortestInDocument = 12;
 
+constexpr std::string_view kInstead = "[REDACTED]";
+
 void replace_all(std::string& text, const std::string& what) {
-  static constexpr std::string_view kInstead = "[REDACTED]";
   for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + kInstead.size())) {
     text.replace(at, what.size(), kInstead);
   }
@@ -68,20 +72,47 @@ std::string printable(std::string_view text, std::size_t most) { return cleaned(
 
 std::string one_line(std::string_view text, std::size_t most) { return cleaned(text, most, false); }
 
-Scrubber::Scrubber(const std::map<std::string, std::string>& secrets) {
-  for (const auto& [token, secret] : secrets) {
-    for (const auto& form : {secret, is_utf8(secret) ? escaped(secret) : secret}) {
-      if (secret.size() >= kShortestScrubbed) all_.push_back(form);
-      if (secret.size() >= kShortestInDocument) long_.push_back(form);
-    }
+void Scrubber::add(const std::string& form, bool everywhere) {
+  if (form.size() >= kShortestScrubbed) all_.push_back(form);
+  if (everywhere && form.size() >= kShortestInDocument) long_.push_back(form);
+}
+
+void Scrubber::add_forms(const std::string& secret, bool everywhere) {
+  if (secret.size() < kShortestScrubbed) return;
+  for (const auto& form : {secret, percent_decoded(secret)}) {
+    add(form, everywhere);
+    if (is_utf8(form)) add(escaped(form), everywhere);
+    add(percent_encoded(form), everywhere);
+    add(to_base64(form), everywhere);
   }
+}
+
+/// Of a URL the user-info, its password and the values of the query; of a connection string what follows `password=`.
+void Scrubber::add_parts(std::string_view text) {
+  const Parts parts = secret_parts(text);
+  for (const auto& pair : parts.pairs) {
+    add(to_base64(pair), true);
+    add(to_base64(percent_decoded(pair)), true);
+  }
+  for (const auto& part : parts.secrets) add_forms(part, true);
+}
+
+void Scrubber::add_all(const std::map<std::string, std::string>& secrets, std::string_view settings_json) {
+  for (const auto& [token, secret] : secrets) {
+    const bool revealed = !settings_json.empty() && settings_json.find(token) == std::string_view::npos;
+    if (!revealed) add_forms(secret, true);
+    if (revealed && shown_setting(secret) == kInstead) add_forms(secret, false);
+    add_parts(secret);
+  }
+  const auto settings = core::parse(settings_json);
+  if (settings) for_each_login(*settings, secrets, [this](const std::string& pair) { add(to_base64(pair), true); });
   longest_first(all_);
   longest_first(long_);
 }
 
 std::string Scrubber::text(std::string text) const {
   for (const auto& secret : all_) replace_all(text, secret);
-  return text;
+  return text.find("://") == std::string::npos ? text : without_credentials(text);
 }
 
 std::string Scrubber::document(std::string json) const {

@@ -18,14 +18,27 @@ std::string one_line(std::string_view text, std::size_t most);
 class Scrubber {
  public:
   Scrubber() = default;
-  explicit Scrubber(const std::map<std::string, std::string>& secrets);
-  /// For logs, diagnostics, reasons: every secret of at least 3 bytes becomes `[REDACTED]`.
+  explicit Scrubber(const std::map<std::string, std::string>& secrets) { add_all(secrets, {}); }
+  /// Of an instance: a secret whose token does not stand in its settings was revealed to the plugin in a setting that is
+  /// no secret by its schema. Of such an address only the secret parts are taken out, and a name of a server is an
+  /// ordinary word of a body.
+  static Scrubber of_instance(const std::map<std::string, std::string>& secrets, std::string_view settings_json) {
+    Scrubber out;
+    out.add_all(secrets, settings_json);
+    return out;
+  }
+  /// For logs, diagnostics, reasons: every secret of at least 3 bytes becomes `[REDACTED]`, also percent-decoded or
+  /// encoded, in base64, and in parts (the password of a URL, base64 of user:password). URLs lose user-info and query.
   std::string text(std::string text) const;
   /// For bodies and status: only secrets of at least 12 bytes, plain or JSON-escaped; shorter ones (`postgres`) are
   /// also ordinary names. The schema's `sensitive` is what protects a body; this is the net under it.
   std::string document(std::string json) const;
 
  private:
+  void add_all(const std::map<std::string, std::string>& secrets, std::string_view settings_json);
+  void add(const std::string& form, bool everywhere);
+  void add_forms(const std::string& secret, bool everywhere);
+  void add_parts(std::string_view text);
   std::vector<std::string> all_, long_;  ///< longest first
 };
 

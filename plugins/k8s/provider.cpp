@@ -195,7 +195,7 @@ const sdk::Plugin& plugin() {
                              {{"id", DRIFTD_EXT_DISCOVER}, {"revision", DRIFTD_EXT_DISCOVER_REVISION}}};
     out.describe = json{{"id", "k8s"},     {"version", "0.1.0"},        {"types", {"k8s", "kubernetes"}},
                         {"kinds", kinds},  {"extensions", extensions},  {"concurrency", 4},
-                        {"metrics", json::array()}}
+                        {"metrics", json::array()}, {"free_form", schema.at("free_form")}}
                        .dump();
     out.has_watch = out.has_discover = true;
     out.open = &open;

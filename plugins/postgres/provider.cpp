@@ -242,7 +242,8 @@ sdk::Plugin make_plugin() {
                                 {"kinds", kKinds},
                                 {"extensions", {{{"id", "driftd.watch"}, {"revision", 1}}}},
                                 {"concurrency", 4},
-                                {"metrics", {{{"name", "cursor_missed"}, {"unit", "sweeps"}}}}}
+                                {"metrics", {{{"name", "cursor_missed"}, {"unit", "sweeps"}}}},
+                                {"free_form", documents.at("free_form")}}
                      .dump();
   out.schemas["settings"] = documents.at("settings").dump();
   for (const auto& [kind, document] : documents.at("kinds").items()) out.schemas[kind] = document.dump();

@@ -123,7 +123,8 @@ const sdk::Plugin& plugin() {
                                   {"kinds", kKinds},
                                   {"extensions", {watch, discover}},
                                   {"concurrency", 2},
-                                  {"metrics", nlohmann::json::array()}}
+                                  {"metrics", nlohmann::json::array()},
+                                  {"free_form", schema.at("free_form")}}
                        .dump();
     out.has_watch = out.has_discover = true;
     out.open = &open;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Terraform's http backend: GET of one address. 200: the state, 204 and 404: none; GitLab, Artifactory and others speak it.
+#include "driftd/sdk/secret_text.hpp"
 #include "terraform/web.hpp"
 
 namespace driftd::terraform {
@@ -29,7 +30,7 @@ class HttpSource final : public Source {
     if (out.unchanged) return out;
     check(answer);
     out.state.finish();
-    if (out.state.size() == 0) no_state(address_);
+    if (out.state.size() == 0) no_state(shown());
     const std::string etag = answer.header("etag");
     out.stamp = etag.empty() ? "hash " + out.state.hash() : "etag " + etag;
     out.unchanged = out.stamp == known;
@@ -72,10 +73,13 @@ class HttpSource final : public Source {
     return out;
   }
 
+  /// GitLab's and Artifactory's addresses hold a token in their query.
+  std::string shown() const { return sdk::without_credentials(address_); }
+
   void check(const http::Response& answer) const {
-    if (answer.status == 404 || answer.status == 204) no_state(address_);
+    if (answer.status == 404 || answer.status == 204) no_state(shown());
     if (answer.status != 200) {
-      refuse(answer, {"GET " + address_, "GET " + address_, username_.empty() ? "a request without user" : "the user " + username_});
+      refuse(answer, {"GET " + shown(), "GET " + shown(), username_.empty() ? "a request without user" : "the user " + username_});
     }
   }
 

@@ -12,9 +12,7 @@
 #include "core/diff.hpp"
 #include "core/extension.hpp"
 #include "core/ports/worker.hpp"
-#include "core/redact.hpp"
 #include "core/resource.hpp"
-#include "core/schema.hpp"
 
 namespace driftd::core {
 
@@ -55,6 +53,7 @@ struct ProviderInfo {
   std::string describe;      ///< all that describe said, JSON
   std::map<std::string, std::shared_ptr<const KindSchema>> schemas;  ///< per kind
   std::map<std::string, std::string> schema_texts;
+  std::vector<FreeForm> free_form;   ///< describe().free_form
 
   bool offers(std::string_view extension) const {
     return std::any_of(extensions.begin(), extensions.end(), [&](const Extension& e) { return e.id == extension; });
@@ -112,6 +111,7 @@ struct SessionSpec {
   std::string provider;      ///< plugin id or backend type, as found by the library scan
   std::string settings_json; ///< validated against the settings schema; sensitive values are tokens
   std::map<std::string, std::string> secrets;  ///< token → bytes
+  std::vector<RedactRule> redact;              ///< of the config, in order
   enum class Isolation { process, in_process } isolation = Isolation::process;
   Budgets budgets;
   bool wait_for_plugin = false;  ///< open() succeeds without one; the session starts when its file arrives

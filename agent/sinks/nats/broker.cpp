@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <random>
 
+#include "base/secret_text.hpp"
+
 namespace driftd::sinks {
 
 std::string status_text(natsStatus status) {
@@ -65,17 +67,12 @@ natsStatus set_identity(natsOptions* options, const NatsSettings& settings) {
   return s;
 }
 
-/// Without user info: `nats://user:pass@host` must not reach a log.
+/// Without user-info and query: `nats://user:pass@host` must not reach a log. The client takes servers without a scheme.
 std::string names_of(const std::vector<std::string>& servers) {
   std::string out;
   for (const auto& server : servers) {
-    const auto at = server.find('@');
-    const auto scheme = server.find("://");
-    std::string shown = server;
-    if (at != std::string::npos) {
-      shown = (scheme == std::string::npos ? "" : server.substr(0, scheme + 3)) + server.substr(at + 1);
-    }
-    out += (out.empty() ? "" : ", ") + shown;
+    const bool url = server.find("://") != std::string::npos;
+    out += (out.empty() ? "" : ", ") + (url ? without_credentials(server) : without_credentials("nats://" + server).substr(7));
   }
   return out;
 }

@@ -57,6 +57,28 @@ TEST(Sinks, FileAndStdoutShareTheirSettings) {
   settings_of<sinks::NotificationsSettings>(sink("type: notifications"));
 }
 
+TEST(Sinks, EachButTheDecidersMayGetEventsWithoutValues) {
+  for (const char* type : {"type: stdout", "type: file, path: /x", "type: nats, servers: [\"nats://h:1\"]"}) {
+    EXPECT_TRUE(sink(std::string(type) + ", events: digests_only")->sinks.at(0).digests_only) << type;
+    EXPECT_FALSE(sink(type)->sinks.at(0).digests_only) << type;
+  }
+  EXPECT_NE(refused("type: notifications, events: digests_only").find("unknown key 'events'"), std::string::npos);
+  EXPECT_NE(refused("type: stdout, events: digests").find("digests_only"), std::string::npos);
+}
+
+TEST(Redact, ABackendsOwnRulesStandBeforeThoseOfTheDefaultsAndHidingBeforeShowing) {
+  const auto loaded = parse(R"(defaults: { redact: { show: [team], hide: [d] } }
+backends: [{ name: a, provider: redis, redact: { show: ["containers.*.env.X"], hide: [b] } }, { name: b, provider: redis }]
+)", "driftd.yaml", {});
+  ASSERT_TRUE(loaded) << render(loaded.error());
+  using Rules = std::vector<core::RedactRule>;
+  EXPECT_EQ(loaded->backends.at(0).redact, (Rules{{false, "b"}, {true, "containers.*.env.X"}, {false, "d"}, {true, "team"}}));
+  EXPECT_EQ(loaded->backends.at(1).redact, (Rules{{false, "d"}, {true, "team"}}));
+  const auto wrong = parse("backends: [{ name: a, provider: redis, redact: { show: ['a..b'] } }]\n", "driftd.yaml", {});
+  ASSERT_FALSE(wrong);
+  EXPECT_NE(render(wrong.error()).find("path 'a..b' is not readable"), std::string::npos);
+}
+
 TEST(Sinks, MistakesAreFoundAtTheirPlace) {
   const auto has = [](const std::string& text, const std::string& message) {
     EXPECT_NE(refused(text).find(message), std::string::npos) << refused(text);

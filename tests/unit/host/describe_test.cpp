@@ -36,6 +36,17 @@ TEST(Describe, WatchDiffAndConcurrencyAreRead) {
   EXPECT_TRUE((*info)->has_diff);
 }
 
+TEST(Describe, FreeFormValuesAreNamedByKindOrKindAndId) {
+  const auto info = parse_info(sample(R"(,"free_form":{"thing":["env.*"],"thing/*.*":["**"]})"));
+  ASSERT_TRUE(info) << info.error().message;
+  ASSERT_EQ((*info)->free_form.size(), 2u);
+  EXPECT_EQ((*info)->free_form[0].kind + " " + (*info)->free_form[0].id + " " + (*info)->free_form[0].path, "thing  env.*");
+  EXPECT_EQ((*info)->free_form[1].kind + " " + (*info)->free_form[1].id + " " + (*info)->free_form[1].path, "thing *.* **");
+  for (const char* wrong : {R"("thing")", R"({"thing":"x"})", R"({"thing":["a..b"]})", R"({"thing":[1]})"}) {
+    EXPECT_THAT(parse_info(sample(std::string(R"(,"free_form":)") + wrong)).error().message, HasSubstr("`free_form`")) << wrong;
+  }
+}
+
 TEST(Describe, MistakesNameFileAndMember) {
   EXPECT_THAT(parse_info(sample(R"(,"concurrency":0)")).error().message, HasSubstr("x.so: describe: `concurrency`"));
   EXPECT_THAT(parse_info(sample(R"(,"diff":"yes")")).error().message, HasSubstr("x.so: describe: "));

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/text.hpp"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
+#include <map>
 #include <vector>
 
 #include "host/line_log.hpp"
 #include "host/rate.hpp"
+#include "host/settings_schema.hpp"
 
 namespace driftd::host {
 namespace {
@@ -29,6 +31,46 @@ TEST(Text, ADocumentKeepsShortSecretsWhichAreAlsoNames) {
   const Scrubber scrubber({{"t1", "postgres"}, {"t2", "quoted\"secret-text"}});
   EXPECT_EQ(scrubber.document(R"({"db":"postgres","x":"quoted\"secret-text"})"),
             R"({"db":"postgres","x":"[REDACTED]"})");
+}
+
+TEST(Text, ASecretLeavesTextsInEveryFormThatAnErrorMayQuote) {
+  const auto scrubber = Scrubber::of_instance({{"t1", "redis://app:hunter2%21x@db:6379/0?private_token=glpat-canary"}}, R"({"url":"t1"})");
+  for (const char* quoted : {"auth of app with hunter2%21x failed", "hunter2!x", "hunter2%21x", "token glpat-canary", "Basic YXBwOmh1bnRlcjIheA=="}) {
+    EXPECT_THAT(scrubber.text(quoted), testing::HasSubstr("[REDACTED]")) << quoted;
+  }
+}
+
+TEST(Text, UserAndPasswordThatStandApartAreKnownAsHttpSendsThem) {
+  const auto scrubber = Scrubber::of_instance({{"t1", "hunter2"}}, R"({"http":{"username":"app","password":"t1"}})");
+  EXPECT_EQ(scrubber.text("Authorization: Basic YXBwOmh1bnRlcjI="), "Authorization: Basic [REDACTED]");
+}
+
+TEST(Text, WhatWasRevealedToThePluginIsStillASecret) {
+  const std::map<std::string, std::string> secrets = {{"t1", "redis://u:canary-pw@db.example:6379?x=canary-query"}, {"t2", "canary-in-a-name"}};
+  const auto scrubber = Scrubber::of_instance(secrets, R"({"address":"redis://u:canary-pw@db.example:6379?x=canary-query","context":"canary-in-a-name"})");
+  EXPECT_EQ(scrubber.text("redis://u:canary-pw@db.example:6379?x=canary-query: refused"), "redis://db.example:6379");
+  EXPECT_EQ(scrubber.text("no context canary-in-a-name; password canary-pw of db.example"), "no context [REDACTED]; password [REDACTED] of db.example");
+  EXPECT_EQ(scrubber.document(R"({"at":"db.example:6379","who":"canary-in-a-name","q":"canary-query"})"),
+            R"({"at":"db.example:6379","who":"canary-in-a-name","q":"[REDACTED]"})") << "an ordinary word of a body";
+}
+
+TEST(Text, EveryUrlLosesUserInfoAndQuery) {
+  EXPECT_EQ(Scrubber().text("GET https://u:p@h/x?token=abc failed"), "GET https://h/x failed");
+}
+
+TEST(ShownSetting, AnAddressIsShownWithoutCredentialsAndAnythingElseNotAtAll) {
+  EXPECT_EQ(shown_setting("redis://u:p@h:1/0?t=x"), "redis://h:1/0");
+  for (const char* address : {"h:6379", "db.example", "10.0.0.1", "/run/redis.sock", "h1:1,h2:2"}) EXPECT_EQ(shown_setting(address), address);
+  for (const char* other : {"hunter2", "", "u:p@h:1", "host=h password=x", "a b.c"}) EXPECT_EQ(shown_setting(other), "[REDACTED]") << other;
+}
+
+TEST(Reveal, AValueThatThePluginGetsInClearStaysAmongTheSecrets) {
+  std::map<std::string, std::string> secrets = {{"driftd-secret-1", "canary"}, {"driftd-secret-2", "other"}};
+  std::string settings = R"({"address":"driftd-secret-1","password":"driftd-secret-2"})";
+  const char* schema = R"({"type":"object","properties":{"address":{"type":"string"},"password":{"type":"string","writeOnly":true}}})";
+  ASSERT_TRUE(reveal_plain(settings, secrets, schema));
+  EXPECT_EQ(settings, R"({"address":"canary","password":"driftd-secret-2"})");
+  EXPECT_EQ(secrets.size(), 2u);
 }
 
 TEST(LineLog, AFloodIsCountedAndDropped) {

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+// Which texts hold a secret by their form. One rule for the agent, the host and every provider: a value that one of them
+// withholds and another shows could never be compared. Pure.
+namespace driftd::sdk {
+namespace secret_text_detail {
+
+inline bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
+
+/// Where the user-info of a URL ends, behind its `://`: behind the last @ of the authority, or 0. A password may hold a
+/// slash that nobody escaped; then what follows the first colon is no port.
+inline std::size_t user_info(std::string_view rest) {
+  const std::string_view token = rest.substr(0, rest.find_first_of(" \t\n"));
+  const std::string_view authority = token.substr(0, token.find('/'));
+  if (const auto at = authority.rfind('@'); at != authority.npos) return at + 1;
+  const auto colon = authority.find(':');
+  if (authority.empty() || authority.front() == '[' || colon == authority.npos) return 0;
+  const std::string_view port = authority.substr(colon + 1, authority.substr(colon + 1).find(','));
+  const auto at = token.rfind('@');
+  return port.find_first_not_of("0123456789") == port.npos || at == token.npos ? 0 : at + 1;
+}
+
+inline std::string key_before(std::string_view text, std::size_t end) {
+  while (end > 0 && (text[end - 1] == ' ' || text[end - 1] == '"' || text[end - 1] == '\'')) --end;
+  std::size_t begin = end;
+  while (begin > 0 && end - begin < 64 && (is_word(text[begin - 1]) || text[begin - 1] == '_' || text[begin - 1] == '-')) --begin;
+  std::string out;
+  for (const char c : text.substr(begin, end - begin)) {
+    if (is_word(c)) out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return out;
+}
+
+inline bool secret_key(std::string_view key) {
+  constexpr std::array<std::string_view, 14> kEnds = {"password",   "passwd",    "pwd",        "passphrase", "secret",
+                                                      "token",      "apikey",    "accesskey",  "accountkey", "secretkey",
+                                                      "privatekey", "signature", "credential", "authkey"};
+  if (key == "sig" || key == "pass" || key == "auth") return true;
+  const auto ends = [key](std::string_view end) {
+    return key.size() >= end.size() && key.compare(key.size() - end.size(), end.size(), end) == 0;
+  };
+  return std::any_of(kEnds.begin(), kEnds.end(), ends);
+}
+
+/// What stands behind `password=` is a value, no placeholder, number or word of a configuration.
+inline bool telling_value(std::string_view rest) {
+  rest = rest.substr(0, rest.find('\n'));
+  while (!rest.empty() && (rest.front() == ' ' || rest.front() == '"' || rest.front() == '\'' || rest.front() == '\\')) rest.remove_prefix(1);
+  const std::string_view word = rest.substr(0, rest.find_first_of(" \t\r\"'&;,"));
+  if (word.empty() || std::string_view("${%<*[(|>/#").find(word.front()) != std::string_view::npos) return false;
+  constexpr std::array<std::string_view, 6> kWords = {"true", "false", "null", "none", "yes", "no"};
+  return word.find_first_not_of("0123456789") != word.npos && std::find(kWords.begin(), kWords.end(), word) == kWords.end();
+}
+
+/// `password=…`, `"token": "…"`, `AccountKey=…`, `?sig=…`.
+inline bool assigns_secret(std::string_view text) {
+  for (auto at = text.find_first_of("=:"); at != text.npos; at = text.find_first_of("=:", at + 1)) {
+    // `secret:prod/db#password` is a reference: a colon assigns where a blank or a quote stands beside it
+    const auto beside = [](char c) { return c == ' ' || c == '"' || c == '\''; };
+    const bool assigns = text[at] == '=' || (at > 0 && beside(text[at - 1])) || (at + 1 < text.size() && beside(text[at + 1]));
+    if (assigns && secret_key(key_before(text, at)) && telling_value(text.substr(at + 1))) return true;
+  }
+  return false;
+}
+
+/// The prefix stands at the beginning of a word, and at least `count` letters of a key follow it.
+inline bool has_key(std::string_view text, std::string_view prefix, std::size_t count) {
+  for (auto at = text.find(prefix); at != text.npos; at = text.find(prefix, at + 1)) {
+    if (at > 0 && is_word(text[at - 1])) continue;
+    std::string_view rest = text.substr(at + prefix.size());
+    std::size_t letters = 0;
+    while (letters < rest.size() && (is_word(rest[letters]) || rest[letters] == '_' || rest[letters] == '-')) ++letters;
+    if (letters >= count) return true;
+  }
+  return false;
+}
+
+}  // namespace secret_text_detail
+
+/// A private key, or a URL with a password in it: a credential, whatever its name.
+inline bool holds_secret(std::string_view text) {
+  if (text.find("PRIVATE KEY-----") != text.npos) return true;
+  for (auto scheme = text.find("://"); scheme != text.npos; scheme = text.find("://", scheme + 3)) {
+    const std::string_view rest = text.substr(scheme + 3);
+    const auto end = secret_text_detail::user_info(rest);
+    if (end != 0 && rest.substr(0, end).find(':') != rest.npos) return true;
+  }
+  return false;
+}
+
+/// What may be one: user-info in a URL, `password=…`, `token: …`, `AccountKey=…`, a JWT, keys of clouds and forges by their
+/// prefix, a kubeconfig with a key. Wrong at times, so it withholds a value and never makes it a credential.
+inline bool may_hold_secret(std::string_view text) {
+  using namespace secret_text_detail;
+  if (holds_secret(text) || assigns_secret(text) || text.find("client-key-data") != text.npos) return true;
+  for (auto scheme = text.find("://"); scheme != text.npos; scheme = text.find("://", scheme + 3)) {
+    if (user_info(text.substr(scheme + 3)) != 0) return true;
+  }
+  if (const auto jwt = text.find("eyJ"); jwt != text.npos && text.find(".eyJ", jwt) != text.npos) return true;
+  struct Known {
+    std::string_view prefix;
+    std::size_t letters;
+  };
+  constexpr std::array<Known, 13> kKnown = {{{"AKIA", 16}, {"ASIA", 16}, {"AIza", 30}, {"ya29.", 20}, {"ghp_", 30}, {"gho_", 30},
+                                             {"ghs_", 30}, {"github_pat_", 20}, {"glpat-", 16}, {"xoxb-", 10}, {"xoxp-", 10},
+                                             {"sk_live_", 16}, {"hvs.", 20}}};
+  return std::any_of(kKnown.begin(), kKnown.end(), [&](const Known& one) { return has_key(text, one.prefix, one.letters); });
+}
+
+/// The text with user-info, query and fragment cut from every URL in it: what is shown of an address.
+inline std::string without_credentials(std::string_view text) {
+  std::string out;
+  for (auto scheme = text.find("://"); scheme != text.npos; scheme = text.find("://")) {
+    out += text.substr(0, scheme + 3);
+    text.remove_prefix(scheme + 3);
+    text.remove_prefix(secret_text_detail::user_info(text));
+    const auto end = std::min(text.find_first_of("?# \t\n"), text.size());
+    if (text.find("://") < end) continue;  // a list without blanks: the next URL begins before this one ends
+    out += text.substr(0, end);
+    text.remove_prefix(end);
+    const bool query = !text.empty() && (text.front() == '?' || text.front() == '#');
+    if (query) text.remove_prefix(std::min(text.find_first_of(" \t\n\"'<>)"), text.size()));
+  }
+  return out += text;
+}
+
+}  // namespace driftd::sdk
