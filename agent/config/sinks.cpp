@@ -93,6 +93,33 @@ void read_tls(SinkSection& sink, sinks::NatsSettings& out) {
   tls.close();
 }
 
+/// Of `scheme://user:password@HOST:port/path`; empty where there is none.
+std::string host_of(std::string_view url) {
+  const auto scheme = url.find("://");
+  if (scheme != std::string_view::npos) url.remove_prefix(scheme + 3);
+  if (const auto at = url.rfind('@'); at != std::string_view::npos) url.remove_prefix(at + 1);
+  if (url.starts_with('[')) return std::string(url.substr(1, url.find(']') - 1));
+  return std::string(url.substr(0, url.find_first_of(":/?#")));
+}
+
+bool is_loopback(std::string_view host) {
+  return host.empty() || host == "localhost" || host.ends_with(".localhost") || host.starts_with("127.") || host == "::1";
+}
+
+/// Signatures (credentials_file, nkey) may be seen by anybody; a password or token that is sent may not.
+void warn_of_clear_text(SinkSection& sink, const sinks::NatsSettings& settings) {
+  if (settings.tls) return;
+  const bool sent = !settings.user.empty() || !settings.password.empty() || !settings.token.empty();
+  for (const auto& server : settings.servers) {
+    if (looks_like_reference(server) || server.starts_with("tls://") || is_loopback(host_of(server))) continue;
+    if (!sent && server.find('@') == std::string::npos) continue;
+    return sink.plain.report().warn(sink.plain.at("servers"),
+                                    sink.plain.title() + " sends its password or token to " + host_of(server) +
+                                        " in clear text: everybody on the way can read it",
+                                    "tls: true, or credentials_file or nkey, which send no secret");
+  }
+}
+
 sinks::NatsSettings read_nats(SinkSection& sink) {
   sinks::NatsSettings out;
   const auto servers = sink.texts("servers");
@@ -112,11 +139,18 @@ sinks::NatsSettings read_nats(SinkSection& sink) {
   out.credentials_file = sink.plain.text("credentials_file");
   out.nkey_public = sink.plain.text("nkey_public");
   out.nkey_seed_file = sink.plain.text("nkey_seed_file");
+  warn_of_clear_text(sink, out);
   return out;
 }
 
 void check_url(SinkSection& sink, const sinks::WebhookSettings& settings) {
   const bool allowed = settings.allow_http_loopback && settings.url.starts_with("http://");
+  if (allowed && !is_loopback(host_of(settings.url))) {
+    sink.plain.report().warn(sink.plain.at("url"),
+                             "'url' of " + sink.plain.title() + " is plain http to " + host_of(settings.url) +
+                                 ", which is not loopback by its name: if it is not by its address, nothing is sent",
+                             "https://HOST/PATH");
+  }
   if (settings.url.starts_with("https://") || allowed) return;
   const bool absent = sink.plain.find("url") == nullptr;
   sink.plain.report().error(sink.plain.at("url"),

@@ -4,6 +4,8 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/util/json_util.h>
+#include <google/protobuf/util/type_resolver.h>
+#include <google/protobuf/util/type_resolver_util.h>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.hpp"
@@ -62,6 +64,14 @@ std::string serialise(const google::protobuf::Message& message) {
   message.SerializeToCodedStream(&coded);
   coded.Trim();
   return out;
+}
+
+/// A message in memory has its maps in an order of its own each time; JSON from sorted bytes has the bytes' order.
+google::protobuf::util::TypeResolver& types() {
+  static const std::unique_ptr<google::protobuf::util::TypeResolver> resolver(
+      google::protobuf::util::NewTypeResolverForDescriptorPool("type.googleapis.com",
+                                                               google::protobuf::DescriptorPool::generated_pool()));
+  return *resolver;
 }
 
 }  // namespace
@@ -161,7 +171,8 @@ Result<std::string> to_json(const core::StoredEvent& event) {
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;
   std::string out;
-  const auto status = google::protobuf::util::MessageToJsonString(*message, &out, options);
+  const auto status = google::protobuf::util::BinaryToJsonString(
+      &types(), "type.googleapis.com/" + message->GetDescriptor()->full_name(), serialise(*message), &out, options);
   if (!status.ok()) return fail(Code::corrupt, "event " + event.stamp.id + ": " + status.ToString());
   return out;
 }

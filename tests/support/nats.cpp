@@ -169,7 +169,7 @@ void change_stream(const std::string& url, const std::string& verb, const Foreig
                            {"max_msgs", stream.max_msgs},
                            {"max_msgs_per_subject", stream.max_msgs_per_subject},
                            {"num_replicas", 1},
-                           {"duplicate_window", 600'000'000'000}};
+                           {"duplicate_window", stream.duplicate_window_ms * 1'000'000}};
   if (stream.discard_new_per_subject) config["discard_new_per_subject"] = true;
   const std::string body = verb == "DELETE" ? "" : config.dump();
   const auto connection = connect_to(url);

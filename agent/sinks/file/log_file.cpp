@@ -37,8 +37,14 @@ Status LogFile::open() {
     fd_ = STDOUT_FILENO;
     return Status{};
   }
+  return open_again();
+}
+
+Status LogFile::open_again() {
   if (ours_) ::close(fd_);
   ours_ = false;
+  astray_ = astray_ || unsynced_;  // whether they were synced nobody will ever say
+  unsynced_ = false;
   fd_ = ::open(settings_.path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
   if (fd_ < 0) return failure("open");
   ours_ = true;
@@ -66,8 +72,22 @@ Status LogFile::cut_torn_line() {
   return Status{};
 }
 
+/// Returns true if the open file is the one that a reader finds; refreshes its size, which others may cut.
+bool LogFile::at_its_path() {
+  struct stat named {}, open {};
+  if (::stat(settings_.path.c_str(), &named) != 0 || ::fstat(fd_, &open) != 0) return false;
+  if (S_ISREG(open.st_mode)) size_ = open.st_size;
+  return named.st_dev == open.st_dev && named.st_ino == open.st_ino;
+}
+
+/// What is written to a file without a name is lost for its readers: goes on in the one that stands at the path, or makes it.
+Status LogFile::follow_path() {
+  if (settings_.path.empty() || (ours_ && at_its_path())) return Status{};
+  return open_again();
+}
+
 Status LogFile::write(std::string_view line) {
-  if (!settings_.path.empty() && !ours_) DRIFTD_CHECK(open());
+  DRIFTD_CHECK(follow_path());
   std::string text(line);
   text += '\n';
   const auto length = static_cast<std::int64_t>(text.size());
@@ -84,35 +104,51 @@ Status LogFile::write(std::string_view line) {
     written += static_cast<std::size_t>(n);
   }
   size_ += length;
+  unsynced_ = ours_;
   return Status{};
 }
 
 Status LogFile::sync() {
-  if (!ours_) return Status{};
-  if (::fdatasync(fd_) != 0 && errno != EINVAL) return failure("fdatasync");
-  struct stat named {}, written {};
-  const bool there = ::stat(settings_.path.c_str(), &named) == 0 && ::fstat(fd_, &written) == 0 &&
-                     named.st_dev == written.st_dev && named.st_ino == written.st_ino;
-  if (there) return Status{};
-  DRIFTD_CHECK(open());
+  if (settings_.path.empty()) return Status{};
+  if (ours_ && ::fdatasync(fd_) != 0 && errno != EINVAL) return failure("fdatasync");
+  if (unsynced_ && !at_its_path()) astray_ = true;
+  unsynced_ = false;
+  if (!astray_) return Status{};
+  DRIFTD_CHECK(follow_path());
+  astray_ = false;
   return fail(Code::unavailable, settings_.path.string() + " was removed or renamed by somebody else: what was not synced "
                                                            "before is written again");
 }
 
-Status LogFile::rotate() {
-  if (::fdatasync(fd_) != 0 && errno != EINVAL) return failure("fdatasync");
+/// Moves path.1 to path.2 and so on, up to the first number that is free: a rotation that failed half-way and is tried
+/// again pushes no further file over the end.
+Status LogFile::shift_rotated() const {
   const auto numbered = [this](int n) { return settings_.path.string() + "." + std::to_string(n); };
   std::error_code error;
-  for (int n = settings_.keep - 1; n >= 1; --n) {
-    if (std::filesystem::exists(numbered(n), error)) std::filesystem::rename(numbered(n), numbered(n + 1), error);
+  int free = 1;
+  while (free < settings_.keep && std::filesystem::exists(numbered(free), error)) ++free;
+  for (int n = free - 1; n >= 1; --n) {
+    std::filesystem::rename(numbered(n), numbered(n + 1), error);
+    const bool gone = error == std::errc::no_such_file_or_directory;
+    if (error && !gone) return fail(Code::unavailable, "rotate " + numbered(n) + ": " + error.message());
   }
+  return Status{};
+}
+
+Status LogFile::rotate() {
+  if (::fdatasync(fd_) != 0 && errno != EINVAL) return failure("fdatasync");
+  unsynced_ = false;  // the name of what is synced moves, not the file
+  DRIFTD_CHECK(shift_rotated());
+  std::error_code error;
   if (settings_.keep > 0) {
-    std::filesystem::rename(settings_.path, numbered(1), error);
+    std::filesystem::rename(settings_.path, settings_.path.string() + ".1", error);
   } else {
     std::filesystem::remove(settings_.path, error);
   }
-  if (error) return fail(Code::unavailable, "rotate " + settings_.path.string() + ": " + error.message());
-  DRIFTD_CHECK(open());
+  const bool gone = error == std::errc::no_such_file_or_directory;  // somebody was faster: there is nothing to rotate
+  if (gone) astray_ = true;
+  if (error && !gone) return fail(Code::unavailable, "rotate " + settings_.path.string() + ": " + error.message());
+  DRIFTD_CHECK(open_again());
   sync_folder(settings_.path);
   return Status{};
 }

@@ -4,7 +4,14 @@
 #include <boost/asio/post.hpp>
 #include <vector>
 
+#include "sinks/nats/words.hpp"
+
 namespace driftd::sinks {
+namespace {
+
+constexpr std::size_t kMostDenied = 1'024;
+
+}  // namespace
 
 std::shared_ptr<Inbox> Inbox::make(asio::any_io_executor core) {
   static std::mutex mutex;
@@ -14,15 +21,14 @@ std::shared_ptr<Inbox> Inbox::make(asio::any_io_executor core) {
   return all.back();
 }
 
-void Inbox::open(void* sink, OnAck handler) {
-  sink_ = sink;
-  handler_ = handler;
+void Inbox::open(Reader& reader) {
+  reader_ = &reader;
   const std::lock_guard lock(mutex_);
   open_ = true;
 }
 
 void Inbox::close() {
-  sink_ = nullptr;
+  reader_ = nullptr;
   for (const auto& [message, expected] : expected_) expected.flight->done.cancel();
   expected_.clear();
   const std::lock_guard lock(mutex_);
@@ -30,12 +36,28 @@ void Inbox::close() {
   core_ = {};  // the executor's context may end before the process does
 }
 
-void Inbox::expect(natsMsg* message, std::string id, std::shared_ptr<Flight> flight) {
-  expected_[message] = {std::move(id), std::move(flight)};
-}
+void Inbox::expect(natsMsg* message, Expected expected) { expected_[message] = std::move(expected); }
 
 void Inbox::forget(const std::shared_ptr<Flight>& flight) {
   std::erase_if(expected_, [&flight](const auto& item) { return item.second.flight == flight; });
+}
+
+void Inbox::give_up(const core::Attempt& attempt) {
+  for (const auto& [message, expected] : expected_) {
+    expected.flight->attempt = attempt;
+    expected.flight->done.cancel();  // what wakes forgets the others of its flight
+  }
+}
+
+bool Inbox::denied(const std::string& subject) const {
+  const std::lock_guard lock(mutex_);
+  return denied_.count(subject) != 0;
+}
+
+std::string Inbox::denied_reply() const {
+  const std::lock_guard lock(mutex_);
+  const auto found = denied_.lower_bound("_INBOX.");
+  return found != denied_.end() && found->starts_with("_INBOX.") ? "_INBOX.>" : "";
 }
 
 void Inbox::on_ack(jsCtx*, natsMsg* message, jsPubAck* ack, jsPubAckErr* error, void* closure) {
@@ -57,12 +79,52 @@ void Inbox::on_ack(jsCtx*, natsMsg* message, jsPubAck* ack, jsPubAckErr* error, 
   asio::post(inbox->core_, [self = inbox->shared_from_this(), message, out] { self->deliver(message, out); });
 }
 
+void Inbox::on_reconnected(natsConnection*, void* closure) {
+  auto* inbox = static_cast<Inbox*>(closure);
+  const std::lock_guard lock(inbox->mutex_);
+  inbox->denied_.clear();  // somebody may have given the rights meanwhile
+  if (!inbox->open_) return;
+  asio::post(inbox->core_, [self = inbox->shared_from_this()] {
+    if (self->reader_ != nullptr) self->reader_->on_reconnected();
+  });
+}
+
+/// Errors reach us by the calls that fail, but for a missing right: the call only times out, and what the server said of it
+/// comes here. (Without a handler the library would print to stderr.)
+void Inbox::on_error(natsConnection*, natsSubscription*, natsStatus status, void* closure) {
+  if (status != NATS_NOT_PERMITTED) return;
+  natsStatus ignored = NATS_OK;
+  const char* text = nats_GetLastError(&ignored);  // of this thread: the library has set it for this call
+  const std::string subject = text == nullptr ? "" : denied_subject(text);
+  if (subject.empty()) return;
+  auto* inbox = static_cast<Inbox*>(closure);
+  const std::lock_guard lock(inbox->mutex_);
+  if (inbox->denied_.size() < kMostDenied) inbox->denied_.insert(subject);
+  if (!inbox->open_) return;
+  asio::post(inbox->core_, [self = inbox->shared_from_this(), subject] { self->answer_denied(subject); });
+}
+
+void Inbox::answer_denied(const std::string& subject) {
+  Ack refusal;
+  refusal.status = NATS_NOT_PERMITTED;
+  std::vector<natsMsg*> messages;  // nats.c still has them, until their time-out
+  for (const auto& [message, expected] : expected_) {
+    if (expected.subject == subject) messages.push_back(message);
+  }
+  for (natsMsg* message : messages) {
+    const auto found = expected_.extract(message);
+    if (reader_ != nullptr) reader_->on_ack(found.mapped(), refusal);
+    Flight& flight = *found.mapped().flight;
+    if (--flight.left == 0) flight.done.cancel();
+  }
+}
+
 void Inbox::deliver(natsMsg* message, const Ack& ack) {
   const Message owned(message);
-  auto found = expected_.extract(message);
-  if (found.empty() || sink_ == nullptr) return;  // it was given up meanwhile
+  const auto found = expected_.extract(message);
+  if (found.empty() || reader_ == nullptr) return;  // it was given up meanwhile
   Flight& flight = *found.mapped().flight;
-  handler_(sink_, found.mapped().id, flight, ack);
+  reader_->on_ack(found.mapped(), ack);
   if (--flight.left == 0) flight.done.cancel();
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <nats/nats.h>
+#include <set>
 #include <string>
 
 #include "base/task.hpp"
@@ -31,38 +32,59 @@ struct Ack {
 
 /// One event under way: its messages and the worst that was heard of them. Core thread.
 struct Flight {
-  Flight(asio::any_io_executor core, std::int64_t event_seq) : done(std::move(core)), seq(event_seq) {}
+  Flight(asio::any_io_executor core, std::int64_t number) : done(std::move(core)), event(number) {}
   asio::steady_timer done;
-  std::int64_t seq;
+  std::int64_t event;  ///< its number; 0: a replay
   int left = 0;
   core::Attempt attempt;
+  std::set<std::string> stored;  ///< ids of the messages that the stream has
+};
+
+/// A message whose answer is awaited.
+struct Expected {
+  std::string id, subject;
+  std::shared_ptr<Flight> flight;
 };
 
 /// Where the callbacks of nats.c end: they only post to the core thread. Kept for the life of the process, because the
 /// library's threads may call once more after a connection is gone; after close() they find nothing.
 class Inbox : public std::enable_shared_from_this<Inbox> {
  public:
-  using OnAck = void (*)(void* sink, const std::string& message_id, Flight& flight, const Ack& ack);
+  /// Core thread.
+  class Reader {
+   public:
+    virtual ~Reader() = default;
+    virtual void on_ack(const Expected& message, const Ack& ack) = 0;
+    virtual void on_reconnected() = 0;
+  };
   static std::shared_ptr<Inbox> make(asio::any_io_executor core);
 
-  /// [library threads] jsPubAckHandler; `closure` is the Inbox.
+  /// [library threads] jsPubAckHandler, natsConnectionHandler, natsErrHandler; `closure` is the Inbox.
   static void on_ack(jsCtx* context, natsMsg* message, jsPubAck* ack, jsPubAckErr* error, void* closure);
-  /// Core thread. `sink` gets the acks until close().
-  void open(void* sink, OnAck handler);
+  static void on_reconnected(natsConnection* connection, void* closure);
+  static void on_error(natsConnection* connection, natsSubscription* subscription, natsStatus status, void* closure);
+  /// Core thread. `reader` is told until close().
+  void open(Reader& reader);
   void close();
-  void expect(natsMsg* message, std::string id, std::shared_ptr<Flight> flight);
+  void expect(natsMsg* message, Expected expected);
   void forget(const std::shared_ptr<Flight>& flight);
+  /// Ends the waiting of every flight with this attempt: its connection is gone and no answer will come.
+  void give_up(const core::Attempt& attempt);
+  /// Returns true if the server refused this subject since the connection was made. Any thread.
+  bool denied(const std::string& subject) const;
+  /// The subject of our answers if the server refused the subscription to it, or nothing. Any thread.
+  std::string denied_reply() const;
 
  private:
   explicit Inbox(asio::any_io_executor core) : core_(std::move(core)) {}
   void deliver(natsMsg* message, const Ack& ack);
+  void answer_denied(const std::string& subject);
 
-  struct Expected { std::string id; std::shared_ptr<Flight> flight; };
-  std::mutex mutex_;
-  bool open_ = false;           ///< guarded by mutex_
-  asio::any_io_executor core_;  ///< guarded by mutex_
-  void* sink_ = nullptr;
-  OnAck handler_ = nullptr;
+  mutable std::mutex mutex_;
+  bool open_ = false;             ///< guarded by mutex_
+  asio::any_io_executor core_;    ///< guarded by mutex_
+  std::set<std::string> denied_;  ///< guarded by mutex_
+  Reader* reader_ = nullptr;
   std::map<natsMsg*, Expected> expected_;  ///< core thread; a message lives until its answer was seen here
 };
 

@@ -1,32 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sinks/nats/marks.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <sstream>
 
 namespace driftd::sinks {
 namespace {
 
-constexpr int kEvery = 256;
+constexpr std::uint64_t kEvery = 256;  // messages between two promises that stay
 constexpr std::size_t kMost = 17;
+constexpr std::size_t kRecent = 8;     // that are never thinned out
 
 }  // namespace
 
-void Marks::acked(Mark mark) {
-  if (!marks_.empty() && mark.stream_seq <= marks_.back().stream_seq) return;  // acks overtake each other
-  if (!marks_.empty() && ++since_kept_ < kEvery) {
-    marks_.back() = std::move(mark);
-    return;
+void Marks::lower(std::int64_t safe, std::uint64_t below) {
+  for (auto mark = marks_.rbegin(); mark != marks_.rend() && mark->safe > safe; ++mark) {
+    if (mark->stream_seq < below) mark->safe = safe;
   }
-  since_kept_ = 0;
-  if (!marks_.empty()) marks_.push_back(marks_.back());
-  if (marks_.empty()) marks_.push_back(mark);
-  marks_.back() = std::move(mark);
-  while (marks_.size() > kMost) marks_.pop_front();
 }
 
-void Marks::cut_after(std::uint64_t stream_seq) {
-  while (!marks_.empty() && marks_.back().stream_seq > stream_seq) marks_.pop_back();
+bool Marks::acked(std::uint64_t stream_seq, bool duplicate, const std::string& id, std::int64_t event) {
+  if (!duplicate && stream_seq <= last_.stream_seq) return false;
+  if (event != 0) lower(event - 1, stream_seq);
+  if (stream_seq > last_.stream_seq) last_ = {stream_seq, id};
+  return true;
+}
+
+void Marks::promise(std::int64_t settled_to) {
+  lower(settled_to, ~std::uint64_t{0});
+  if (last_.stream_seq == 0) return;
+  const auto size = marks_.size();
+  const bool same = size >= 1 && marks_.back().stream_seq == last_.stream_seq;
+  const bool close = size >= 2 && marks_.back().stream_seq - marks_[size - 2].stream_seq < kEvery;
+  if (same || close) marks_.pop_back();
+  marks_.push_back({last_, settled_to});
+  thin_out();
+}
+
+/// Takes out the promise whose neighbours are nearest to each other for their age. The oldest stays: what was sent before
+/// it never has to be sent again, however far a broker falls back.
+void Marks::thin_out() {
+  while (marks_.size() > kMost) {
+    const auto gap_for_its_age = [this](std::size_t i) {
+      return static_cast<double>(marks_[i + 1].stream_seq - marks_[i - 1].stream_seq) /
+             static_cast<double>(last_.stream_seq - marks_[i].stream_seq + 1);
+    };
+    std::size_t victim = 1;
+    for (std::size_t i = 2; i + kRecent < marks_.size(); ++i) {
+      if (gap_for_its_age(i) < gap_for_its_age(victim)) victim = i;
+    }
+    marks_.erase(marks_.begin() + static_cast<std::ptrdiff_t>(victim));
+  }
+}
+
+void Marks::keep_oldest(std::size_t count) {
+  marks_.resize(std::min(count, marks_.size()));
+  last_ = marks_.empty() ? Position{} : marks_.back();
 }
 
 void Marks::write(std::map<std::string, std::string>& notes) const {
@@ -52,6 +82,7 @@ void Marks::read(const std::map<std::string, std::string>& notes) {
     mark.id = end + 1;
     marks_.push_back(std::move(mark));
   }
+  last_ = marks_.empty() ? Position{} : marks_.back();
 }
 
 }  // namespace driftd::sinks

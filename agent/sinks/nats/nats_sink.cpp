@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sinks/nats/nats_sink.hpp"
 
-#include <atomic>
 #include <boost/asio/redirect_error.hpp>
-#include <set>
 
+#include "base/log.hpp"
 #include "sinks/nats/broker.hpp"
 #include "sinks/nats/encode.hpp"
+#include "sinks/nats/stream.hpp"
+#include "sinks/nats/words.hpp"
 
 namespace driftd::sinks {
 namespace {
@@ -17,14 +18,6 @@ using Outcome = Attempt::Outcome;
 constexpr int kInFlight = 256;
 constexpr int kCoreInFlight = 1'024;
 constexpr std::chrono::milliseconds kGuard{2'000};  // behind the library's own ack time-out
-constexpr int kTooLarge = JSStreamMessageExceedsMaximumErr;
-
-Attempt refused(const std::string& text, natsStatus status, int code) {
-  const bool too_large = status == NATS_MAX_PAYLOAD || code == kTooLarge;
-  std::string detail = text.empty() ? status_text(status) : text;
-  if (code != 0) detail += " (JetStream error " + std::to_string(code) + ")";
-  return {too_large ? Outcome::permanent : Outcome::retry_sink, std::move(detail), 0};
-}
 
 /// Work for io holds shared pointers only, by constructor: g++ 12 copies closures of coroutines bit by bit.
 struct Dialled {
@@ -40,19 +33,19 @@ struct Dial {
   std::shared_ptr<const Dialled> what;
   std::shared_ptr<Inbox> inbox;
 };
-struct Look {
+struct Inspect {
+  Inspect(std::shared_ptr<Broker> b, std::shared_ptr<const Dialled> w, std::shared_ptr<Inbox> i, Memory m)
+      : broker(std::move(b)), what(std::move(w)), inbox(std::move(i)), memory(std::make_shared<const Memory>(std::move(m))) {}
+  Result<Inspection> operator()() const { return inspect(*broker, what->settings, *memory, *inbox); }
   std::shared_ptr<Broker> broker;
   std::shared_ptr<const Dialled> what;
-  Marks marks;
-  std::string created;
-};
-struct Inspect {
-  explicit Inspect(std::shared_ptr<const Look> l) : look(std::move(l)) {}
-  Result<Inspection> operator()() const { return inspect(*look->broker, look->what->settings, look->marks, look->created); }
-  std::shared_ptr<const Look> look;
+  std::shared_ptr<Inbox> inbox;
+  std::shared_ptr<const Memory> memory;
 };
 
-class NatsSink final : public core::Sink {
+/// Nothing is published on a connection before the stream was looked at on it, and an acknowledgement that comes on another
+/// one settles nothing: only so can a broker that lost acknowledged events not hide that behind new ones. Core thread.
+class NatsSink final : public core::Sink, private Inbox::Reader {
  public:
   NatsSink(std::string name, NatsSettings settings, asio::any_io_executor core, asio::any_io_executor io)
       : name_(std::move(name)), settings_(std::move(settings)), core_(core), io_(std::move(io)), inbox_(Inbox::make(core)),
@@ -62,19 +55,35 @@ class NatsSink final : public core::Sink {
   core::RetryPolicy policy() const override { return {true, {}, settings_.jetstream ? kInFlight : kCoreInFlight}; }
   Task<Status> start() override;
   Task<Attempt> send(core::StoredEvent event) override;
+  bool must_check() const override { return settings_.jetstream && connected() && !trusted(); }
+  void attach(std::function<void()> wake) override { wake_ = std::move(wake); }
   Task<Result<std::optional<std::int64_t>>> check(std::map<std::string, std::string>& notes) override;
-  void note(std::map<std::string, std::string>& notes, std::int64_t) override { marks_.write(notes); }
+  void note(std::map<std::string, std::string>& notes, std::int64_t settled_to) override;
   Task<void> stop() override;
   std::string describe() const override;
 
  private:
-  static void on_ack(void* sink, const std::string& id, Flight& flight, const Ack& ack);
+  /// The connection that a look at the stream was made on. A doubt ends it: an answer that no whole stream gives.
+  struct Looked {
+    std::uint64_t reconnects = 0, doubts = 0;
+    friend bool operator==(const Looked&, const Looked&) = default;
+  };
+
+  void on_ack(const Expected& message, const Ack& ack) override;
+  void on_reconnected() override;
+  void acknowledged(const Expected& message, const Ack& ack);
+  Attempt refused(const std::string& subject, const Ack& ack) const;
+  std::string about_the_subject(const std::string& subject, const Ack& ack) const;
   Status publish(const core::StoredEvent& event, const std::shared_ptr<Flight>& flight);
   Result<Message> message_of(const core::StoredEvent& event, const NatsMessage& address) const;
   Task<Attempt> send_core(core::StoredEvent event);
-  bool closed() const {
-    return !broker_ || natsConnection_Status(broker_->connection.get()) == NATS_CONN_STATUS_CLOSED;
-  }
+  void remember(const Flight& flight);
+  void found(Inspection seen, std::map<std::string, std::string>& notes);
+  Looked now() const { return {broker_->reconnects(), doubts_}; }
+  bool trusted() const { return looked_ && *looked_ == now(); }
+  natsConnStatus status() const { return natsConnection_Status(broker_->connection.get()); }
+  bool closed() const { return !broker_ || status() == NATS_CONN_STATUS_CLOSED; }
+  bool connected() const { return broker_ && status() == NATS_CONN_STATUS_CONNECTED; }
 
   std::string name_;
   NatsSettings settings_;
@@ -82,28 +91,70 @@ class NatsSink final : public core::Sink {
   std::shared_ptr<Inbox> inbox_;
   std::shared_ptr<const Dialled> shared_;
   std::shared_ptr<Broker> broker_;  ///< shared with work on io
+  std::function<void()> wake_ = [] {};
+  std::optional<Looked> looked_;
+  std::uint64_t doubts_ = 0;
+  unsigned looks_ = 0;
   Marks marks_;
   bool marks_read_ = false;
-  std::multiset<std::int64_t> flying_;
+  std::vector<std::string> subjects_;   ///< of the stream, as last seen
+  std::string worries_;
+  std::set<std::string> stored_parts_;  ///< messages of events that the stream has in part: not published again
 };
 
 Task<Status> NatsSink::start() {
   auto connected = co_await run_on(io_, Dial{shared_, inbox_});
   if (!connected) co_return fail(connected.error());
-  inbox_->open(this, &NatsSink::on_ack);
+  inbox_->open(*this);
   broker_ = std::move(*connected);
+  looked_.reset();
   co_return Status{};
 }
 
-void NatsSink::on_ack(void* sink, const std::string& id, Flight& flight, const Ack& ack) {
-  auto& self = *static_cast<NatsSink*>(sink);
-  if (ack.status != NATS_OK) {
-    if (flight.attempt.outcome != Outcome::permanent) flight.attempt = refused(ack.text, ack.status, ack.code);
-  } else if (ack.stream_seq == 0) {  // "duplicate" of a message that was never stored (nats-server #6415)
-    flight.attempt = {Outcome::retry_event, "the stream called it a duplicate but has it not", 0};
-  } else if (!ack.duplicate && !self.flying_.empty()) {
-    self.marks_.acked({ack.stream_seq, *self.flying_.begin() - 1, id});
+void NatsSink::on_reconnected() {
+  if (settings_.jetstream) inbox_->give_up({Outcome::retry_sink, "the connection was lost before the answer came", 0});
+  wake_();
+}
+
+void NatsSink::on_ack(const Expected& message, const Ack& ack) {
+  Attempt& attempt = message.flight->attempt;
+  if (ack.status == NATS_OK) return acknowledged(message, ack);
+  if (attempt.outcome != Outcome::permanent) attempt = refused(message.subject, ack);
+}
+
+void NatsSink::acknowledged(const Expected& message, const Ack& ack) {
+  Attempt& attempt = message.flight->attempt;
+  if (ack.stream_seq == 0) {  // "duplicate" of a message that was never stored (nats-server #6415)
+    attempt = {Outcome::retry_event, message.subject + ": the stream calls it a duplicate of a message that it does not have", 0};
+  } else if (!trusted()) {
+    attempt = {Outcome::retry_sink, "acknowledged on a connection on which the stream was not looked at yet", 0};
+  } else if (!marks_.acked(ack.stream_seq, ack.duplicate, message.id, message.flight->event)) {
+    ++doubts_;
+    attempt = {Outcome::retry_sink, "stream " + settings_.stream + " gave a sequence again that it had given before", 0};
+    wake_();
+  } else {
+    message.flight->stored.insert(message.id);
   }
+}
+
+/// Why a refusal is about the subject of this event only, so that the others go on; empty: it is not.
+std::string NatsSink::about_the_subject(const std::string& subject, const Ack& ack) const {
+  const bool unknown = subjects_.empty() || covers(subjects_, subject);
+  if (ack.status == NATS_NO_RESPONDERS && !unknown) {
+    return "stream " + settings_.stream + " takes only " + joined(subjects_) + "; add " + subject + " to its subjects";
+  }
+  if (ack.status == NATS_NOT_PERMITTED) return "the account may not publish to it";
+  if (ack.code == JSStreamNotMatchErr) return "another stream takes it" + explain(ack.code);
+  if (ack.code == JSStreamStoreFailedErr && ack.text.find("per subject") != std::string::npos) return ack.text + explain(ack.code);
+  return "";
+}
+
+Attempt NatsSink::refused(const std::string& subject, const Ack& ack) const {
+  const bool too_large = ack.status == NATS_MAX_PAYLOAD || ack.code == JSStreamMessageExceedsMaximumErr;
+  const std::string of_it = about_the_subject(subject, ack);
+  if (!of_it.empty()) return {Outcome::retry_event, subject + ": " + of_it, 0};
+  const std::string text = ack.text.empty() ? status_text(ack.status) : ack.text;
+  return {too_large ? Outcome::permanent : Outcome::retry_sink, subject + ": " + text + explain(ack.code), 0};
 }
 
 Result<Message> NatsSink::message_of(const core::StoredEvent& event, const NatsMessage& address) const {
@@ -126,26 +177,32 @@ Status NatsSink::publish(const core::StoredEvent& event, const std::shared_ptr<F
   options.ExpectStream = settings_.stream.c_str();
   const auto marker = std::to_string(std::chrono::system_clock::now().time_since_epoch() / std::chrono::seconds(1));
   for (const auto& address : messages_of(event, settings_, marker)) {
+    if (stored_parts_.count(address.message_id) != 0) continue;
     DRIFTD_TRY(Message message, message_of(event, address));
     natsMsg* raw = message.release();
     natsMsg* const key = raw;
     const natsStatus status = js_PublishMsgAsync(broker_->stream.get(), &raw, &options);
     if (status != NATS_OK) {
       message.reset(raw);
-      flight->attempt = refused("", status, 0);
+      flight->attempt = refused(address.subject, {0, false, status, 0, ""});
       return Status{};
     }
     ++flight->left;
-    inbox_->expect(key, address.message_id, flight);
+    inbox_->expect(key, {address.message_id, address.subject, flight});
   }
   return Status{};
+}
+
+/// An event of which one subject is refused is sent for ever: what the stream has of it already is not sent with it.
+void NatsSink::remember(const Flight& flight) {
+  if (flight.attempt.outcome == Outcome::retry_event) stored_parts_.insert(flight.stored.begin(), flight.stored.end());
 }
 
 Task<Attempt> NatsSink::send(core::StoredEvent event) {
   if (closed()) co_return Attempt{Outcome::retry_sink, "no connection to NATS", 0};
   if (!settings_.jetstream) co_return co_await send_core(std::move(event));
-  const auto flight = std::make_shared<Flight>(core_, event.stamp.seq);
-  const auto flying = flying_.insert(event.stamp.seq);
+  if (!trusted()) co_return Attempt{Outcome::retry_sink, "not connected since the stream was looked at", 0};
+  const auto flight = std::make_shared<Flight>(core_, event.replay ? 0 : event.stamp.seq);
   const Status published = publish(event, flight);
   if (!published) flight->attempt = {Outcome::permanent, published.error().message, 0};
   if (flight->left > 0) {
@@ -153,13 +210,13 @@ Task<Attempt> NatsSink::send(core::StoredEvent event) {
     flight->done.expires_after(settings_.ack_wait + kGuard);
     co_await flight->done.async_wait(asio::redirect_error(asio::use_awaitable, woken));
   }
-  flying_.erase(flying);
   if (flight->left > 0) {
     inbox_->forget(flight);
     if (flight->attempt.outcome == Outcome::delivered) {
       flight->attempt = {Outcome::retry_sink, "no ack within " + std::to_string(settings_.ack_wait.count()) + " ms", 0};
     }
   }
+  remember(*flight);
   co_return flight->attempt;
 }
 
@@ -169,14 +226,14 @@ Task<Attempt> NatsSink::send_core(core::StoredEvent event) {
     auto message = message_of(event, address);
     if (!message) co_return Attempt{Outcome::permanent, message.error().message, 0};
     const natsStatus status = natsConnection_PublishMsg(broker->connection.get(), message->get());
-    if (status != NATS_OK) co_return refused("", status, 0);
+    if (status != NATS_OK) co_return refused(address.subject, {0, false, status, 0, ""});
   }
   const auto wait = settings_.ack_wait.count();
   auto work = [broker, wait] {
     return natsConnection_FlushTimeout(broker->connection.get(), wait);  // PONG: the server has it
   };
   const natsStatus flushed = co_await run_on(io_, std::move(work));
-  if (flushed != NATS_OK) co_return refused("", flushed, 0);
+  if (flushed != NATS_OK) co_return Attempt{Outcome::retry_sink, status_text(flushed), 0};
   co_return Attempt{};
 }
 
@@ -189,12 +246,36 @@ Task<Result<std::optional<std::int64_t>>> NatsSink::check(std::map<std::string, 
   if (!settings_.jetstream) co_return Answer(std::nullopt);
   if (!marks_read_) marks_.read(notes);
   marks_read_ = true;
-  const auto look = std::make_shared<const Look>(Look{broker_, shared_, marks_, notes["stream_created"]});
-  auto seen = co_await run_on(io_, Inspect{look});
+  const Looked before = now();
+  const Inspect work(broker_, shared_, inbox_, {marks_, notes["stream_created"], looks_++});
+  auto seen = co_await run_on(io_, work);
   if (!seen) co_return Answer(tl::unexpected(seen.error()));
-  notes["stream_created"] = seen->created;
-  if (seen->rewind_to) marks_.clear();
-  co_return Answer(seen->rewind_to);
+  if (closed() || !(before == now())) {
+    co_return Answer(fail(Code::unavailable, "NATS: the connection changed while stream " + settings_.stream + " was looked at"));
+  }
+  looked_ = before;
+  std::optional<std::int64_t> rewind;
+  if (seen->loss) rewind = seen->loss->rewind_to;
+  found(std::move(*seen), notes);
+  co_return Answer(rewind);
+}
+
+void NatsSink::found(Inspection seen, std::map<std::string, std::string>& notes) {
+  notes["stream_created"] = seen.created;
+  subjects_ = std::move(seen.subjects);
+  if (seen.worries != worries_ && !seen.worries.empty()) {
+    log::room("delivery").warn("sink {}: stream {}: {}", name_, settings_.stream, seen.worries);
+  }
+  worries_ = std::move(seen.worries);
+  if (!seen.loss) return;
+  marks_.keep_oldest(seen.loss->marks_kept);
+  stored_parts_.clear();
+}
+
+void NatsSink::note(std::map<std::string, std::string>& notes, std::int64_t settled_to) {
+  if (!settings_.jetstream || !marks_read_) return;
+  marks_.promise(settled_to);
+  marks_.write(notes);
 }
 
 Task<void> NatsSink::stop() {
@@ -210,9 +291,9 @@ Task<void> NatsSink::stop() {
 
 std::string NatsSink::describe() const {
   if (closed()) return "not connected";
-  const auto status = natsConnection_Status(broker_->connection.get());
-  if (status != NATS_CONN_STATUS_CONNECTED) return "reconnecting";
-  return settings_.jetstream ? "connected, stream " + settings_.stream : "connected, core NATS";
+  if (!connected()) return "reconnecting";
+  if (!settings_.jetstream) return "connected, core NATS";
+  return "connected, stream " + settings_.stream + (worries_.empty() ? "" : "; " + worries_);
 }
 
 }  // namespace

@@ -92,5 +92,44 @@ TEST(Sinks, MistakesAreFoundAtTheirPlace) {
   has("type: stdout, path: /x", "unknown key 'path'");
 }
 
+std::vector<std::string> warnings(const std::string& text) {
+  const auto loaded = sink(text);
+  std::vector<std::string> out;
+  if (!loaded) return {render(loaded.error())};
+  for (const auto& warning : loaded->warnings) {
+    if (warning.what.find("clear text: everybody") != std::string::npos || warning.what.find("loopback") != std::string::npos) {
+      out.push_back(render(warning));
+    }
+  }
+  return out;
+}
+
+TEST(Sinks, APasswordThatGoesOverTheNetworkInClearTextIsWarnedOfOnce) {
+  const auto said = warnings(R"(type: nats, servers: ["nats://a.example:4222", "nats://b.example:4222"], user: u, password: "${env:S}")");
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_NE(said[0].find("sink 's' sends its password or token to a.example in clear text"), std::string::npos) << said[0];
+  EXPECT_NE(said[0].find("tls: true"), std::string::npos) << said[0];
+  EXPECT_EQ(warnings(R"(type: nats, servers: ["a.example:4222"], token: "${env:S}")").size(), 1U);
+  const auto in_the_url = warnings(R"(type: nats, servers: ["nats://u:canary-2@w@[2001:db8::1]:4222"])");
+  ASSERT_EQ(in_the_url.size(), 1U);
+  EXPECT_NE(in_the_url[0].find("to 2001:db8::1 in"), std::string::npos) << in_the_url[0];
+  EXPECT_EQ(in_the_url[0].find("canary"), std::string::npos);
+}
+
+TEST(Sinks, WhatNobodyCanReadOnTheWayIsNotWarnedOf) {
+  for (const std::string servers : {R"(["nats://127.0.0.1:4222", "nats://[::1]:4222", "localhost"])", R"(["tls://a.example:4222"])"}) {
+    EXPECT_TRUE(warnings("type: nats, servers: " + servers + R"(, user: u, password: "${env:S}")").empty()) << servers;
+  }
+  EXPECT_TRUE(warnings(R"(type: nats, servers: ["nats://a.example"], user: u, password: "${env:S}", tls: true)").empty());
+  EXPECT_TRUE(warnings(R"(type: nats, servers: ["nats://a.example"], credentials_file: /x.creds)").empty());
+  EXPECT_TRUE(warnings(R"(type: nats, servers: ["nats://a.example"])").empty());
+}
+
+TEST(Sinks, PlainHttpToAHostThatIsNotLoopbackIsWarnedOf) {
+  const std::string rest = R"(, secret: "${env:S}", allow_http_loopback: true)";
+  EXPECT_EQ(warnings(R"(type: webhook, url: "http://hooks.example/x")" + rest).size(), 1U);
+  EXPECT_TRUE(warnings(R"(type: webhook, url: "http://127.0.0.1:8080/x")" + rest).empty());
+}
+
 }  // namespace
 }  // namespace driftd::config

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sinks/nats/stream.hpp"
+
+#include <algorithm>
+
+#include "sinks/nats/words.hpp"
+
+namespace driftd::sinks {
+namespace {
+
+struct FreeInfo { void operator()(jsStreamInfo* i) const { jsStreamInfo_Destroy(i); } };
+using Info = std::unique_ptr<jsStreamInfo, FreeInfo>;
+
+constexpr std::size_t kSample = 4;  // older marks of one look
+
+/// What one position says: the message is ours or has left the stream by its rules, or somebody else's or nobody's.
+enum class Found { ours, not_ours, unreadable };
+
+/// One look at the stream.
+class Look {
+ public:
+  Look(const Broker& broker, const NatsSettings& settings, const Memory& memory, const Inbox& inbox)
+      : broker_(broker), settings_(settings), memory_(memory), inbox_(inbox) {}
+  Result<Inspection> run();
+
+ private:
+  std::string api(const char* verb) const {
+    return (settings_.domain.empty() ? "$JS.API" : "$JS." + settings_.domain + ".API") + ".STREAM." + verb + "." +
+           settings_.stream;
+  }
+  Error failed(natsStatus status, int code, const char* verb) const {
+    return failure(settings_, status, code, api(verb), &inbox_);
+  }
+  Status read_info();
+  Status create();
+  Result<Found> at(const Position& position);
+  Result<Found> missing(const Position& position);
+  Result<std::optional<Loss>> find_loss();
+  Result<bool> sample_holds();
+  Result<Loss> measure();
+  bool evicts_single_messages() const;
+  std::string worries() const;
+
+  const Broker& broker_;
+  const NatsSettings& settings_;
+  const Memory& memory_;
+  const Inbox& inbox_;
+  Info info_;
+  bool unreadable_ = false;
+};
+
+Status Look::read_info() {
+  jsStreamInfo* raw = nullptr;
+  jsErrCode code{};
+  const natsStatus status = js_GetStreamInfo(&raw, broker_.stream.get(), settings_.stream.c_str(), nullptr, &code);
+  info_.reset(raw);
+  const bool absent = status == NATS_NOT_FOUND || code == JSStreamNotFoundErr;
+  if (absent && settings_.create_stream) return create();
+  if (absent) return fail(Code::unavailable, "NATS: there is no stream " + settings_.stream + explain(JSStreamNotFoundErr));
+  if (status != NATS_OK) return fail(failed(status, static_cast<int>(code), "INFO"));
+  return Status{};
+}
+
+Status Look::create() {
+  const char* subjects[] = {"backend.>", "driftd.agent.>"};
+  jsStreamConfig config;
+  jsStreamConfig_Init(&config);
+  config.Name = settings_.stream.c_str();
+  config.Description = "Drift events of driftd";
+  config.Subjects = subjects;
+  config.SubjectsLen = 2;
+  config.Storage = js_FileStorage;
+  config.Discard = js_DiscardNew;
+  config.MaxAge = std::chrono::nanoseconds(settings_.max_age).count();
+  config.Duplicates = std::chrono::nanoseconds(settings_.duplicate_window).count();
+  config.Replicas = settings_.replicas;
+  jsStreamInfo* raw = nullptr;
+  jsErrCode code{};
+  const natsStatus status = js_AddStream(&raw, broker_.stream.get(), &config, nullptr, &code);
+  info_.reset(raw);
+  if (status != NATS_OK) return fail(failed(status, static_cast<int>(code), "CREATE"));
+  return Status{};
+}
+
+/// Streams that consumers empty, or that keep a few messages of a subject, lose single messages by their own rules.
+bool Look::evicts_single_messages() const {
+  return info_->Config->Retention != js_LimitsPolicy || info_->Config->MaxMsgsPerSubject > 0;
+}
+
+Result<Found> Look::missing(const Position& position) {
+  if (evicts_single_messages()) return Found::ours;
+  DRIFTD_CHECK(read_info());  // it may have left by its age since we looked
+  return position.stream_seq < info_->State.FirstSeq ? Found::ours : Found::not_ours;
+}
+
+Result<Found> Look::at(const Position& position) {
+  if (position.stream_seq > info_->State.LastSeq) return Found::not_ours;
+  if (position.stream_seq < info_->State.FirstSeq) return Found::ours;  // aged out: it was there
+  natsMsg* raw = nullptr;
+  jsErrCode code{};
+  const natsStatus status =
+      js_GetMsg(&raw, broker_.stream.get(), settings_.stream.c_str(), position.stream_seq, nullptr, &code);
+  const Message message(raw);
+  if (status == NATS_NOT_FOUND || code == JSNoMessageFoundErr) return missing(position);
+  if (status == NATS_TIMEOUT && inbox_.denied(api("MSG.GET"))) {
+    unreadable_ = true;
+    return Found::unreadable;
+  }
+  if (status != NATS_OK) return fail(failed(status, static_cast<int>(code), "MSG.GET"));
+  const char* id = nullptr;
+  if (natsMsgHeader_Get(message.get(), "Nats-Msg-Id", &id) != NATS_OK || id == nullptr) return Found::not_ours;
+  return position.id == id ? Found::ours : Found::not_ours;
+}
+
+Result<bool> Look::sample_holds() {
+  const auto& marks = memory_.marks.all();
+  for (std::size_t i = 0; i < std::min(kSample, marks.size()); ++i) {
+    DRIFTD_TRY(const Found found, at(marks[(memory_.looks * kSample + i) % marks.size()]));
+    if (found == Found::not_ours) return false;
+  }
+  return true;
+}
+
+/// From the oldest mark up: what stands behind the first one that does not hold may be lost, whatever newer ones say.
+Result<Loss> Look::measure() {
+  Loss loss;
+  for (const auto& mark : memory_.marks.all()) {
+    DRIFTD_TRY(const Found found, at(mark));
+    if (found != Found::ours) break;
+    loss.rewind_to = mark.safe;
+    ++loss.marks_kept;
+  }
+  return loss;
+}
+
+Result<std::optional<Loss>> Look::find_loss() {
+  if (!memory_.created.empty() && memory_.created != std::to_string(info_->Created)) return Loss{};
+  const Position& last = memory_.marks.last();
+  if (last.stream_seq == 0) return std::nullopt;
+  DRIFTD_TRY(const Found found, at(last));
+  if (found == Found::unreadable) return std::nullopt;
+  if (found == Found::ours) {
+    DRIFTD_TRY(const bool holds, sample_holds());
+    if (holds) return std::nullopt;
+  }
+  DRIFTD_TRY(const Loss loss, measure());
+  return loss;
+}
+
+std::string Look::worries() const {
+  std::vector<std::string> out;
+  if (unreadable_) {
+    out.push_back("the account may not publish to " + api("MSG.GET") +
+                  ": whether the stream still holds what it acknowledged cannot be checked");
+  }
+  const jsStreamConfig& config = *info_->Config;
+  const auto evicts = [&](const std::string& by) {
+    out.push_back("the stream evicts events by " + by + ", also those that no consumer has seen");
+  };
+  const bool limited = config.MaxMsgs > 0 || config.MaxBytes > 0;
+  if (config.Discard == js_DiscardOld && limited) evicts("'discard: old' at its limit; set 'discard: new'");
+  if (config.Discard == js_DiscardOld && config.MaxMsgsPerSubject > 0) evicts("'max_msgs_per_subject'; remove it");
+  return joined(out);
+}
+
+Result<Inspection> Look::run() {
+  DRIFTD_CHECK(read_info());
+  Inspection out;
+  DRIFTD_TRY(out.loss, find_loss());
+  out.created = std::to_string(info_->Created);
+  for (int i = 0; i < info_->Config->SubjectsLen; ++i) out.subjects.emplace_back(info_->Config->Subjects[i]);
+  out.worries = worries();
+  return out;
+}
+
+}  // namespace
+
+Result<Inspection> inspect(const Broker& broker, const NatsSettings& settings, const Memory& memory, const Inbox& inbox) {
+  return Look(broker, settings, memory, inbox).run();
+}
+
+}  // namespace driftd::sinks
