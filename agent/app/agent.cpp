@@ -163,7 +163,7 @@ std::vector<std::string> Agent::agent_routes(const core::AgentEvent& event) cons
 }
 
 void Agent::tell(core::SessionEvent event) {
-  static const std::set<std::string> kEvents = {"budget", "parked", "secret_denied", "upgrade_refused", "plugin_refused",
+  static const std::set<std::string> kEvents = {"budget", "parked", "secret_denied", "upgrade_refused", "upgrade_reverted", "plugin_refused",
                                               "program_failed"};
   if (!kEvents.contains(event.what)) return;
   core::AgentEvent out;

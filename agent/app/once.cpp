@@ -2,6 +2,8 @@
 // `driftd once`: register, one full refresh, report. With a record file the store is a temporary one.
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <map>
 #include <sstream>
 
 #include "admin/json.hpp"
@@ -86,13 +88,16 @@ Task<Status> work(Pass& pass) {
   }
   DRIFTD_CO_CHECK(co_await pass.engine.start(std::move(backends), false));
   DRIFTD_CO_TRY(auto reports, co_await pass.engine.refresh(std::string(), true));
+  DRIFTD_CO_TRY(auto again, co_await pass.engine.settle());  // of what a source declared after its target was read
+  std::map<std::string, core::Value> refreshed;              // the last one counts
+  std::move(again.begin(), again.end(), std::back_inserter(reports));
   for (const auto& report : reports) {
     const core::Control::Refreshed one{report.backend, report.report.status, report.report.coverage};
-    pass.result.refreshed.push_back(admin::to_json(one));
+    refreshed.insert_or_assign(report.backend, admin::to_json(one));
   }
+  for (auto& [name, one] : refreshed) pass.result.refreshed.push_back(std::move(one));
   if (!pass.options.record_file.empty()) {
     DRIFTD_CO_CHECK(co_await save_record(pass.options.record_file, pass.store));
-    co_return Status{};
   }
   // Against a record every difference counts, also one that a policy accepted or ignored: the pipeline decides, not the
   // policy. Against the store what was decided stays decided.

@@ -12,7 +12,7 @@ namespace {
 const std::vector<std::string> kWhats = {
     "created",       "updated",           "deleted",      "credentials.rotated", "endpoint.changed", "health.changed",
     "config.updated", "drift.decided",    "agent.gap",    "agent.dead_letter",   "agent.parked",     "agent.budget",
-    "agent.corrupt", "agent.secret_denied", "agent.upgrade_refused", "agent.plugin_refused",
+    "agent.corrupt", "agent.secret_denied", "agent.upgrade_refused", "agent.upgrade_reverted", "agent.plugin_refused",
     "agent.program_failed", "agent.incarnation"};
 
 /// Reports each pattern that can never match one of `names`; `loose`: patterns with a wildcard may match later ones.

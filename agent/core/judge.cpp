@@ -10,7 +10,7 @@ namespace driftd::core {
 namespace {
 
 Setting setting_of(const JudgeContext& context, const ResourceId& id) {
-  return {context.backend_uid, context.schema.get(), context.now_ns, context.deletions_accepted_by, context.keys.get(), id};
+  return {context.backend_uid, context.schema.get(), context.now_ns, context.deletions_accepted_by, context.keys.get(), id, &context};
 }
 
 /// The row takes what was just read; whether the baseline follows is for others to say. An identity that is not said stays
@@ -35,14 +35,16 @@ std::vector<std::string> paths_of(const std::vector<Unread>& unread) {
   return out;
 }
 
-/// The body as seen is the baseline; nothing is judged (semantics 6).
-void baseline_silently(const JudgeContext& context, const StoredResource& stored, const Observation& seen,
-                       Judgement& out) {
+/// The body as seen is the baseline. Only what must hold whatever the baseline says is judged: a pipeline with a fresh store
+/// has no second refresh (semantics 6).
+void make_baseline(const JudgeContext& context, const StoredResource& stored, const Seen& seen, const Value& body,
+                   Judgement& out) {
   out.next.baseline = out.next.observed;
-  out.next.external_name = seen.external_name;
-  out.next.was_unread = paths_of(seen.unread);
+  out.next.external_name = seen.observation.external_name;
+  out.next.was_unread = paths_of(seen.observation.unread);
   Finding finding;
   finding.rebased = true;
+  collect_expected(context, stored, seen, body, out, finding);
   reconcile(setting_of(context, out.next.id), stored, std::move(finding), out);
 }
 
@@ -55,13 +57,6 @@ Judgement unsure(const JudgeContext& context, const StoredResource& stored, cons
     if (!drift.stale_since_ns) drift.stale_since_ns = sighting.at_ns;
     out.next.digest = {};
   }
-  return out;
-}
-
-Judgement dropped(const StoredResource& stored) {
-  Judgement out;
-  out.next = stored;
-  out.dropped = true;
   return out;
 }
 
@@ -81,7 +76,7 @@ Judgement seen_now(const JudgeContext& context, const StoredResource& stored, co
   out.next = stored;
   observe(context, seen.observation, *body, out.next);
   if (!context.established) {
-    baseline_silently(context, stored, seen.observation, out);
+    make_baseline(context, stored, seen, *body, out);
     return out;
   }
   if (!stored.baseline) out.next.was_unread = paths_of(seen.observation.unread);
@@ -117,13 +112,6 @@ Judgement gone_now(const JudgeContext& context, const StoredResource& stored, co
   return out;
 }
 
-/// Semantics 8. What was stored under a clock that ran ahead by more than a minute is no measure: everything would be
-/// dropped until then.
-bool older(Nanos observed, const StoredResource& stored, const JudgeContext& context) {
-  constexpr Nanos kSkew = 60'000'000'000;
-  return observed < stored.observed_ns && stored.observed_ns <= context.now_ns + kSkew;
-}
-
 }  // namespace
 
 std::uint64_t judged_under(const JudgeContext& context) {
@@ -137,22 +125,13 @@ std::uint64_t judged_under(const JudgeContext& context) {
 }
 
 Judgement judge(const JudgeContext& context, const StoredResource& stored, const Sighting& sighting) {
-  if (const auto* seen = std::get_if<Seen>(&sighting)) {
-    if (older(seen->observation.observed_ns, stored, context)) return dropped(stored);
-    return seen_now(context, stored, *seen);
-  }
-  if (const auto* gone = std::get_if<Gone>(&sighting)) {
-    if (older(gone->observed_ns, stored, context)) return dropped(stored);
-    return gone_now(context, stored, *gone);
-  }
-  const auto& nothing = std::get<Unsure>(sighting);
-  if (older(nothing.at_ns, stored, context)) return dropped(stored);
-  return unsure(context, stored, nothing);
+  if (const auto* seen = std::get_if<Seen>(&sighting)) return seen_now(context, stored, *seen);
+  if (const auto* gone = std::get_if<Gone>(&sighting)) return gone_now(context, stored, *gone);
+  return unsure(context, stored, std::get<Unsure>(sighting));
 }
 
 Judgement judge_upgraded(const JudgeContext& context, const StoredResource& stored, const Seen& seen,
                          const std::string& baseline) {
-  if (older(seen.observation.observed_ns, stored, context)) return dropped(stored);
   if (!stored.baseline || !context.established) return seen_now(context, stored, seen);
   auto upgraded = take_upgrade(context, stored, baseline);
   if (!upgraded) return unsure(context, stored, {upgraded.error().message, seen.observation.observed_ns});

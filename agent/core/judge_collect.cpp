@@ -325,6 +325,7 @@ void Collector::carry_unknown() {
   const bool unsaid = std::find(unknown.begin(), unknown.end(), kIdentityPath) != unknown.end();
   for (const auto& drift : stored_.open) {
     if (drift.operation == Operation::deleted) continue;  // it is back: that much is known
+    if (finding_.rebased && drift.against == Against::baseline) continue;
     for (const auto& change : drift.changes) {
       const bool expected = drift.against == Against::baseline || related_to_any(change.path, finding_.declared);
       if (!expected) continue;  // the expectation was taken back
@@ -360,6 +361,13 @@ void collect_seen(const JudgeContext& context, const StoredResource& stored, con
   } else {
     collector.created(body);
   }
+  collector.expectations(body);
+  collector.carry_unknown();
+}
+
+void collect_expected(const JudgeContext& context, const StoredResource& stored, const Seen& seen, const Value& body,
+                      Judgement& out, Finding& finding) {
+  Collector collector(context, stored, &seen, out, finding);
   collector.expectations(body);
   collector.carry_unknown();
 }

@@ -32,7 +32,7 @@ struct Finding {
   std::vector<std::string> declared;  ///< paths that expectations name
   bool gone = false;
   bool upgraded = false;  ///< the baseline was converted to the current schema revision
-  bool rebased = false;   ///< the whole resource is a new baseline: every drift is superseded
+  bool rebased = false;   ///< the whole resource is a new baseline: every drift against a baseline is superseded
 };
 
 /// Everything needed to open, continue and end drifts.
@@ -43,6 +43,7 @@ struct Setting {
   std::string accepted_by;  ///< JudgeContext::deletions_accepted_by
   const RedactionKeys* keys = nullptr;  ///< JudgeContext::keys
   ResourceId id;                        ///< whose values are compared
+  const JudgeContext* context = nullptr;  ///< nullptr: there are no rules
 };
 
 /// The path of an attribute; the identity's is empty: it is the resource itself.
@@ -51,6 +52,9 @@ Path attribute_path(const std::string& text);
 /// Diffs a sighting of an established kind into a finding; fills and re-baselines `out.next`. [judge_collect.cpp]
 void collect_seen(const JudgeContext& context, const StoredResource& stored, const Seen& seen, const Value& body,
                   const Value& baseline, Judgement& out, Finding& finding);
+/// Of a kind that has no baseline yet: only what expectations and declarations say of it. [judge_collect.cpp]
+void collect_expected(const JudgeContext& context, const StoredResource& stored, const Seen& seen, const Value& body,
+                      Judgement& out, Finding& finding);
 void collect_gone(const JudgeContext& context, const StoredResource& stored, const Value& baseline, Judgement& out,
                   Finding& finding);
 
@@ -70,6 +74,9 @@ bool same_reading(const AttributeRule& a, const AttributeRule& b);
 
 /// Cuts what is not judged out of a change of a whole subtree or list; false: nothing is left of it. [judge_prune.cpp]
 bool prune(const JudgeContext& context, const ResourceId& id, Change& change);
+
+/// Cuts what is not judged out of the members and elements of the value at `path`.
+void prune_inside(const JudgeContext& context, const ResourceId& id, const Path& path, Value& value);
 
 /// Ends, continues and opens drifts so that `out.next.open` is what stands. [judge_reconcile.cpp]
 void reconcile(const Setting& setting, const StoredResource& stored, Finding finding, Judgement& out);

@@ -44,6 +44,10 @@ void prune_text(const Pruner& pruner, const Path& path, std::optional<std::strin
 
 }  // namespace
 
+void prune_inside(const JudgeContext& context, const ResourceId& id, const Path& path, Value& value) {
+  Pruner(context, id).prune(value, path);
+}
+
 bool prune(const JudgeContext& context, const ResourceId& id, Change& change) {
   const Pruner pruner(context, id);
   const Path path = attribute_path(change.path);

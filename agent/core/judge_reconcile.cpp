@@ -71,10 +71,22 @@ Status assign_into(Value& root, const Path& path, const Value& value) {
   return {};
 }
 
+/// The value at `path` without what is not judged inside of it: a drift holds it so.
+void prune_at(const Setting& setting, const ResourceId& id, const Path& path, Value& body) {
+  const Value* there = find(body, path);
+  if (setting.context == nullptr || there == nullptr) return;
+  Value pruned = *there;
+  prune_inside(*setting.context, id, path, pruned);
+  (void)assign(body, path, &pruned);  // it is there, so it can be replaced
+}
+
 /// What is there now has the values that the drift said were wanted.
 bool as_wanted(const Setting& setting, const Drift& drift, const StoredResource& next) {
-  const Result<Value> body = parse(next.observed.value_or("{}"));
+  Result<Value> body = parse(next.observed.value_or("{}"));
   if (!body || !setting.schema) return false;
+  for (const auto& change : drift.changes) {
+    if (change.path != kIdentityPath) prune_at(setting, next.id, attribute_path(change.path), *body);
+  }
   Value wanted = *body;
   for (const auto& change : drift.changes) {
     if (change.path == kIdentityPath) continue;
@@ -96,7 +108,7 @@ DriftStatus end_of(const Setting& setting, const Drift& drift, const StoredResou
   const auto declared = [&](const Change& change) { return related_to_any(change.path, finding.declared); };
   const bool any_touched = std::any_of(drift.changes.begin(), drift.changes.end(), touched);
   bool reverted = false;
-  if (finding.rebased) {
+  if (finding.rebased && drift.against == Against::baseline) {
     reverted = false;
   } else if (drift.against == Against::expectation) {
     const bool all_declared = std::all_of(drift.changes.begin(), drift.changes.end(), declared);

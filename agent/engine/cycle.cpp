@@ -46,7 +46,7 @@ bool CycleReport::complete() const {
 
 Cycle::Cycle(std::shared_ptr<Context> context, Ledger& ledger, core::Session& session, std::uint32_t run)
     : context_(std::move(context)), ledger_(ledger), session_(session), run_(run),
-      began_ns_(context_->clock.wall()) {}
+      began_(Moment::of(context_->clock)) {}
 
 Task<CycleReport> Cycle::run(std::string cursor, std::chrono::milliseconds deadline) {
   core::RefreshRequest request;
@@ -105,22 +105,35 @@ bool Cycle::applied_state(const core::Observation& observation) {
          number(serial) > number(known_serial->second);
 }
 
-Task<Status> Cycle::judge_records(std::vector<core::Observation> records, Extras extras) {
-  std::vector<Sighted> fresh;
+std::vector<Sighted> Cycle::sighted(std::vector<core::Observation> records, const Moment& began) const {
+  const Moment now = Moment::of(context_->clock);
+  std::vector<Sighted> out;
   for (auto& record : records) {
+    const Moment::Mono asked = Moment::asked_at(record.observed_ns, began, now);
+    core::ResourceId id = record.id;
+    out.push_back({std::move(id), core::Seen{std::move(record), {}}, asked});
+  }
+  return out;
+}
+
+/// Each of them is Seen.
+Task<Status> Cycle::judge_records(std::vector<Sighted> records, Extras extras) {
+  std::vector<Sighted> fresh;
+  for (auto& one : records) {
+    const auto& record = std::get<core::Seen>(one.sighting).observation;
     if (!ledger_.scope().wants(record.id)) continue;
-    const bool settled = ledger_.settle(record, run_);
+    const bool settled = ledger_.settle(record, run_, one.asked);
     settled_ += settled ? 1 : 0;
     if (settled && ledger_.index().find(record.id)->unknown) ++kinds_[record.id.kind].unknown;
     if (settled) continue;
     applied_ = applied_ || applied_state(record);
-    core::ResourceId id = record.id;
-    fresh.push_back({std::move(id), core::Seen{std::move(record), {}}});
+    fresh.push_back(std::move(one));
   }
   if (fresh.empty() && extras.empty()) co_return Status{};
   const auto applied = co_await ledger_.apply(std::move(fresh), std::move(extras), applied_, run_, &session_);
   if (!applied) co_return fail(applied.error());
   transitions_ += applied->transitions;
+  dropped_ += applied->dropped;
   for (const auto& [id, unknown] : applied->unknown) {
     Kind& kind = kinds_[id.kind];
     ++kind.unknown;
@@ -144,7 +157,8 @@ Task<Status> Cycle::take(core::RecordPage page) {
     own.push_back(std::move(record));
   }
   for (const auto& mark : page.marks) {
-    if (mark.type == core::Mark::Type::checkpoint) extras.cursor = mark.cursor;
+    // Not after a record was dropped: "unchanged since then" would hide what that record said.
+    if (mark.type == core::Mark::Type::checkpoint && dropped_ == 0) extras.cursor = mark.cursor;
     if (mark.type != core::Mark::Type::complete) continue;
     if (!mark.backend.empty()) {
       complete_declared(mark, extras);
@@ -158,7 +172,7 @@ Task<Status> Cycle::take(core::RecordPage page) {
     }
     kind.complete = true;
   }
-  const auto status = co_await judge_records(std::move(own), std::move(extras));
+  const auto status = co_await judge_records(sighted(std::move(own), began_), std::move(extras));
   co_return status;
 }
 
@@ -224,7 +238,8 @@ Task<Status> Cycle::look_again(std::string kind) {
   const auto ids = ledger_.gone_to_judge(kind);
   if (ids.empty()) co_return Status{};
   std::vector<Sighted> gone;
-  for (const auto& id : ids) gone.push_back({id, core::Gone{context_->clock.wall()}});
+  const Moment now = Moment::of(context_->clock);
+  for (const auto& id : ids) gone.push_back({id, core::Gone{now.wall}, now.mono});
   Extras none;
   const auto applied = co_await ledger_.apply(std::move(gone), std::move(none), applied_, run_, nullptr);
   if (!applied) co_return fail(applied.error());
@@ -232,15 +247,20 @@ Task<Status> Cycle::look_again(std::string kind) {
   co_return Status{};
 }
 
-/// A kind has its baseline once it was listed whole and what an earlier, shorter list held is known to be gone.
+/// A kind has its baseline once it was listed whole and what an earlier, shorter list held is known to be gone. From then on
+/// what a source declares and the list does not have is missing.
 Task<Status> Cycle::establish() {
   Extras extras;
   for (const auto& [name, kind] : kinds_) {
     if (kind.complete && !ledger_.established(name)) extras.established.push_back(name);
   }
   if (extras.established.empty()) co_return Status{};
-  const auto status = co_await ledger_.commit_extras(std::move(extras));
-  co_return status;
+  const std::vector<std::string> fresh = extras.established;
+  DRIFTD_CO_CHECK(co_await ledger_.commit_extras(std::move(extras)));
+  for (const auto& name : fresh) {
+    DRIFTD_CO_CHECK(co_await confirm_absent(name));
+  }
+  co_return Status{};
 }
 
 Task<Status> Cycle::confirm(std::vector<core::ResourceId> ids, Kind* kind) {
@@ -248,7 +268,7 @@ Task<Status> Cycle::confirm(std::vector<core::ResourceId> ids, Kind* kind) {
     const auto end = std::min(ids.size(), at + kReadAtOnce);
     std::vector<core::ResourceId> some(ids.begin() + static_cast<std::ptrdiff_t>(at),
                                        ids.begin() + static_cast<std::ptrdiff_t>(end));
-    const Nanos sent = context_->clock.wall();
+    const Moment sent = Moment::of(context_->clock);
     const auto answer = co_await session_.read(std::move(some), kReadDeadline);
     if (!answer) {
       add_once(kind->reasons, "a missing resource could not be confirmed: " + answer.error().message);
@@ -258,21 +278,22 @@ Task<Status> Cycle::confirm(std::vector<core::ResourceId> ids, Kind* kind) {
       if (d.code != Code::not_found) add_once(kind->reasons, sentence(d));
     }
     std::vector<Sighted> gone;
-    for (const auto& id : answer->not_found) gone.push_back({id, core::Gone{sent}});
+    for (const auto& id : answer->not_found) gone.push_back({id, core::Gone{sent.wall}, sent.mono});
     Extras none;
     const auto applied = co_await ledger_.apply(std::move(gone), std::move(none), applied_, run_, &session_);
     if (!applied) co_return fail(applied.error());
     transitions_ += applied->transitions;
+    dropped_ += applied->dropped;
     Extras also_none;
-    std::vector<core::Observation> found = answer->found;
+    std::vector<Sighted> found = sighted(answer->found, sent);
     DRIFTD_CO_CHECK(co_await judge_records(std::move(found), std::move(also_none)));
   }
   co_return Status{};
 }
 
-Task<Status> Cycle::watch_page(core::RecordPage page) {
+Task<Status> Cycle::watch_page(core::RecordPage page, Moment before, Moment received) {
   note_diagnostics(page.diagnostics);
-  std::vector<core::Observation> present;
+  std::vector<Sighted> present;
   std::vector<core::ResourceId> tombstones;
   Extras extras;
   for (auto& record : page.records) {
@@ -281,7 +302,9 @@ Task<Status> Cycle::watch_page(core::RecordPage page) {
     } else if (record.tombstone) {
       if (ledger_.scope().wants(record.id)) tombstones.push_back(record.id);
     } else {
-      present.push_back(std::move(record));
+      const Moment::Mono asked = Moment::received_at(record.observed_ns, before, received);
+      core::ResourceId id = record.id;
+      present.push_back({std::move(id), core::Seen{std::move(record), {}}, asked});
     }
   }
   for (const auto& mark : page.marks) {
@@ -301,7 +324,8 @@ Task<Status> Cycle::stale_open() {
     const std::string reason = kind.reasons.empty() ? "not seen" : kind.reasons.front();
     DRIFTD_CO_TRY(const auto ids, co_await ledger_.missing(name, run_, true));
     std::vector<Sighted> unsure;
-    for (const auto& id : ids) unsure.push_back({id, core::Unsure{reason, context_->clock.wall()}});
+    const Moment now = Moment::of(context_->clock);
+    for (const auto& id : ids) unsure.push_back({id, core::Unsure{reason, now.wall}, now.mono});
     Extras none;
     const auto applied = co_await ledger_.apply(std::move(unsure), std::move(none), applied_, run_, nullptr);
     if (!applied) co_return fail(applied.error());

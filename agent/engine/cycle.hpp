@@ -35,11 +35,14 @@ class Cycle {
 
   /// `cursor` empty: a full run.
   Task<CycleReport> run(std::string cursor, std::chrono::milliseconds deadline);
-  /// A page of a watch: same judgement, tombstones confirmed by a read, no completion.
-  Task<Status> watch_page(core::RecordPage page);
+  /// A page of a watch that came now: same judgement, tombstones confirmed by a read, no completion. `before`: the moment
+  /// of its last page, or of its begin.
+  Task<Status> watch_page(core::RecordPage page, Moment before, Moment received);
   /// After a run in which the provider listed all registrations: of what this source spoke for and did not name in it, it
   /// takes its word back.
   void take_back_unmentioned();
+  /// Records that were asked for before what is applied already.
+  std::uint64_t dropped() const { return dropped_; }
 
  private:
   struct Kind {
@@ -59,7 +62,8 @@ class Cycle {
   Task<Status> withdraw_unmentioned();
   void add_foreign(std::vector<core::Coverage>& coverage) const;
   void note_diagnostics(const std::vector<core::Diagnostic>& diagnostics);
-  Task<Status> judge_records(std::vector<core::Observation> records, Extras extras);
+  Task<Status> judge_records(std::vector<Sighted> records, Extras extras);
+  std::vector<Sighted> sighted(std::vector<core::Observation> records, const Moment& began) const;
   Task<Status> confirm_missing();
   Task<Status> confirm_absent(std::string kind);
   Task<Status> confirm(std::vector<core::ResourceId> ids, Kind* kind);
@@ -76,11 +80,11 @@ class Cycle {
   Ledger& ledger_;
   core::Session& session_;
   std::uint32_t run_;
-  Nanos began_ns_;
+  Moment began_;
   std::map<std::string, Kind> kinds_;
   std::map<Foreign, Kind> foreign_;
   std::vector<std::string> general_;  ///< reasons that concern every kind
-  std::uint64_t received_ = 0, settled_ = 0, transitions_ = 0;
+  std::uint64_t received_ = 0, settled_ = 0, transitions_ = 0, dropped_ = 0;
   bool applied_ = false;
   std::string serial_, lineage_;
 };

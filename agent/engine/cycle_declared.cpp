@@ -54,7 +54,7 @@ void Cycle::take_back(const std::string& backend, Kind& kind) {
   gone.backend = backend;
   gone.id = {std::string(core::kRegistration), backend};
   gone.tombstone = true;
-  gone.observed_ns = began_ns_;
+  gone.observed_ns = began_.wall;
   speak(gone, kind);
 }
 

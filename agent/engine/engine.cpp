@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/this_coro.hpp>
+#include <iterator>
 #include <limits>
 #include <random>
 
@@ -21,6 +22,7 @@ std::string new_uid() {
   return to_hex(bytes);
 }
 
+constexpr int kRounds = 8;  // of settle(): sources that declare each other's resources come to rest long before
 constexpr std::chrono::hours kStateKept{7 * 24};  // of a backend that left the config (semantics 1)
 
 /// Finds, and takes out of `rows`, the row of a backend by its name or its former name: one that is there before one that
@@ -50,6 +52,11 @@ Task<void> refresh_into(std::shared_ptr<Runner> runner, bool full, Engine::Refre
 /// Says where a registration event comes from.
 std::string cause_of(const core::BackendSpec& spec) {
   return spec.discovered_by.empty() ? "configuration" : "discovered by " + spec.discovered_by;
+}
+
+Task<void> reload_one(std::shared_ptr<Runner> runner, core::BackendSpec spec, int& left, asio::steady_timer& done) {
+  co_await runner->reload(std::move(spec));
+  if (--left == 0) done.cancel();
 }
 
 Task<void> stop_one(std::shared_ptr<Runner> runner, int& left, asio::steady_timer& done) {
@@ -247,11 +254,18 @@ Task<void> Engine::stop() {
   while (left > 0) co_await done.async_wait(asio::as_tuple(asio::use_awaitable));
 }
 
+/// Side by side: a backend whose cycle hangs keeps no other under the old rules.
 Task<void> Engine::reload(std::vector<core::BackendSpec> specs) {
+  int left = 1;
+  asio::steady_timer done(context_->core, asio::steady_timer::time_point::max());
   for (auto& spec : specs) {
     const auto found = runners_.find(spec.name);
-    if (found != runners_.end()) co_await found->second->reload(std::move(spec));
+    if (found == runners_.end()) continue;
+    ++left;
+    asio::co_spawn(context_->core, reload_one(found->second, std::move(spec), left, done), fatal);
   }
+  --left;
+  while (left > 0) co_await done.async_wait(asio::as_tuple(asio::use_awaitable));
 }
 
 Runner* Engine::find(const std::string& name) {
@@ -291,6 +305,22 @@ Task<Result<std::vector<Engine::Refreshed>>> Engine::refresh(std::string backend
     asio::co_spawn(context_->core, refresh_into(chosen[i], full, out[i], left, done), fatal);
   }
   while (left > 0) co_await done.async_wait(asio::as_tuple(asio::use_awaitable));
+  co_return out;
+}
+
+Task<Result<std::vector<Engine::Refreshed>>> Engine::settle() {
+  std::vector<Refreshed> out;
+  for (int round = 0; round < kRounds; ++round) {
+    std::vector<std::string> moved;
+    for (const auto& [name, runner] : runners_) {
+      if (runner->unsettled()) moved.push_back(name);
+    }
+    if (moved.empty()) break;
+    for (const auto& name : moved) {
+      DRIFTD_CO_TRY(auto one, co_await refresh(name, true));
+      std::move(one.begin(), one.end(), std::back_inserter(out));
+    }
+  }
   co_return out;
 }
 

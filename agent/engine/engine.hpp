@@ -38,6 +38,9 @@ class Engine final : private Sources {
   };
   /// A cycle of one backend, or (empty) of all, side by side; `not_found` names the known ones.
   Task<Result<std::vector<Refreshed>>> refresh(std::string backend, bool full);
+  /// Full cycles of the backends of which a source declared something in the cycles before, until there is none: what the
+  /// loops do by themselves.
+  Task<Result<std::vector<Refreshed>>> settle();
   Task<Result<std::vector<core::Step>>> explain(std::string backend, core::ResourceId id, std::string path);
   /// What the backend's provider discovers now; `unsupported` when it has no driftd.discover/1.
   Task<Result<core::DiscoverOutcome>> discover(std::string backend);

@@ -130,7 +130,7 @@ std::string Engine::doubt(const std::string& backend) const {
   const auto found = speaker == speakers_.end() ? runners_.end() : runners_.find(speaker->second);
   const auto target = runners_.find(backend);
   if (found == runners_.end() || target == runners_.end()) return {};
-  const std::string why = found->second->doubt_of(backend, target->second->heard_ns());
+  const std::string why = found->second->doubt_of(backend, target->second->heard());
   return why.empty() ? why : "source " + speaker->second + ": " + why;
 }
 

@@ -2,6 +2,7 @@
 #include "engine/hysteresis.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace driftd::engine {
 namespace {
@@ -10,6 +11,7 @@ constexpr std::ptrdiff_t kNeeded = 3;
 constexpr std::size_t kFlaps = 4;
 constexpr std::chrono::minutes kFlapWindow{10};
 constexpr std::chrono::minutes kQuiet{5};
+constexpr std::chrono::minutes kMuted{1};
 }  // namespace
 
 std::optional<Hysteresis::Notice> Hysteresis::report(State state, Time at) {
@@ -18,13 +20,21 @@ std::optional<Hysteresis::Notice> Hysteresis::report(State state, Time at) {
   const bool first_sight = state_ == State::unknown && state == State::up;  // good news about the unknown need no proof
   const bool agreed = first_sight || std::count(last_.begin(), last_.end(), state) >= kNeeded;
   if (agreed && state != state_) {
+    if (std::exchange(seen_, true)) changes_.push_back(at);
     state_ = state;
-    changes_.push_back(at);
   }
   while (!changes_.empty() && at - changes_.front() > kFlapWindow) changes_.pop_front();
   note_flapping(at);
-  if (!began_ && !ended_ && (flapping_ || state_ == told_)) return std::nullopt;
+  const bool stood = stands(at);
+  if (!began_ && !ended_ && (state_ == told_ || (flapping_ && !stood))) return std::nullopt;
   return Notice{told_, state_, began_, ended_};
+}
+
+/// What was told last is wrong for a minute already.
+bool Hysteresis::stands(Time at) {
+  if (state_ == told_) differs_since_.reset();
+  if (state_ != told_ && !differs_since_) differs_since_ = at;
+  return differs_since_ && at - *differs_since_ >= kMuted;
 }
 
 void Hysteresis::note_flapping(Time at) {
@@ -33,6 +43,7 @@ void Hysteresis::note_flapping(Time at) {
   } else if (flapping_ && (changes_.empty() || at - changes_.back() >= kQuiet)) {
     flapping_ = false;
     ended_ = true;
+    changes_.clear();  // else they would begin it again in the next report
   }
 }
 

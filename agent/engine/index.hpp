@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -19,12 +20,19 @@ class Index {
     Digest digest;                 ///< of the last observation
     std::uint32_t generation = 0;  ///< of the rules and the schema that judged it
     std::uint32_t run = 0;         ///< last run that saw it
-    std::uint16_t kind = 0;
-    bool present = false;
-    bool open = false;       ///< has open drifts
-    bool unknown = false;    ///< something of it could not be judged when it was seen last
-    bool attention = false;  ///< judge it again at the next sight: stale or expiring drifts
+    /// When the answer that was applied last was asked for, in Tick of the monotonic clock. 0: in another process, or never.
+    std::uint64_t asked : 44 = 0;
+    std::uint64_t kind : 16 = 0;
+    bool present : 1 = false;
+    bool open : 1 = false;       ///< has open drifts
+    bool unknown : 1 = false;    ///< something of it could not be judged when it was seen last
+    bool attention : 1 = false;  ///< judge it again at the next sight: stale or expiring drifts
   };
+  /// 44 bits of it are 55 years of uptime.
+  using Tick = std::chrono::duration<std::uint64_t, std::ratio<1, 10'000>>;
+  static std::uint64_t ticks(std::chrono::steady_clock::time_point at) {
+    return std::chrono::duration_cast<Tick>(at.time_since_epoch()).count();
+  }
 
   void put(const core::ResourceId& id, Entry entry);
   Entry* find(const core::ResourceId& id);

@@ -18,6 +18,13 @@ bool needs_attention(const core::StoredResource& resource) {
                      [](const core::Drift& d) { return d.stale_since_ns || d.expires_ns; });
 }
 
+core::Judgement dropped(const core::StoredResource& stored) {
+  core::Judgement out;
+  out.next = stored;
+  out.dropped = true;
+  return out;
+}
+
 /// Agent side of semantics 19 and the judgement; runs on the diff pool.
 Result<core::Judgement> judge_one(const core::JudgeContext& context, const core::StoredResource& stored, Sighted& sighted,
                                   const core::RedactionKey& key) {
@@ -120,10 +127,12 @@ bool Ledger::established(const std::string& kind) const {
   return found != row_.established.end() && found->second;
 }
 
-bool Ledger::settle(const core::Observation& seen, std::uint32_t run) {
+bool Ledger::settle(const core::Observation& seen, std::uint32_t run, Moment::Mono asked) {
   Index::Entry* entry = index_.find(seen.id);
   if (entry == nullptr) return false;
   entry->run = run;
+  const std::uint64_t now = std::max<std::uint64_t>(entry->asked, Index::ticks(asked));
+  entry->asked = now;
   return entry->present && !entry->attention && entry->digest == seen.digest &&
          entry->generation == static_cast<std::uint32_t>(generation(seen.id));
 }
@@ -171,58 +180,6 @@ core::EventDraft Ledger::draft(core::BackendEvent event) const {
   return out;
 }
 
-Task<Status> Ledger::ask_upgrades(const std::vector<core::StoredResource>& stored, std::vector<Sighted>& sightings,
-                                  core::Session* session) {
-  if (session == nullptr || !info_ || !info_->offers("driftd.upgrade")) co_return Status{};
-  for (std::size_t i = 0; i < stored.size(); ++i) {
-    const core::StoredResource& row = stored[i];
-    auto* seen = std::get_if<core::Seen>(&sightings[i].sighting);
-    if (seen == nullptr || !row.baseline || row.schema_revision >= schema(row.id.kind)->revision()) continue;
-    auto body = co_await session->upgrade(row.id.kind, row.schema_revision, *row.baseline);
-    if (body) {
-      sightings[i].upgraded = std::move(*body);
-    } else if (body.error().code != Code::unsupported) {  // a new baseline now would hide what drifted
-      const Nanos at = seen->observation.observed_ns;
-      sightings[i].sighting = core::Unsure{"the provider cannot convert its baseline of schema revision " +
-                                               std::to_string(row.schema_revision) + ": " + body.error().message,
-                                           at};
-    }
-  }
-  co_return Status{};
-}
-
-Task<Status> Ledger::ask_demotions(const std::vector<core::StoredResource>& stored, std::vector<Sighted>& sightings,
-                                   core::Session* session) {
-  if (session == nullptr || !info_ || !info_->has_diff) co_return Status{};
-  for (std::size_t i = 0; i < stored.size(); ++i) {
-    auto* seen = std::get_if<core::Seen>(&sightings[i].sighting);
-    if (seen == nullptr || !stored[i].baseline) continue;
-    DRIFTD_CO_TRY(const auto before, core::parse(sightings[i].upgraded.value_or(*stored[i].baseline)));
-    DRIFTD_CO_TRY(const std::string sealed, core::seal(seen->observation.body, context_->store_key));
-    DRIFTD_CO_TRY(const auto after, core::parse(sealed));
-    core::DiffOptions options;
-    options.old_revision = stored[i].schema_revision;
-    options.unread = seen->observation.unread;
-    options.id = sightings[i].id;
-    options.keys = context_->keys.get();
-    const auto schema_of = schema(sightings[i].id.kind);
-    const core::Difference difference = core::diff(before, after, *schema_of, options);
-    if (difference.changes.empty()) continue;
-    const auto demotions = co_await session->demote(sightings[i].id, difference.changes);
-    if (!demotions) {  // it may only demote, so without its word nothing of this is news yet; the next cycle asks again
-      for (const auto& change : difference.changes) {
-        seen->demoted.push_back({change.path, true, "the provider's diff failed: " + demotions.error().message});
-      }
-      continue;
-    }
-    for (const auto& demotion : *demotions) {
-      if (demotion.index >= difference.changes.size()) continue;
-      seen->demoted.push_back({difference.changes[demotion.index].path, demotion.unsettled, demotion.reason});
-    }
-  }
-  co_return Status{};
-}
-
 core::PageCommit Ledger::page_of(std::vector<Judged>& judged, const Extras& extras, const std::string& cause) const {
   core::PageCommit page;
   page.backend_uid = row_.uid;
@@ -250,7 +207,7 @@ core::PageCommit Ledger::page_of(std::vector<Judged>& judged, const Extras& extr
   return page;
 }
 
-void Ledger::remember(const core::StoredResource& next, std::uint32_t run, bool unknown) {
+void Ledger::remember(const core::StoredResource& next, std::uint32_t run, bool unknown, std::uint64_t asked) {
   note_expiry(next);
   gone_open_.erase(next.id);
   if (!next.observed && !next.open.empty()) gone_open_.insert(next.id);
@@ -258,6 +215,7 @@ void Ledger::remember(const core::StoredResource& next, std::uint32_t run, bool 
   entry.digest = next.digest;
   entry.generation = static_cast<std::uint32_t>(next.rules_generation);
   entry.run = run;
+  entry.asked = asked;
   entry.present = next.observed.has_value();
   entry.open = !next.open.empty();
   entry.unknown = unknown;
@@ -278,6 +236,12 @@ void Ledger::adopt(const Extras& extras) {
   for (const auto& target : declares_.adopt(extras.declarations)) context_->sources->declared(target);
 }
 
+/// Semantics 8, by the monotonic clock: a wall clock that is set back makes nothing older.
+bool Ledger::outdated(const Sighted& sighted) {
+  const Index::Entry* known = index_.find(sighted.id);
+  return known != nullptr && Index::ticks(sighted.asked) < known->asked;
+}
+
 Task<Result<Ledger::Applied>> Ledger::apply(std::vector<Sighted> sightings, Extras extras, bool applied_state,
                                             std::uint32_t run, core::Session* session) {
   for (auto& write : extras.declarations) {
@@ -285,7 +249,16 @@ Task<Result<Ledger::Applied>> Ledger::apply(std::vector<Sighted> sightings, Extr
     DRIFTD_CO_TRY(write.declaration.body, core::seal(write.declaration.body, context_->store_key));
   }
   std::vector<core::ResourceId> ids;
-  for (const auto& sighted : sightings) ids.push_back(sighted.id);
+  std::vector<bool> old;
+  for (const auto& sighted : sightings) {
+    ids.push_back(sighted.id);
+    old.push_back(outdated(sighted));
+  }
+  const auto drops = static_cast<std::size_t>(std::count(old.begin(), old.end(), true));
+  if (drops > 0) {  // a cursor vouches for every record of its page
+    extras.cursor.reset();
+    extras.watch_cursor.reset();
+  }
   for (int attempt = 0; attempt < kTries; ++attempt) {
     std::vector<core::StoredResource> stored;
     if (!ids.empty()) {
@@ -300,11 +273,12 @@ Task<Result<Ledger::Applied>> Ledger::apply(std::vector<Sighted> sightings, Extr
       if (const std::string* by = accepted_by(id)) contexts.back().deletions_accepted_by = *by;
     }
     DRIFTD_CO_CHECK(co_await add_declared(ids, contexts));
-    auto work = [stored = std::move(stored), copy = std::move(copy), contexts = std::move(contexts),
+    auto work = [stored = std::move(stored), copy = std::move(copy), contexts = std::move(contexts), old,
                  key = context_->store_key]() mutable {
       Result<std::vector<Judged>> out = std::vector<Judged>{};
       for (std::size_t i = 0; i < stored.size(); ++i) {
-        auto judged = judge_one(contexts[i], stored[i], copy[i], key);
+        Result<core::Judgement> judged = dropped(stored[i]);
+        if (!old[i]) judged = judge_one(contexts[i], stored[i], copy[i], key);
         if (!judged) {
           out = fail(judged.error());
           break;
@@ -316,6 +290,7 @@ Task<Result<Ledger::Applied>> Ledger::apply(std::vector<Sighted> sightings, Extr
     DRIFTD_CO_TRY(auto judged, co_await run_on(context_->diff, std::move(work)));
     core::PageCommit page = page_of(judged, extras, {});
     Applied applied;
+    applied.dropped = drops;
     applied.written = page.writes.size();
     for (const auto& one : judged) {
       applied.transitions += one.judgement.transitions.size();
@@ -330,9 +305,10 @@ Task<Result<Ledger::Applied>> Ledger::apply(std::vector<Sighted> sightings, Extr
       for (const auto& event : committed->events) context_->metrics.event_published(spec_.name, event.what);
       if (!committed->events.empty()) context_->committed();
     }
-    for (const auto& one : judged) {
-      if (!one.judgement.dropped) remember(one.judgement.next, run, !one.judgement.unknown.empty());
-      for (const auto& transition : one.judgement.transitions) {
+    for (std::size_t i = 0; i < judged.size(); ++i) {
+      const core::Judgement& judgement = judged[i].judgement;
+      if (!judgement.dropped) remember(judgement.next, run, !judgement.unknown.empty(), Index::ticks(sightings[i].asked));
+      for (const auto& transition : judgement.transitions) {
         if (!transition.from) context_->metrics.drift_detected(spec_.name, transition.drift.cls);
       }
     }
@@ -352,7 +328,8 @@ Task<Status> Ledger::commit(core::StoredResource before, core::Judgement judgeme
   adopt(extras);
   for (const auto& event : committed.events) context_->metrics.event_published(spec_.name, event.what);
   const Index::Entry* known = index_.find(judgement.next.id);
-  remember(judgement.next, known != nullptr ? known->run : 0, known != nullptr && known->unknown);
+  remember(judgement.next, known != nullptr ? known->run : 0, known != nullptr && known->unknown,
+           known != nullptr ? known->asked : 0);
   if (!committed.events.empty()) context_->committed();
   co_return Status{};
 }

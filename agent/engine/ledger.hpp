@@ -44,11 +44,12 @@ class Ledger {
   void set_info(std::shared_ptr<const core::ProviderInfo> info);
 
   /// True, and marked as seen by `run`, when this observation says nothing new and needs no new judgement.
-  bool settle(const core::Observation& seen, std::uint32_t run);
+  bool settle(const core::Observation& seen, std::uint32_t run, Moment::Mono asked);
 
   struct Applied {
     std::map<core::ResourceId, std::vector<core::UnknownPath>> unknown;
     std::size_t written = 0, transitions = 0;
+    std::size_t dropped = 0;  ///< what was asked for later is applied already; then no cursor of the page is kept
   };
   /// Load → judge (diff pool) → commit; judges again when a decision came in between. `session` answers demotions.
   Task<Result<Applied>> apply(std::vector<Sighted> sightings, Extras extras, bool applied_state, std::uint32_t run,
@@ -112,7 +113,8 @@ class Ledger {
   Task<Status> ask_upgrades(const std::vector<core::StoredResource>& stored, std::vector<Sighted>& sightings,
                             core::Session* session);
   core::PageCommit page_of(std::vector<Judged>& judged, const Extras& extras, const std::string& cause) const;
-  void remember(const core::StoredResource& next, std::uint32_t run, bool unknown);
+  void remember(const core::StoredResource& next, std::uint32_t run, bool unknown, std::uint64_t asked);
+  bool outdated(const Sighted& sighted);
   void adopt(const Extras& extras);
   void take_row(core::BackendRow row);
   Task<Status> note_expiries(std::vector<core::ResourceId> open);

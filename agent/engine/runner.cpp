@@ -16,6 +16,7 @@ constexpr std::chrono::minutes kFullEvery{10};  // the safety net under cursors 
 constexpr std::chrono::milliseconds kProbeAgain{2'000};  // while the state is being made sure of
 constexpr std::chrono::milliseconds kHintsApart{500};    // cycles that hints begin: a provider may hint without end
 constexpr std::chrono::milliseconds kCycleMost{60'000};
+constexpr std::chrono::minutes kLookAgain{1};  // at most so often, after a watch told what was older than what is known
 
 /// What cannot be judged any more, and what can again: once each, not in every cycle.
 void log_new_reasons(const std::string& backend, const std::vector<core::Coverage>& before,
@@ -28,6 +29,17 @@ void log_new_reasons(const std::string& backend, const std::vector<core::Coverag
     for (const auto& reason : kind.reasons) log::room("engine").warn("{}: {}: {}", backend, kind.kind, reason);
     if (kind.reasons.empty() && had) log::room("engine").info("{}: {} is seen whole again", backend, kind.kind);
   }
+}
+
+/// The first failure that a page tells of is why nothing can be judged; the rest of the refresh is not wanted.
+Task<Status> note_cause(std::shared_ptr<std::optional<Error>> cause, Error unsaid, core::RecordPage page) {
+  for (const auto& d : page.diagnostics) {
+    const bool of_the_system = d.code == Code::unauthenticated || d.code == Code::denied || d.code == Code::unavailable;
+    if (!of_the_system || *cause) continue;
+    *cause = Error{d.code, d.text + (d.right.empty() ? std::string() : " (grant " + d.right + ")")};
+  }
+  if (page.records.empty() && page.marks.empty() && !*cause) co_return Status{};
+  co_return fail(std::move(unsaid));
 }
 
 }  // namespace
@@ -137,7 +149,6 @@ Task<CycleReport> Runner::refresh(bool full) {
     co_return report;
   }
   const auto start = context_->clock.mono();
-  const Nanos wall = context_->clock.wall();
   last_began_ = start;
   report = co_await cycle(full);
   const auto end = context_->clock.mono();
@@ -149,13 +160,25 @@ Task<CycleReport> Runner::refresh(bool full) {
   if (!report.coverage.empty() && !report.unchanged) {
     if (report.status) log_new_reasons(ledger_.spec().name, coverage_, report.coverage);
     coverage_ = report.coverage;
-    listed_ns_ = wall;
+    listed_ = start;
+  } else if (!report.status && report.coverage.empty()) {
+    lose_sight(report.status.error());
   }
   if (report.next.count() > 0) schedule_.hint(report.next);
   schedule_.ran(start, end, report.status.has_value());
   context_->metrics.observe_refresh(ledger_.spec().name, end - start, report.status.has_value());
   context_->metrics.records(ledger_.spec().name, report.received, report.settled);
   co_return report;
+}
+
+/// A cycle that ended before it listed anything: what was seen before is not seen any more.
+void Runner::lose_sight(const Error& why) {
+  if (why.code == Code::cancelled) return;
+  const std::string reason = std::string(render(why.code)) + ": " + why.message;
+  for (auto& line : coverage_) {
+    line.complete = false;
+    line.reasons.assign(1, reason);
+  }
 }
 
 Task<Status> Runner::prepare() {
@@ -254,7 +277,7 @@ std::chrono::milliseconds Runner::most_of_a_cycle() const {
 }
 
 /// Of a system that does not say which one it is, nobody knows whether it is the accepted one, and nothing is guessed
-/// (semantics 3, ADR 0009).
+/// (semantics 3, ADR 0009). One that cannot be asked at all is told as what it is: down, denied, a wrong password.
 Task<Status> Runner::check_unsaid(Result<core::HealthReport> probed) {
   const std::string accepted = ledger_.row().system_identity;
   const bool read = session_->status().state != "discovered";  // else there is only what a source says of it
@@ -263,15 +286,18 @@ Task<Status> Runner::check_unsaid(Result<core::HealthReport> probed) {
   const std::string why = probed ? probed->reason : probed.error().message;
   Error unsaid{Code::unavailable, "the system at this endpoint does not say which one it is (accepted: " + accepted +
                                       "): nothing is judged until it does" + (why.empty() ? why : "; " + why)};
-  const bool up = probed && probed->state == core::HealthReport::State::up;
-  if (identity_held_ || up) co_return fail(std::move(unsaid));
+  if (probed && probed->state == core::HealthReport::State::up) co_return fail(std::move(unsaid));
   // A refresh may say what is amiss (no connection, a password, a right). Nothing else that it tells is taken.
+  const auto cause = std::make_shared<std::optional<Error>>();
   core::RefreshRequest request;
   request.full = true;
   request.deadline = most_of_a_cycle();
-  auto handler = [&unsaid](core::RecordPage) -> Task<Status> { co_return fail(unsaid); };
-  const auto asked = co_await session_->refresh(std::move(request), handler);
-  co_return fail(asked ? std::move(unsaid) : asked.error());
+  core::PageHandler handler = [cause, unsaid](core::RecordPage page) { return note_cause(cause, unsaid, std::move(page)); };
+  const auto asked = co_await session_->refresh(std::move(request), std::move(handler));
+  if (*cause) co_return fail(std::move(**cause));
+  if (!asked && asked.error().message != unsaid.message) co_return fail(asked.error());
+  if (!probed) co_return fail(probed.error());
+  co_return fail(why.empty() ? std::move(unsaid) : Error{Code::unavailable, why});
 }
 
 Task<void> Runner::watch_loop() {
@@ -288,6 +314,7 @@ Task<void> Runner::watch_loop() {
     }
     auto handler = [this](core::RecordPage page) { return take_watch_page(std::move(page)); };
     const auto started = context_->clock.mono();
+    watched_ = Moment::of(context_->clock);
     const Status ended_with = co_await session_->watch(ledger_.row().watch_cursor, handler);
     if (stopping_) break;
     if (last_full_ == Schedule::Clock::time_point{}) continue;  // another plugin serves
@@ -309,20 +336,26 @@ Task<Status> Runner::take_watch_page(core::RecordPage page) {
     hint();
     co_return Status{};
   }
+  const Moment received = Moment::of(context_->clock);  // a cycle may hold the turn for a while
+  const Moment before = std::exchange(watched_, received);
   const Turn::Held held = co_await turn_.enter();
-  const auto status = co_await judge_page(std::move(page), true);
+  const auto status = co_await judge_page(std::move(page), before, received, true);
   co_return status;
 }
 
 /// Under the Turn. `ready`: whoever judges knows the page's kinds.
-Task<Status> Runner::judge_page(core::RecordPage page, bool ready) {
+Task<Status> Runner::judge_page(core::RecordPage page, Moment before, Moment received, bool ready) {
   if (!ready || identity_held_ || identity_unsaid_ || stopping_ || held_back_) {
     full_next_ = true;  // what is dropped here is found by the first cycle after it
     if (!identity_held_ && !identity_unsaid_) hint();
     co_return Status{};
   }
   Cycle one(context_, ledger_, *session_, run_);
-  const auto status = co_await one.watch_page(std::move(page));
+  const auto status = co_await one.watch_page(std::move(page), before, received);
+  if (one.dropped() > 0 && received.mono - looked_again_ > kLookAgain) {
+    looked_again_ = received.mono;  // what a cycle has read is newer; should a clock have misled us, another one shows it
+    hint();
+  }
   co_return status;
 }
 

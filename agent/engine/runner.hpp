@@ -34,6 +34,10 @@ class Runner : public std::enable_shared_from_this<Runner> {
   Task<void> reload(core::BackendSpec spec);
   /// What sources declare of this backend moved: everything is read again at once.
   void declared();
+  /// It has not been judged under what sources declare of it now.
+  bool unsettled() const { return declared_moved_; }
+  /// A cycle, or something else that only one may do at a time, is under way.
+  bool busy() const { return turn_.taken(); }
   /// A source speaks of this backend's registration. True: take_said() is to be called, which judges the newest word.
   bool hear(Word word, const std::string& speaker_uid);
   Task<Status> take_said();
@@ -47,12 +51,12 @@ class Runner : public std::enable_shared_from_this<Runner> {
   Task<Result<core::Drift>> decide(core::StoredResource resource, std::string drift_id, core::Decision decision);
   Task<Result<std::vector<core::Step>>> explain(core::ResourceId id, std::string path);
   core::BackendView view();
-  /// As a source: why what it said of that backend at `heard_ns` may not hold any more; empty: it does.
-  std::string doubt_of(const std::string& backend, Nanos heard_ns) const;
+  /// As a source: why what it said of that backend at `heard` may not hold any more; empty: it does.
+  std::string doubt_of(const std::string& backend, Moment::Mono heard) const;
   /// Its provider speaks of the registration of others.
   bool speaks() const { return session_->inner_speaks(); }
-  /// When a source spoke of this backend last; 0: not in this process.
-  Nanos heard_ns() const { return session_->heard_ns(); }
+  /// When a source spoke of this backend last; {}: not in this process.
+  Moment::Mono heard() const { return heard_; }
   core::Session& session() { return *session_; }
   Ledger& ledger() { return ledger_; }
 
@@ -68,10 +72,11 @@ class Runner : public std::enable_shared_from_this<Runner> {
   Task<Status> check_identity();
   Task<Status> check_unsaid(Result<core::HealthReport> probed);
   std::chrono::milliseconds most_of_a_cycle() const;
+  void lose_sight(const Error& why);
   Task<void> probe();
   Task<void> tell_health(Hysteresis::Notice notice, core::HealthReport report);
   Task<Status> take_watch_page(core::RecordPage page);
-  Task<Status> judge_page(core::RecordPage page, bool ready);
+  Task<Status> judge_page(core::RecordPage page, Moment before, Moment received, bool ready);
   Task<void> discover(bool changed);
   Task<Status> settle_speaker();
   void add_unspoken(std::vector<core::Coverage>& coverage);
@@ -93,8 +98,10 @@ class Runner : public std::enable_shared_from_this<Runner> {
   Code last_code_ = Code::ok;
   std::uint32_t run_ = 0;
   std::uint64_t cycles_ = 0, failures_ = 0;
-  Nanos last_complete_ns_ = 0, listed_ns_ = 0;  ///< end of the last complete cycle; begin of the one that `coverage_` tells of
-  Schedule::Clock::time_point last_full_{}, last_began_{}, next_discovery_{};
+  Nanos last_complete_ns_ = 0;  ///< end of the last complete cycle
+  Moment::Mono listed_{}, heard_{};  ///< begin of the cycle that `coverage_` tells of; last word of a source
+  Schedule::Clock::time_point last_full_{}, last_began_{}, next_discovery_{}, looked_again_{};
+  Moment watched_;  ///< when the watch gave its last page, or began
   std::optional<core::Observation> said_;    ///< heard, and not judged yet
   std::string speaker_;                      ///< uid of the source whose word was heard last
   std::optional<core::Coverage> discovery_;  ///< line of coverage of the last one

@@ -56,8 +56,9 @@ Task<void> Runner::probe() {
 Task<void> Runner::tell_health(Hysteresis::Notice notice, core::HealthReport report) {
   std::vector<core::EventDraft> events;
   report.state = notice.now;
-  if (notice.flapping_began) report.reason = "flapping: 4 changes in 10 minutes; " + report.reason;
-  if (notice.flapping_ended) report.reason = "no longer flapping; " + report.reason;
+  const std::string also = report.reason.empty() ? std::string() : "; " + report.reason;
+  if (notice.flapping_began) report.reason = "flapping: 4 changes in 10 minutes" + also;
+  if (notice.flapping_ended) report.reason = "no longer flapping" + also;
   // The first sight of a healthy backend is no change.
   if (notice.before != State::unknown || notice.now != State::up) {
     core::BackendEvent event =
@@ -132,7 +133,7 @@ std::string Runner::state() const {
 void Runner::add_unspoken(std::vector<core::Coverage>& coverage) {
   const std::string kind(core::kRegistration);
   const bool of_config = ledger_.spec().discovered_by.empty();
-  if (session_->heard_ns() != 0 || !ledger_.established(kind) || (of_config && !ledger_.row().notes.contains(kSpokenBy))) return;
+  if (heard_ != Moment::Mono{} || !ledger_.established(kind) || (of_config && !ledger_.row().notes.contains(kSpokenBy))) return;
   std::erase_if(coverage, [&](const auto& line) { return line.kind == kind; });
   core::Coverage line;
   line.kind = kind;

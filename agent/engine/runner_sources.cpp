@@ -37,6 +37,7 @@ Task<void> Runner::discover(bool changed) {
 bool Runner::hear(Word word, const std::string& speaker_uid) {
   word.record.backend.clear();
   speaker_ = speaker_uid;
+  heard_ = context_->clock.mono();
   const bool asked = said_.has_value();
   said_ = word.record;
   if (session_->hear(std::move(word.record), std::move(word.schema), word.schema_text)) {
@@ -54,7 +55,8 @@ Task<Status> Runner::take_said() {
   said_.reset();
   const bool known = ledger_.info() != nullptr && session_->current(ledger_.info());
   const bool judged = known && ledger_.established(std::string(core::kRegistration));
-  DRIFTD_CO_CHECK(co_await judge_page(std::move(page), judged));
+  const Moment any;  // whenever the source read it, there is no newer word
+  DRIFTD_CO_CHECK(co_await judge_page(std::move(page), any, Moment::of(context_->clock), judged));
   const auto status = co_await settle_speaker();
   co_return status;
 }
@@ -81,7 +83,7 @@ Task<Status> Runner::settle_speaker() {
   co_return Status{};
 }
 
-std::string Runner::doubt_of(const std::string& backend, Nanos heard_ns) const {
+std::string Runner::doubt_of(const std::string& backend, Moment::Mono heard) const {
   if (!last_error_.empty()) return last_error_;
   const std::string kind(core::kRegistration), line = declared_line(backend, kind);
   if (coverage_.empty()) return {};
@@ -91,7 +93,7 @@ std::string Runner::doubt_of(const std::string& backend, Nanos heard_ns) const {
   }
   const bool named = seen != nullptr && seen->kind == line;
   if (named && seen->complete) return {};
-  if (!named && session_->inner_listed()) return heard_ns > listed_ns_ ? "" : "does not name it any more";
+  if (!named && session_->inner_listed()) return heard > listed_ ? "" : "does not name it any more";
   return seen == nullptr || seen->reasons.empty() ? "did not list its registration whole" : seen->reasons.front();
 }
 

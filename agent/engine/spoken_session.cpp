@@ -27,6 +27,7 @@ bool SpokenSession::hear(core::Observation record, std::shared_ptr<const core::K
   schema_text_ = schema_text;
   if (first) info_.reset();
   said_ = std::move(record);
+  ++words_;
   return first;
 }
 
@@ -115,6 +116,7 @@ Task<Result<core::ReadOutcome>> SpokenSession::read(std::vector<core::ResourceId
 
 /// A word that was taken back: gone when a read at the source says so, unknown when it cannot be asked.
 Task<void> SpokenSession::confirm(core::ResourceId id, core::ReadOutcome& out) {
+  const std::uint64_t before = words_;
   const auto answer = co_await ask_();
   if (!answer) {
     out.diagnostics.push_back({Code::unavailable, id.kind, id.id, {}, "the source cannot confirm it: " + answer.error().message});
@@ -125,8 +127,7 @@ Task<void> SpokenSession::confirm(core::ResourceId id, core::ReadOutcome& out) {
     if (gone == id) out.not_found.push_back(id);
   }
   for (const auto& found : answer->found) {
-    const bool newer = !said_ || !said_->tombstone || said_->observed_ns > found.observed_ns;  // spoken meanwhile
-    if (found.id != id || newer) continue;
+    if (found.id != id || words_ != before) continue;  // spoken meanwhile
     said_ = found;
     said_->backend.clear();
   }

@@ -28,7 +28,6 @@ class SpokenSession final : public core::Session {
 
   /// The source's last word is that it knows nothing of this backend any more.
   bool taken_back() const { return said_ && said_->tombstone; }
-  Nanos heard_ns() const { return said_ ? said_->observed_ns : 0; }
   /// As a source itself: its provider has the kind `registration`; it listed all of them in the last refresh.
   bool inner_speaks() const { return below_ && below_->schemas.contains(std::string(core::kRegistration)); }
   bool inner_listed() const { return inner_listed_; }
@@ -62,6 +61,7 @@ class SpokenSession final : public core::Session {
   std::string source_, provider_;
   std::shared_ptr<const core::KindSchema> schema_;
   std::string schema_text_;
+  std::uint64_t words_ = 0;                ///< heard so far
   std::optional<core::Observation> said_;  ///< a tombstone: the source says that it is gone
   std::shared_ptr<const core::ProviderInfo> below_, info_;  ///< what `inner` said of itself; with our kind
 };

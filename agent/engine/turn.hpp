@@ -45,6 +45,8 @@ class Turn {
     co_return Held(this);
   }
 
+  bool taken() const { return taken_; }
+
  private:
   void leave() {
     if (waiting_.empty()) {

@@ -15,8 +15,9 @@ namespace {
 namespace fs = std::filesystem;
 }  // namespace
 
-Factory::Factory(HostOptions options) : options_(std::move(options)) {}
+Factory::Factory(HostOptions options) : options_(std::move(options)), again_(options_.core) {}
 Factory::~Factory() {
+  again_.cancel();
   if (watch_) watch_->stop();
 }
 
@@ -138,7 +139,10 @@ Result<std::shared_ptr<core::Session>> Factory::open(core::SessionSpec spec) {
   const auto tell = [handler = handler_](core::SessionEvent event) {
     if (*handler) (*handler)(std::move(event));
   };
-  auto session = std::make_shared<SupervisedSession>(options_, std::move(spec), tell);
+  const auto ask = [weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->ask_again();
+  };
+  auto session = std::make_shared<SupervisedSession>(options_, std::move(spec), tell, ask);
   if (plugin) {
     session->serve(std::move(*plugin));
   } else {
@@ -152,6 +156,7 @@ Result<std::shared_ptr<core::Session>> Factory::open(core::SessionSpec spec) {
 void Factory::watch(bool on) {
   if (watch_) watch_->stop();
   watch_.reset();
+  again_.cancel();
   closing_ = !on;
   if (!on) {  // nobody waits for a scan any more
     for (const auto& weak : describing_) {

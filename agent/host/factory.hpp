@@ -32,10 +32,15 @@ class Factory final : public core::SessionFactory, public std::enable_shared_fro
     std::string sha256, pin;
     Result<std::shared_ptr<const core::ProviderInfo>> info;
     Steady::time_point tried{};  ///< when a worker was last asked
+    int deaths = 0;              ///< workers in a row that died of being asked: nothing is known of the file
   };
   struct Round;
 
   static Task<void> scan_again(std::shared_ptr<Factory> self);
+  /// A session waits for a plugin: files whose worker died are asked again now.
+  void ask_again();
+  Steady::time_point due_again(const Described& seen) const;
+  void plan_again();
   Task<void> look(bool changed);
   Task<void> look_at_all(bool changed);
   static Task<void> look_into(std::shared_ptr<Factory> self, std::shared_ptr<Round> round, std::string file, bool changed);
@@ -62,7 +67,8 @@ class Factory final : public core::SessionFactory, public std::enable_shared_fro
   std::map<std::string, std::string> by_name_;  ///< id or type → file
   std::vector<std::weak_ptr<SupervisedSession>> sessions_;
   std::shared_ptr<FolderWatch> watch_;
-  bool looking_ = false, closing_ = false;
+  asio::steady_timer again_;
+  bool looking_ = false, closing_ = false, hurry_ = false;
   std::vector<std::weak_ptr<Supervisor>> describing_;
   std::deque<std::shared_ptr<asio::steady_timer>> waiting_;
   const std::shared_ptr<std::function<void(core::SessionEvent)>> handler_ =

@@ -13,6 +13,7 @@ namespace {
 
 using Info = std::shared_ptr<const core::ProviderInfo>;
 
+constexpr auto kSoonest = std::chrono::milliseconds(100);  // a worker that died is not asked again before
 constexpr std::size_t kTogether = 8;                 // files that are described at once
 constexpr auto kTryAgain = std::chrono::minutes(1);  // what was refused, when something beside it changed
 
@@ -37,9 +38,42 @@ Task<void> Factory::look(bool changed) {
     const Looking looking(*this);
     read_lock();
     co_await look_at_all(changed);
+    hurry_ = false;
     index();
   }
-  if (watch_) settle();
+  if (!watch_) co_return;
+  settle();
+  plan_again();
+}
+
+/// A worker that died says nothing of its file: memory may have run out, somebody may have killed it. It is asked again as a
+/// backend's worker is started again: soon, then later and later.
+Steady::time_point Factory::due_again(const Described& seen) const {
+  if (seen.deaths == 0 || seen.info) return Steady::time_point::max();
+  if (seen.deaths >= options_.crashes_to_park) return seen.tried + options_.parked;
+  const int doubled = std::min(seen.deaths - 1, 16);
+  return seen.tried + std::min(options_.restart_most, options_.restart_first * (1 << doubled));
+}
+
+void Factory::plan_again() {
+  auto next = Steady::time_point::max();
+  for (const auto& [file, seen] : described_) next = std::min(next, due_again(seen));
+  if (next == Steady::time_point::max()) return;
+  again_.expires_at(next);
+  again_.async_wait([weak = weak_from_this()](const boost::system::error_code& stopped) {
+    const auto self = weak.lock();
+    if (!stopped && self && self->watch_) asio::co_spawn(self->options_.core, scan_again(self), fatal);
+  });
+}
+
+void Factory::ask_again() {
+  const auto now = Steady::now();
+  const auto waits = [&](const auto& item) {
+    return item.second.deaths > 0 && !item.second.info && now - item.second.tried >= kSoonest;
+  };
+  if (closing_ || hurry_ || std::none_of(described_.begin(), described_.end(), waits)) return;
+  hurry_ = true;
+  asio::co_spawn(options_.core, scan_again(shared_from_this()), fatal);
 }
 
 void Factory::read_lock() {
@@ -148,14 +182,19 @@ Task<Factory::Described> Factory::look_at(std::string file, bool changed) {
     co_return out;
   }
   const bool asked = same && before->pin == out.pin && before->tried != Steady::time_point{};
-  const bool again = changed && asked && !before->info && Steady::now() - before->tried >= kTryAgain;
-  if (asked && !again) {
+  const auto now = Steady::now();
+  const bool again = changed && asked && !before->info && now - before->tried >= kTryAgain;
+  const bool died = asked && !before->info && before->deaths > 0 && (hurry_ || now >= due_again(*before));
+  if (asked && !again && !died) {
     out.info = before->info;
     out.tried = before->tried;
+    out.deaths = before->deaths;
     co_return out;
   }
-  out.tried = Steady::now();
+  const int deaths = same ? before->deaths : 0;
+  out.tried = now;
   out.info = co_await describe(file, out.bytes);
+  if (!out.info && out.info.error().code == Code::unavailable) out.deaths = deaths + 1;
   co_return out;
 }
 

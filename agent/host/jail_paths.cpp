@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 
 #include "base/trust.hpp"
 
@@ -53,8 +54,14 @@ class Paths {
   }
   void open_path(const std::string& value);
   void open_socket(const std::string& value);
+  /// A rule of the jail is bound to what is there now: the same name may lead elsewhere later.
   JailPaths take() {
     out_.read.assign(read_.begin(), read_.end());
+    for (const auto& path : out_.read) {
+      struct stat st {};
+      const bool there = ::stat(path.c_str(), &st) == 0;
+      out_.seen += there ? fmt::format("{}={}:{}\n", path, st.st_dev, st.st_ino) : path + "=\n";
+    }
     return std::move(out_);
   }
 
@@ -92,13 +99,9 @@ void Paths::open_folder(const std::string& value, const fs::path& folder) {
                             own == nullptr ? "is everybody's" : "holds the agent's own " + own->string()));
 }
 
-/// A rule of the jail is bound to the file that is there now.
 void Paths::open_alone(const std::string& value, const fs::path& file) {
   const bool own = std::any_of(own_.begin(), own_.end(), [&](const auto& one) { return same(file, one); });
   if (own) return refuse(value, "a plugin may not read this file, for it is the agent's own; name another one");
-  struct stat st {};
-  const bool there = ::stat(file.c_str(), &st) == 0;
-  out_.seen += there ? fmt::format("{}={}:{}\n", file.string(), st.st_dev, st.st_ino) : file.string() + "=\n";
   read_.insert(file.string());
 }
 
@@ -192,6 +195,16 @@ void walk(const Json& schema, const Json& value, Named& out) {
 }
 
 }  // namespace
+
+std::string JailPaths::replaced_since(const JailPaths& before) const {
+  std::set<std::string> known;
+  std::istringstream old(before.seen), now(seen);
+  for (std::string line; std::getline(old, line);) known.insert(line);
+  for (std::string line; std::getline(now, line);) {
+    if (!known.contains(line)) return line.substr(0, line.rfind('='));
+  }
+  return {};
+}
 
 JailPaths jail_paths(std::string_view settings_schema, std::string_view settings_json, const std::vector<fs::path>& own) {
   const Json schema = Json::parse(settings_schema, nullptr, false);

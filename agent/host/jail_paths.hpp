@@ -13,10 +13,14 @@ struct JailPaths {
   std::vector<std::string> read;  ///< without links, sorted, each once
   bool unix_sockets = false;
   std::vector<std::string> refused;  ///< why a setting opens nothing, with the next step; one text each
-  /// Which files are opened alone and which sockets are awaited: when it changes the jail is out of date. Empty: none.
+  /// What lies at the paths now (device and inode: a jail is bound to them) and which sockets are awaited. When it changes
+  /// the jail is out of date. Empty: there is nothing that could change.
   std::string seen;
   /// The same jail.
   friend bool operator==(const JailPaths& a, const JailPaths& b) { return a.read == b.read && a.unix_sockets == b.unix_sockets; }
+
+  /// The first path that leads elsewhere than it did in `before`, for people; empty: none.
+  std::string replaced_since(const JailPaths& before) const;
 };
 
 /// The settings that the schema calls `format: path` or `format: socket` and that hold an absolute path, with or without

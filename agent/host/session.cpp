@@ -71,6 +71,7 @@ Task<Result<std::shared_ptr<const core::ProviderInfo>>> SupervisedSession::info(
   for (;;) {
     const auto supervisor = supervisor_;
     if (!supervisor && stopping_) co_return fail(Code::cancelled, "the session is stopped");
+    if (!supervisor && ask_again_) ask_again_();
     if (!supervisor) co_return fail(missing_ ? *missing_ : Error{Code::unavailable, "there is no plugin"});
     auto info = co_await Supervisor::info(supervisor);
     if (info || supervisor == supervisor_ || stopping_) co_return info;
@@ -83,9 +84,16 @@ Task<Result<core::RefreshOutcome>> SupervisedSession::refresh(core::RefreshReque
   const auto deadline = Steady::now() + (shorter ? request.deadline : most);
   DRIFTD_CO_TRY(const auto supervisor, co_await ready(deadline));  // the call outlives the session if need be
   const RefreshCall asked{nanos(deadline), request.full, request.cursor, request.kinds};
+  const auto self = shared_from_this();
   const auto call = supervisor->begin(FrameType::refresh, encode(asked), deadline);
   DRIFTD_CO_TRY(const CallResult result, co_await drive(supervisor, call, on_page));
-  if (result.code != Code::ok) co_return fail(error_of(result));
+  const bool serves = supervisor == supervisor_;
+  if (serves && result.code == Code::ok) proved_.reset();
+  if (serves && result.code == Code::deadline) note_unproved("no answer in time: " + result.message);
+  if (result.code != Code::ok) {
+    const Error error = co_await Supervisor::explained(supervisor, error_of(result));
+    co_return fail(error);
+  }
   DRIFTD_CO_TRY(const RefreshAnswer answer, answer_of<RefreshAnswer>(*supervisor, result, "refresh"));
   co_return core::RefreshOutcome{answer.unchanged, std::chrono::milliseconds(clean_wait(answer.next_ms))};
 }

@@ -12,7 +12,9 @@ namespace driftd::host {
 /// plugin. Its end kills the worker, if stop() did not end it before.
 class SupervisedSession final : public core::Session, public std::enable_shared_from_this<SupervisedSession> {
  public:
-  SupervisedSession(HostOptions options, core::SessionSpec spec, Supervisor::OnEvent on_event);
+  /// `ask_again`: called when something is wanted of a session that waits for its plugin.
+  SupervisedSession(HostOptions options, core::SessionSpec spec, Supervisor::OnEvent on_event,
+                    std::function<void()> ask_again);
   ~SupervisedSession() override;
   SupervisedSession(const SupervisedSession&) = delete;
   SupervisedSession& operator=(const SupervisedSession&) = delete;
@@ -48,7 +50,10 @@ class SupervisedSession final : public core::Session, public std::enable_shared_
   void settled();  ///< the file that lies there is the one that serves
 
  private:
-  std::shared_ptr<Supervisor> make(const Plugin& plugin, bool trial) const;
+  std::shared_ptr<Supervisor> make(const Plugin& plugin, bool trial);
+  /// The version that took over has not ended a refresh yet, and failed once more.
+  void note_unproved(const std::string& how);
+  static Task<void> take_back(std::shared_ptr<SupervisedSession> self, std::string how);
   Task<Result<std::shared_ptr<Supervisor>>> ready(Steady::time_point deadline);
   Status fits(const Plugin& next) const;
   static Task<void> retire(std::shared_ptr<SupervisedSession> self, std::shared_ptr<Supervisor> old);
@@ -56,7 +61,10 @@ class SupervisedSession final : public core::Session, public std::enable_shared_
   const HostOptions options_;
   const core::SessionSpec spec_;
   const Supervisor::OnEvent on_event_;
+  const std::function<void()> ask_again_;
   Plugin plugin_, judged_;
+  std::optional<Plugin> proved_;  ///< that served before, until the one that serves now has ended a refresh
+  int unproved_failures_ = 0;
   std::shared_ptr<Supervisor> supervisor_;
   std::vector<std::shared_ptr<Supervisor>> beside_;  ///< on trial, or ending
   std::optional<Error> missing_;

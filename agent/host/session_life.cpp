@@ -2,8 +2,9 @@
 // A session over time: waiting for its plugin, served, upgraded, stopped.
 #include <fmt/format.h>
 #include <algorithm>
-#include <boost/asio/detached.hpp>
+#include <utility>
 
+#include "base/fatal.hpp"
 #include "base/log.hpp"
 #include "host/session.hpp"
 #include "host/settings_schema.hpp"
@@ -13,18 +14,21 @@ namespace {
 
 constexpr auto kTrial = std::chrono::seconds(30);  // a new version loads and opens within this
 constexpr auto kDrain = std::chrono::minutes(70);  // above every deadline: a call of the old version ends before
+constexpr int kFailuresToRevert = 3;               // of a version that has not ended a refresh yet
 
 }  // namespace
 
-SupervisedSession::SupervisedSession(HostOptions options, core::SessionSpec spec, Supervisor::OnEvent on_event)
-    : options_(std::move(options)), spec_(std::move(spec)), on_event_(std::move(on_event)) {}
+SupervisedSession::SupervisedSession(HostOptions options, core::SessionSpec spec, Supervisor::OnEvent on_event,
+                                     std::function<void()> ask_again)
+    : options_(std::move(options)), spec_(std::move(spec)), on_event_(std::move(on_event)),
+      ask_again_(std::move(ask_again)) {}
 
 SupervisedSession::~SupervisedSession() {
   if (supervisor_) supervisor_->drop();
   for (const auto& other : beside_) other->drop();
 }
 
-std::shared_ptr<Supervisor> SupervisedSession::make(const Plugin& plugin, bool trial) const {
+std::shared_ptr<Supervisor> SupervisedSession::make(const Plugin& plugin, bool trial) {
   SupervisorSpec supervised;
   supervised.session = spec_;
   supervised.file = plugin.file;
@@ -36,7 +40,42 @@ std::shared_ptr<Supervisor> SupervisedSession::make(const Plugin& plugin, bool t
                                          plugin.info->settings_schema);
     if (!revealed) log::room("host").error("[{}] settings: {}", spec_.backend, revealed.error().message);
   }
-  return std::make_shared<Supervisor>(options_, std::move(supervised), on_event_);
+  const auto weak = weak_from_this();
+  supervised.jail_changed = [weak] {
+    const auto self = weak.lock();
+    if (self && self->changed_) self->changed_();
+  };
+  const auto told = [weak, on_event = on_event_, bytes = plugin.bytes](core::SessionEvent event) {
+    const auto self = weak.lock();
+    const bool serves = self && event.what == "crashed" && self->plugin_.bytes == bytes;
+    const std::string how = event.message;
+    if (on_event) on_event(std::move(event));
+    if (serves) self->note_unproved(how);
+  };
+  return std::make_shared<Supervisor>(options_, std::move(supervised), told);
+}
+
+void SupervisedSession::note_unproved(const std::string& how) {
+  if (!proved_ || stopping_ || ++unproved_failures_ < kFailuresToRevert) return;
+  asio::co_spawn(options_.core, take_back(shared_from_this(), how), fatal);
+}
+
+/// The agent still has the bytes that served before: they serve again, and the file is not tried again as it is.
+Task<void> SupervisedSession::take_back(std::shared_ptr<SupervisedSession> self, std::string how) {
+  if (!self->proved_ || self->stopping_) co_return;
+  const Plugin bad = std::exchange(self->plugin_, *self->proved_);
+  self->proved_.reset();
+  const auto failed = std::exchange(self->supervisor_, self->make(self->plugin_, false));
+  const std::string version = failed->status().version;
+  self->supervisor_->start();
+  self->judged_ = bad;
+  self->upgrade_refused_ = fmt::format("{} (version {}) failed {} times before it ended a refresh, the last time: {}; the "
+                                       "version before it serves again; `touch` the file to try it again",
+                                       bad.file, version, kFailuresToRevert, how);
+  log::room("host").warn("[{}] upgrade reverted: {}", self->spec_.backend, self->upgrade_refused_);
+  if (self->on_event_) self->on_event_({self->spec_.backend, "upgrade_reverted", self->upgrade_refused_});
+  if (self->changed_) self->changed_();
+  co_await retire(self, failed);
 }
 
 void SupervisedSession::serve(Plugin plugin) {
@@ -68,6 +107,10 @@ core::WorkerStatus SupervisedSession::status() const {
 }
 
 Status SupervisedSession::resume() {
+  if (!supervisor_ && ask_again_ && missing_) {
+    ask_again_();
+    return {};
+  }
   if (!supervisor_) return fail(Code::conflict, missing_ ? missing_->message : "there is no worker");
   return supervisor_->resume();
 }
@@ -122,6 +165,8 @@ Task<void> SupervisedSession::take_up(std::shared_ptr<SupervisedSession> self, P
   const std::string before = old->status().version;
   candidate->adopt();
   self->supervisor_ = candidate;
+  if (!self->proved_) self->proved_ = self->plugin_;
+  self->unproved_failures_ = 0;
   self->plugin_ = std::move(next);
   self->upgrade_refused_.clear();
   const std::string after = candidate->status().version;

@@ -150,6 +150,7 @@ Task<void> Supervisor::open(std::shared_ptr<Supervisor> self) {
   if (opened) {
     self->running_since_ = Steady::now();
     self->set_state(self->worker_ && self->worker_->pid() == 0 ? "in-process" : "running");
+    if (std::exchange(self->moved_, false) && self->spec_.jail_changed) self->spec_.jail_changed();
     co_return;
   }
   // a worker that died was told of by bury(); what remains is a plugin that said no

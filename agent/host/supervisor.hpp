@@ -29,6 +29,7 @@ struct SupervisorSpec {
   std::string schema;          ///< of its settings, as last seen: which paths the jail opens; empty: not known yet
   bool describe_only = false;  ///< scan: load, do not open; the first failure is final
   bool trial = false;          ///< a new version: the first failure is final and nobody's crash, until adopt()
+  std::function<void()> jail_changed;  ///< a worker with another jail runs: what it could not read it may read now
 };
 
 /// Keeps one worker alive and routes its frames. Core thread. Lives until its loop ended, which stop() or abandon()
@@ -46,6 +47,8 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   std::shared_ptr<Call> begin(FrameType type, std::string payload, Steady::time_point deadline);
   /// The next frame of a call, with its credit given back; nullopt: the queue is empty.
   std::optional<Frame> pop(Call& call);
+  /// What a refresh says that met a path which leads elsewhere than when the worker started: the next worker gets it.
+  static Task<Error> explained(std::shared_ptr<Supervisor> self, Error error);
   void cancel(Call& call);
   void abandon(Call& call);  ///< nobody waits any more: cancel, drop what still comes
   static Task<void> stop(std::shared_ptr<Supervisor> self);
@@ -103,7 +106,8 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   Load load_request();
   Status settle_jail(const Loaded& loaded);
   JailPaths wanted_paths() const;
-  bool jail_holds();
+  static Task<void> look_at_jail(std::shared_ptr<Supervisor> self);
+  void leave_jail(const std::string& why);
   std::string open_payload() const;
 
   const HostOptions options_;
@@ -127,6 +131,7 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   JailPaths jail_paths_;  ///< of the worker that runs
   bool other_jail_ = false;    ///< this worker ends, the next gets other paths
   bool jail_retried_ = false;  ///< this worker is that next one
+  bool looking_at_jail_ = false, moved_ = false;  ///< moved: the next worker's jail is another because a path leads elsewhere
   bool stopping_ = false, finished_ = false, retired_ = false;
   Backoff backoff_;
   std::deque<Steady::time_point> crashes_;

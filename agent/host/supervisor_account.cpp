@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "base/fatal.hpp"
 #include "base/log.hpp"
+#include "base/task.hpp"
 #include "host/limits.hpp"
 #include "host/provider_host.hpp"
 #include "host/supervisor.hpp"
@@ -15,6 +17,20 @@ constexpr auto kUsagePoll = std::chrono::milliseconds(500);
 constexpr auto kJailPoll = std::chrono::seconds(2);
 constexpr auto kTellAgain = std::chrono::minutes(10);  // of what a plugin does again and again
 constexpr std::size_t kMaxTold = 1024;                 // of what a worker tells, bytes
+
+struct Look {
+  std::string schema, settings;
+  std::vector<std::filesystem::path> own;
+  JailPaths operator()() const { return jail_paths(schema, settings, own); }
+};
+
+/// What the settings open now, looked at on the io threads.
+Task<JailPaths> wanted_now(const HostOptions& options, const std::string& schema, const std::string& settings) {
+  Look look{schema, settings, options.own};
+  if (!options.io) co_return look();
+  auto out = co_await run_on(options.io, std::move(look));
+  co_return out;
+}
 
 }  // namespace
 
@@ -75,21 +91,47 @@ void Supervisor::watch_usage() {
   usage_.async_wait([weak = weak_from_this()](const boost::system::error_code& stopped) {
     const auto self = weak.lock();
     if (stopped || !self || !self->worker_) return;
-    if (self->within_budgets() && self->jail_holds()) self->watch_usage();
+    if (!self->within_budgets()) return;
+    if (Steady::now() - self->jail_looked_ >= kJailPoll) asio::co_spawn(self->options_.core, look_at_jail(self), fatal);
+    self->watch_usage();
   });
 }
 
-/// A file that is opened alone was replaced, or a socket that was awaited is there: the next worker gets it. Not while a
-/// call runs: the worker that lives sees the old file until then.
-bool Supervisor::jail_holds() {
-  const auto now = Steady::now();
-  const bool busy = std::any_of(calls_.begin(), calls_.end(), [](const auto& one) { return one.second->type != FrameType::watch; });
-  if (jail_paths_.seen.empty() || busy || now - jail_looked_ < kJailPoll) return true;
-  jail_looked_ = now;
-  if (wanted_paths().seen == jail_paths_.seen) return true;
-  other_jail_ = true;
+/// A folder or file of the settings was replaced, a link leads elsewhere, or a socket that was awaited is there: the next
+/// worker gets it. Not while a call runs: the worker that lives sees the old ones until then. Looks off the core thread, for
+/// a file system that hangs must not hold up the others.
+Task<void> Supervisor::look_at_jail(std::shared_ptr<Supervisor> self) {
+  if (self->looking_at_jail_ || self->jail_paths_.seen.empty()) co_return;
+  self->looking_at_jail_ = true;
+  self->jail_looked_ = Steady::now();
+  const JailPaths before = self->jail_paths_;
+  const JailPaths now = co_await wanted_now(self->options_, self->spec_.schema, self->spec_.session.settings_json);
+  self->looking_at_jail_ = false;
+  const bool same_worker = self->worker_ && self->jail_paths_.seen == before.seen;
+  if (same_worker && now.seen != before.seen) self->leave_jail(now.replaced_since(before));
+}
+
+void Supervisor::leave_jail(const std::string& why) {
+  const auto busy = [](const auto& one) { return one.second->type != FrameType::watch; };
+  if (!worker_ || killed_ || stopping_ || retired_ || std::any_of(calls_.begin(), calls_.end(), busy)) return;
+  other_jail_ = moved_ = true;
+  log::room("host").info("[{}] {} is not what it was when the worker started: another worker gets what is there now",
+                         spec_.session.backend, why);
   kill("the worker gets another jail");
-  return false;
+}
+
+Task<Error> Supervisor::explained(std::shared_ptr<Supervisor> self, Error error) {
+  const JailPaths before = self->jail_paths_;
+  const bool of_files = error.code == Code::denied || error.code == Code::not_found || error.code == Code::unavailable;
+  const bool jailed = self->worker_ && self->worker_->pid() != 0;
+  if (!of_files || !jailed || before.seen.empty()) co_return error;
+  const JailPaths now = co_await wanted_now(self->options_, self->spec_.schema, self->spec_.session.settings_json);
+  const std::string moved = now.replaced_since(before);
+  if (moved.empty()) co_return error;
+  self->leave_jail(moved);
+  co_return Error{Code::unavailable, fmt::format("{} was replaced since the worker started, which sees only the old one: another "
+                                                 "worker starts now, with the one that is there ({})",
+                                                 moved, error.message)};
 }
 
 /// Memory and threads of the worker, and processor time since each call began, or since the last one ended. False: it was

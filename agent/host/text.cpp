@@ -70,6 +70,20 @@ std::string cleaned(std::string_view text, std::size_t most, bool lines) {
 
 std::string printable(std::string_view text, std::size_t most) { return cleaned(text, most, true); }
 
+std::string as_sentence(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r\n\v\f";
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t begin = text.find_first_not_of(kBlank, at);
+    if (begin == std::string_view::npos) break;
+    const std::size_t end = std::min(text.find_first_of(kBlank, begin), text.size());
+    if (!out.empty()) out += ' ';
+    out += text.substr(begin, end - begin);
+    at = end;
+  }
+  return out;
+}
+
 std::string one_line(std::string_view text, std::size_t most) { return cleaned(text, most, false); }
 
 void Scrubber::add(const std::string& form, bool everywhere) {

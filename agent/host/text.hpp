@@ -14,6 +14,9 @@ std::string printable(std::string_view text, std::size_t most);
 /// The same on one line: what a terminal or a reader of lines would obey (base/escape.hpp) becomes `?`.
 std::string one_line(std::string_view text, std::size_t most);
 
+/// As a sentence in a cell of a table: libraries send tabs and line ends, and each run of those becomes one blank.
+std::string as_sentence(std::string_view text);
+
 /// Takes an instance's secrets out of what leaves the worker. Immutable; any thread.
 class Scrubber {
  public:

@@ -177,6 +177,102 @@ TEST_F(Upgrade, ABrokenFileIsRefusedAndTheOldVersionGoesOn) {
   EXPECT_EQ(version(), "2.0");
 }
 
+TEST_F(Upgrade, AVersionThatDiesInItsFirstRefreshesIsTakenBack) {
+  install("v1");
+  auto& session = open();
+  ASSERT_TRUE(refresh());
+  install("refresh_breaks");
+  core_.until([&] { return changes_ == 1; });
+  ASSERT_EQ(version(), "2.0");
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(refresh());
+  core_.until([&] { return told("upgrade_reverted: " + file()); });
+  EXPECT_EQ(version(), "1.0");
+  EXPECT_TRUE(refresh());
+  EXPECT_THAT(session.status().upgrade_refused, HasSubstr("failed 3 times before it ended a refresh"));
+  EXPECT_EQ(session.status().crashes, 0u) << "they were the other version's";
+  (void)core_.run(factory_->scan());
+  EXPECT_TRUE(refresh());
+  EXPECT_EQ(version(), "1.0") << "the same bytes are not tried again";
+  install("v2");
+  core_.until([&] { return changes_ == 3; });
+  EXPECT_EQ(version(), "2.0");
+  EXPECT_EQ(session.status().upgrade_refused, "");
+}
+
+TEST_F(Upgrade, AVersionThatHangsInItsFirstRefreshesIsTakenBack) {
+  install("v1");
+  auto& session = open();
+  ASSERT_TRUE(refresh());
+  install("refresh_hangs");
+  core_.until([&] { return changes_ == 1; });
+  core::RefreshRequest soon;
+  soon.deadline = milliseconds(300);
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(core_.run(session.refresh(soon, keep(pages_))));
+  core_.until([&] { return told("upgrade_reverted: " + file()); });
+  EXPECT_EQ(version(), "1.0");
+  EXPECT_TRUE(refresh());
+}
+
+TEST_F(Upgrade, AVersionThatEndedARefreshIsNotTakenBackWhateverHappensToItsWorkers) {
+  install("v1");
+  auto& session = open();
+  ASSERT_TRUE(refresh());
+  install("v2");
+  core_.until([&] { return changes_ == 1; });
+  ASSERT_TRUE(refresh());
+  for (int i = 0; i < 4; ++i) {
+    const int before = session.status().pid;
+    ASSERT_EQ(::kill(before, SIGKILL), 0);
+    core_.until([&] { return session.status().state == "running" && session.status().pid != before; });
+  }
+  EXPECT_EQ(version(), "2.0");
+  EXPECT_FALSE(told("upgrade_reverted"));
+}
+
+/// A worker that dies while it describes a plugin, as the first to go when memory runs out.
+class DeadDescriber : public Upgrade {
+ protected:
+  core::Session& open_after_death(milliseconds again) {
+    options_.restart_first = options_.restart_most = again;
+    factory_ = host::make_session_factory(options_);
+    install("v1");
+    std::optional<std::vector<SessionFactory::Found>> scanned;
+    core_.start(factory_->scan(), scanned);
+    core_.until([&] { return kill_workers() > 0 || scanned; });
+    core_.until([&] { return scanned.has_value(); });
+    EXPECT_FALSE(scanned->at(0).info) << "it was not killed in time";
+    return open();
+  }
+  static int kill_workers() {
+    int killed = 0;
+    for (const auto& task : fs::directory_iterator("/proc/self/task")) {
+      std::ifstream children(task.path() / "children");
+      for (int pid = 0; children >> pid;) {
+        const bool worker = read_file("/proc/" + std::to_string(pid) + "/comm") == "driftd-provider\n";
+        killed += worker && ::kill(pid, SIGKILL) == 0 ? 1 : 0;
+      }
+    }
+    return killed;
+  }
+};
+
+TEST_F(DeadDescriber, IsAskedAgainByItself) {
+  auto& session = open_after_death(milliseconds(500));
+  core_.until([&] { return session.status().state == "running"; });
+  EXPECT_TRUE(refresh());
+}
+
+TEST_F(DeadDescriber, IsAskedAgainByResume) {
+  auto& session = open_after_death(std::chrono::hours(1));
+  ASSERT_EQ(session.status().state, "no plugin");
+  core_.until([&] {
+    const bool waits = session.status().state == "no plugin";
+    EXPECT_TRUE(!waits || session.resume());
+    return session.status().state == "running";
+  });
+  EXPECT_TRUE(refresh());
+}
+
 /// What runs is what was judged: the refused file must not come in by the back door of a restart.
 TEST_F(Upgrade, AWorkerThatDiesIsReplacedByTheVersionThatServesNotByTheRefusedOne) {
   install("v1");

@@ -21,8 +21,8 @@ T must(Result<T> result) {
 EngineLine::EngineLine(const TempDir& dir) : factory_(world, {{"source", source}, {"other", other}}, core_.get_executor()) {
   store::Settings settings;
   settings.data_dir = dir.path() / "data";
-  store_ = must(store::SqliteStore::open(settings, store_pool_.get_executor(), io_.get_executor(), clock_));
-  relay_ = std::make_unique<delivery::Relay>(core_.get_executor(), *store_, clock_);
+  store_ = must(store::SqliteStore::open(settings, store_pool_.get_executor(), io_.get_executor(), *clock));
+  relay_ = std::make_unique<delivery::Relay>(core_.get_executor(), *store_, *clock);
 }
 
 EngineLine::~EngineLine() {
@@ -51,9 +51,10 @@ void EngineLine::add_sink(std::string name, std::unique_ptr<core::Sink> sink) {
 
 void EngineLine::start(bool loops, core::Rules rules, bool backends) {
   context_ = std::make_shared<engine::Context>(
-      engine::Context{core_.get_executor(), diff_.get_executor(), *store_, clock_, metrics_, store_->key().store, "agent",
+      engine::Context{core_.get_executor(), diff_.get_executor(), *store_, *clock, metrics_, store_->key().store, "agent",
                       "cluster", routes_, [this] { relay_->wake(); }});
   engine_ = std::make_unique<engine::Engine>(context_, factory_, store_->key().worker, store_->key().digest_seed);
+  for (const auto& each : {world, source, other}) each->clock = clock;
   thread_ = std::thread([this] { core_.run(); });
   must(wait(relay_->start()));
   core::BackendSpec spec;
@@ -78,6 +79,8 @@ void EngineLine::start(bool loops, core::Rules rules, bool backends) {
 engine::CycleReport EngineLine::refresh(bool full, const std::string& backend) {
   return must(wait(engine_->refresh(backend.empty() ? name : backend, full))).front().report;
 }
+
+std::vector<engine::Engine::Refreshed> EngineLine::settle() { return must(wait(engine_->settle())); }
 
 Result<std::vector<core::Step>> EngineLine::explain(core::ResourceId id, std::string path) {
   return wait(engine_->explain(name, std::move(id), std::move(path)));

@@ -15,6 +15,7 @@
 #include "engine/engine.hpp"
 #include "store/sqlite_store.hpp"
 #include "support/line/scripted.hpp"
+#include "support/line/stepped_clock.hpp"
 #include "support/process.hpp"
 
 namespace driftd::test {
@@ -35,6 +36,7 @@ class EngineLine {
   /// `loops`: cycles and watch run by themselves; else only refresh() runs one. `backends`: none is in the config when false.
   void start(bool loops, core::Rules rules = {}, bool backends = true);
 
+  std::vector<engine::Engine::Refreshed> settle();
   engine::CycleReport refresh(bool full = true, const std::string& backend = {});  ///< empty: `name`
   Result<std::vector<core::Step>> explain(core::ResourceId id, std::string path = {});
   /// The open ones, or all that there ever were.
@@ -66,6 +68,7 @@ class EngineLine {
     return result.get();
   }
 
+  std::shared_ptr<SteppedClock> clock = std::make_shared<SteppedClock>();
   std::chrono::milliseconds interval{30'000};  ///< before start()
   std::string name = "b", was, provider = "scripted";  ///< before start()
   std::shared_ptr<ScriptedWorld> world = std::make_shared<ScriptedWorld>();
@@ -73,7 +76,6 @@ class EngineLine {
   std::shared_ptr<ScriptedWorld> source = std::make_shared<ScriptedWorld>(), other = std::make_shared<ScriptedWorld>();
 
  private:
-  SystemClock clock_;
   core::NoMetrics metrics_;
   asio::io_context core_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_ = asio::make_work_guard(core_);

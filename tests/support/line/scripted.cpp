@@ -6,19 +6,24 @@
 #include "core/scope.hpp"
 
 namespace driftd::test {
-namespace {
-
-core::Observation observed(const core::ResourceId& id, const std::string& body, const std::string& external_name = {}) {
+core::Observation ScriptedSession::observed(const core::ResourceId& id, const std::string& body,
+                                            const std::string& external_name) const {
   core::Observation out;
   out.id = id;
   out.body = body;
   out.external_name = external_name;
-  out.observed_ns = SystemClock().wall();
+  out.observed_ns = world_->clock->wall();
   out.digest = digest(1, {id.kind, id.id, body, external_name});
   return out;
 }
 
-}  // namespace
+/// Of what is there now.
+std::string ScriptedSession::cursor() const {
+  std::string all;
+  for (const auto& [id, body] : world_->resources) all += render(id) + body + "\n";
+  const Digest now = digest(0, {all});
+  return std::to_string(now.low) + std::to_string(now.high);
+}
 
 ScriptedSession::ScriptedSession(std::shared_ptr<ScriptedWorld> world, asio::any_io_executor core)
     : world_(std::move(world)), wake_(core), hanging_(std::move(core)) {
@@ -38,11 +43,15 @@ ScriptedSession::ScriptedSession(std::shared_ptr<ScriptedWorld> world, asio::any
 
 Task<Result<std::shared_ptr<const core::ProviderInfo>>> ScriptedSession::info() { co_return info_; }
 
-Task<Result<core::RefreshOutcome>> ScriptedSession::refresh(core::RefreshRequest, core::PageHandler on_page) {
+Task<Result<core::RefreshOutcome>> ScriptedSession::refresh(core::RefreshRequest request, core::PageHandler on_page) {
   while (world_->refresh_hangs && !stopped_) {
     hanging_.expires_at(std::chrono::steady_clock::time_point::max());
     co_await hanging_.async_wait(asio::as_tuple(asio::use_awaitable));
   }
+  core::RefreshOutcome outcome;
+  outcome.unchanged = world_->cursors && !request.cursor.empty() && request.cursor == cursor();
+  if (outcome.unchanged) co_return outcome;
+  const std::string cursor_now = cursor();
   std::size_t left = world_->deliver_at_most;
   for (const auto& kind : world_->kinds) {
     core::RecordPage page = page_of(kind, left);
@@ -55,7 +64,14 @@ Task<Result<core::RefreshOutcome>> ScriptedSession::refresh(core::RefreshRequest
     if (!taken) co_return fail(taken.error());
   }
   if (world_->refresh_fails) co_return fail(*world_->refresh_fails);
-  co_return core::RefreshOutcome{};
+  if (world_->cursors) {
+    core::RecordPage last;
+    last.marks.push_back({core::Mark::Type::checkpoint});
+    last.marks.back().cursor = cursor_now;
+    const Status taken = co_await on_page(std::move(last));
+    if (!taken) co_return fail(taken.error());
+  }
+  co_return outcome;
 }
 
 Task<Result<core::ReadOutcome>> ScriptedSession::read(std::vector<core::ResourceId> ids, std::chrono::milliseconds) {

@@ -45,6 +45,8 @@ struct ScriptedWorld {
   std::set<std::pair<std::string, std::string>> declared_kinds;  ///< (backend, kind) listed in each refresh
   core::DiscoverOutcome discovered;
   std::string worker = "running";               ///< state of WorkerStatus
+  bool cursors = false;                         ///< a refresh with the cursor of what is there now says "unchanged"
+  std::shared_ptr<const Clock> clock = std::make_shared<SystemClock>();  ///< of observed_ns
 };
 
 class ScriptedSession final : public core::Session {
@@ -71,6 +73,8 @@ class ScriptedSession final : public core::Session {
  private:
   core::RecordPage page_of(const std::string& kind, std::size_t& left) const;
   core::RecordPage declared_page(const std::string& backend, const std::string& kind) const;
+  core::Observation observed(const core::ResourceId& id, const std::string& body, const std::string& external_name = {}) const;
+  std::string cursor() const;
 
   std::shared_ptr<ScriptedWorld> world_;
   std::shared_ptr<const core::ProviderInfo> info_;

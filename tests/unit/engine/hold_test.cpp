@@ -68,6 +68,30 @@ TEST_F(HeldEngine, SystemThatIsNotUpAndDoesNotSayWhichOneItIsTellsOnlyWhatIsAmis
   EXPECT_EQ(report_.status.error().message, "the password is refused");
 }
 
+TEST_F(HeldEngine, OutageIsToldByItsCauseAndNothingIsSeenMeanwhile) {
+  baseline();
+  line_->world->identity.clear();
+  line_->world->health = core::HealthReport::State::down;
+  line_->world->deliver_at_most = 0;
+  line_->world->sends_complete = false;
+  for (const Code code : {Code::unauthenticated, Code::denied, Code::unavailable}) {
+    line_->world->diagnostics = {{code, "thing", "", "", "the system says no", "", 0}};
+    refresh();
+    ASSERT_FALSE(report_.status);
+    EXPECT_EQ(report_.status.error().code, code);
+    EXPECT_EQ(report_.status.error().message, "the system says no");
+    EXPECT_EQ(line_->view().state, code == Code::unavailable ? "backoff" : "denied");
+    ASSERT_THAT(line_->view().coverage, SizeIs(1));
+    EXPECT_FALSE(line_->view().coverage[0].complete) << "it was seen once, which is not now";
+    EXPECT_THAT(line_->view().coverage[0].reasons, testing::ElementsAre(testing::HasSubstr("the system says no")));
+  }
+  line_->world->diagnostics.clear();
+  line_->world->health_fails = Error{Code::unavailable, "connection refused"};
+  line_->world->refresh_fails = Error{Code::unavailable, "connection refused"};
+  refresh();
+  EXPECT_EQ(report_.status.error().message, "connection refused");
+}
+
 TEST_F(HeldEngine, WhatAWatchBringsIsDroppedWhileTheSystemDoesNotSayWhichOneItIs) {
   line_->world->watches = true;
   line_->start(true);

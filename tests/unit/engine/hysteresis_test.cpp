@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 namespace driftd::engine {
 namespace {
 
@@ -68,6 +70,93 @@ TEST(Hysteresis, FlappingGivesAStartAndAnEndNotice) {
   ASSERT_TRUE(end);
   EXPECT_TRUE(end->flapping_ended);
   EXPECT_EQ(end->now, State::up);
+}
+
+/// A backend whose health is asked every five seconds, by somebody whose every word is heard.
+struct Told {
+  explicit Told(State known) : hysteresis(known), told(known) {}
+  Hysteresis hysteresis;
+  State told;
+  std::vector<Hysteresis::Notice> notices;
+  int second = 0;
+
+  void report(State state) {
+    second += 5;
+    const auto notice = hysteresis.report(state, at(second));
+    if (!notice) return;
+    hysteresis.told(*notice);
+    told = notice->now;
+    notices.push_back(*notice);
+  }
+  void report(State state, int times) {
+    for (int i = 0; i < times; ++i) report(state);
+  }
+};
+
+TEST(Hysteresis, BackendThatCameBackAfterTwoRestartsIsNoNewsAnyMore) {
+  Told redis(State::unknown);
+  redis.report(State::up, 4);
+  for (int restart = 0; restart < 2; ++restart) {
+    redis.report(State::down, 4);
+    redis.report(State::up, 8);
+  }
+  redis.report(State::up, 12);
+  EXPECT_EQ(redis.told, State::up) << "within a minute, whether it flaps or not";
+  redis.report(State::up, 80);
+  const std::size_t told = redis.notices.size();
+  redis.report(State::up, 240);  // twenty minutes
+  EXPECT_EQ(redis.notices.size(), told);
+}
+
+TEST(Hysteresis, FirstSightIsNoChange) {
+  Told fresh(State::unknown);
+  fresh.report(State::up);
+  for (const State state : {State::down, State::up, State::down}) fresh.report(state, 3);
+  EXPECT_FALSE(fresh.hysteresis.flapping()) << "three changes";
+  EXPECT_EQ(fresh.told, State::down);
+  fresh.report(State::up, 3);
+  EXPECT_TRUE(fresh.hysteresis.flapping());
+}
+
+TEST(Hysteresis, MutedStateThatStandsIsToldWithinAMinute) {
+  Told backend(State::up);
+  for (const State state : {State::down, State::up, State::down, State::up, State::down}) backend.report(state, 3);
+  ASSERT_TRUE(backend.hysteresis.flapping());
+  ASSERT_EQ(backend.told, State::up);
+  backend.report(State::down, 12);
+  EXPECT_EQ(backend.told, State::down);
+  EXPECT_TRUE(backend.hysteresis.flapping()) << "which the end notice says later";
+}
+
+/// Whatever a backend does: everyone knows its state after a minute, a quiet one is quiet, and no notice says nothing.
+TEST(Hysteresis, RandomHealthIsToldInTimeAndNeverWithoutNeed) {
+  for (unsigned seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    const auto dice = [&](int sides) { return std::uniform_int_distribution<int>(0, sides - 1)(random); };
+    constexpr State kStates[] = {State::up, State::degraded, State::down};
+    Told backend(dice(2) == 0 ? State::unknown : State::up);
+    int wrong_since = 0;
+    for (int phase = 0; phase < 60; ++phase) {
+      const State state = kStates[dice(3)];
+      for (int i = dice(30) + 1; i > 0; --i) {
+        backend.report(state);
+        if (backend.told == backend.hysteresis.state()) wrong_since = backend.second;
+        ASSERT_LE(backend.second - wrong_since, 60 + 5);
+      }
+    }
+    backend.report(State::up, 4 + 12 + 60 + 1);  // seen, told, quiet for five minutes
+    const std::size_t told = backend.notices.size();
+    backend.report(State::up, 300);
+    EXPECT_EQ(backend.notices.size(), told);
+    int open = 0;
+    for (const auto& notice : backend.notices) {
+      EXPECT_TRUE(notice.before != notice.now || notice.flapping_began || notice.flapping_ended);
+      open += (notice.flapping_began ? 1 : 0) - (notice.flapping_ended ? 1 : 0);
+      EXPECT_TRUE(open == 0 || open == 1) << "a start, then its end";
+    }
+    EXPECT_EQ(open, 0);
+  }
 }
 
 }  // namespace

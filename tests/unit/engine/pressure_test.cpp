@@ -53,6 +53,28 @@ TEST_F(EngineUnderPressure, WatchedChangeThatMetAFullOutboxIsFoundWhenItDrains) 
   EXPECT_TRUE(eventually([&] { return line_->drifts().size() == 1; }, seconds(10)));
 }
 
+TEST_F(EngineUnderPressure, ReloadReachesTheOthersWhileOneBackendHangs) {
+  line_->other->declared_kinds = {{"elsewhere", "thing"}};
+  line_->interval = milliseconds(10);
+  line_->start(true);
+  ASSERT_TRUE(eventually([&] { return established(); }, seconds(10)));
+  in_the_world([](ScriptedWorld& world) { world.refresh_hangs = true; });
+  ASSERT_TRUE(eventually([&] { return line_->on_core([&] { return line_->engine().find("b")->busy(); }); }, seconds(10)));
+  core::Rules rules;
+  rules.generation = 9;
+  std::vector<core::BackendSpec> specs;
+  for (const char* name : {"b", "other"}) {
+    specs.push_back(line_->on_core([&] { return line_->engine().find(name)->ledger().spec(); }));
+    specs.back().rules = std::make_shared<const core::Rules>(rules);
+  }
+  auto reloaded = asio::co_spawn(line_->core(), line_->engine().reload(std::move(specs)), asio::use_future);
+  EXPECT_TRUE(eventually([&] {
+    return line_->on_core([&] { return line_->engine().find("other")->ledger().spec().rules->generation; }) == 9;
+  }, seconds(10)));
+  line_.reset();  // ends the cycle that hangs, and the reload with it
+  reloaded.get();
+}
+
 TEST_F(EngineUnderPressure, RefreshOnDemandCommitsNothingWhileTheOutboxIsFull) {
   baseline();
   line_->pressure(true);

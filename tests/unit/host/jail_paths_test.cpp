@@ -147,7 +147,35 @@ TEST_F(JailPathsOfAnAgent, AFileThatIsOpenedAloneIsSeenToBeReplaced) {
   EXPECT_EQ(of(at("conf/ca.pem")).seen, before.seen);
   fs::rename(dir_.write("conf/fresh", "text"), at("conf/ca.pem"));
   EXPECT_NE(of(at("conf/ca.pem")).seen, before.seen);
-  EXPECT_EQ(of(at("infra/state.json")).seen, "") << "its folder is open";
+}
+
+/// A jail is bound to what lay at the paths when the worker started, by device and inode.
+TEST_F(JailPathsOfAnAgent, AFolderThatIsReplacedIsSeenWhateverItHolds) {
+  const JailPaths before = of(at("infra/state.json"));
+  dir_.write("infra/other.json", "text");
+  fs::rename(dir_.write("infra/fresh", "text"), at("infra/state.json"));
+  EXPECT_EQ(of(at("infra/state.json")).seen, before.seen) << "what changes inside is seen through the open folder";
+  fs::rename(at("infra"), at("infra.old"));
+  const JailPaths away = of(at("infra/state.json"));
+  EXPECT_NE(away.seen, before.seen);
+  dir_.write("infra/state.json", "text");
+  const JailPaths after = of(at("infra/state.json"));
+  EXPECT_NE(after.seen, before.seen);
+  EXPECT_NE(after.seen, away.seen);
+  EXPECT_EQ(after.replaced_since(before), at("infra"));
+  EXPECT_EQ(before.replaced_since(before), "");
+}
+
+TEST_F(JailPathsOfAnAgent, ALinkThatLeadsElsewhereIsSeen) {
+  dir_.write("releases/1/state.json", "text");
+  dir_.write("releases/2/state.json", "text");
+  fs::create_directory_symlink(at("releases/1"), at("current"));
+  const JailPaths before = of(at("current/state.json"));
+  fs::create_directory_symlink(at("releases/2"), at("next"));
+  fs::rename(at("next"), at("current"));
+  const JailPaths after = of(at("current/state.json"));
+  EXPECT_NE(after.seen, before.seen);
+  EXPECT_EQ(after.replaced_since(before), at("releases/2"));
 }
 
 class JailPathsOfSockets : public ::testing::Test {
@@ -179,7 +207,7 @@ TEST_F(JailPathsOfSockets, WhatIsNoneAllowsNothing) {
   const std::string file = dir_.write("folder/file", "");
   EXPECT_FALSE(address(file).unix_sockets);
   EXPECT_FALSE(address(dir_.file("folder")).unix_sockets);
-  EXPECT_EQ(address(file).seen, "");
+  EXPECT_EQ(address(file).seen, "") << "no path of it is opened";
 }
 
 TEST_F(JailPathsOfSockets, OneThatIsNotThereYetIsAwaited) {

@@ -22,6 +22,13 @@ TEST(Text, MalformedUtf8IsToldFromWellFormed) {
   EXPECT_LE(printable(std::string(100, 'x'), 10).size(), 10u);
 }
 
+TEST(Text, WhatALibraryWritesOnSeveralLinesIsASentence) {
+  EXPECT_EQ(as_sentence("connection failed:\r\n\tIs the server running\ton that host?\n"),
+            "connection failed: Is the server running on that host?");
+  EXPECT_EQ(as_sentence(" \n\t "), "");
+  EXPECT_EQ(as_sentence("as it is"), "as it is");
+}
+
 TEST(Text, SecretsLeaveTextsLongestFirst) {
   const Scrubber scrubber({{"t1", "pass"}, {"t2", "password-is-long"}, {"t3", "ab"}});
   EXPECT_EQ(scrubber.text("a pass, a password-is-long, ab"), "a [REDACTED], a [REDACTED], ab");

@@ -125,5 +125,20 @@ TEST_F(Ends, ExpectedMemberThatComesWithOthersReverts) {
   EXPECT_THAT(words(sees(R"({"a":1,"b":2,"limits":{"cpu":1,"memory":2}})")), ElementsAre("reverted", "ignored"));
 }
 
+/// Lists are compared whole, so that what is ignored inside of their elements must be left out on both sides.
+TEST_F(Ends, ExpectedListWhoseIgnoredMembersDifferReverts) {
+  rules.ignore.push_back(ignore_rule("**.updated_at"));
+  rules.expect.assign(1, expectation("l", R"([{"x":1},{"x":2}])"));
+  const auto list = [&](int x, int updated_at) {
+    const std::string at = R"(,"updated_at":)" + std::to_string(updated_at) + "}";
+    return sees(R"({"a":1,"b":2,"l":[{"x":1)" + at + R"(,{"x":)" + std::to_string(x) + at + "]}");
+  };
+  rules.policy.push_back(policy("l", Action::ignore));
+  EXPECT_THAT(words(list(3, 7)), ElementsAre("ignored", "ignored")) << "from the baseline, and from the expectation";
+  EXPECT_THAT(words(list(3, 8)), IsEmpty());
+  EXPECT_THAT(words(list(2, 9)), ElementsAre("reverted", "ignored:moved"));
+  EXPECT_THAT(words(list(3, 9)), ElementsAre("ignored:moved", "ignored"));
+}
+
 }  // namespace
 }  // namespace driftd::core

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A provider in several versions, for what happens when its file is replaced; and one that takes too much time.
-// LIVES comes from the build: 1 and 2 are good, 3 breaks in describe, 4 opens for nobody, 5 never answers describe.
+// LIVES comes from the build: 1 and 2 are good, 3 breaks in describe, 4 opens for nobody, 5 never answers describe,
+// 6 dies in each refresh, 7 answers none before it is cancelled.
 //   mode: "spin" burns processor time for ever, "spin_beside" on a thread of its own; "wait" stays in refresh for a while,
 //   "hold" until it is cancelled; "steal" asks for a secret of others; "files" opens descriptors until there are none;
 //   "gauges" tells a metric 40,000 times; "abort".
@@ -27,6 +28,7 @@ using Json = nlohmann::json;
 #define LIVES_KINDS R"(["one","two"])"
 #endif
 constexpr bool kBreaksInDescribe = LIVES == 3, kBreaksInOpen = LIVES == 4, kHangsInDescribe = LIVES == 5;
+constexpr bool kBreaksInRefresh = LIVES == 6, kHangsInRefresh = LIVES == 7;
 
 class Lives final : public Instance {
  public:
@@ -39,7 +41,8 @@ class Lives final : public Instance {
     if (mode == "spin") spin();
     if (mode == "spin_beside") std::thread(&Lives::spin).detach();
     if (mode == "wait") wait(call);
-    if (mode == "hold") hold(call);
+    if (mode == "hold" || kHangsInRefresh) hold(call);
+    if (kBreaksInRefresh) std::abort();
     if (mode == "steal") (void)call.secret("token-of-another");
     if (mode == "files") take_files();
     if (mode == "abort") std::abort();

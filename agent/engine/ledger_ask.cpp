@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the ledger asks the provider before it judges: old baselines in today's form, and its own verdicts on changes.
+#include "engine/ledger.hpp"
+
+namespace driftd::engine {
+
+Task<Status> Ledger::ask_upgrades(const std::vector<core::StoredResource>& stored, std::vector<Sighted>& sightings,
+                                  core::Session* session) {
+  if (session == nullptr || !info_ || !info_->offers("driftd.upgrade")) co_return Status{};
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    const core::StoredResource& row = stored[i];
+    auto* seen = std::get_if<core::Seen>(&sightings[i].sighting);
+    if (seen == nullptr || !row.baseline || row.schema_revision >= schema(row.id.kind)->revision()) continue;
+    auto body = co_await session->upgrade(row.id.kind, row.schema_revision, *row.baseline);
+    if (body) {
+      sightings[i].upgraded = std::move(*body);
+    } else if (body.error().code != Code::unsupported) {  // a new baseline now would hide what drifted
+      const Nanos at = seen->observation.observed_ns;
+      sightings[i].sighting = core::Unsure{"the provider cannot convert its baseline of schema revision " +
+                                               std::to_string(row.schema_revision) + ": " + body.error().message,
+                                           at};
+    }
+  }
+  co_return Status{};
+}
+
+Task<Status> Ledger::ask_demotions(const std::vector<core::StoredResource>& stored, std::vector<Sighted>& sightings,
+                                   core::Session* session) {
+  if (session == nullptr || !info_ || !info_->has_diff) co_return Status{};
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    auto* seen = std::get_if<core::Seen>(&sightings[i].sighting);
+    if (seen == nullptr || !stored[i].baseline) continue;
+    DRIFTD_CO_TRY(const auto before, core::parse(sightings[i].upgraded.value_or(*stored[i].baseline)));
+    DRIFTD_CO_TRY(const std::string sealed, core::seal(seen->observation.body, context_->store_key));
+    DRIFTD_CO_TRY(const auto after, core::parse(sealed));
+    core::DiffOptions options;
+    options.old_revision = stored[i].schema_revision;
+    options.unread = seen->observation.unread;
+    options.id = sightings[i].id;
+    options.keys = context_->keys.get();
+    const auto schema_of = schema(sightings[i].id.kind);
+    const core::Difference difference = core::diff(before, after, *schema_of, options);
+    if (difference.changes.empty()) continue;
+    const auto demotions = co_await session->demote(sightings[i].id, difference.changes);
+    if (!demotions) {  // it may only demote, so without its word nothing of this is news yet; the next cycle asks again
+      for (const auto& change : difference.changes) {
+        seen->demoted.push_back({change.path, true, "the provider's diff failed: " + demotions.error().message});
+      }
+      continue;
+    }
+    for (const auto& demotion : *demotions) {
+      if (demotion.index >= difference.changes.size()) continue;
+      seen->demoted.push_back({difference.changes[demotion.index].path, demotion.unsettled, demotion.reason});
+    }
+  }
+  co_return Status{};
+}
+
+}  // namespace driftd::engine

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <optional>
+
+#include "engine/extras.hpp"
+
+namespace driftd::engine {
+namespace {
+
+using std::chrono::nanoseconds;
+
+constexpr nanoseconds kSlewed = std::chrono::milliseconds(100);  // more than this is a clock that was set
+
+/// How far the wall clock went beside the monotonic one.
+nanoseconds step(const Moment& from, const Moment& to) { return nanoseconds(to.wall - from.wall) - (to.mono - from.mono); }
+
+/// Nothing: the wall clock, which `before` is an earlier look at, does not tell.
+std::optional<Moment::Mono> told_by_wall(Nanos observed_ns, const Moment& before, const Moment& now) {
+  const nanoseconds set = step(before, now);
+  if (set > kSlewed || set < -kSlewed || observed_ns <= 0 || observed_ns > now.wall) return std::nullopt;
+  return now.mono - nanoseconds(now.wall - observed_ns);
+}
+
+}  // namespace
+
+Moment::Mono Moment::asked_at(Nanos observed_ns, const Moment& began, const Moment& now) {
+  return std::max(began.mono, told_by_wall(observed_ns, began, now).value_or(began.mono));
+}
+
+Moment::Mono Moment::received_at(Nanos observed_ns, const Moment& before, const Moment& now) {
+  return told_by_wall(observed_ns, before, now).value_or(now.mono);
+}
+
+}  // namespace driftd::engine

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+
+#include "base/clock.hpp"
+
+namespace driftd::test {
+
+/// The system's clocks, with a wall clock that the test sets as an operator, NTP or a resumed machine does. Any thread.
+class SteppedClock final : public Clock {
+ public:
+  Nanos wall() const override { return system_.wall() + offset_; }
+  std::chrono::steady_clock::time_point mono() const override { return system_.mono(); }
+  /// Sets the wall clock forward, or back.
+  void step(std::chrono::nanoseconds by) { offset_ += by.count(); }
+
+ private:
+  SystemClock system_;
+  std::atomic<Nanos> offset_{0};
+};
+
+}  // namespace driftd::test
