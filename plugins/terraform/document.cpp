@@ -283,9 +283,14 @@ std::string render(const json& value) {
 
 std::vector<std::string> take_deep(json& object) {
   std::vector<std::string> out;
-  const std::string mark = "\"" + kDeep + "\"";
+  const auto is_deep = [mark = "\"" + kDeep + "\""](const json& value) {
+    const std::string text = common::json_text(value);  // not rendered: there a text that looks like the mark has lost its own
+    auto at = text.find(mark);
+    while (at != std::string::npos && at > 0 && text[at - 1] == '\\') at = text.find(mark, at + 1);
+    return at != std::string::npos;
+  };
   for (const auto& [name, value] : object.items()) {
-    if (render(value).find(mark) != std::string::npos) out.push_back(name);
+    if (is_deep(value)) out.push_back(name);
   }
   for (const auto& name : out) object.erase(name);
   return out;

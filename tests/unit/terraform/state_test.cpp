@@ -70,7 +70,7 @@ TEST(TerraformState, WhatNestsTooDeepCostsItsOwnAttributeOnly) {
 /// The marks of our own tree are no text that an attribute could not have: one that begins with them is read like any other.
 TEST(TerraformState, ATextThatLooksLikeAMarkIsATextAndStaysWhatItIs) {
   for (const std::string mark : {"\xEF\xB7\x90", "\xEF\xB7\x91", "\xEF\xB7\x92"}) {
-    const std::string attributes = R"({")" + mark + R"(k":")" + mark + R"(12","n":1.5,"q":"a\")" + mark + R"(b","t":")" + mark + R"("})";
+    const std::string attributes = R"({")" + mark + R"(k":")" + mark + R"(12","n":1.5,"q":"a\")" + mark + R"(b","s":"a\")" + mark + R"(","t":")" + mark + R"("})";
     const Seen seen = read(of_type("x_y", attributes));
     EXPECT_EQ(nlohmann::json::parse(seen.record("instance").body), nlohmann::json::parse(attributes));
     EXPECT_TRUE(seen.record("instance").unread.empty());

@@ -62,7 +62,7 @@ class Call {
     out.tombstone = r.tombstone ? 1 : 0;
     const driftd_status status = host->emit(handle_, &out, 1, sizeof out);
     if (status == DRIFTD_OK || status == DRIFTD_FINISH_SOON) return status == DRIFTD_OK;
-    throw Failure(status, "the host refused emit of " + r.kind + "/" + r.id.substr(0, 256), r.kind);
+    throw Failure(status, "the host refused emit of " + r.kind + "/" + r.id.substr(0, 256));
   }
   bool checkpoint(std::string_view cursor) { return mark(DRIFTD_MARK_CHECKPOINT, {}, cursor, 0); }
   /// Every resource of `kind` was emitted in this run, `count` of them; a source says so for each backend.
