@@ -146,6 +146,12 @@ Task<Status> Engine::take_one(std::string source, std::string uid, core::Discove
   if (known == discovered_.end() && std::count_if(discovered_.begin(), discovered_.end(), mine) >= kMostBackends) {
     co_return fail(Code::budget, "at most " + std::to_string(kMostBackends) + " backends of one source are registered: narrow its selector");
   }
+  // What defines the endpoint is missing for now: the last one that was known stands, and the metadata says why.
+  const bool unread = found.endpoints.empty() && found.metadata.contains("endpoint_unread");
+  if (unread && known != discovered_.end()) {
+    const std::string& last = runners_.at(found.name)->ledger().spec().endpoint;
+    if (!last.empty()) found.endpoints = {last};
+  }
   const Ledger& finder = find(source)->ledger();
   const core::ProviderInfo* info = finder.info();
   const bool spoken = find(source)->speaks();

@@ -10,6 +10,7 @@ namespace driftd::host {
 namespace {
 
 constexpr std::size_t kBatchBytes = 64u << 10;
+constexpr std::uint64_t kMaxBlamed = 20;  // records of one call that are named as not taken; all are counted
 
 thread_local ActiveCall* running = nullptr;
 
@@ -154,6 +155,17 @@ driftd_status ActiveCall::diagnose(core::Diagnostic diagnostic) {
   if (const auto status = flush(); status != DRIFTD_OK) return status;
   last_ = diagnostic;
   return send(FrameType::diagnostic, encode(diagnostic));
+}
+
+void ActiveCall::blame(core::ResourceId record, std::string fault) {
+  if (blamed_ >= kMaxBlamed || flush() != DRIFTD_OK) return;
+  if (++blamed_ == kMaxBlamed) fault += "; further records of this call that cannot be taken are not named";
+  core::Diagnostic out;
+  out.code = Code::corrupt;
+  out.kind = std::move(record.kind);
+  out.id = std::move(record.id);
+  out.text = std::move(fault);
+  (void)send(FrameType::diagnostic, encode(out));
 }
 
 driftd_status ActiveCall::permit(const std::string& bucket, std::uint32_t tokens) {

@@ -76,6 +76,7 @@ class ActiveCall {
   driftd_status emit(std::vector<core::Observation> batch);
   driftd_status mark(core::Mark mark);
   driftd_status diagnose(core::Diagnostic diagnostic);
+  void blame(core::ResourceId record, std::string fault);  ///< a record that could not be taken as it is; the first ones are told
   driftd_status send(FrameType type, std::string payload);  ///< under the credit; OK, CANCELLED or DEADLINE
   driftd_status say(FrameType type, std::string payload);   ///< beside the credit (rate-limited elsewhere)
   driftd_status flush();
@@ -97,7 +98,7 @@ class ActiveCall {
   int cancel_fd_ = -1;
   std::vector<core::Observation> batch_;
   std::size_t batch_bytes_ = 0;
-  std::uint64_t records_ = 0, bytes_ = 0;
+  std::uint64_t records_ = 0, bytes_ = 0, blamed_ = 0;
   bool budget_hit_ = false, budget_neared_ = false, by_bytes_ = false, refused_ = false, completed_ = false;
   core::Diagnostic last_;
 };

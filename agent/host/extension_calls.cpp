@@ -23,15 +23,24 @@ struct DiscoverPush {
   DiscoverAnswer answer;
 };
 
+/// A backend that cannot be taken costs itself: the others are known, nobody is taken for gone, and who it was is told.
+driftd_status pass_over(DiscoverPush& to, std::string fault) {
+  to.refused = true;
+  to.call->tenant.misuse(fault);
+  core::Diagnostic told;
+  told.code = Code::corrupt;
+  told.text = std::move(fault);
+  return to.call->diagnose(std::move(told));
+}
+
 driftd_status take_backend(DiscoverPush& to, const driftd_discovered& given) {
   auto taken = take_discovered(to.call->tenant, given);
   if (!taken) {
-    to.call->tenant.misuse("discover: " + to.call->tenant.scrubber.text(taken.error().message));
-    return DRIFTD_INVALID;
+    const std::string name = printable(view(given.name), 128);
+    return pass_over(to, to.call->tenant.scrubber.text("discover: backend " + name + ": " + taken.error().message));
   }
   if (!to.names.insert(taken->name).second) {
-    to.call->tenant.misuse("discover: backend " + printable(taken->name, 128) + " was pushed twice");
-    return DRIFTD_INVALID;
+    return pass_over(to, "discover: backend " + printable(taken->name, 128) + " was pushed twice");
   }
   to.bytes += encode(*taken).size();
   if (to.names.size() > kMostBackends || to.bytes > kMostBytes) return DRIFTD_BUDGET;

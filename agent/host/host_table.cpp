@@ -123,7 +123,14 @@ driftd_status emit(driftd_call handle, const driftd_record* records, std::uint32
       return DRIFTD_INVALID;
     }
     auto taken = take_records(call->tenant, records, count, stride);
-    if (taken) return call->emit(std::move(*taken));
+    if (taken) {
+      const auto status = call->emit(std::move(taken->records));
+      for (auto& fault : taken->faults) {
+        call->tenant.misuse(fault.text);
+        call->blame(std::move(fault.id), std::move(fault.text));
+      }
+      return status;
+    }
     call->refuse_records();
     call->tenant.misuse(call->tenant.scrubber.text(taken.error().message));
     return DRIFTD_INVALID;

@@ -64,14 +64,12 @@ Result<std::vector<std::string>> texts(const driftd_str* first, std::uint64_t co
   return out;
 }
 
-Status take_lists(const Tenant& tenant, const driftd_record& record, core::Observation& out) {
+Status take_unread(const Tenant& tenant, const driftd_record& record, core::Observation& out) {
   DRIFTD_TRY(const auto unread, elements(record.unread, record.unread_count, record.unread_stride, "unread"));
   for (const auto& u : unread) {
     DRIFTD_TRY(std::string path, name(u.path, "unread.path"));
     out.unread.push_back({std::move(path), code_of(u.code), tenant.scrubber.text(printable(view(u.reason), kMaxText))});
   }
-  DRIFTD_TRY(out.metadata,
-             pairs(tenant, {record.metadata, record.metadata_count, record.metadata_stride, "metadata"}));
   return {};
 }
 
@@ -93,9 +91,6 @@ Status take_body(Tenant& tenant, const driftd_record& record, core::Observation&
   DRIFTD_TRY(const auto sensitive, texts(record.sensitive, record.sensitive_count, "sensitive"));
   const auto schema = tenant.info->schemas.find(out.id.kind);
   const bool declared = schema != tenant.info->schemas.end();
-  if (!declared && out.backend.empty()) {
-    return fail(Code::invalid, fmt::format("kind `{}` is not declared in describe().kinds", out.id.kind));
-  }
   const auto known = declared ? schema->second : core::KindSchema::unknown(out.id.kind);
   // what is declared of another backend is read by that one's schema, in the agent: a digest made here could not be
   // compared with the live one
@@ -118,31 +113,72 @@ Result<std::string> other(const Tenant& tenant, driftd_str given) {
   return backend == tenant.open.backend ? std::string() : std::move(backend);
 }
 
-Status take_names(const Tenant& tenant, const driftd_record& record, core::Observation& out) {
+/// Kind and backend: without them nobody knows what the record is one of.
+Status take_place(const Tenant& tenant, const driftd_record& record, core::Observation& out) {
   DRIFTD_TRY(out.id.kind, name(record.kind, "kind"));
-  DRIFTD_TRY(out.id.id, name(record.id, "id"));
-  if (out.id.kind.empty() || out.id.id.empty()) return fail(Code::invalid, "`kind` and `id` must not be empty");
+  if (out.id.kind.empty() || view(record.id).empty()) return fail(Code::invalid, "`kind` and `id` must not be empty");
   DRIFTD_TRY(out.backend, other(tenant, record.backend));
-  DRIFTD_TRY(out.version, name(record.version, "version"));
-  DRIFTD_TRY(out.external_name, name(record.external_name, "external_name"));
-  DRIFTD_TRY(out.origin, name(record.origin, "origin"));
+  if (out.backend.empty() && !tenant.info->schemas.contains(out.id.kind)) {
+    return fail(Code::invalid, fmt::format("kind `{}` is not declared in describe().kinds", out.id.kind));
+  }
   return {};
 }
 
-Result<core::Observation> take_record(Tenant& tenant, const driftd_record& record) {
-  core::Observation out;
-  DRIFTD_CHECK(take_names(tenant, record, out));
-  out.tombstone = record.tombstone != 0;
-  out.observed_ns = record.observed_ns;
-  out.schema_revision = std::max(1u, record.schema_revision);
-  DRIFTD_TRY(out.status, take_object(tenant, record.status, out.id, "status"));
-  DRIFTD_CHECK(take_lists(tenant, record, out));
+/// What a record can do without: of a member that breaks its rule nothing is kept, and the rest is judged as ever.
+Status take_company(const Tenant& tenant, const driftd_record& record, core::Observation& out) {
+  Status fault;
+  const auto keep = [&fault](auto& to, auto taken) {
+    if (taken) to = std::move(*taken);
+    else if (fault) fault = fail(taken.error());
+  };
+  keep(out.version, name(record.version, "version"));
+  keep(out.external_name, name(record.external_name, "external_name"));
+  keep(out.origin, name(record.origin, "origin"));
+  keep(out.metadata, pairs(tenant, {record.metadata, record.metadata_count, record.metadata_stride, "metadata"}));
+  out.status = "{}";
+  keep(out.status, take_object(tenant, record.status, out.id, "status"));
+  return fault;
+}
+
+/// What is judged: id, body, and which of it is secret or unread.
+Status take_judged(Tenant& tenant, const driftd_record& record, core::Observation& out) {
+  DRIFTD_TRY(out.id.id, name(record.id, "id"));
+  DRIFTD_CHECK(take_unread(tenant, record, out));
   DRIFTD_CHECK(take_body(tenant, record, out));
-  if (weight(out) > kMaxRedacted) {
-    return fail(Code::invalid, fmt::format("the record has {} bytes, at most {}: its secrets stand in it as digests",
-                                           weight(out), kMaxRedacted));
+  if (weight(out) <= kMaxRedacted) return {};
+  return fail(Code::invalid, fmt::format("the record has {} bytes, at most {}: its secrets stand in it as digests",
+                                         weight(out), kMaxRedacted));
+}
+
+/// Stands for an id that cannot be taken: what of it can be shown, and a hash of its own bytes, so that two stay two.
+std::string stand_in_of(driftd_str id) {
+  constexpr std::size_t kShown = 256;
+  return fmt::format("{}~{:016x}", printable(view(id), kShown), digest(0, {view(id)}).low);
+}
+
+struct Taken {
+  core::Observation record;
+  std::string fault;  ///< empty: it was taken as it is
+};
+
+Result<Taken> take_record(Tenant& tenant, const driftd_record& record) {
+  Taken out;
+  core::Observation& to = out.record;
+  DRIFTD_CHECK(take_place(tenant, record, to));
+  to.tombstone = record.tombstone != 0;
+  to.observed_ns = record.observed_ns;
+  to.schema_revision = std::max(1u, record.schema_revision);
+  const auto id = name(record.id, "id");
+  to.id.id = id ? *id : stand_in_of(record.id);
+  if (const auto status = take_company(tenant, record, to); !status) out.fault = status.error().message;
+  if (const auto status = take_judged(tenant, record, to); !status) {
+    out.fault = status.error().message;
+    to.body = "{}";
+    to.status = "{}";
+    to.metadata.clear();
+    to.unread = {{"**", Code::corrupt, tenant.scrubber.text(printable(out.fault, kMaxText))}};
   }
-  out.digest = digest_of(tenant.open.digest_seed, out);
+  to.digest = digest_of(tenant.open.digest_seed, to);
   return out;
 }
 
@@ -154,21 +190,21 @@ std::vector<driftd_change> borrowed(const std::vector<DemoteChange>& changes) {
   return out;
 }
 
-Result<std::vector<core::Observation>> take_records(Tenant& tenant, const driftd_record* records, std::uint32_t count,
-                                                    std::uint32_t stride) {
+Result<Intake> take_records(Tenant& tenant, const driftd_record* records, std::uint32_t count, std::uint32_t stride) {
   if (count != 0 && (records == nullptr || stride < sizeof(std::uint32_t))) {
     return fail(Code::invalid, fmt::format("emit: {} records with stride {}", count, stride));
   }
-  std::vector<core::Observation> out;
+  Intake out;
   const char* at = reinterpret_cast<const char*>(records);
   for (std::uint32_t i = 0; i < count; ++i, at += stride) {
     const auto record = adopt<driftd_record>(at);
     auto taken = take_record(tenant, record);
-    if (!taken) {
-      return fail(Code::invalid, fmt::format("emit: record {} ({}/{}): {}", i, printable(view(record.kind), 64),
-                                             printable(view(record.id), 64), taken.error().message));
-    }
-    out.push_back(std::move(*taken));
+    const auto text = [&](const std::string& fault) {
+      return fmt::format("emit: record {} ({}/{}): {}", i, printable(view(record.kind), 64), printable(view(record.id), 64), fault);
+    };
+    if (!taken) return fail(Code::invalid, text(taken.error().message));
+    if (!taken->fault.empty()) out.faults.push_back({taken->record.id, tenant.scrubber.text(text(taken->fault))});
+    out.records.push_back(std::move(taken->record));
   }
   return out;
 }

@@ -24,9 +24,19 @@ T adopt(const void* given) {
   return out;
 }
 
-/// Copies, checks and redacts records. `invalid` names record and fault; then none is taken.
-Result<std::vector<core::Observation>> take_records(Tenant& tenant, const driftd_record* records, std::uint32_t count,
-                                                    std::uint32_t stride);
+/// What became of the records of one emit.
+struct Intake {
+  struct Fault {
+    core::ResourceId id;
+    std::string text;
+  };
+  std::vector<core::Observation> records;  ///< as many as were given
+  std::vector<Fault> faults;               ///< of those that could not be taken as they are
+};
+/// Copies, checks and redacts records. One of a known kind whose id or body breaks a limit (too long, nested too deep, not
+/// UTF-8, a duplicate key) is taken with all of it unread, so that it costs itself only: it is neither gone nor new, and
+/// the count of its kind fits. `invalid` names record and fault where not even the kind is known; then none is taken.
+Result<Intake> take_records(Tenant& tenant, const driftd_record* records, std::uint32_t count, std::uint32_t stride);
 Result<core::Mark> take_mark(const Tenant& tenant, const driftd_mark& mark);
 core::Diagnostic take_diagnostic(Tenant& tenant, const driftd_diagnostic& diagnostic);
 core::HealthReport take_health(Tenant& tenant, const driftd_health& health);

@@ -4,6 +4,8 @@
 #include <curl/curl.h>
 #include <memory>
 
+#include "common/shown_url.hpp"
+
 namespace driftd::http {
 
 driftd_status code_of(int status) {
@@ -34,16 +36,8 @@ sdk::Failure failure_of(const Response& response, const std::string& what, const
 
 std::string name_of(const Request& request) {
   const std::unique_ptr<CURLU, decltype(&curl_url_cleanup)> url(curl_url(), curl_url_cleanup);
-  char* text = nullptr;
-  std::string out = request.method + " ";
-  if (curl_url_set(url.get(), CURLUPART_URL, request.url.c_str(), 0) != CURLUE_OK) return out + "(no URL)";
-  for (const CURLUPart secret : {CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_QUERY, CURLUPART_FRAGMENT}) {
-    curl_url_set(url.get(), secret, nullptr, 0);
-  }
-  if (curl_url_get(url.get(), CURLUPART_URL, &text, 0) != CURLUE_OK) return out + "(no URL)";
-  out += text;
-  curl_free(text);
-  return out;
+  const bool parsed = curl_url_set(url.get(), CURLUPART_URL, request.url.c_str(), 0) == CURLUE_OK;
+  return request.method + " " + (parsed ? common::shown_url(request.url) : "(no URL)");
 }
 
 std::string escape(std::string_view text) {

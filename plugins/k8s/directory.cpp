@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "common/bounded_json.hpp"
 #include "k8s/tree.hpp"
 
 namespace driftd::k8s {
@@ -39,8 +40,8 @@ Objects Directory::collect(sdk::Call& call, const std::vector<Resource>& resourc
     Resource resource = known;
     resource.label_selector = prism ? "" : settings_.discover;
     for (const auto& space : spaces_of(resource, settings_)) {
-      lister_.list(call, resource, space, [&](const json& object, std::int64_t) {
-        out[ref_of(resource, object)] = object;
+      lister_.list(call, resource, space, [&](const Lister::Listed& listed) {
+        out[ref_of(resource, listed.object)] = listed.object;
         if (out.size() > kMost) throw sdk::Failure(DRIFTD_BUDGET, "more than 10000 objects define backends", kRegistration);
       });
     }
@@ -60,7 +61,7 @@ void Directory::complete(sdk::Call& call, Objects& objects) {
       if (response.status == 404 && reason_of(response.body) == "NotFound") continue;
       const std::string right = "get " + plural_of(ref.type) + " in namespace " + ref.space;
       if (!response.ok()) throw refusal(response, "GET " + path, kRegistration, right);
-      json object = json::parse(response.body, nullptr, false);
+      json object = common::parse_bounded(response.body).value;
       if (!object.is_object()) throw sdk::Failure(DRIFTD_CORRUPT, "GET " + path + ": no JSON object", kRegistration);
       objects[ref] = std::move(object);
     }

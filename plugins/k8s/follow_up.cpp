@@ -49,9 +49,9 @@ void Watcher::follow_releases(sdk::Call& call) {
     one.label_selector += ",name=" + name;
     HelmReleases found;
     const std::int64_t sent = call.now_ns();
-    lister_.list(call, one, space, [&](const json& object, std::int64_t) { found.add(object); });
+    lister_.list(call, one, space, [&](const Lister::Listed& listed) { found.add(listed.object); });
     std::vector<sdk::Diagnostic> diagnostics;
-    auto records = found.records(diagnostics);
+    auto records = found.records(diagnostics, sent);
     for (const auto& diagnostic : diagnostics) call.diag(diagnostic);
     if (records.empty() && diagnostics.empty()) {
       records.push_back({kHelmRelease, space + "/" + name});

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 
+#include "common/bounded_json.hpp"
 #include "k8s/items.hpp"
 #include "k8s/tree.hpp"
 
@@ -13,9 +14,9 @@ constexpr std::size_t kMostObject = 16u << 20;  // etcd takes 1.5 MiB; JSON and 
 constexpr int kFresh = 3;                       // lists begun anew because their token grew too old
 constexpr int kStreamsSince = 32;               // minor version that offers WatchList
 
-json parse_object(std::string_view text, const char* what) {
-  json out = json::parse(text, nullptr, false);
-  if (!out.is_object()) throw sdk::Failure(DRIFTD_CORRUPT, std::string(what) + ": no JSON object");
+common::BoundedJson parse_object(std::string_view text, const std::string& what) {
+  common::BoundedJson out = common::parse_bounded(text);
+  if (!out.value.is_object()) throw sdk::Failure(DRIFTD_CORRUPT, what + ": no JSON object");
   return out;
 }
 
@@ -37,13 +38,17 @@ Lister::Page Lister::page(sdk::Call& call, const Resource& resource, const std::
                           const Take& take) {
   const std::string path = resource.path(space), what = "GET " + path;
   const std::int64_t sent = call.now_ns();
-  ItemSplitter splitter([&](const std::string& text) { take(parse_object(text, path.c_str()), sent); }, kMostObject);
+  const auto item = [&](const std::string& text) {
+    const auto parsed = parse_object(text, path);
+    take({parsed.value, sent, parsed.cut});
+  };
+  ItemSplitter splitter(item, kMostObject);
   const http::Response response = ask(call, api_, client_, path + query, [&](http::Request& request) {
     request.most_body = 0;
     request.on_body = [&](std::string_view piece) { splitter.feed(piece); };
   });
   if (!response.ok()) throw refusal(response, what, resource.kind, resource.right("list", space));
-  const json rest = parse_object(splitter.rest(), path.c_str());
+  const json rest = parse_object(splitter.rest(), path).value;
   const Page out{text(rest, {"metadata", "resourceVersion"}), text(rest, {"metadata", "continue"})};
   if (out.resource_version.empty()) throw sdk::Failure(DRIFTD_CORRUPT, what + ": a list without a resourceVersion", resource.kind);
   return out;
@@ -69,7 +74,7 @@ std::string Lister::list(sdk::Call& call, const Resource& resource, const std::s
 }
 
 std::string Lister::position(sdk::Call& call, const Resource& resource, const std::string& space) {
-  return page(call, resource, space, query_of(resource, "limit=1"), [](const json&, std::int64_t) {}).resource_version;
+  return page(call, resource, space, query_of(resource, "limit=1"), [](const Listed&) {}).resource_version;
 }
 
 bool Lister::server_streams(sdk::Call& call) {
@@ -89,10 +94,10 @@ std::optional<std::string> Lister::stream(sdk::Call& call, const Resource& resou
   const std::string seconds = std::to_string(std::max<std::int64_t>(settings_.call.count() / 1000, 1));
   LineSplitter lines(
       [&](std::string_view line) {
-        const json event = parse_object(line, path.c_str());
+        const auto [event, cut] = parse_object(line, path);
         const std::string type = text(event, {"type"});
         const json& object = find(event, {"object"});
-        if (type == "ADDED" || type == "MODIFIED") return take(object, sent);
+        if (type == "ADDED" || type == "MODIFIED") return take({object, sent, cut});
         if (type == "ERROR") throw sdk::Failure(DRIFTD_UNAVAILABLE, what + ": " + text(object, {"message"}), resource.kind);
         const bool whole = text(object, {"metadata", "annotations", "k8s.io/initial-events-end"}) == "true";
         if (type == "BOOKMARK" && whole) throw Enough{text(object, {"metadata", "resourceVersion"})};

@@ -15,7 +15,13 @@ namespace driftd::k8s {
 /// thread-safe; `streams` is shared by those of one instance.
 class Lister {
  public:
-  using Take = std::function<void(const nlohmann::json& object, std::int64_t sent_ns)>;
+  /// An object as the server gave it, but without what nests deeper than common::kMaxNesting; then it is `cut`.
+  struct Listed {
+    const nlohmann::json& object;
+    std::int64_t sent_ns;
+    bool cut;
+  };
+  using Take = std::function<void(const Listed& listed)>;
 
   Lister(Api& api, const Settings& settings, http::Client& client, std::atomic<int>& streams)
       : api_(api), settings_(settings), client_(client), streams_(streams) {}

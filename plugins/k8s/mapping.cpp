@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "k8s/mapping.hpp"
 
+#include "common/bounded_json.hpp"
 #include "common/secret_text.hpp"
 
 #include <algorithm>
@@ -126,8 +127,25 @@ sdk::Record map_object(const Resource& resource, const json& object, const Setti
   if (!annotations.empty()) body["annotations"] = std::move(annotations);
   record.body = body.dump();
   record.status = status.dump();
+  common::bound_paths(record.sensitive);
   add_metadata(object, record);
   return record;
+}
+
+sdk::Record unreadable(const Resource& resource, const json& object, const std::string& reason) {
+  sdk::Record record = begin(resource, object);
+  record.unread.push_back({"**", DRIFTD_CORRUPT, reason});
+  add_metadata(object, record);
+  return record;
+}
+
+sdk::Record map_or_unreadable(const Resource& resource, const json& object, bool cut, const Settings& settings) {
+  if (cut) return unreadable(resource, object, "it nests deeper than " + std::to_string(common::kMaxNesting) + " levels");
+  try {
+    return map_object(resource, object, settings);
+  } catch (const json::exception&) {  // its text could quote a value
+    return unreadable(resource, object, "it is not of the form of its type");
+  }
 }
 
 sdk::Record tombstone(const Resource& resource, const json& object) {

@@ -12,6 +12,12 @@ namespace driftd::k8s {
 /// An object of the API as the record of its kind; pure. Helm releases have their own way, see helm.hpp.
 sdk::Record map_object(const Resource& resource, const nlohmann::json& object, const Settings& settings);
 
+/// The record of an object that is there and of which nothing can be judged, for this reason.
+sdk::Record unreadable(const Resource& resource, const nlohmann::json& object, const std::string& reason);
+/// map_object(), or unreadable() of one that was `cut` (common::BoundedJson) or is not of the form of its type: an object
+/// that somebody made so costs itself, not its kind.
+sdk::Record map_or_unreadable(const Resource& resource, const nlohmann::json& object, bool cut, const Settings& settings);
+
 /// The record that says that an object is gone.
 sdk::Record tombstone(const Resource& resource, const nlohmann::json& object);
 

@@ -119,8 +119,14 @@ json& credentials_in(json& config, const std::string& type) {
   return type == "kafka" ? config["auth"]["sasl"] : config;
 }
 
+/// A type is what a tenant wrote: it is quoted, or it would be read as a pattern over all paths (`**`).
+std::string config_path(const std::string& type) {
+  const auto known = [&](const Type& each) { return type == each.name; };
+  return std::any_of(kTypes.begin(), kTypes.end(), known) ? "config." + type : member_path("config", type);
+}
+
 std::string credential_path(const std::string& type, const char* name) {
-  return "config." + type + (type == "kafka" ? ".auth.sasl." : ".") + name;
+  return config_path(type) + (type == "kafka" ? ".auth.sasl." : ".") + name;
 }
 
 std::string newest(const Definition& definition, const Objects& objects) {
@@ -158,7 +164,7 @@ void leave_endpoint_unknown(const Definition& definition, sdk::Record& record) {
   const auto unread = [&](const std::string& path) { record.unread.push_back({path, DRIFTD_UNAVAILABLE, why}); };
   unread(definition.service ? "discovery.service.port" : "discovery.service");
   for (const std::string& name : list.empty() ? std::vector<std::string>{"host", "port"} : std::vector{list}) {
-    unread("config." + definition.type + "." + name);
+    unread(config_path(definition.type) + "." + name);
   }
 }
 
@@ -257,6 +263,9 @@ sdk::Backend backend_of(const Definition& definition, const Objects& objects, co
   out.external = text(service, {"spec", "type"}) == "ExternalName";
   const std::string host = service.is_null() ? std::string() : host_of(definition, service, settings);
   if (!host.empty()) out.endpoints = {host + ":" + std::to_string(service_port(definition, service))};
+  if (service.is_null() && (definition.service || !definition.prism)) {  // as leave_endpoint_unknown(): the agent keeps the last one
+    out.metadata["endpoint_unread"] = why_missing(definition.service, "Service", "endpoint");
+  }
   out.origin = definition.prism ? "prism-backend" : origin_of("Service");
   const json& main = get(objects, definition.prism ? definition.prism : definition.service);
   out.revision = version_of(main);

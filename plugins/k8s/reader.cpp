@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "common/bounded_json.hpp"
 #include "k8s/helm.hpp"
 #include "k8s/mapping.hpp"
 #include "k8s/tree.hpp"
@@ -18,6 +19,12 @@ bool is_of_one_kind(const sdk::Failure& failure) {
 
 sdk::Diagnostic diagnostic(const sdk::Failure& failure, const std::string& kind, const std::string& id = {}) {
   return {failure.code, kind, id, {}, failure.what(), failure.right, failure.retry_after_ms};
+}
+
+/// In each refresh: what is wrong with the object, where the coverage of its kind is shown.
+void tell_unreadable(sdk::Call& call, const sdk::Record& record) {
+  if (record.unread.empty() || record.unread.front().path != "**" || record.unread.front().code != DRIFTD_CORRUPT) return;
+  call.diag({DRIFTD_CORRUPT, record.kind, record.id, {}, record.kind + "/" + record.id + ": " + record.unread.front().reason});
 }
 
 }  // namespace
@@ -36,13 +43,11 @@ std::uint64_t Reader::list(sdk::Call& call, const Resource& resource) {
       count += list_releases(call, resource, space);
       continue;
     }
-    const auto take = [&](const json& object, std::int64_t sent) {
-      try {
-        sdk::Record record = map_object(resource, object, settings_);
-        if (settings_.scope.wants(record.kind, record.id)) count += emit(call, std::move(record), sent);
-      } catch (const json::exception&) {  // its text could quote a value
-        throw sdk::Failure(DRIFTD_CORRUPT, "an object of " + resource.plural + " is not of the form of its type", resource.kind);
-      }
+    const auto take = [&](const Lister::Listed& listed) {
+      sdk::Record record = map_or_unreadable(resource, listed.object, listed.cut, settings_);
+      if (!settings_.scope.wants(record.kind, record.id)) return;
+      tell_unreadable(call, record);
+      count += emit(call, std::move(record), listed.sent_ns);
     };
     positions_[position_key(resource, space)] = lister_.list(call, resource, space, take);
   }
@@ -52,11 +57,11 @@ std::uint64_t Reader::list(sdk::Call& call, const Resource& resource) {
 std::uint64_t Reader::list_releases(sdk::Call& call, const Resource& resource, const std::string& space) {
   HelmReleases releases;
   const std::int64_t sent = call.now_ns();
-  const auto take = [&](const json& object, std::int64_t) { releases.add(object); };
+  const auto take = [&](const Lister::Listed& listed) { releases.add(listed.object); };
   positions_[position_key(resource, space)] = lister_.list(call, resource, space, take);
   std::vector<sdk::Diagnostic> diagnostics;
   std::uint64_t count = 0;
-  for (auto& record : releases.records(diagnostics)) {
+  for (auto& record : releases.records(diagnostics, sent)) {
     if (settings_.scope.wants(record.kind, record.id)) count += emit(call, std::move(record), sent);
   }
   for (const auto& each : diagnostics) call.diag(each);
@@ -161,11 +166,11 @@ bool Reader::read_object(sdk::Call& call, const sdk::Identity& id, const Resourc
   const http::Response response = ask(call, api_, client_, path);
   if (response.status == 404 && reason_of(response.body) == "NotFound") return true;  // the object, not the type
   if (!response.ok()) throw refusal(response, "GET " + path, id.kind, resource.right("get", place.space));
-  const json object = json::parse(response.body, nullptr, false);
+  const auto [object, cut] = common::parse_bounded(response.body);
   if (!object.is_object()) throw sdk::Failure(DRIFTD_CORRUPT, "GET " + path + ": no JSON object", id.kind);
   // One GET sees what the list of this kind leaves out.
   if (id.kind == kSecret && text(object, {"type"}) == "helm.sh/release.v1") return true;
-  emit(call, map_object(resource, object, settings_), sent);
+  emit(call, map_or_unreadable(resource, object, cut, settings_), sent);
   return false;
 }
 
@@ -174,9 +179,9 @@ bool Reader::read_release(sdk::Call& call, const Resource& resource, const Place
   one.label_selector += ",name=" + place.name;
   HelmReleases releases;
   const std::int64_t sent = call.now_ns();
-  lister_.list(call, one, place.space, [&](const json& object, std::int64_t) { releases.add(object); });
+  lister_.list(call, one, place.space, [&](const Lister::Listed& listed) { releases.add(listed.object); });
   std::vector<sdk::Diagnostic> diagnostics;
-  const auto records = releases.records(diagnostics);
+  const auto records = releases.records(diagnostics, sent);
   for (const auto& each : diagnostics) call.diag(each);
   for (const auto& record : records) emit(call, record, sent);
   return records.empty() && diagnostics.empty();

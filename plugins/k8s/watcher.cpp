@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "common/bounded_json.hpp"
 #include "k8s/helm.hpp"
 #include "k8s/mapping.hpp"
 #include "k8s/tree.hpp"
@@ -123,12 +124,12 @@ void Watcher::open(sdk::Call& call, Stream& stream) {
 }
 
 void Watcher::take_line(sdk::Call& call, Stream& stream, std::string_view line) {
-  const json event = json::parse(line, nullptr, false);
+  const auto [event, cut] = common::parse_bounded(line);
   if (!event.is_object()) {
     throw sdk::Failure(DRIFTD_CORRUPT, "watch " + stream.resource->plural + ": an event is no JSON object");
   }
   try {
-    take_event(call, stream, event);
+    take_event(call, stream, event, cut);
   } catch (const json::exception&) {  // its text could quote a value
     call.diag({DRIFTD_CORRUPT, stream.resource->kind, {}, {}, "an object of the watch is not of the form of its type"});
     vouch_.forget();  // not told: the next refresh lists
@@ -136,7 +137,7 @@ void Watcher::take_line(sdk::Call& call, Stream& stream, std::string_view line) 
   }
 }
 
-void Watcher::take_event(sdk::Call& call, Stream& stream, const json& event) {
+void Watcher::take_event(sdk::Call& call, Stream& stream, const json& event, bool cut) {
   const std::string type = text(event, {"type"});
   const json& object = find(event, {"object"});
   wire_.nudge();
@@ -148,20 +149,21 @@ void Watcher::take_event(sdk::Call& call, Stream& stream, const json& event) {
   stream.backoff = {};
   stream.told = false;
   const std::string version = text(object, {"metadata", "resourceVersion"});
-  if (type != "BOOKMARK") take_object(call, stream, object, type == "DELETED");
+  if (type != "BOOKMARK") take_object(call, stream, {object, call.now_ns(), cut}, type == "DELETED");
   if (!version.empty()) stream.version = version;
 }
 
-void Watcher::take_object(sdk::Call& call, Stream& stream, const json& object, bool gone) {
+void Watcher::take_object(sdk::Call& call, Stream& stream, const Lister::Listed& listed, bool gone) {
   const Resource& resource = *stream.resource;
+  const json& object = listed.object;
   if (resource.kind == kHelmRelease) {
     const std::string id = release_of(object);
     if (!id.empty()) releases_.emplace(text(object, {"metadata", "namespace"}), text(object, {"metadata", "labels", "name"}));
     return;
   }
   if (stream.emits) {
-    sdk::Record record = gone ? tombstone(resource, object) : map_object(resource, object, settings_);
-    record.observed_ns = call.now_ns();
+    sdk::Record record = gone ? tombstone(resource, object) : map_or_unreadable(resource, object, listed.cut, settings_);
+    record.observed_ns = listed.sent_ns;
     if (settings_.scope.wants(record.kind, record.id)) emit(call, record);
   }
   note_definition(ref_of(resource, object), object, gone);

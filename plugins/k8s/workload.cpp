@@ -114,6 +114,7 @@ std::string replica_owner(const json& object, const std::vector<std::string>& ow
   return {};
 }
 
+/// A name is anybody's to choose: whoever scales under an autoscaler's hides the number, so whose it is, is itself judged.
 void add_replicas(const json& object, const Settings& settings, json& body, json& status, sdk::Record& record) {
   const json& replicas = find(object, {"spec", "replicas"});
   if (replicas.is_null()) return;
@@ -122,6 +123,7 @@ void add_replicas(const json& object, const Settings& settings, json& body, json
     body["replicas"] = replicas;
     return;
   }
+  body["replicas_owner"] = owner;
   status["replicas_wanted"] = replicas;
   record.unread.push_back({"replicas", DRIFTD_UNSUPPORTED, "the number belongs to the field manager " + owner +
                                                                " (an autoscaler): not judged; see settings.replica_owners"});
@@ -132,6 +134,7 @@ void add_replicas(const json& object, const Settings& settings, json& body, json
 void map_workload(const json& object, const Settings& settings, json& body, json& status, sdk::Record& record) {
   const json& spec = find(object, {"spec"});
   const json& pod = find(spec, {"template", "spec"});
+  record.schema_revision = 2;  // brought replicas_owner
   add_replicas(object, settings, body, status, record);
   body["containers"] = containers_of(pod, "containers", "containers", record);
   const json first = containers_of(pod, "initContainers", "init_containers", record);

@@ -6,6 +6,9 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "common/bounded_json.hpp"
+#include "common/utf8_text.hpp"
+
 namespace driftd::kafka {
 namespace {
 
@@ -160,14 +163,14 @@ sdk::Record map_cluster(const std::vector<std::string>& bootstrap, const Metadat
   } else {
     put_all(out, body, "broker_defaults", *defaults, Source::broker_default);
   }
-  out.body = body.dump();
+  out.body = common::json_text(body);
   json status{{"brokers", metadata.brokers.size()},
               {"topics", metadata.topics.size()},
               {"partitions", all.partitions},
               {"offline_partitions", all.offline},
               {"under_replicated_partitions", all.under_replicated}};
   if (all.under_min_isr >= 0) status["under_min_isr_partitions"] = all.under_min_isr;
-  out.status = status.dump();
+  out.status = common::json_text(status);
   return out;
 }
 
@@ -193,7 +196,7 @@ sdk::Record map_broker(const Broker& broker, const Configs& configs) {
     if (entry.name == "broker.rack" && entry.value) body["rack"] = *entry.value;
   }
   if (body.contains("static")) body["static"].erase("broker.rack");
-  out.body = body.dump();
+  out.body = common::json_text(body);
   out.status = json{{"live", true}}.dump();
   return out;
 }
@@ -217,7 +220,7 @@ std::set<std::int32_t> silent_brokers(const Metadata& metadata) {
 }
 
 sdk::Record map_topic(const Topic& topic, const Configs& configs, const std::string& id) {
-  sdk::Record out{.kind = "topic", .id = topic.name};
+  sdk::Record out{.kind = "topic", .id = common::utf8_text(topic.name)};
   out.external_name = id;
   json body = json::object();
   if (topic.partitions.empty()) {
@@ -238,7 +241,7 @@ sdk::Record map_topic(const Topic& topic, const Configs& configs, const std::str
   } else {
     put_all(out, body, "config", configs, Source::topic);
   }
-  out.body = body.dump();
+  out.body = common::json_text(body);
   out.status = topic_status(topic, min_isr(configs)).dump();
   return out;
 }
@@ -265,16 +268,17 @@ const Acl* hiding_topics(const std::vector<Acl>& bindings, const std::string& pr
 }
 
 sdk::Record map_acl(const Acl& acl) {
-  sdk::Record out{.kind = "acl", .id = acl_id(acl)};
-  out.body = json{{"principal", acl.principal},      {"host", acl.host},          {"operation", acl.operation},
-                  {"permission", acl.permission},    {"resource_type", acl.type}, {"resource_name", acl.name},
+  sdk::Record out{.kind = "acl", .id = common::utf8_text(acl_id(acl))};
+  const auto text = [](const std::string& part) { return common::utf8_text(part); };
+  out.body = json{{"principal", text(acl.principal)}, {"host", text(acl.host)},       {"operation", acl.operation},
+                  {"permission", acl.permission},     {"resource_type", acl.type},    {"resource_name", text(acl.name)},
                   {"pattern_type", acl.pattern}}
                  .dump();
   return out;
 }
 
 sdk::Record map_group(const Group& group) {
-  sdk::Record out{.kind = "group", .id = group.id};
+  sdk::Record out{.kind = "group", .id = common::utf8_text(group.id)};
   out.body = json{{"protocol_type", group.simple ? "" : "consumer"}}.dump();
   out.status = json{{"state", group.state}}.dump();
   return out;
@@ -288,7 +292,7 @@ bool is_scram_id(const std::string& id) {
 }
 
 sdk::Record map_scram_user(const ScramName& of, std::optional<std::int32_t> iterations, const Hello* hello) {
-  sdk::Record out{.kind = "scram_user", .id = scram_id(of)};
+  sdk::Record out{.kind = "scram_user", .id = common::utf8_text(scram_id(of))};
   json body = json::object();
   const Outcome off{DRIFTD_UNSUPPORTED, "settings.scram_hello does not name it: a password that is set anew is not seen"};
   const Outcome& why = hello == nullptr ? off : hello->outcome;
@@ -300,7 +304,7 @@ sdk::Record map_scram_user(const ScramName& of, std::optional<std::int32_t> iter
   }
   if (iterations) body["iterations"] = *iterations;
   else out.unread.push_back({"iterations", why.code, why.text});
-  out.body = body.dump();
+  out.body = common::json_text(body);
   return out;
 }
 

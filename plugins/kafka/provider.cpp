@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/judged_identity.hpp"
+#include "common/plain_transport.hpp"
 #include "driftd_schema_json.hpp"
 #include "kafka/digest.hpp"
 #include "kafka/reader.hpp"
@@ -192,8 +193,14 @@ sdk::Health Cluster::health(sdk::Call& call) {
   return out;
 }
 
-std::unique_ptr<sdk::Instance> open(sdk::Call&, std::string_view, std::string_view settings) {
-  return std::make_unique<Cluster>(parse_settings(settings));
+std::unique_ptr<sdk::Instance> open(sdk::Call& call, std::string_view, std::string_view text) {
+  Settings settings = parse_settings(text);
+  for (const auto& server : settings.bootstrap) {
+    if (settings.tls.on || settings.sasl.mechanism.empty() || common::stays_here(server.substr(0, server.rfind(':')))) continue;
+    common::warn_of_plain_transport(call, "the login by SASL " + settings.sasl.mechanism + " and all that is read", server, "set settings.tls");
+    break;
+  }
+  return std::make_unique<Cluster>(std::move(settings));
 }
 
 sdk::Plugin make_plugin() {

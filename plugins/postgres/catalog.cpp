@@ -6,9 +6,6 @@
 namespace driftd::postgres {
 namespace {
 
-// Expressions are printed with schema names that the search path does not cover; it lasts for this message only.
-constexpr std::string_view kPinned = "SET LOCAL search_path = pg_catalog; ";
-
 /// A literal; standard_conforming_strings is pinned by nothing, so a backslash is never in it.
 std::string literal(std::string text) {
   std::erase(text, '\\');
@@ -128,7 +125,7 @@ std::string grants_of(const std::string& acl, const std::string& type, const std
 }
 
 std::string database_query(std::string_view kind, int version, const Settings& settings) {
-  return std::string(kPinned) + bare_query(kind, version, settings);
+  return bare_query(kind, version, settings);
 }
 
 std::string subscription_query(int version, bool conninfo) {
@@ -163,7 +160,7 @@ std::string database_gate_query(const std::vector<std::string>& kinds, int versi
   for (const auto& kind : kinds) {
     out += (out.empty() ? "SELECT " : ", ") + hash_of_rows(bare_query(kind, version, settings)) + " AS " + kind;
   }
-  return std::string(kPinned) + out;
+  return out;
 }
 
 std::string databases_query() {

@@ -11,6 +11,8 @@
 #include <poll.h>
 #include <thread>
 
+#include "common/utf8_text.hpp"
+
 namespace driftd::postgres {
 namespace {
 
@@ -20,6 +22,14 @@ using Answer = std::unique_ptr<PGresult, decltype(&PQclear)>;
 
 constexpr milliseconds kSlice{200};  // how often a call without a cancel descriptor looks at cancelled()
 constexpr int kOldest = 120000;
+
+// At the head of every message: what a database's owner or a role put before pg_catalog would run as us, and what runs
+// could write. It lasts for the message's own transaction, so that a pooler may hand each message to another session,
+// and it is no startup option, which poolers refuse and which would hide the server's own search_path from pg_settings.
+constexpr const char* kPinned = "SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL transaction_read_only = on; ";
+// SQL_ASCII is no encoding: any byte stands in names there, and the server would refuse to send what is not UTF-8.
+constexpr const char* kPinnedBytes =
+    "SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL transaction_read_only = on; SET LOCAL client_encoding = 'SQL_ASCII'; ";
 
 std::int64_t monotonic_ns() {
   timespec t{};
@@ -125,6 +135,7 @@ sdk::Failure connect_failure(PGconn* connection, const Settings& settings, const
 driftd_status code_of(const std::string& state) {
   if (state == "42501") return DRIFTD_DENIED;
   if (state == "57014") return DRIFTD_DEADLINE;
+  if (state.starts_with("22")) return DRIFTD_CORRUPT;  // a value that cannot be converted
   if (state.empty() || state.starts_with("08") || state.starts_with("57") || state.starts_with("53")) {
     return DRIFTD_UNAVAILABLE;
   }
@@ -134,7 +145,10 @@ driftd_status code_of(const std::string& state) {
 class PgClient final : public Client {
  public:
   PgClient(Connection connection, std::string endpoint, milliseconds statement)
-      : connection_(std::move(connection)), endpoint_(std::move(endpoint)), statement_(statement) {}
+      : connection_(std::move(connection)), endpoint_(std::move(endpoint)), statement_(statement) {
+    const char* encoding = PQparameterStatus(connection_.get(), "server_encoding");
+    if (encoding != nullptr && std::string_view(encoding) == "SQL_ASCII") pinned_ = kPinnedBytes;
+  }
 
   int version() const override { return PQserverVersion(connection_.get()); }
   std::string endpoint() const override { return endpoint_; }
@@ -144,7 +158,7 @@ class PgClient final : public Client {
     Waiter waiter(call, statement_, DRIFTD_DEADLINE, "waiting for " + endpoint_);
     usable_ = false;  // until the whole answer is here
     try {
-      if (PQsendQuery(connection_.get(), sql.c_str()) == 0) throw lost();
+      if (PQsendQuery(connection_.get(), (pinned_ + sql).c_str()) == 0) throw lost();
       send(waiter);
       Answer answer = receive(waiter);
       usable_ = true;
@@ -212,7 +226,8 @@ class PgClient final : public Client {
       for (int c = 0; c < columns; ++c) {
         const int row = static_cast<int>(r);
         auto& cell = out.rows[r].emplace_back();
-        if (PQgetisnull(answer, row, c) == 0) cell = PQgetvalue(answer, row, c);
+        if (PQgetisnull(answer, row, c) != 0) continue;
+        cell = common::utf8_text({PQgetvalue(answer, row, c), static_cast<std::size_t>(PQgetlength(answer, row, c))});
       }
     }
     return out;
@@ -221,6 +236,7 @@ class PgClient final : public Client {
   Connection connection_;
   std::string endpoint_;
   milliseconds statement_;
+  std::string pinned_ = kPinned;
   bool usable_ = true;
 };
 

@@ -15,7 +15,8 @@ namespace driftd::postgres {
 class Client {
  public:
   virtual ~Client() = default;
-  /// Runs one statement. Throws sdk::Failure: DENIED (the server's words), UNAVAILABLE, DEADLINE, CANCELLED, INTERNAL.
+  /// Runs one statement, read-only and with nothing but pg_catalog on its search path. Throws sdk::Failure: DENIED (the
+  /// server's words), UNAVAILABLE, DEADLINE, CANCELLED, CORRUPT (a value that the server cannot convert), INTERNAL.
   virtual Rows query(sdk::Call& call, const std::string& sql) = 0;
   /// Waits for a notification of a LISTEN, or so long. True: one or more arrived.
   virtual bool notified(sdk::Call& call, std::chrono::milliseconds most) = 0;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "postgres/mapping.hpp"
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "common/bounded_json.hpp"
 #include "postgres/guc.hpp"
 
 namespace driftd::postgres {
@@ -51,10 +53,32 @@ void mark_secrets(const std::string& prefix, const json& settings, sdk::Record& 
   }
 }
 
+/// What a role or a database may have is bounded by nobody: of a body that no host takes the longest members are unread, so
+/// that they hide neither the other attributes nor the other records.
+void fit(sdk::Record& record, json body) {
+  std::vector<std::string> left_out;
+  record.body = common::fit_members(body, common::kMaxBody, left_out);
+  for (const auto& name : left_out) {
+    record.unread.push_back({name, DRIFTD_BUDGET, "it is too long to be read: the record would be larger than 4 MiB"});
+  }
+  common::bound_paths(record.sensitive);
+  if (left_out.empty()) return;
+  std::erase_if(record.sensitive, [&](const std::string& path) {
+    return std::any_of(left_out.begin(), left_out.end(), [&](const auto& name) { return path.starts_with(name); });
+  });
+}
+
 /// Sets that this session's login or client chose; the server-wide value is hidden behind them.
 bool chosen_by_session(const std::string& source) {
   return source == "client" || source == "session" || source == "interactive" || source == "user" ||
          source == "database" || source == "database user" || source == "global";
+}
+
+sdk::Unread hidden(const std::string& name, const std::string& attribute, const std::string& source) {
+  if (name == "search_path") return {attribute, DRIFTD_DENIED, "driftd's own sessions pin it; needs SELECT ON pg_file_settings"};
+  return {attribute, DRIFTD_UNSUPPORTED,
+          "the monitoring role, its database or its client sets " + name + " itself (source " + source +
+              "), which hides the server's value: ALTER ROLE … RESET " + name};
 }
 
 std::string file_state(const Fields& row, const Guc& now) {
@@ -124,10 +148,7 @@ Records map_settings(const Rows& rows) {
     record.id = row.text("name");
     const TypedGuc value = typed({row.text("setting"), row.text("unit"), row.text("vartype")});
     if (chosen_by_session(row.text("source"))) {
-      record.unread.push_back({value.attribute, DRIFTD_UNSUPPORTED,
-                               "the monitoring role, its database or its client sets " + record.id +
-                                   " itself (source " + row.text("source") + "), which hides the server's value: "
-                                   "ALTER ROLE … RESET " + record.id});
+      record.unread.push_back(hidden(record.id, value.attribute, row.text("source")));
     } else {
       record.body = "{\"" + value.attribute + "\":" + value.json + "}";
     }
@@ -175,7 +196,7 @@ Records map_roles(const Rows& rows, const Origin& from) {
       body["verifier"] = row.find("verifier").value_or("none");
       body["password_type"] = row.find("password_type").value_or("none");
     }
-    record.body = body.dump();
+    fit(record, std::move(body));
     out.push_back(std::move(record));
   }
   return out;
@@ -191,7 +212,7 @@ Records map_databases(const Rows& rows) {
     record.external_name = row.text("oid");
     const json settings = setconfig(parsed(row.find("settings"), json::array()));
     mark_secrets("settings", settings, record);
-    record.body = json{{"owner", row.text("owner")},
+    fit(record, json{{"owner", row.text("owner")},
                        {"encoding", row.text("encoding")},
                        {"collation", row.text("collation")},
                        {"ctype", row.text("ctype")},
@@ -200,8 +221,7 @@ Records map_databases(const Rows& rows) {
                        {"allow_connections", row.flag("allow_connections")},
                        {"connection_limit", number(row, "connection_limit")},
                        {"grants", parsed(row.find("grants"), json::array())},
-                       {"settings", settings}}
-                      .dump();
+                       {"settings", settings}});
     out.push_back(std::move(record));
   }
   return out;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "common/judged_identity.hpp"
+#include "common/plain_transport.hpp"
 #include "common/sweeps.hpp"
 #include "driftd_schema_json.hpp"
 #include "postgres/reader.hpp"
@@ -229,8 +230,16 @@ sdk::Health Server::health(sdk::Call& call) {
   }
 }
 
-std::unique_ptr<sdk::Instance> open(sdk::Call&, std::string_view, std::string_view settings) {
-  return std::make_unique<Server>(parse_settings(settings));
+std::unique_ptr<sdk::Instance> open(sdk::Call& call, std::string_view, std::string_view text) {
+  Settings settings = parse_settings(text);
+  const bool may_be_plain = settings.sslmode == "disable" || settings.sslmode == "allow" || settings.sslmode == "prefer";
+  for (const auto& endpoint : settings.endpoints) {
+    if (!may_be_plain || common::stays_here(endpoint.host)) continue;
+    common::warn_of_plain_transport(call, "with sslmode " + settings.sslmode + " the login and all that is read may", endpoint.text(),
+                                    "set settings.sslmode: verify-full");
+    break;
+  }
+  return std::make_unique<Server>(std::move(settings));
 }
 
 sdk::Plugin make_plugin() {

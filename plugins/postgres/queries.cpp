@@ -23,12 +23,13 @@ constexpr std::string_view kStream =
     "'seen' WHEN NOT pg_has_role('pg_read_all_stats', 'USAGE') THEN 'denied' WHEN (SELECT setting FROM pg_settings WHERE "
     "name = 'primary_conninfo') = '' THEN 'none' ELSE 'silent' END";
 
-/// The function of our README, found without touching a schema that we may not use.
+/// The function of our README, found without touching a schema that we may not use. One that no superuser owns is none of
+/// ours: a schema of this name is anybody's to make, and what is called runs with our rights.
 std::string callable(std::string_view function) {
   return "EXISTS (SELECT FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = 'driftd' AND "
          "p.proname = '" +
          std::string(function) +
-         "' AND p.pronargs = 0 AND has_schema_privilege(n.oid, 'USAGE') AND has_function_privilege(p.oid, 'EXECUTE'))";
+         "' AND p.pronargs = 0 AND EXISTS (SELECT FROM pg_roles o WHERE o.oid = p.proowner AND o.rolsuper) AND has_schema_privilege(n.oid, 'USAGE') AND has_function_privilege(p.oid, 'EXECUTE'))";
 }
 
 std::string hash(const std::string& what, const std::string& from) {
@@ -52,17 +53,37 @@ constexpr std::string_view kDatabases =
     "array_to_json(s.setconfig) FROM pg_db_role_setting s WHERE s.setdatabase = d.oid AND s.setrole = 0) AS settings "
     "FROM pg_database d ORDER BY datname";
 
+/// Of what the files say of search_path, the last line that counts: our sessions have a value of their own. NULL: nothing.
+std::string of_path(std::string_view column) {
+  return "(SELECT " + std::string(column) +
+         "::text FROM pg_file_settings WHERE lower(name) = 'search_path' AND applied ORDER BY seqno DESC LIMIT 1)";
+}
+
+std::string setting_query(const Rights& rights) {
+  const auto column = [&](const char* name, const std::string& of_file) {
+    if (!rights.file_settings) return std::string(name);
+    return "CASE name WHEN 'search_path' THEN " + of_file + " ELSE " + name + "::text END AS " + name;
+  };
+  return "SELECT name, " + column("setting", "coalesce(" + of_path("setting") + ", boot_val)") +
+         ", unit, vartype, context, " +
+         column("source", "CASE WHEN " + of_path("setting") + " IS NULL THEN 'default' ELSE 'configuration file' END") + ", " +
+         column("sourcefile", of_path("sourcefile")) + ", " + column("sourceline", of_path("sourceline")) +
+         ", pending_restart FROM pg_settings WHERE name NOT IN " + std::string(kSessionOwn) + " ORDER BY name";
+}
+
 std::string hash_of(std::string_view kind, const Rights& rights, const Settings& settings) {
-  const std::string settings_hash = hash("s::text", "pg_settings s WHERE name NOT IN " + std::string(kSessionOwn));
+  const std::string settings_hash =
+      hash("s::text", "pg_settings s WHERE name NOT IN " + std::string(kSessionOwn)) +
+      (rights.file_settings ? " || coalesce(" + of_path("setting") + ", '')" : std::string());
   if (kind == "instance") {
     return "md5(concat_ws('|', version(), pg_is_in_recovery(), " + std::string(kTimeline) +
            ", (SELECT conninfo FROM pg_stat_wal_receiver), (SELECT failed_count FROM pg_stat_archiver)))";
   }
-  if (kind == "setting") return settings_hash;
+  if (kind == "setting") return "md5(" + settings_hash + ")";
   if (kind == "role") {
     std::string parts = hash("r::text", "pg_roles r") + " || " + hash("m::text", "pg_auth_members m") + " || " +
                         hash("s::text", "pg_db_role_setting s") + " || " +
-                        hash("d.oid || d.datname", "pg_database d");
+                        hash("d.oid::text || d.datname::text", "pg_database d");
     if (rights.verifiers) parts += " || " + hash("v::text", verifier_rows(settings.verifiers) + " v");
     return "md5(" + parts + ")";
   }
@@ -81,7 +102,7 @@ std::string instance_query(const Rights& rights) {
   return "SELECT current_setting('server_version') AS version, CASE WHEN pg_is_in_recovery() THEN 'standby' ELSE "
          "'primary' END AS role, " +
          std::string(kTimeline) + " AS timeline, " + identity +
-         ", (SELECT sender_host || ':' || sender_port FROM pg_stat_wal_receiver) AS upstream, " +
+         ", (SELECT sender_host || ':' || sender_port::text FROM pg_stat_wal_receiver) AS upstream, " +
          std::string(kStream) +
          " AS stream"
          ", pg_postmaster_start_time()::text AS postmaster_start, pg_conf_load_time()::text AS conf_load"
@@ -120,8 +141,9 @@ std::string hba_query(const Rights& rights) {
 }
 
 constexpr std::string_view kFileSettings =
-    "SELECT f.sourcefile, f.sourceline, f.name, f.setting, f.applied, f.error, s.setting AS current, s.unit, s.vartype, "
-    "s.source, s.pending_restart, regexp_replace(current_setting('config_file'), '/[^/]*$', '') AS folder FROM "
+    "SELECT f.sourcefile, f.sourceline, f.name, f.setting, f.applied, f.error, CASE s.name WHEN 'search_path' THEN f.setting "
+    "ELSE s.setting END AS current, s.unit, s.vartype, CASE s.name WHEN 'search_path' THEN 'configuration file' ELSE s.source "
+    "END AS source, s.pending_restart, regexp_replace(current_setting('config_file'), '/[^/]*$', '') AS folder FROM "
     "pg_file_settings f LEFT JOIN pg_settings s ON lower(s.name) = lower(f.name) ORDER BY f.seqno";
 
 }  // namespace
@@ -192,9 +214,7 @@ std::string list_query(std::string_view kind, const Rights& rights, const Settin
   if (kind == "hba_rule") return hba_query(rights);
   if (kind == "slot") return slot_query(true);
   if (kind == "subscription") return subscription_query(rights.version, rights.conninfo);
-  return "SELECT name, setting, unit, vartype, context, source, sourcefile, sourceline, pending_restart FROM pg_settings "
-         "WHERE name NOT IN " +
-         std::string(kSessionOwn) + " ORDER BY name";
+  return setting_query(rights);
 }
 
 std::string identity_query() { return "SELECT system_identifier::text AS identity FROM pg_control_system()"; }

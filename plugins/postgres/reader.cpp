@@ -66,8 +66,8 @@ Listing Reader::list_of_server(const std::string& kind) {
   try {
     out.records = map(kind, client_.query(call_, list_query(kind, rights_, settings_)));
   } catch (const sdk::Failure& e) {
-    if (e.code != DRIFTD_DENIED) throw;
-    out.missing.emplace_back(DRIFTD_DENIED, e.what(), kind, e.right.empty() ? e.what() : e.right);
+    if (e.code != DRIFTD_DENIED && e.code != DRIFTD_CORRUPT) throw;
+    out.missing.emplace_back(e.code, e.what(), kind, e.code == DRIFTD_DENIED && e.right.empty() ? e.what() : e.right);
   }
   for (auto& record : out.records) record.observed_ns = sent;
   return out;
@@ -131,7 +131,8 @@ void Reader::for_each_database(const std::function<void(Client&, const std::stri
       must_be_the_same(*client);
       each(*client, database);
     } catch (const sdk::Failure& e) {
-      if (!concerns_only_this(e) || (database == settings_.database && e.code != DRIFTD_DENIED)) throw;
+      const bool of_a_kind = e.code == DRIFTD_DENIED || e.code == DRIFTD_CORRUPT;
+      if (!concerns_only_this(e) || (database == settings_.database && !of_a_kind)) throw;
       // a database that was dropped meanwhile, or that a mistyped setting names, is not known to be gone
       const driftd_status code = e.code == DRIFTD_INVALID ? DRIFTD_UNAVAILABLE : e.code;
       failed(sdk::Failure(code, e.what(), {}, e.right.empty() && code == DRIFTD_DENIED ? e.what() : e.right));
@@ -181,8 +182,8 @@ std::string Reader::cursor() {
   try {
     return hashes();
   } catch (const sdk::Failure& e) {
-    if (e.code != DRIFTD_DENIED) throw;
-    return {};  // a catalogue that everybody may read by default was closed: the kinds say which
+    if (e.code != DRIFTD_DENIED && e.code != DRIFTD_CORRUPT) throw;
+    return {};  // a catalogue that everybody may read by default was closed, or holds what cannot be sent: the kinds say which
   }
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "common/utf8_text.hpp"
 #include "redis/acl_keys.hpp"
 
 namespace driftd::redis {
@@ -78,7 +79,7 @@ std::string ordered(const std::string& commands) {
 }
 
 AclUser parse_acl_line(const std::string& line) {
-  const auto words = words_of(line);
+  const auto words = words_of(common::utf8_text(line));
   if (words.size() < 2 || words[0] != "user") {
     throw sdk::Failure(DRIFTD_CORRUPT, "ACL LIST: expected 'user NAME …', found a line of another form", "acl_user");
   }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "common/bounded_json.hpp"
+
 namespace driftd::redis {
 namespace {
 
@@ -47,11 +49,11 @@ sdk::Record server_record(const Info& info, const Config& config, const std::opt
   out.kind = "server";
   out.id = "server";
   out.schema_revision = 3;
-  out.body = body.dump();
+  out.body = common::json_text(body);
   json status = picked(info, {"loading", "uptime_in_seconds", "connected_clients", "rdb_last_bgsave_status",
                               "aof_last_write_status", "run_id"});
   status["role"] = role_of(info);
-  out.status = status.dump();
+  out.status = common::json_text(status);
   out.metadata["config_file"] = get(info, "config_file");
   for (const auto& [name, value] : config) {
     if (secret_directive(name)) out.sensitive.push_back(config_path(name));
@@ -81,8 +83,8 @@ sdk::Record replication_record(const Info& info, const std::string& endpoint) {
       out.unread.push_back({"history.**", DRIFTD_UNAVAILABLE, "the link to the primary is not up"});
     }
   }
-  out.body = body.dump();
-  out.status = status.dump();
+  out.body = common::json_text(body);
+  out.status = common::json_text(status);
   out.metadata["master_replid"] = get(info, "master_replid");
   return out;
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "common/plain_transport.hpp"
 #include "driftd_schema_json.hpp"
 #include "redis/mapping.hpp"
 #include "redis/reader.hpp"
@@ -155,8 +156,15 @@ class RedisInstance final : public sdk::Instance {
   Sweeps sweeps_;
 };
 
-std::unique_ptr<sdk::Instance> open(sdk::Call&, std::string_view, std::string_view settings) {
-  return std::make_unique<RedisInstance>(parse_settings(settings));
+std::unique_ptr<sdk::Instance> open(sdk::Call& call, std::string_view, std::string_view text) {
+  Settings settings = parse_settings(text);
+  const bool logs_in = !settings.login.password_token.empty() || (settings.sentinel && !settings.sentinel->login.password_token.empty());
+  for (const auto& address : settings.addresses) {
+    if (settings.tls || !logs_in || !address.socket.empty() || common::stays_here(address.host)) continue;
+    common::warn_of_plain_transport(call, "the password and all that is read", address.text(), "set settings.tls");
+    break;
+  }
+  return std::make_unique<RedisInstance>(std::move(settings));
 }
 
 const sdk::Plugin& plugin() {

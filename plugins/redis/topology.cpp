@@ -7,6 +7,8 @@
 #include <set>
 #include <sstream>
 
+#include "common/bounded_json.hpp"
+
 namespace driftd::redis {
 namespace {
 
@@ -156,8 +158,8 @@ sdk::Record sentinel_record(const std::string& master, const std::vector<Sentine
     }
     agree(name, said, body, out);
   }
-  out.body = body.dump();
-  out.status = status.dump();
+  out.body = common::json_text(body);
+  out.status = common::json_text(status);
   return out;
 }
 
@@ -187,7 +189,7 @@ sdk::Record cluster_record(const std::string& text, const Info& info) {
   out.kind = "cluster";
   out.id = "cluster";
   out.body = body_of(nodes).dump();
-  out.status = status.dump();
+  out.status = common::json_text(status);
   return out;
 }
 

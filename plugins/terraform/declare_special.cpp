@@ -5,6 +5,7 @@
 #include <array>
 
 #include "common/secret_text.hpp"
+#include "common/bounded_json.hpp"
 #include "terraform/document.hpp"
 #include "terraform/secrets.hpp"
 
@@ -156,8 +157,8 @@ bool helm_release(const Special& of) {
   if (!of.out.body.contains("chart_version")) put("chart_version", text_of(of.attributes, "version"));
   // the values that the release was given, as the provider keeps them; what it hides cannot be compared
   const std::string values = text_of(metadata, "values");
-  const json given = json::parse(values, nullptr, false);
-  if (given.is_object() && values.find("(sensitive value)") == std::string::npos) {
+  const auto [given, cut] = common::parse_bounded(values);
+  if (given.is_object() && !cut && values.find("(sensitive value)") == std::string::npos) {
     of.out.body["values"] = given;
     of.out.sensitive.push_back("values");
   }

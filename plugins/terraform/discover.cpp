@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "common/bounded_json.hpp"
 #include "terraform/declare_special.hpp"
 #include "terraform/document.hpp"
 #include "terraform/secrets.hpp"
@@ -74,7 +75,7 @@ Marks marks_of(const Instance& instance, const DiscoverType* rule) {
   const json& metadata = metadata_of(instance.attributes);
   if (rule != nullptr) return {texts(at_path(instance.attributes, rule->labels)), {}};
   Marks out{texts(at_path(metadata, "labels")), texts(at_path(metadata, "annotations"))};
-  const json values = json::parse(text_of(metadata, "values"), nullptr, false);
+  const json values = common::parse_bounded(text_of(metadata, "values")).value;
   if (instance.type == "helm_release" && values.is_object()) {
     out.labels.merge(texts(at_path(values, "commonLabels")));
     out.annotations.merge(texts(at_path(values, "commonAnnotations")));
@@ -127,7 +128,7 @@ void from_chart(const Instance& instance, Definition& to) {
   to.discovery["helm_release"] = {{"name", release}, {"namespace", space}, {"chart", chart}, {"version", version}};
   const auto known = std::find_if(kCharts.begin(), kCharts.end(), [&](const Chart& c) { return chart == c.name; });
   if (known == kCharts.end()) return;
-  const json values = json::parse(text_of(metadata, "values"), nullptr, false);
+  const json values = common::parse_bounded(text_of(metadata, "values")).value;
   std::string full = values.is_object() ? text_of(values, "fullnameOverride") : "";
   if (full.empty()) full = release.find(chart) == std::string::npos ? release + "-" + chart : release;
   std::string service = known->service;

@@ -4,6 +4,7 @@
 #include <istream>
 #include <vector>
 
+#include "common/bounded_json.hpp"
 #include "driftd/sdk/types.hpp"
 
 namespace driftd::terraform {
@@ -13,8 +14,11 @@ using nlohmann::json;
 
 constexpr std::uint64_t kMostWhole = 64ull << 20;
 
-/// Marks a raw number token inside a string value; U+FDD0 is a noncharacter, so no text holds it by accident.
-const std::string kRaw = "\xEF\xB7\x90";
+// Marks at the beginning of a string of the tree, of noncharacters: a raw number token, a text that itself begins with one
+// of the three, and the place of what nests too deep. The second keeps a text that somebody chose from passing for another.
+const std::string kRaw = "\xEF\xB7\x90", kText = "\xEF\xB7\x91", kDeep = "\xEF\xB7\x92";
+
+bool is_marked(const std::string& text) { return text.starts_with(kRaw) || text.starts_with(kText) || text.starts_with(kDeep); }
 
 [[noreturn]] void corrupt(const std::string& text) { throw sdk::Failure(DRIFTD_CORRUPT, text); }
 
@@ -26,14 +30,25 @@ class Builder {
     building_ = true;
     root_ = nullptr;
     open_.clear();
+    deep_ = 0;
   }
-  void key(std::string& name) { key_.swap(name); }
+  void key(std::string& name) {
+    if (deep_ == 0) key_ = is_marked(name) ? kText + name : std::move(name);
+  }
   void value(json&& v) {
+    if (deep_ > 0) return;
     put(std::move(v));
     building_ = !open_.empty();
   }
-  void open(json&& container) { open_.push_back(put(std::move(container))); }
+  void open(json&& container) {
+    if (open_.size() >= static_cast<std::size_t>(common::kMaxNesting)) {
+      if (deep_++ == 0) put(kDeep);
+      return;
+    }
+    open_.push_back(put(std::move(container)));
+  }
   void close() {
+    if (deep_ > 0) return static_cast<void>(--deep_);
     open_.pop_back();
     building_ = !open_.empty();
   }
@@ -58,6 +73,7 @@ class Builder {
   bool building_ = false;
   json root_;
   std::vector<json*> open_;
+  std::size_t deep_ = 0;  ///< containers that are open below the deepest one that is built
   std::string key_;
 };
 
@@ -70,8 +86,7 @@ class Events : public nlohmann::json_sax<json> {
   bool number_unsigned(std::uint64_t v) override { return scalar(v); }
   bool number_float(double, const std::string& token) override { return scalar(kRaw + token); }
   bool string(std::string& v) override {
-    if (v.rfind(kRaw, 0) == 0) corrupt("the state file is no state: a string starts with the noncharacter U+FDD0");
-    return scalar(std::move(v));
+    return scalar(is_marked(v) ? kText + v : std::move(v));
   }
   bool binary(json::binary_t&) override { return false; }
   bool start_object(std::size_t) override { return open(json::object()); }
@@ -248,23 +263,44 @@ json parse_whole(const Spool& state) {
 }
 
 std::string render(const json& value) {
-  const std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
-  const std::string mark = "\"" + kRaw;
+  const std::string text = common::json_text(value), begin = "\"\xEF\xB7";
   std::string out;
   std::size_t from = 0;
-  for (auto at = text.find(mark); at != std::string::npos; at = text.find(mark, from)) {
-    const std::size_t token = at + mark.size(), end = text.find('"', token);
-    out.append(text, from, at - from).append(text, token, end - token);
-    from = end + 1;
+  for (auto at = text.find(begin); at != std::string::npos; at = text.find(begin, at + 1)) {
+    if (at > 0 && text[at - 1] == '\\') continue;  // a quote inside of a text
+    const std::size_t token = at + 1 + kRaw.size();
+    if (text.compare(at + 1, kRaw.size(), kRaw) == 0) {
+      const std::size_t end = text.find('"', token);
+      out.append(text, from, at - from).append(text, token, end - token);
+      from = end + 1;
+    } else if (text.compare(at + 1, kText.size(), kText) == 0) {
+      out.append(text, from, at + 1 - from);
+      from = token;
+    }
   }
   return out.append(text, from);
+}
+
+std::vector<std::string> take_deep(json& object) {
+  std::vector<std::string> out;
+  const auto is_deep = [mark = "\"" + kDeep + "\""](const json& value) {
+    const std::string text = common::json_text(value);  // not rendered: there a text that looks like the mark has lost its own
+    auto at = text.find(mark);
+    while (at != std::string::npos && at > 0 && text[at - 1] == '\\') at = text.find(mark, at + 1);
+    return at != std::string::npos;
+  };
+  for (const auto& [name, value] : object.items()) {
+    if (is_deep(value)) out.push_back(name);
+  }
+  for (const auto& name : out) object.erase(name);
+  return out;
 }
 
 std::string scalar_text(const json& value) {
   if (value.is_number_integer()) return value.dump();
   if (!value.is_string()) return {};
   const auto& text = value.get_ref<const std::string&>();
-  return text.rfind(kRaw, 0) == 0 ? text.substr(kRaw.size()) : text;
+  return text.starts_with(kRaw) || text.starts_with(kText) ? text.substr(kRaw.size()) : text;
 }
 
 }  // namespace driftd::terraform

@@ -3,13 +3,15 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "terraform/spool.hpp"
 
 namespace driftd::terraform {
 
 /// What a state file of format v4 is made of, in the file's order, one piece at a time. Numbers that are no 64-bit
-/// integer are marked strings (see render). A false answer ends the walk.
+/// integer are marked strings (see render). In place of what nests deeper than common::kMaxNesting stands a mark, see
+/// take_deep(). A false answer ends the walk.
 class Pieces {
  public:
   virtual ~Pieces() = default;
@@ -31,6 +33,8 @@ void walk(const Spool& state, Pieces& pieces);
 nlohmann::json parse_whole(const Spool& state);
 /// JSON text as it stood in the document: every number with its own token.
 std::string render(const nlohmann::json& value);
+/// Takes the members off an object in which something nested too deep; their names.
+std::vector<std::string> take_deep(nlohmann::json& object);
 /// The token of a number or the text of a string, as it stood; empty for anything else.
 std::string scalar_text(const nlohmann::json& value);
 

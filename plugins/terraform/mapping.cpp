@@ -4,6 +4,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "common/bounded_json.hpp"
 #include "terraform/document.hpp"
 #include "terraform/secrets.hpp"
 
@@ -12,22 +13,21 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMostBody = 4u << 20, kLongAttribute = 64u << 10;
 constexpr const char* kEncrypted = "the state is encrypted by OpenTofu; driftd has no key for it";
 
-/// A body that the host would refuse keeps what is short; what was left out is unread, and never looks deleted.
-void fit(sdk::Record& out, const json& attributes) {
-  out.body = render(attributes);
-  if (out.body.size() < kMostBody) return;
-  json rest = json::object();
-  for (const auto& [name, value] : attributes.items()) {
-    if (render(value).size() < kLongAttribute) {
-      rest[name] = value;
-    } else {
-      out.unread.push_back({child_path({}, name), DRIFTD_BUDGET, "the instance is larger than 4 MiB; its long attributes are left out"});
-    }
+/// A body that the host would refuse keeps what is short and flat; what was left out is unread, and never looks deleted.
+void fit(sdk::Record& out, json attributes) {
+  for (const auto& name : take_deep(attributes)) {
+    out.unread.push_back({child_path({}, name), DRIFTD_CORRUPT, "it nests deeper than " + std::to_string(common::kMaxNesting) + " levels"});
   }
-  out.body = render(rest);
+  out.body = render(attributes);
+  if (out.body.size() < common::kMaxBody) return;
+  std::vector<std::string> left_out;
+  (void)common::fit_members(attributes, common::kMaxBody - 1, left_out);
+  for (const auto& name : left_out) {
+    out.unread.push_back({child_path({}, name), DRIFTD_BUDGET, "the record is larger than 4 MiB; its longest attributes are left out"});
+  }
+  out.body = render(attributes);
 }
 
 std::int64_t number(const std::string& text) {
@@ -80,6 +80,7 @@ sdk::Record state_record(const Reading& reading) {
 sdk::Record instance_record(const Reading& reading, const Instance& instance, const Settings& settings) {
   sdk::Record out = base_record(reading, "instance", instance.id());
   out.sensitive = secret_paths(instance, settings);
+  common::bound_paths(out.sensitive);
   fit(out, instance.attributes);
   out.metadata["resource_type"] = instance.type;
   out.metadata["provider"] = text_of(instance.resource, "provider");
@@ -92,7 +93,7 @@ sdk::Record output_record(const Reading& reading, const std::string& name, const
   json body = {{"value", output.value("value", json())}};
   const auto type = output.find("type");
   if (type != output.end()) body["type"] = type->is_string() ? *type : json(render(*type));
-  out.body = render(body);
+  fit(out, std::move(body));
   const auto sensitive = output.find("sensitive");
   if ((sensitive != output.end() && *sensitive == true) || secret_name(name)) out.sensitive.push_back("value");
   return out;
@@ -101,7 +102,7 @@ sdk::Record output_record(const Reading& reading, const std::string& name, const
 sdk::Record declared_record(const Reading& reading, const Instance& instance, const Declared& declared, const std::string& backend) {
   sdk::Record out = base_record(reading, declared.kind, declared.id);
   out.backend = backend;
-  out.body = render(declared.body);
+  fit(out, declared.body);
   out.sensitive = declared.sensitive;
   out.metadata["address"] = instance.address;
   out.metadata["resource_type"] = instance.type;

@@ -25,8 +25,13 @@ class PgSession {
   /// DENIED, UNAVAILABLE, DEADLINE, CANCELLED.
   PgSession(sdk::Call& call, const std::string& conn_str, const PgFiles& files, std::chrono::milliseconds most);
 
-  /// Rows of one statement. Throws as the constructor, and NOT_FOUND where schema or table do not exist.
-  PgAnswer query(sdk::Call& call, const std::string& sql, const std::vector<std::string>& values, std::chrono::milliseconds most);
+  /// Rows of one statement, read-only and with nothing but pg_catalog on its search path, whatever the role, the database or
+  /// a pooler set. Throws as the constructor, and NOT_FOUND where schema or table do not exist.
+  PgAnswer query(sdk::Call& call, const std::string& sql, std::chrono::milliseconds most);
+  /// `text` as a literal of SQL.
+  std::string literal(const std::string& text) const;
+  /// The server is another machine, and the connection to it has no TLS.
+  bool in_clear() const;
   /// host:port/database, for texts.
   const std::string& where() const { return where_; }
 

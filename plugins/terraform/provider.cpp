@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "common/judged_identity.hpp"
+#include "common/plain_transport.hpp"
+#include "common/shown_url.hpp"
 #include "driftd_schema_json.hpp"
 #include "terraform/discovery.hpp"
 #include "terraform/emission.hpp"
@@ -87,6 +89,8 @@ class TerraformInstance final : public sdk::Instance {
     }
   }
 
+  const Settings& settings() const { return settings_; }
+
  private:
   /// Of a state that did not change since the cursor was made.
   static Reading again(const Cursor& known, const Fetched& fetched, sdk::Call& call) {
@@ -105,8 +109,24 @@ class TerraformInstance final : public sdk::Instance {
   DiscoveryRun discovery_;
 };
 
-std::unique_ptr<sdk::Instance> open(sdk::Call&, std::string_view, std::string_view settings) {
-  return std::make_unique<TerraformInstance>(parse_settings(settings));
+/// The URL that a state is read from; empty: its source speaks no HTTP, or always TLS.
+std::string url_of(const nlohmann::json& backend) {
+  const std::string type = backend.value("type", "");
+  if (type == "http") return backend.value("address", "");
+  if (type == "consul") return backend.value("scheme", "http") + "://" + backend.value("address", "127.0.0.1:8500");
+  if (type == "kubernetes") return backend.value("host", "");
+  if (type == "s3") return backend.value("endpoints", nlohmann::json::object()).value("s3", backend.value("endpoint", ""));
+  return {};
+}
+
+std::unique_ptr<sdk::Instance> open(sdk::Call& call, std::string_view, std::string_view text) {
+  Settings settings = parse_settings(text);
+  auto out = std::make_unique<TerraformInstance>(std::move(settings));
+  const std::string url = url_of(out->settings().backend), host = common::plain_http_host(url);
+  if (!common::stays_here(host)) {
+    common::warn_of_plain_transport(call, "the state, the secrets in it and the login for it", common::shown_url(url), "use https");
+  }
+  return out;
 }
 
 const sdk::Plugin& plugin() {

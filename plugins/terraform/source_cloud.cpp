@@ -5,6 +5,8 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "common/bounded_json.hpp"
+#include "common/shown_url.hpp"
 #include "terraform/state.hpp"
 #include "terraform/web.hpp"
 
@@ -69,7 +71,7 @@ class CloudSource final : public Source {
     const auto ask = [&](const std::string& url, const char* what) {
       const http::Response answer = web_.probe(call, url, headers(call), end);
       if (answer.status != 200) refuse_api(answer, what);
-      return json::parse(answer.body, nullptr, false);
+      return common::parse_bounded(answer.body).value;
     };
     std::string id = remembered();
     if (id.empty()) id = text_at(ask(workspace_url(), "the workspace"), {"data", "id"});
@@ -98,7 +100,7 @@ class CloudSource final : public Source {
     return base_ + "/api/v2/organizations/" + http::escape(organization_) + "/workspaces/" + http::escape(workspace_);
   }
   std::string version_url(const std::string& id) const { return base_ + "/api/v2/workspaces/" + http::escape(id) + "/current-state-version"; }
-  std::string name() const { return organization_ + "/" + workspace_ + " at " + base_; }
+  std::string name() const { return organization_ + "/" + workspace_ + " at " + common::shown_url(base_); }
 
   /// The API answers 404 also where a right is missing.
   [[noreturn]] void refuse_api(const http::Response& answer, const std::string& what) const {
@@ -112,7 +114,7 @@ class CloudSource final : public Source {
     const http::Response answer = web_.get(call, url, headers(call));
     if (answer.status != 200) refuse_api(answer, what);
     if (sent_ns != nullptr) *sent_ns = answer.sent_ns;
-    json out = json::parse(answer.body, nullptr, false);
+    json out = common::parse_bounded(answer.body).value;
     if (text_at(out, {"data", "id"}).empty()) throw sdk::Failure(DRIFTD_CORRUPT, name() + ": " + what + ": the answer has no data.id");
     return out;
   }

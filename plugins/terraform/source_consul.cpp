@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "common/rest.hpp"
+#include "common/bounded_json.hpp"
+#include "common/shown_url.hpp"
 #include "terraform/state.hpp"
 #include "terraform/web.hpp"
 
@@ -137,7 +139,7 @@ class ConsulSource final : public Source {
     return out;
   }
   void check(const http::Response& answer, const std::string& key) const {
-    const std::string what = "GET " + base_ + "/v1/kv/" + key;
+    const std::string what = "GET " + common::shown_url(base_) + "/v1/kv/" + key;
     if (answer.status == 404 && key == path_) no_state("consul: " + path_);
     if (answer.status == 404) throw sdk::Failure(DRIFTD_UNAVAILABLE, what + ": a chunk of the state is not there; it is read again in the next cycle");
     if (answer.status == 403 && answer.body.find("ACL not found") != std::string::npos) {
@@ -148,7 +150,7 @@ class ConsulSource final : public Source {
   /// The chunk list of `{"current-hash": …, "chunks": […]}`; empty: the value is the state itself.
   std::vector<std::string> chunks_of(const std::string& value) const {
     if (value.size() > 512u << 10 || value.find("\"current-hash\"") == std::string::npos) return {};
-    const json from = json::parse(value, nullptr, false);
+    const json from = common::parse_bounded(value).value;
     if (!from.is_object() || !from.contains("current-hash") || !from.contains("chunks") || !from["chunks"].is_array()) return {};
     std::vector<std::string> out;
     for (const auto& chunk : from["chunks"]) {

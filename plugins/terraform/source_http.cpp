@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Terraform's http backend: GET of one address. 200: the state, 204 and 404: none; GitLab, Artifactory and others speak it.
-#include "driftd/sdk/secret_text.hpp"
+#include "common/shown_url.hpp"
 #include "terraform/web.hpp"
 
 namespace driftd::terraform {
@@ -10,6 +10,7 @@ class HttpSource final : public Source {
  public:
   HttpSource(const Settings& settings, Fields& from)
       : address_(base_url("address", from.required("address", "the URL of the state"))),
+        shown_(common::shown_url(address_)),
         username_(from.text("username")),
         password_token_(from.text("password")),
         web_(settings, tls_of(from)) {
@@ -30,7 +31,7 @@ class HttpSource final : public Source {
     if (out.unchanged) return out;
     check(answer);
     out.state.finish();
-    if (out.state.size() == 0) no_state(shown());
+    if (out.state.size() == 0) no_state(shown_);
     const std::string etag = answer.header("etag");
     out.stamp = etag.empty() ? "hash " + out.state.hash() : "etag " + etag;
     out.unchanged = out.stamp == known;
@@ -73,17 +74,14 @@ class HttpSource final : public Source {
     return out;
   }
 
-  /// GitLab's and Artifactory's addresses hold a token in their query.
-  std::string shown() const { return sdk::without_credentials(address_); }
-
   void check(const http::Response& answer) const {
-    if (answer.status == 404 || answer.status == 204) no_state(shown());
+    if (answer.status == 404 || answer.status == 204) no_state(shown_);
     if (answer.status != 200) {
-      refuse(answer, {"GET " + shown(), "GET " + shown(), username_.empty() ? "a request without user" : "the user " + username_});
+      refuse(answer, {"GET " + shown_, "GET " + shown_, username_.empty() ? "a request without user" : "the user " + username_});
     }
   }
 
-  const std::string address_, username_, password_token_;
+  const std::string address_, shown_, username_, password_token_;
   std::vector<Header> headers_;
   Web web_;
 };

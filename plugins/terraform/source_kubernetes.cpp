@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "common/rest.hpp"
+#include "common/bounded_json.hpp"
+#include "common/shown_url.hpp"
 #include "terraform/state.hpp"
 #include "terraform/web.hpp"
 
@@ -134,17 +136,17 @@ class KubernetesSource final : public Source {
     http::Response answer = web_.get(call, url_, credentials(call, std::move(headers)));
     check(answer);
     sent_ns = answer.sent_ns;
-    json out = json::parse(answer.body, nullptr, false);
+    json out = common::parse_bounded(answer.body).value;
     http::wipe(answer.body);
     if (!out.is_object() || !out.contains("items") || !out["items"].is_array()) {
-      throw sdk::Failure(DRIFTD_CORRUPT, "GET " + base_ + ": the answer is no list of Secrets");
+      throw sdk::Failure(DRIFTD_CORRUPT, "GET " + common::shown_url(base_) + ": the answer is no list of Secrets");
     }
     if (must_hold_state && out["items"].empty()) no_state(name());
     return out;
   }
   void check(const http::Response& answer) const {
     if (answer.status == 200) return;
-    refuse(answer, {"GET " + base_ + "/api/v1/namespaces/" + namespace_ + "/secrets",
+    refuse(answer, {"GET " + common::shown_url(base_) + "/api/v1/namespaces/" + namespace_ + "/secrets",
                     "get, list, watch on secrets in namespace " + namespace_, "the token or client certificate"});
   }
 

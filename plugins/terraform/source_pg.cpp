@@ -2,8 +2,10 @@
 // Terraform's pg backend: a table with one row for each workspace. It has no column that rises, so the server's md5 over
 // the text is what a version is told by.
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 
+#include "common/plain_transport.hpp"
 #include "terraform/pg_session.hpp"
 #include "terraform/source.hpp"
 
@@ -52,7 +54,7 @@ class PgSource final : public Source {
   Probe probe(sdk::Call& call) override {
     constexpr std::chrono::milliseconds kSoon{900};
     PgSession session = open(call, std::min(connect_, kSoon));
-    const auto row = ask(call, session, "SELECT substr(data, 1, 4096) FROM " + table_ + " WHERE name = $1", kSoon);
+    const auto row = ask(call, session, "substr(data, 1, 4096)", kSoon);
     return {PQgetvalue(row.get(), 0, 0)};
   }
 
@@ -68,6 +70,9 @@ class PgSource final : public Source {
     std::string conn_str = call.secret(conn_token_);
     PgSession out(call, conn_str, files_, most);
     explicit_bzero(conn_str.data(), conn_str.size());
+    if (out.in_clear() && !warned_.exchange(true)) {
+      common::warn_of_plain_transport(call, "the login, the state and the secrets in it", out.where(), "set sslmode=verify-full in conn_str");
+    }
     return out;
   }
   std::unique_ptr<PgSession> take() {
@@ -75,10 +80,10 @@ class PgSource final : public Source {
     return std::move(idle_);
   }
 
-  /// One row of this workspace, or a Failure that says why there is none.
-  PgAnswer ask(sdk::Call& call, PgSession& session, const std::string& sql, std::chrono::milliseconds most) const {
+  /// These columns of this workspace's row, or a Failure that says why there is none.
+  PgAnswer ask(sdk::Call& call, PgSession& session, const std::string& columns, std::chrono::milliseconds most) const {
     try {
-      PgAnswer out = session.query(call, sql, {workspace_}, most);
+      PgAnswer out = session.query(call, "SELECT " + columns + " FROM " + table_ + " WHERE name::text = " + session.literal(workspace_) + "::text", most);
       if (PQntuples(out.get()) == 0) no_state(name(session));
       return out;
     } catch (const sdk::Failure& failure) {
@@ -90,7 +95,7 @@ class PgSource final : public Source {
     }
   }
   std::string stamp(sdk::Call& call, PgSession& session, std::uint64_t& characters) const {
-    const auto row = ask(call, session, "SELECT md5(data), length(data) FROM " + table_ + " WHERE name = $1", call_);
+    const auto row = ask(call, session, "md5(data), length(data)", call_);
     characters = std::stoull("0" + std::string(PQgetvalue(row.get(), 0, 1)));
     if (characters == 0) no_state(name(session));
     return PQgetvalue(row.get(), 0, 0);
@@ -100,8 +105,7 @@ class PgSource final : public Source {
   /// Piece by piece; each brings the md5 of the whole, so that no two versions are mixed.
   void read(sdk::Call& call, PgSession& session, std::uint64_t characters, Fetched& out) const {
     for (std::uint64_t at = 1; at <= characters; at += kPiece) {
-      const auto row = ask(call, session, "SELECT substr(data, " + std::to_string(at) + ", " + std::to_string(kPiece) +
-                                              "), md5(data) FROM " + table_ + " WHERE name = $1", call_);
+      const auto row = ask(call, session, "substr(data, " + std::to_string(at) + ", " + std::to_string(kPiece) + "), md5(data)", call_);
       if (out.stamp != PQgetvalue(row.get(), 0, 1)) {
         throw sdk::Failure(DRIFTD_UNAVAILABLE, name(session) + ": changed while it was read; it is read again in the next cycle");
       }
@@ -115,6 +119,7 @@ class PgSource final : public Source {
   const std::chrono::milliseconds connect_, call_;
   std::mutex mutex_;
   std::unique_ptr<PgSession> idle_;
+  mutable std::atomic<bool> warned_{false};
 };
 
 }  // namespace

@@ -103,10 +103,15 @@ TEST_P(Extensions, APartialDiscoveryIsNotCompleteAndSaysWhy) {
   EXPECT_EQ(outcome->diagnostics[0].right, "b|get");
 }
 
-TEST_P(Extensions, ABackendPushedTwiceOrWithoutANameIsRefusedAndCounted) {
+TEST_P(Extensions, ABackendPushedTwiceOrWithoutANameCostsItselfAndIsCounted) {
   for (const char* mode : {"twice", "nameless"}) {
     auto& session = open({{"discover", mode}});
-    EXPECT_EQ(core_.run(session.discover()).error().code, Code::invalid) << mode;
+    const auto outcome = core_.run(session.discover());
+    ASSERT_TRUE(outcome) << mode << outcome.error().message;
+    EXPECT_FALSE(outcome->complete) << "nobody is gone because of it";
+    EXPECT_EQ(outcome->backends.size(), 2u) << "the others";
+    ASSERT_EQ(outcome->diagnostics.size(), 1u);
+    EXPECT_THAT(outcome->diagnostics[0].text, HasSubstr("discover: backend "));
     core_.run(session.stop());
   }
   EXPECT_THAT(events_, ElementsAre(HasSubstr("backend orders was pushed twice"), HasSubstr("must not be empty")));

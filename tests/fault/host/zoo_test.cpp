@@ -335,10 +335,10 @@ INSTANTIATE_TEST_SUITE_P(
         Misbehaviour{"asks_for_others", kFine, "secret: a token that was not minted for this instance"},
         Misbehaviour{"undeclared_metric", kFine, "metric: the name is not declared"},
         Misbehaviour{"huge_cursor", kRefused, "mark: the cursor is longer than 64 KiB"},
-        Misbehaviour{"huge_body", kRefused, "`body` has 5242880 bytes, at most 4194304"},
-        Misbehaviour{"nan_body", kRefused, "`body`: JSON 1:23"},
-        Misbehaviour{"null_text", kRefused, "`body` is NULL with a length"},
-        Misbehaviour{"invalid_utf8", kRefused, "`id` is not UTF-8"},
+        Misbehaviour{"huge_body", kFine, "`body` has 5242880 bytes, at most 4194304"},
+        Misbehaviour{"nan_body", kFine, "`body`: JSON 1:23"},
+        Misbehaviour{"null_text", kFine, "`body` is NULL with a length"},
+        Misbehaviour{"invalid_utf8", kFine, "`id` is not UTF-8"},
         Misbehaviour{"undeclared_kind", kRefused, "kind `ghost` is not declared"}),
     [](const auto& info) { return std::string(info.param.animal); });
 

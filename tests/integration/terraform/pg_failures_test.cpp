@@ -70,6 +70,27 @@ TEST_F(TerraformPg, RightsAndConnectionsThatAreTakenAreNamedAndGivenBackWithoutA
   EXPECT_EQ(state_of(probe), DRIFTD_HEALTH_UP);
 }
 
+TEST_F(TerraformPg, NothingThatOthersPutOnTheSearchPathRuns) {
+  server_.sql("CREATE ROLE mallory LOGIN PASSWORD 'of-mallory'; CREATE SCHEMA evil AUTHORIZATION mallory; GRANT USAGE ON SCHEMA evil TO public");
+  server_.sql_as("mallory", "of-mallory", R"sql(
+CREATE FUNCTION evil.loot(what text) RETURNS bool LANGUAGE plpgsql AS $f$ BEGIN RAISE LOG 'LOOTED as %: %', session_user, what; RETURN true; END $f$;
+CREATE FUNCTION evil.md5(text) RETURNS text LANGUAGE plpgsql AS $f$ BEGIN PERFORM evil.loot('md5'); RETURN 'x'; END $f$;
+CREATE FUNCTION evil.length(text) RETURNS int LANGUAGE plpgsql AS $f$ BEGIN PERFORM evil.loot('length'); RETURN 1; END $f$;
+CREATE FUNCTION evil.substr(text, int, int) RETURNS text LANGUAGE plpgsql AS $f$ BEGIN PERFORM evil.loot('substr'); RETURN '{}'; END $f$;
+CREATE FUNCTION evil.eq(text, text) RETURNS bool LANGUAGE plpgsql AS $f$ BEGIN PERFORM evil.loot('='); RETURN true; END $f$;
+CREATE OPERATOR evil.= (leftarg = text, rightarg = text, procedure = evil.eq);
+CREATE DOMAIN evil.text AS pg_catalog.text CHECK (evil.loot('type text')))sql");
+  server_.sql("ALTER DATABASE postgres SET search_path = evil, public, pg_catalog");
+  ProviderProbe probe = probe_of(conn());
+  const auto seen = probe.refresh();
+  ASSERT_EQ(seen.status, DRIFTD_OK) << seen.diagnostics[0].text;
+  EXPECT_EQ(seen.body("state", "state")["lineage"], json::parse(state_text(1, 1))["lineage"]);
+  EXPECT_EQ(seen.complete.count("instance"), 1u);
+  EXPECT_TRUE(probe.refresh(seen.cursor).unchanged);
+  EXPECT_EQ(state_of(probe), DRIFTD_HEALTH_UP);
+  EXPECT_THAT(server_.log(), Not(HasSubstr("LOOTED as driftd")));
+}
+
 TEST_F(TerraformPg, PausedItIsDownWithinItsTimeoutsAndNothingIsLost) {
   ProviderProbe probe = probe_of(conn());
   const auto first = probe.refresh();

@@ -86,6 +86,19 @@ TEST_F(SourceEngine, DiscoveredBackendIsRegisteredAndNotRead) {
   EXPECT_THAT(told(), SizeIs(1));
 }
 
+TEST_F(SourceEngine, AnEndpointThatCannotBeToldNowIsTheLastThatWas) {
+  const auto endpoint = [&] { return line_->on_core([&] { return line_->engine().find("orders")->ledger().spec().endpoint; }); };
+  line_->start(false);
+  look();
+  world().discovered.backends[0].endpoints.clear();
+  world().discovered.backends[0].metadata = {{"endpoint_unread", "the Service prod/orders is missing"}};
+  look();
+  EXPECT_EQ(endpoint(), "orders.prod.svc:9092");
+  world().discovered.backends[0].metadata.clear();
+  look();
+  EXPECT_EQ(endpoint(), "") << "it has none any more, and says so";
+}
+
 TEST_F(SourceEngine, ItIsGoneAfterTwoCompleteDiscoveriesWithoutIt) {
   line_->start(false);
   look();

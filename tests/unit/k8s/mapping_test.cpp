@@ -42,6 +42,8 @@ TEST(K8sMapping, FieldsOfACustomKindAreTakenByPath) {
   EXPECT_EQ(body, json({{"first", 80}}));
 }
 
+constexpr std::int64_t kNow = 1'767'225'600'000'000'000;  // 2026-01-01T00:00:00Z
+
 json revision(int number, const std::string& status) {
   // {"chart":{"metadata":{"name":"app"}},"info":{"status":"deployed"},"version":1,"config":{}} without gzip, as old Helm wrote it
   return {{"metadata",
@@ -54,7 +56,22 @@ json revision(int number, const std::string& status) {
 std::vector<sdk::Record> releases(const std::vector<json>& secrets, std::vector<sdk::Diagnostic>& diagnostics) {
   HelmReleases all;
   for (const auto& secret : secrets) all.add(secret);
-  return all.records(diagnostics);
+  return all.records(diagnostics, kNow);
+}
+
+/// base64 in base64, as Helm and the API wrap it.
+std::string wrapped(const std::string& release) {
+  const auto base64 = [](const std::string& bytes) {
+    static constexpr char kLetters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::string out;
+    for (std::size_t i = 0; i < bytes.size(); i += 3) {
+      std::uint32_t group = 0;
+      for (std::size_t k = 0; k < 3; ++k) group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0);
+      for (std::size_t k = 0; k < 4; ++k) out += i + k > bytes.size() ? '=' : kLetters[group >> (18 - 6 * k) & 63];
+    }
+    return out;
+  };
+  return base64(base64(release));
 }
 
 TEST(K8sHelm, OnlyTheHighestDeployedRevisionCounts) {
@@ -78,14 +95,97 @@ TEST(K8sHelm, APendingRevisionMakesTheReleaseUnknown) {
   EXPECT_THAT(records[0].unread[0].reason, HasSubstr("revision 3 is in flight"));
 }
 
+/// A Secret that calls itself pending is anybody's to make: it hides a release for a while, and not for ever.
+TEST(K8sHelm, ARevisionThatIsPendingForTooLongHidesNothingAndIsTold) {
+  for (const auto& [created, hides] : {std::pair("2025-12-31T23:50:01Z", true), {"2025-12-31T23:49:59Z", false}, {"2020-01-01T00:00:00Z", false}}) {
+    std::vector<sdk::Diagnostic> told;
+    json pending = revision(3, "pending-upgrade");
+    pending["metadata"]["creationTimestamp"] = created;
+    const auto records = releases({revision(2, "deployed"), pending}, told);
+    ASSERT_EQ(records.size(), 1u);
+    EXPECT_EQ(records[0].unread.empty(), !hides) << created;
+    EXPECT_EQ(told.empty(), hides) << created;
+    if (hides) continue;
+    EXPECT_EQ(told[0].id, "prod/shop");
+    EXPECT_THAT(told[0].text, HasSubstr("revision 3 is pending-upgrade since " + std::string(created)));
+    EXPECT_THAT(told[0].text, HasSubstr("revision 2 is judged"));
+  }
+}
+
+TEST(K8sHelm, ARevisionThatIsPendingBelowTheDeployedOneIsOfThePast) {
+  std::vector<sdk::Diagnostic> none;
+  const auto records = releases({revision(2, "deployed"), revision(1, "pending-install")}, none);
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_TRUE(records[0].unread.empty());
+}
+
+/// A tenant's Secret of a few hundred bytes: of a release that nests too deep the values are unread, and all else is judged.
+TEST(K8sHelm, ValuesThatNestTooDeepCostThemselvesOnly) {
+  for (const int depth : {129, 300, 400'000}) {
+    std::string values;
+    for (int i = 0; i < depth; ++i) values += "{\"a\":";
+    values += "1" + std::string(static_cast<std::size_t>(depth), '}');
+    json deep = revision(4, "deployed");
+    deep["data"]["release"] = wrapped(R"({"chart":{"metadata":{"name":"app","version":"1.2"}},"info":{"status":"deployed"},"version":4,"config":)" + values + "}");
+    std::vector<sdk::Diagnostic> told;
+    const auto records = releases({deep}, told);
+    ASSERT_EQ(records.size(), 1u) << depth;
+    EXPECT_EQ(json::parse(records[0].body)["chart_version"], "1.2");
+    EXPECT_FALSE(json::parse(records[0].body).contains("values"));
+    ASSERT_EQ(records[0].unread.size(), 1u);
+    EXPECT_EQ(records[0].unread[0].path, "values");
+    ASSERT_EQ(told.size(), 1u);
+    EXPECT_THAT(told[0].text, HasSubstr("prod/shop: the release nests deeper than 128"));
+  }
+}
+
 TEST(K8sHelm, WhatCannotBeUnpackedIsToldAndNotGone) {
   std::vector<sdk::Diagnostic> diagnostics;
   json broken = revision(1, "deployed");
   broken["data"]["release"] = "bm9uc2Vuc2U=";
-  EXPECT_TRUE(releases({broken}, diagnostics).empty());
+  const auto records = releases({broken}, diagnostics);
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0].id, "prod/shop");
+  ASSERT_EQ(records[0].unread.size(), 1u);
+  EXPECT_EQ(records[0].unread[0].path, "**");
   ASSERT_EQ(diagnostics.size(), 1u);
   EXPECT_EQ(diagnostics[0].code, DRIFTD_CORRUPT);
   EXPECT_EQ(diagnostics[0].id, "prod/shop");
+}
+
+json deployment(const std::string& manager) {
+  return {{"metadata",
+           {{"name", "web"}, {"namespace", "n"},
+            {"managedFields", json::array({{{"manager", manager}, {"fieldsV1", {{"f:spec", {{"f:replicas", json::object()}}}}}}})}}},
+          {"spec", {{"replicas", 3}}}};
+}
+
+/// `kubectl scale --field-manager=keda-x`: the number is hidden, and who hides it is a change.
+TEST(K8sReplicas, WhoseTheNumberIsIsItselfJudged) {
+  Settings settings;
+  settings.replica_owners = {"kube-controller-manager", "keda*"};
+  Resource resource;
+  resource.kind = "deployment";
+  const auto body = [&](const char* manager) { return json::parse(map_object(resource, deployment(manager), settings).body); };
+  EXPECT_EQ(body("kubectl")["replicas"], 3);
+  EXPECT_FALSE(body("kubectl").contains("replicas_owner"));
+  EXPECT_EQ(body("keda-x")["replicas_owner"], "keda-x");
+  EXPECT_FALSE(body("keda-x").contains("replicas"));
+  EXPECT_EQ(body("kube-controller-manager")["replicas_owner"], "kube-controller-manager");
+}
+
+TEST(K8sMapping, AnObjectThatIsNotOfItsFormOrTooDeepCostsItselfOnly) {
+  const Settings settings;
+  Resource resource;
+  resource.kind = "deployment";
+  json odd = deployment("kubectl");
+  odd["spec"]["template"]["spec"]["volumes"] = {"no object"};
+  const sdk::Record record = map_or_unreadable(resource, odd, false, settings);
+  EXPECT_EQ(record.id, "n/web");
+  ASSERT_EQ(record.unread.size(), 1u);
+  EXPECT_EQ(record.unread[0].path, "**");
+  EXPECT_EQ(map_or_unreadable(resource, deployment("kubectl"), true, settings).unread.at(0).path, "**");
+  EXPECT_TRUE(map_or_unreadable(resource, deployment("kubectl"), false, settings).unread.empty());
 }
 
 Objects labelled(const char* type) {
@@ -94,6 +194,30 @@ Objects labelled(const char* type) {
                   {"spec", {{"type", type}, {"externalName", "db.example"}, {"ports", json::array({{{"port", 5432}}})}}}};
   json secret = {{"metadata", {{"name", "sec"}, {"namespace", "n"}, {"labels", labels}}}, {"data", {{"password", "cHc="}}}};
   return {{{"Service", "n", "svc"}, service}, {{"Secret", "n", "sec"}, secret}};
+}
+
+TEST(K8sBackends, AMissingServiceIsSaidAndNoEndpointIsGuessed) {
+  const Settings settings;
+  std::vector<sdk::Diagnostic> none;
+  const Objects all = labelled("ClusterIP");
+  const auto found = definitions(all, settings, none);
+  EXPECT_FALSE(backend_of(found.at("q"), all, settings).metadata.contains("endpoint_unread"));
+  Objects without = all;
+  without.erase({"Service", "n", "svc"});
+  const sdk::Backend backend = backend_of(found.at("q"), without, settings);
+  EXPECT_TRUE(backend.endpoints.empty());
+  EXPECT_THAT(backend.metadata.at("endpoint_unread"), HasSubstr("the Service n/svc is missing"));
+}
+
+TEST(K8sBackends, ATypeIsNeverAPatternOverPaths) {
+  const Settings settings;
+  Definition definition;
+  definition.name = "q";
+  definition.type = "**.a.**.a.**";
+  definition.service = Ref{"Service", "n", "svc"};
+  const sdk::Record record = registration_of(definition, {}, settings, std::nullopt);
+  EXPECT_THAT(record.sensitive, testing::Contains("config[\"**.a.**.a.**\"].password"));
+  for (const auto& unread : record.unread) EXPECT_FALSE(unread.path.starts_with("config.**")) << unread.path;
 }
 
 TEST(K8sBackends, TakeTheirTypeFromTheUsualPortAndAnExternalNameIsTheEndpoint) {

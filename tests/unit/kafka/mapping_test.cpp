@@ -145,5 +145,19 @@ TEST(KafkaAcl, OnlyADenyOfDescribeThatConcernsUsHidesTopics) {
   EXPECT_NE(hiding_topics({everybody}, "User:driftd"), nullptr);
 }
 
+/// A group's name is the client's to choose. One that is too long is the host's to shorten: here it is only handed on.
+TEST(KafkaMapping, NamesOfAnyBytesAndLengthMakeARecord) {
+  Group group;
+  group.id = "g\xff";
+  EXPECT_EQ(map_group(group).id, "g\\xff");
+  group.id = std::string(10'000, 'g');
+  EXPECT_EQ(map_group(group).id.size(), 10'000u);
+  Acl acl;
+  acl.principal = "User:\xfe";
+  acl.name = "\xff";
+  EXPECT_EQ(nlohmann::json::parse(map_acl(acl).body)["resource_name"], "\\xff");
+  EXPECT_EQ(nlohmann::json::parse(map_acl(acl).body)["principal"], "User:\\xfe");
+}
+
 }  // namespace
 }  // namespace driftd::kafka

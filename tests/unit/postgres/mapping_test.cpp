@@ -55,6 +55,28 @@ TEST(Mapping, ARoleCarriesMembershipsSettingsAndItsOid) {
   EXPECT_EQ(out[0].sensitive, std::vector<std::string>{"settings[\"app.token\"]"});
 }
 
+/// Any role may give itself settings of megabytes: they are unread, and what the role may do is judged as ever.
+TEST(Mapping, SettingsOfARoleThatAreTooLongHideNeitherItsRightsNorTheListing) {
+  std::string long_one = "[\"search_path=";
+  for (int i = 0; i < 160'000; ++i) long_one += "aaaaaaaaaaaaaaaaaaaaaaaaaaaaa" + std::to_string(i) + ",";
+  long_one += "\"]";
+  ASSERT_GT(long_one.size(), 4u << 20);
+  const Records out = map_roles({{"name", "oid", "superuser", "settings"}, {{"mallory", "1", "t", long_one}, {"zz", "2", "f", "[]"}}}, {});
+  ASSERT_EQ(out.size(), 2u);
+  EXPECT_LT(out[0].body.size(), 4096u);
+  EXPECT_EQ(json::parse(out[0].body)["superuser"], true);
+  ASSERT_EQ(out[0].unread.size(), 1u);
+  EXPECT_EQ(out[0].unread[0].path, "settings");
+  EXPECT_TRUE(out[1].unread.empty());
+}
+
+TEST(Mapping, MoreSecretsThanARecordMayNameMakeTheWholeSettingsSecret) {
+  json list = json::array();
+  for (int i = 0; i < 5000; ++i) list.push_back("my.secret" + std::to_string(i) + "=x");
+  const Records out = map_roles({{"name", "oid", "settings"}, {{"mallory", "1", list.dump()}}}, {});
+  EXPECT_EQ(out.at(0).sensitive, std::vector<std::string>{"settings"});
+}
+
 TEST(Mapping, AVerifierThatMayNotBeReadIsUnreadAndNamesTheRight) {
   Origin from;
   from.verifier_right = verifier_right(Verifiers::function);

@@ -25,6 +25,13 @@ TEST(RedisAcl, MacrosAndWhatTheyStandForAreOne) {
   EXPECT_EQ(commands("allcommands"), commands("-get +@all"));
 }
 
+/// A user may be called by any bytes; JSON holds text only, and the other users are read with it.
+TEST(RedisAcl, NamesAndPatternsOfAnyBytesAreShownAndStayApart) {
+  const auto record = [](const std::string& line) { return acl_record(parse_acl_line(line), kCategories, {}); };
+  EXPECT_EQ(record("user \xff on ~* -@all").id, "\\xff");
+  EXPECT_NE(record("user a on ~\xff -@all").body, record("user a on ~\xfe -@all").body);
+}
+
 TEST(RedisAcl, OrderCountsExactlyWhereTheServerLetsIt) {
   EXPECT_EQ(commands("-@all +ping +config|get +get"), commands("-@all +get +config|get +ping"));
   EXPECT_NE(commands("-@all +config -config|set"), commands("-@all -config|set +config"));

@@ -48,6 +48,35 @@ TEST(TerraformState, ATextThatIsCutOffInASecretQuotesNothingOfIt) {
   EXPECT_THAT(failure_of(R"({"version":4,"x":canary})", DRIFTD_CORRUPT), Not(HasSubstr("canar")));
 }
 
+/// One attribute that somebody nested costs that attribute: the others, the other instances and the outputs are read.
+TEST(TerraformState, WhatNestsTooDeepCostsItsOwnAttributeOnly) {
+  for (const std::size_t depth : {130u, 300u, 100'000u}) {
+    const std::string lists = std::string(depth, '[') + std::string(depth, ']');
+    const std::string text = state_with(R"({"index_key":0,"attributes":{"bomb":)" + lists + R"(,"name":"a","ratio":1.50}},)" +
+                                            R"({"index_key":1,"attributes":{"name":"b"}})",
+                                        R"({"deep":{"value":)" + lists + R"(,"type":"x"},"flat":{"value":1}})");
+    const Seen seen = read(text);
+    ASSERT_EQ(seen.ids("instance").size(), 2u) << depth;
+    const auto& bombed = seen.record("instance");
+    EXPECT_EQ(bombed.body, R"({"name":"a","ratio":1.50})");
+    ASSERT_EQ(bombed.unread.size(), 1u);
+    EXPECT_EQ(bombed.unread[0].path, "bomb");
+    EXPECT_EQ(bombed.unread[0].code, DRIFTD_CORRUPT);
+    EXPECT_EQ(seen.record("output").unread.at(0).path, "value");
+    EXPECT_EQ(seen.ids("output").size(), 2u);
+  }
+}
+
+/// The marks of our own tree are no text that an attribute could not have: one that begins with them is read like any other.
+TEST(TerraformState, ATextThatLooksLikeAMarkIsATextAndStaysWhatItIs) {
+  for (const std::string mark : {"\xEF\xB7\x90", "\xEF\xB7\x91", "\xEF\xB7\x92"}) {
+    const std::string attributes = R"({")" + mark + R"(k":")" + mark + R"(12","n":1.5,"q":"a\")" + mark + R"(b","s":"a\")" + mark + R"(","t":")" + mark + R"("})";
+    const Seen seen = read(of_type("x_y", attributes));
+    EXPECT_EQ(nlohmann::json::parse(seen.record("instance").body), nlohmann::json::parse(attributes));
+    EXPECT_TRUE(seen.record("instance").unread.empty());
+  }
+}
+
 TEST(TerraformState, AStateWithoutResourcesIsWholeAndEmpty) {
   const auto seen = read(R"({"version":4,"serial":1,"lineage":"x"})");
   EXPECT_EQ(seen.records.size(), 1u);

@@ -60,7 +60,9 @@ class Call {
     out.sensitive_count = sensitive.size();
     out.observed_ns = r.observed_ns != 0 ? r.observed_ns : started_ns_;
     out.tombstone = r.tombstone ? 1 : 0;
-    return accepted(host->emit(handle_, &out, 1, sizeof out), "emit");
+    const driftd_status status = host->emit(handle_, &out, 1, sizeof out);
+    if (status == DRIFTD_OK || status == DRIFTD_FINISH_SOON) return status == DRIFTD_OK;
+    throw Failure(status, "the host refused emit of " + r.kind + "/" + r.id.substr(0, 256));
   }
   bool checkpoint(std::string_view cursor) { return mark(DRIFTD_MARK_CHECKPOINT, {}, cursor, 0); }
   /// Every resource of `kind` was emitted in this run, `count` of them; a source says so for each backend.

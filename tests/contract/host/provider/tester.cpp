@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A provider of things that do not exist: the contract suite's counterpart. What it does is said in its settings.
 //   count: so many things; secret: a token; block: "refresh" blocks until cancelled; deaf: and ignores the cancel
+//   mode "poison": records that break each limit, between two that break none
 //   discover: "partial", "twice", "nameless", "fails"; a body with `no_object` is upgraded to a list; wet: a dry run is none
 #include <poll.h>
 #include <charconv>
@@ -38,6 +39,7 @@ class Tester final : public Instance {
       for (int i = 0; i < 110; ++i) call.permit("list", 1);
     }
     if (mode == "stale") return stale(call);
+    if (mode == "poison") return poison(call);
     if (!request.wants("thing")) return {};
     const int count = settings_.value("count", 3);
     for (int i = 0; i < count; ++i) {
@@ -160,6 +162,35 @@ class Tester final : public Instance {
     r.metadata["leak"] = secret_;
     call.emit(r);
     throw Failure(DRIFTD_UNAUTHENTICATED, "login with " + secret_ + " failed");
+  }
+
+  /// Between two sound things one of each form that no host takes as it is.
+  RefreshResult poison(Call& call) {
+    std::vector<Record> all;
+    const auto add = [&](const std::string& id, const std::string& body) -> Record& {
+      return all.emplace_back(Record{.kind = "thing", .id = id, .body = body});
+    };
+    emit_thing(call, 0);
+    add("long-body", R"({"size":1,"padding":")" + std::string(5u << 20, 'x') + R"("})");
+    add("deep", R"({"size":)" + std::string(300, '[') + std::string(300, ']') + "}");
+    add("deeper", R"({"size":)" + std::string(1'000'000, '[') + std::string(1'000'000, ']') + "}");
+    add("twice", R"({"size":1,"size":2})");
+    add("digest", R"({"$hmac":"0a0b0c0d:1:00"})");
+    add("no-json", "{nonsense");
+    add("bytes", "{\"padding\":\"\xff\xfe\"}");
+    add(std::string(5000, 'i') + "1", "{}");
+    add(std::string(5000, 'i') + "2", "{}");
+    add("\xff", "{}");
+    add("\xfe", "{}");
+    add("secrets", "{}").sensitive = std::vector<std::string>(5000, "password");
+    add("blind", "{}").unread = std::vector<Unread>(5000, {"size", DRIFTD_DENIED, "no right"});
+    add("status", R"({"size":7})").status = R"({"text":")" + std::string(2u << 20, 's') + R"("})";
+    add("metadata", R"({"size":8})").metadata["note"] = std::string(9000, 'm');
+    add("version", R"({"size":9})").version = std::string(5000, 'v');
+    for (const auto& each : all) call.emit(each);
+    emit_thing(call, 2);
+    call.complete("thing", all.size() + 2);
+    return {};
   }
 
   RefreshResult stale(Call& call) {

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace driftd::common {
+
+/// What nests deeper than this is nothing that anybody configured, and the walks over a document are recursive.
+inline constexpr int kMaxNesting = 128;
+inline constexpr std::size_t kMaxBody = 4u << 20;  ///< bytes of a record's body that the host takes (provider.h)
+
+/// How deep objects and lists nest in `text`; it need not be JSON. Pure.
+inline int nesting_of(std::string_view text) {
+  int depth = 0, deepest = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') {
+      for (++i; i < text.size() && text[i] != '"'; ++i) i += text[i] == '\\' ? 1 : 0;
+    } else if (c == '{' || c == '[') {
+      deepest = std::max(deepest, ++depth);
+    } else if (c == '}' || c == ']') {
+      --depth;
+    }
+  }
+  return deepest;
+}
+
+/// As text; bytes that are not UTF-8, which dump() throws for, become U+FFFD. Pure.
+inline std::string json_text(const nlohmann::json& value) {
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+struct BoundedJson {
+  nlohmann::json value;  ///< discarded where the text is no JSON
+  bool cut = false;      ///< what nests deeper than kMaxNesting is left out of `value`
+};
+
+/// Foreign JSON as a tree of bounded depth: nothing deeper is ever built. Pure.
+inline BoundedJson parse_bounded(std::string_view text) {
+  using nlohmann::json;
+  if (nesting_of(text) <= kMaxNesting) return {json::parse(text, nullptr, false), false};
+  const auto shallow = [](int depth, json::parse_event_t event, json&) {
+    const bool opens = event == json::parse_event_t::object_start || event == json::parse_event_t::array_start;
+    return !opens || depth < kMaxNesting;
+  };
+  return {json::parse(text, shallow, false), true};
+}
+
+/// Takes the longest members off a body until it is at most `most` bytes as text; `left_out` gets the name of each. Pure.
+inline std::string fit_members(nlohmann::json& body, std::size_t most, std::vector<std::string>& left_out) {
+  std::string out = json_text(body);
+  if (out.size() <= most) return out;
+  std::vector<std::pair<std::size_t, std::string>> members;
+  for (const auto& [name, value] : body.items()) members.emplace_back(name.size() + json_text(value).size() + 4, name);
+  std::sort(members.rbegin(), members.rend());
+  std::size_t bytes = out.size();
+  for (const auto& [size, name] : members) {
+    if (bytes <= most) break;
+    body.erase(name);
+    left_out.push_back(name);
+    bytes -= std::min(bytes, size);
+  }
+  return json_text(body);
+}
+
+inline constexpr std::size_t kMaxPaths = 4096;  ///< sensitive paths of a record that the host takes (provider.h)
+
+/// The first segment of an attribute path: `a` of `a.b[0]`, `["x.y"]` of `["x.y"].z`. Pure.
+inline std::string first_segment(const std::string& path) {
+  if (!path.starts_with("[\"")) return path.substr(0, path.find_first_of(".["));
+  std::size_t end = 2;
+  while (end < path.size() && path[end] != '"') end += path[end] == '\\' ? 2 : 1;
+  return path.substr(0, end + 2);
+}
+
+/// More secrets than a record may name: then the members that hold them are secret as wholes. Pure.
+inline void bound_paths(std::vector<std::string>& paths) {
+  if (paths.size() <= kMaxPaths) return;
+  for (auto& path : paths) path = first_segment(path);
+  std::sort(paths.begin(), paths.end());
+  paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
+}
+
+}  // namespace driftd::common

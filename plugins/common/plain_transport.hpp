@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "driftd/sdk/call.hpp"
+
+namespace driftd::common {
+
+/// What is sent there never leaves this machine: a Unix socket, a loopback address or the name of one. Pure.
+inline bool stays_here(std::string_view host) {
+  if (host.starts_with('[')) host = host.substr(1, host.find(']') - 1);
+  return host.empty() || host.starts_with('/') || host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+/// The host of `http://host:port/path`; empty: it is no URL of plain HTTP. Pure.
+inline std::string plain_http_host(std::string_view url) {
+  constexpr std::string_view kPlain = "http://";
+  if (!url.starts_with(kPlain)) return {};
+  url = url.substr(kPlain.size());
+  url = url.substr(0, url.find_first_of("/?#"));
+  if (const auto at = url.rfind('@'); at != url.npos) url = url.substr(at + 1);
+  if (url.starts_with('[')) return std::string(url.substr(0, url.find(']') + 1));
+  return std::string(url.substr(0, url.find(':')));
+}
+
+/// Said once when an instance is opened: `what` goes to `where` readable to whoever is on the way. `remedy` is the setting.
+inline void warn_of_plain_transport(sdk::Call& call, const std::string& what, const std::string& where, const std::string& remedy) {
+  call.log(DRIFTD_LOG_WARN, what + " go to " + where + " without TLS: whoever is on the way can read and change them; " + remedy);
+}
+
+}  // namespace driftd::common

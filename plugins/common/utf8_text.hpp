@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace driftd::common {
+
+/// Bytes of the UTF-8 character that `text` begins with; 0: it begins with none (RFC 3629).
+inline std::size_t utf8_character(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return 1;
+  const std::size_t size = first >= 0xC2 && first <= 0xDF ? 2 : first >= 0xE0 && first <= 0xEF ? 3 : first >= 0xF0 && first <= 0xF4 ? 4 : 0;
+  if (size == 0 || text.size() < size) return 0;
+  std::uint32_t code = first & (0xFFu >> (size + 1));
+  for (std::size_t i = 1; i < size; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+    code = code << 6 | (byte(i) & 0x3F);
+  }
+  const bool overlong = (size == 3 && code < 0x800) || (size == 4 && code < 0x10000);
+  return overlong || (code >= 0xD800 && code <= 0xDFFF) || code > 0x10FFFF ? 0 : size;
+}
+
+/// The text as it is where it is UTF-8; each byte that is not becomes `\xNN`. Records, and JSON, hold nothing else: a name
+/// of other bytes would cost the whole listing that it stands in. Pure.
+inline std::string utf8_text(std::string_view text) {
+  std::string out;
+  std::size_t from = 0, at = 0;
+  const auto copy = [&] { out.append(text, from, at - from); };
+  while (at < text.size()) {
+    const std::size_t size = utf8_character(text.substr(at));
+    if (size != 0) {
+      at += size;
+      continue;
+    }
+    copy();
+    const unsigned char c = static_cast<unsigned char>(text[at]);
+    out.append("\\x").append(1, "0123456789abcdef"[c >> 4]).append(1, "0123456789abcdef"[c & 15]);
+    from = ++at;
+  }
+  copy();
+  return out;
+}
+
+}  // namespace driftd::common

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// A record that cannot be taken as it is costs that record only: it stands there with all of it unread, its neighbours and
+// the COMPLETE of its kind arrive, and who it was is told.
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "contract/host/core_thread.hpp"
+#include "host/limits.hpp"
+#include "host/text.hpp"
+
+namespace driftd::test {
+namespace {
+
+using core::SessionSpec;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+class Poison : public ::testing::TestWithParam<SessionSpec::Isolation> {
+ protected:
+  void SetUp() override {
+    factory_ = host::make_session_factory(host_options(core_));
+    factory_->on_event([this](core::SessionEvent event) { events_.push_back(event.what + ": " + event.message); });
+    SessionSpec spec;
+    spec.backend = "b";
+    spec.provider = DRIFTD_BINARY_DIR "/tests/providers/tester.so";
+    spec.settings_json = R"({"mode":"poison"})";
+    spec.isolation = GetParam();
+    if (kSanitized) spec.budgets.rss_bytes = 0;
+    spec.worker_key = {"0a0b0c0d", {1, 2, 3}};
+    session_ = factory_->open(spec).value();
+  }
+  void TearDown() override { core_.run(session_->stop()); }
+  std::vector<core::Observation> refreshed() {
+    pages_->all.clear();
+    const auto outcome = core_.run(session_->refresh({}, keep(pages_)));
+    EXPECT_TRUE(outcome) << outcome.error().message;
+    std::vector<core::Observation> out;
+    for (const auto& page : pages_->all) out.insert(out.end(), page.records.begin(), page.records.end());
+    return out;
+  }
+  static const core::Observation* find(const std::vector<core::Observation>& all, const std::string& start) {
+    const auto found = std::find_if(all.begin(), all.end(), [&](const auto& o) { return o.id.id.starts_with(start); });
+    return found == all.end() ? nullptr : &*found;
+  }
+
+  Core core_;
+  std::shared_ptr<core::SessionFactory> factory_;
+  std::shared_ptr<core::Session> session_;
+  std::shared_ptr<Pages> pages_ = std::make_shared<Pages>();
+  std::vector<std::string> events_;
+};
+
+TEST_P(Poison, TheCountFitsEveryIdentityIsItsOwnAndTheNextRefreshSaysTheSame) {
+  const auto first = refreshed();
+  ASSERT_EQ(pages_->marks().size(), 1u);
+  EXPECT_EQ(pages_->marks()[0].count, first.size());
+  std::set<std::string> ids;
+  for (const auto& o : first) {
+    EXPECT_TRUE(ids.insert(o.id.id).second) << o.id.id;
+    EXPECT_LE(o.id.id.size(), host::kMaxName);
+    EXPECT_TRUE(host::is_utf8(o.id.id));
+  }
+  const auto again = refreshed();
+  ASSERT_EQ(again.size(), first.size());
+  for (std::size_t i = 0; i < first.size(); ++i) EXPECT_EQ(first[i].digest, again[i].digest) << first[i].id.id;
+}
+
+TEST_P(Poison, WhatCannotBeJudgedIsUnreadAsAWholeWithItsReason) {
+  const auto all = refreshed();
+  const std::vector<std::pair<std::string, std::string>> expected = {
+      {"long-body", "`body` has "}, {"deep", "`body`: "},   {"deeper", "`body`: "},         {"twice", "`body`: "},
+      {"digest", "$hmac"},          {"no-json", "`body`: "}, {"bytes", "not UTF-8"},         {"secrets", "`sensitive`"},
+      {"blind", "`unread`"},        {"iiii", "`id` has 5001 bytes, at most 4096"}};
+  for (const auto& [id, reason] : expected) {
+    const auto* o = find(all, id);
+    ASSERT_NE(o, nullptr) << id;
+    EXPECT_EQ(o->body, "{}");
+    ASSERT_EQ(o->unread.size(), 1u) << id;
+    EXPECT_EQ(o->unread[0].path, "**");
+    EXPECT_THAT(o->unread[0].reason, HasSubstr(reason));
+  }
+}
+
+TEST_P(Poison, WhatIsNotJudgedCostsOnlyItself) {
+  const auto all = refreshed();
+  for (const auto& [id, size] : {std::pair("status", 7), {"metadata", 8}, {"version", 9}}) {
+    const auto* o = find(all, id);
+    ASSERT_NE(o, nullptr) << id;
+    EXPECT_EQ(o->body, "{\"size\":" + std::to_string(size) + "}");
+    EXPECT_TRUE(o->unread.empty()) << id;
+  }
+  EXPECT_EQ(find(all, "2")->unread.at(0).path, "owner") << "a neighbour is as ever";
+}
+
+TEST_P(Poison, TheCulpritIsToldAndCounted) {
+  const auto all = refreshed();
+  std::map<std::string, std::string> told;
+  for (const auto& page : pages_->all) {
+    for (const auto& d : page.diagnostics) told[d.id] = d.kind + " " + std::string(render(d.code)) + " " + d.text;
+  }
+  EXPECT_THAT(told["deep"], HasSubstr("thing corrupt emit: record 0 (thing/deep): `body`: "));
+  EXPECT_THAT(told["status"], HasSubstr("`status` has "));
+  EXPECT_EQ(told.size(), all.size() - 2);
+  EXPECT_EQ(session_->status().misuses.at("emit"), all.size() - 2);
+  EXPECT_THAT(events_, Contains(HasSubstr("(thing/long-body): `body` has 5242")));
+}
+
+INSTANTIATE_TEST_SUITE_P(Isolations, Poison, ::testing::Values(SessionSpec::Isolation::process, SessionSpec::Isolation::in_process),
+                         [](const auto& info) {
+                           return info.param == SessionSpec::Isolation::process ? "Process" : "InProcess";
+                         });
+
+}  // namespace
+}  // namespace driftd::test

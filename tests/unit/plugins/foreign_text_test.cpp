@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every provider does with texts that others chose: bytes, nesting, length, URLs.
+#include <gtest/gtest.h>
+#include <set>
+
+#include "common/bounded_json.hpp"
+#include "common/plain_transport.hpp"
+#include "common/shown_url.hpp"
+#include "common/utf8_text.hpp"
+
+namespace driftd::common {
+namespace {
+
+using nlohmann::json;
+
+TEST(Utf8Text, EveryTextThatIsUtf8StaysAndEveryOtherByteIsShown) {
+  for (const std::string good : {"", "plain", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "a\0b", "\xef\xbf\xbf", "\xf4\x8f\xbf\xbf"}) {
+    EXPECT_EQ(utf8_text(good), good);
+  }
+  EXPECT_EQ(utf8_text("a\xff" "b"), "a\\xffb");
+  EXPECT_EQ(utf8_text("\xc0\xaf"), "\\xc0\\xaf") << "overlong";
+  EXPECT_EQ(utf8_text("\xed\xa0\x80"), "\\xed\\xa0\\x80") << "a surrogate";
+  EXPECT_EQ(utf8_text("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80") << "beyond U+10FFFF";
+  EXPECT_EQ(utf8_text("\xe2\x82"), "\\xe2\\x82") << "cut";
+}
+
+/// Any two bytes: what comes out is UTF-8, which dump() would throw for else, and no two texts become one.
+TEST(Utf8Text, WhateverTheBytesTheResultIsUtf8) {
+  std::set<std::string> seen;
+  for (int a = 0; a < 256; ++a) {
+    for (int b = 0; b < 256; ++b) {
+      const std::string out = utf8_text(std::string{static_cast<char>(a), static_cast<char>(b)});
+      EXPECT_NO_THROW((void)json(out).dump());
+      EXPECT_TRUE(seen.insert(out).second) << a << " " << b;
+    }
+  }
+}
+
+std::string nested(int depth, const std::string& open = "[", const std::string& close = "]") {
+  std::string out;
+  for (int i = 0; i < depth; ++i) out += open;
+  for (int i = 0; i < depth; ++i) out += close;
+  return out;
+}
+
+TEST(BoundedJson, NestingIsCountedOutsideOfTextsOnly) {
+  EXPECT_EQ(nesting_of(R"({"a":["[[[","\"[["]})"), 2);
+  EXPECT_EQ(nesting_of(nested(7)), 7);
+  EXPECT_EQ(nesting_of("\"\\"), 0);
+}
+
+TEST(BoundedJson, WhatIsAllowedIsParsedWholeAndWhatIsDeeperIsLeftOut) {
+  const auto whole = parse_bounded(nested(kMaxNesting));
+  EXPECT_FALSE(whole.cut);
+  EXPECT_EQ(whole.value.dump(), nested(kMaxNesting));
+  for (const int depth : {kMaxNesting + 1, 300, 400'000, 4'000'000}) {
+    const auto cut = parse_bounded(R"({"name":"x","deep":)" + nested(depth) + R"(,"also":)" + nested(depth, "{\"k\":[", "]}") + "}");
+    ASSERT_TRUE(cut.cut);
+    ASSERT_TRUE(cut.value.is_object());
+    EXPECT_EQ(cut.value["name"], "x");
+    EXPECT_LE(nesting_of(cut.value.dump()), kMaxNesting);
+  }
+  EXPECT_TRUE(parse_bounded(nested(400'000) + "]").value.is_discarded());
+}
+
+TEST(BoundedJson, OnlyTheLongestMembersGoUntilABodyFits) {
+  json body = {{"superuser", true}, {"settings", std::string(5000, 'x')}, {"more", std::string(3000, 'y')}, {"few", "z"}};
+  std::vector<std::string> left_out;
+  const std::string text = fit_members(body, 4000, left_out);
+  EXPECT_LE(text.size(), 4000u);
+  EXPECT_EQ(left_out, std::vector<std::string>{"settings"});
+  EXPECT_EQ(json::parse(text)["superuser"], true);
+}
+
+TEST(BoundedJson, TooManySecretPathsBecomeTheMembersThatHoldThem) {
+  std::vector<std::string> few = {"data[\"a\"]", "data.b"}, many;
+  bound_paths(few);
+  EXPECT_EQ(few.size(), 2u);
+  for (int i = 0; i < 5000; ++i) many.push_back((i % 2 == 0 ? "data[\"" : "[\"x].\\\"y\"][\"") + std::to_string(i) + "\"]");
+  bound_paths(many);
+  EXPECT_EQ(many, (std::vector<std::string>{"[\"x].\\\"y\"]", "data"}));
+}
+
+TEST(ShownUrl, UserPasswordQueryAndFragmentAreNeverShown) {
+  for (const std::string secret : {"hunter2", "p/w", "p?w", "p#w", "p@w", "p:w", "1:2@3", "99"}) {
+    for (const std::string& url : {"https://me:" + secret + "@host.example/state/x", "https://me:" + secret + "@host.example:8443/a",
+                                   "https://host.example/state?token=" + secret, "https://host.example/state#" + secret,
+                                   "redis://:" + secret + "@host.example", "me:" + secret + "@host.example"}) {
+      const std::string shown = shown_url(url);
+      EXPECT_EQ(shown.find(secret), std::string::npos) << url << " → " << shown;
+      EXPECT_NE(shown.find("host.example"), std::string::npos) << url << " → " << shown;
+    }
+  }
+}
+
+TEST(ShownUrl, WhatHoldsNoSecretStaysAsItIs) {
+  for (const std::string url : {"https://host/a/@scope/b", "http://[::1]:8500/v1/kv/x", "https://host:8443", "unix:/run/x.sock"}) {
+    EXPECT_EQ(shown_url(url), url);
+  }
+}
+
+TEST(PlainTransport, OnlyThisMachineNeedsNoTls) {
+  for (const std::string here : {"localhost", "127.0.0.1", "127.8.8.8", "::1", "[::1]", "/run/postgresql", ""}) EXPECT_TRUE(stays_here(here)) << here;
+  for (const std::string there : {"db", "10.0.0.1", "localhost.example", "[fd00::1]"}) EXPECT_FALSE(stays_here(there)) << there;
+  EXPECT_EQ(plain_http_host("http://db:8500/x"), "db");
+  EXPECT_EQ(plain_http_host("http://u:p@[::1]:8500/x"), "[::1]");
+  EXPECT_EQ(plain_http_host("https://db/x"), "");
+}
+
+}  // namespace
+}  // namespace driftd::common
