@@ -96,7 +96,7 @@ Value shown(const Value& value) {
 }
 
 Result<Value> body_of(std::string_view json) {
-  DRIFTD_TRY(Value value, parse(json));
+  DRIFTD_TRY(Value value, parse(json, kBodyLimits));
   if (value.object() == nullptr) return fail(Code::corrupt, "a record's body: expected a JSON object");
   return value;
 }
