@@ -36,7 +36,7 @@ int decide(const Context& context, const std::string& verb, const Options& optio
     }
     const core::Value drift = member(*answer, "drift");
     if (context.json()) {
-      context.out() << core::render(drift) << "\n";
+      context.out() << json_text(drift) << "\n";
     } else {
       const std::string status = text(drift, "status");
       context.out() << printable(text(drift, "id")) << "  " << printable(text(drift, "resource")) << "  "

@@ -37,8 +37,7 @@ class Path {
   std::vector<Segment> segments_;
 };
 
-/// A path or id pattern: `*` one segment (inside a segment or an id: any run of characters), `**` any depth, at most four
-/// times. No regex. A match takes at most as many steps as pattern and path have segments, multiplied.
+/// A path or id pattern: `*` one segment (inside a segment or an id: any run of characters), `**` any depth. No regex.
 class Glob {
  public:
   static Result<Glob> parse_path(std::string_view text);  ///< over paths; `**.updated_at`, `config.*`

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <optional>
 
+#include "core/parse_limits.hpp"
+
 namespace driftd::core {
 namespace {
 

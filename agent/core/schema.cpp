@@ -5,6 +5,8 @@
 #include <array>
 #include <charconv>
 
+#include "core/parse_limits.hpp"
+
 namespace driftd::core {
 namespace {
 
@@ -221,7 +223,7 @@ class SchemaParser {
 };
 
 Result<std::shared_ptr<const KindSchema>> KindSchema::parse(std::string_view json) {
-  const auto root = core::parse(json, {.bytes = kMaxSchema, .nodes = kMaxSchemaNodes});
+  const auto root = core::parse(json, ParseLimits{.bytes = kMaxSchema, .nodes = kMaxSchemaNodes});
   if (!root) return fail(Code::invalid, "schema: " + root.error().message);
   return SchemaParser().run(*root);
 }

@@ -6,6 +6,8 @@
 #include <new>
 #include <stdexcept>
 
+#include "core/parse_limits.hpp"
+
 namespace driftd::core {
 namespace types {
 
@@ -113,7 +115,7 @@ Result<std::string> document(const AttributeRule& rule, const Value& value) {
   const AttributeRule plain;
   if (text == nullptr) return structure(plain, value);
   const auto shaped_text = shaped(rule, *text);
-  auto parsed = rule.type == ValueType::json ? parse(shaped_text, {.bytes = kMaxJson, .nodes = kMaxNodes}) : yaml(shaped_text);
+  auto parsed = rule.type == ValueType::json ? parse(shaped_text, ParseLimits{.bytes = kMaxJson, .nodes = kMaxNodes}) : yaml(shaped_text);
   if (!parsed && parsed.error().code == Code::budget) return fail(parsed.error());
   if (!parsed) return fail(Code::invalid, parsed.error().message);
   return structure(plain, *parsed);

@@ -12,6 +12,7 @@
 #include <yaml-cpp/parser.h>
 
 #include "base/paced_input.hpp"
+#include "core/parse_limits.hpp"
 #include "core/types.hpp"
 
 namespace driftd::core::types {
@@ -228,7 +229,7 @@ Result<Value> yaml(std::string_view text) {
   // Most large flow collections are JSON, which YAML contains and which is read in a tenth of the memory.
   const auto first = strip(text).substr(0, 1);
   if (first == "{" || first == "[") {
-    if (auto json = parse(text, {.nodes = kMaxNodes}); json || json.error().code == Code::budget) return json;
+    if (auto json = parse(text, ParseLimits{.nodes = kMaxNodes}); json || json.error().code == Code::budget) return json;
   }
   try {
     return parsed(text);

@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <simdjson.h>
 
+#include "core/parse_limits.hpp"
+
 namespace driftd::core {
 namespace {
 
 namespace od = simdjson::ondemand;
 
 constexpr int kMostDepth = 256;
+constexpr std::size_t kMeanDepth = 20;   ///< levels above a value, on average: a walk knows the path of each
 constexpr std::size_t kMaxShown = 128;  ///< bytes of a foreign name in an error
 constexpr std::size_t kKeptParser = 1u << 20;  ///< a parser that served more is not kept by its thread
 
@@ -142,6 +145,8 @@ class Walker {
     if (++nodes_ > limits_.nodes) {
       return beyond(json_, offset(document), "more than " + std::to_string(limits_.nodes) + " values in one document");
     }
+    levels_ += static_cast<std::size_t>(depth);
+    if (levels_ > limits_.nodes * kMeanDepth) return beyond(json_, offset(document), "too many values nested too deep");
     switch (type) {
       case od::json_type::array: return read_array(document, json, depth + 1);
       case od::json_type::object: return read_object(document, json, depth + 1);
@@ -212,7 +217,7 @@ class Walker {
   std::string_view json_;
   const char* copy_;
   const ParseLimits& limits_;
-  std::size_t nodes_ = 0;
+  std::size_t nodes_ = 0, levels_ = 0;
 };
 
 Result<Value> parse_with(od::parser& parser, std::string_view json, const ParseLimits& limits) {
@@ -315,6 +320,8 @@ Result<Value> parse(std::string_view json, const ParseLimits& limits) {
   thread_local od::parser parser;
   return parse_with(parser, json, limits);
 }
+
+Result<Value> parse(std::string_view json) { return parse(json, ParseLimits{}); }
 
 std::string render(const Value& value) {
   std::string out;

@@ -54,17 +54,9 @@ class Value {
   std::variant<std::monostate, bool, Number, std::string, Array, Object> data_;
 };
 
-/// What a document may be before it is refused. A node costs 56 to 200 bytes of memory, however few of text.
-struct ParseLimits {
-  std::size_t bytes = 64u << 20;
-  std::size_t nodes = 4'000'000;
-};
-/// Of a record's body: what a stranger may make one resource cost the agent.
-inline constexpr ParseLimits kBodyLimits{.bytes = 8u << 20, .nodes = 100'000};
-
-/// Parses one JSON document (RFC 8259, UTF-8, nesting ≤ 256; a duplicate key is an error). `corrupt` with line and
-/// column otherwise; `budget` where it is beyond the limits or nested deeper. [any thread]
-Result<Value> parse(std::string_view json, const ParseLimits& limits = {});
+/// Parses one JSON document (RFC 8259, UTF-8, ≤ 64 MiB, nesting ≤ 256; a duplicate key is an error).
+/// `corrupt` with line and column otherwise. [any thread]
+Result<Value> parse(std::string_view json);
 
 /// Canonical text: keys sorted by bytes, no white space, shortest escapes, numbers by token. Equal values give equal
 /// bytes.

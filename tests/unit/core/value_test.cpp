@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/value.hpp"
 
+#include "core/parse_limits.hpp"
+
 #include <gtest/gtest.h>
 #include <random>
 
@@ -117,11 +119,21 @@ TEST(Value, ADocumentAboveTheLimitIsRefused) {
 }
 
 TEST(Value, ADocumentOfManyValuesIsRefusedAtTheOneThatIsTooMany) {
-  EXPECT_TRUE(parse(R"({"a":[1,2]})", {.nodes = 4}));
-  const auto refused = parse("{\"a\":\n[1,2]}", {.nodes = 3});
+  EXPECT_TRUE(parse(R"({"a":[1,2]})", ParseLimits{.nodes = 4}));
+  const auto refused = parse("{\"a\":\n[1,2]}", ParseLimits{.nodes = 3});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::budget);
   EXPECT_EQ(refused.error().message, "JSON 2:4: more than 3 values in one document");
+}
+
+TEST(Value, ManyValuesDeepDownAreRefused) {
+  std::string ones = "1";
+  for (int i = 0; i < 20'000; ++i) ones += ",1";
+  const auto nested = [&](std::size_t levels) { return std::string(levels, '[') + ones + std::string(levels, ']'); };
+  EXPECT_TRUE(parse(nested(90), kBodyLimits));
+  const auto refused = parse(nested(250), kBodyLimits);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::budget);
 }
 
 TEST(Value, ALargeDocumentIsRead) {
