@@ -61,7 +61,7 @@ Checked check_settings(const config::Config& config) {
     if (!made) out.errors.push_back({config.file, sink.at, made.error().message, {}, {}, {}});
   }
   if (const Status workers = check_workers(config); !workers) {
-    out.push_back({config.file, {}, workers.error().message, {}, {}, {}});
+    out.errors.push_back({config.file, {}, workers.error().message, {}, {}, {}});
     return out;  // the plugins would be asked in one
   }
   const auto sessions = host::make_session_factory(host_options(config, executors));
