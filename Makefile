@@ -32,11 +32,10 @@ test-tsan: deps ## unit and contract tests under ThreadSanitizer
 	@TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp ctest --test-dir build/tsan --output-on-failure -j $(JOBS) -L 'unit|contract' --no-tests=error
 
 FUZZ_SECONDS ?= 60
-fuzz: ## libFuzzer on what a worker may send (clang-16); FUZZ_SECONDS=60
+fuzz: ## libFuzzer on every parser of foreign data (clang-16); FUZZ_SECONDS=60 each, FUZZ="yaml helm"
 	@scripts/deps.sh clang-16 libclang-rt-16-dev
-	@cmake --preset fuzz >/dev/null && cmake --build --preset fuzz -j $(JOBS) --target fuzz_frames
-	@mkdir -p build/fuzz/corpus && cd build/fuzz && bin/fuzz_frames -max_total_time=$(FUZZ_SECONDS) -max_len=16384 \
-	  -rss_limit_mb=1024 -print_final_stats=1 corpus $(CURDIR)/tests/fuzz/corpus/frames
+	@cmake --preset fuzz >/dev/null && cmake --build --preset fuzz -j $(JOBS) --target $(if $(FUZZ),$(FUZZ:%=fuzz_%),fuzzers)
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh $(FUZZ)
 
 bench: build ## our own parts beside their bare floors
 	@ctest --test-dir build/release -L bench --verbose --no-tests=error
@@ -46,7 +45,8 @@ tidy: build ## clang-tidy over agent and plugins (apt install clang-tidy); half 
 
 soak: build ## the long forms of kill, storm and fuzz tests; log in docs/soak.md
 	@scripts/soak.sh
-	@$(MAKE) fuzz FUZZ_SECONDS=600
+	@$(MAKE) fuzz FUZZ=frames FUZZ_SECONDS=600
+	@$(MAKE) fuzz FUZZ_SECONDS=60
 
 package: deps ## build/release/*.deb
 	@cmake --preset release >/dev/null && cmake --build --preset release -j $(JOBS) --target package

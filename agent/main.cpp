@@ -3,6 +3,7 @@
 #include "cli/cli.hpp"
 
 int main(int argc, char** argv) {
+  driftd::app::harden();
   driftd::cli::Hooks hooks;
   hooks.run = driftd::app::run;
   hooks.once = driftd::app::once;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <prometheus/counter.h>
 #include <prometheus/gauge.h>
 #include <prometheus/histogram.h>
@@ -107,6 +108,7 @@ struct PrometheusMetrics::Series {
   Gauges backlog{gauge("backlog_events", "Events not yet settled by every sink.")};
   Gauges backlog_bytes{gauge("backlog_bytes", "Bytes of events not yet settled by every sink.")};
   Gauges ready{gauge("agent_ready", "1: the agent is ready.")};
+  Gauges jail{gauge("agent_jail", "1: all workers are held by landlock and seccomp; 0: one is held by less.")};
   Gauges info{gauge("agent_info", "Always 1; the version is a label.")};
 };
 
@@ -228,6 +230,21 @@ void PrometheusMetrics::forget(const std::string& backend) {
   s.seconds.forget("backend", backend);
 }
 
+namespace {
+
+/// Whether all workers that run are held by landlock and seccomp; nothing where none runs.
+std::optional<bool> held_workers(const core::AgentView& view) {
+  std::optional<bool> out;
+  for (const auto& backend : view.backends) {
+    const std::string& jail = backend.worker.jail;
+    const bool lacks = jail.find("no landlock") != std::string::npos || jail.find("no seccomp") != std::string::npos;
+    if (!jail.empty()) out = out.value_or(true) && !lacks;
+  }
+  return out;
+}
+
+}  // namespace
+
 std::string PrometheusMetrics::render(const core::AgentView& view, const std::vector<core::SinkBook>& books) {
   const std::lock_guard lock(series_->mutex);
   series_->set_backends(view);
@@ -235,6 +252,7 @@ std::string PrometheusMetrics::render(const core::AgentView& view, const std::ve
   series_->backlog.at({}).Set(static_cast<double>(view.backlog_events));
   series_->backlog_bytes.at({}).Set(static_cast<double>(view.backlog_bytes));
   series_->ready.at({}).Set(view.ready ? 1 : 0);
+  if (const auto held = held_workers(view)) series_->jail.at({}).Set(*held ? 1 : 0);
   series_->info.at({{"version", view.version}, {"cluster", view.cluster}}).Set(1);
   auto families = series_->registry.Collect();
   std::erase_if(families, [](const auto& family) { return family.metric.empty(); });

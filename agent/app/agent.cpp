@@ -13,6 +13,7 @@
 #include "app/sinks.hpp"
 #include "base/fatal.hpp"
 #include "base/log.hpp"
+#include "base/trust.hpp"
 #include "host/host.hpp"
 #include "host/jail.hpp"
 
@@ -38,6 +39,27 @@ void tell_jail() {
 
 }  // namespace
 
+Status check_workers(const config::Config& config) {
+  const auto refused = [](const std::string& why) { return fail(Code::invalid, why); };
+  const Status whole = host::whole_jail();
+  if (config.agent.jail_required && !whole) {
+    return refused("'jail' of 'agent' is required, and here workers get: " + whole.error().message +
+                   "; allow landlock and seccomp for this process, or set `agent.jail: best-effort`");
+  }
+  for (const auto& backend : config.backends) {
+    const bool outside = backend.isolation == core::SessionSpec::Isolation::in_process;
+    if (config.agent.jail_required && outside) {
+      return refused("'jail' of 'agent' is required, and backend '" + backend.name + "' has `isolation: in-process`, where there is none");
+    }
+  }
+  const std::string path = worker_path(config);
+  for (const auto& hop : way_to(path).hops) {
+    const std::string why = distrust(hop);
+    if (!why.empty()) return refused("the worker " + path + " is not run, because " + why);
+  }
+  return {};
+}
+
 std::string worker_path(const config::Config& config) {
   if (!config.agent.worker.empty()) return config.agent.worker;
   std::error_code unreadable;
@@ -55,6 +77,9 @@ Agent::Agent(config::Config config, Executors& executors)
 Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& executors) {
   std::unique_ptr<Agent> out(new Agent(std::move(config), executors));
   const config::Config& c = out->config_;
+  if (const Status workers = check_workers(c); !workers) {
+    return fail(workers.error().code, config::render(config::ConfigError{c.file, {}, workers.error().message, {}, {}, {}}));
+  }
   const auto core = executors.core.get_executor();
   store::Settings settings;
   settings.data_dir = c.agent.data_dir;

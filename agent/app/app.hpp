@@ -9,6 +9,10 @@
 
 namespace driftd::app {
 
+/// This process writes no core and is not read by another one's debugger: also a command that runs for a second may hold
+/// every secret of the config. First of all in main.
+void harden();
+
 /// Runs the agent until SIGTERM or SIGINT; returns an exit code (cli/exit_codes.hpp). Errors go to stderr.
 int run(const std::string& config_file);
 

@@ -60,6 +60,10 @@ Checked check_settings(const config::Config& config) {
     const auto made = make_sink(sink, executors.core.get_executor(), executors.io.get_executor(), clock);
     if (!made) out.errors.push_back({config.file, sink.at, made.error().message, {}, {}, {}});
   }
+  if (const Status workers = check_workers(config); !workers) {
+    out.errors.push_back({config.file, {}, workers.error().message, {}, {}, {}});
+    return out;  // the plugins would be asked in one
+  }
   const auto sessions = host::make_session_factory(host_options(config, executors));
   Found found;
   asio::co_spawn(executors.core, scan(*sessions, found), fatal);

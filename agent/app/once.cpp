@@ -132,6 +132,11 @@ OnceResult once(const std::string& config_file, const OnceOptions& options) {
     failed.error = config::render(config.error());
     return failed;
   }
+  if (const Status workers = check_workers(*config); !workers) {
+    failed.exit = kConfig;
+    failed.error = config_file + ": " + workers.error().message;
+    return failed;
+  }
   config->log.level = config->log.level == "info" ? "warn" : config->log.level;
   log::configure(config->log);
   Scratch scratch;

@@ -18,5 +18,8 @@ Task<Status> load_record(std::string file, const config::Config& config, store::
 
 /// Where driftd-provider-host is: as configured, or beside this binary.
 std::string worker_path(const config::Config& config);
+/// `invalid` where no plugin should be started: others may write the worker or a folder above it (it is the worker that
+/// enters the jail), or `agent.jail` is required and this system has no whole one, or a backend is to run outside of it.
+Status check_workers(const config::Config& config);
 
 }  // namespace driftd::app

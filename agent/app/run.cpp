@@ -22,11 +22,8 @@ namespace {
 constexpr int kUnreachable = 69;
 constexpr int kConfig = 78;
 
-/// No process of ours writes a core or can be read by another one's debugger; sockets that close raise no signal.
-void harden() {
-  const rlimit none{0, 0};
-  ::setrlimit(RLIMIT_CORE, &none);
-  ::prctl(PR_SET_DUMPABLE, 0);
+/// Files of a process that stays are its user's alone; sockets that close raise no signal.
+void settle() {
   ::umask(077);
   std::signal(SIGPIPE, SIG_IGN);
 }
@@ -86,8 +83,15 @@ Task<void> listen_for_reload(Life& life) {
 
 }  // namespace
 
+void harden() {
+  const rlimit none{0, 0};
+  ::setrlimit(RLIMIT_CORE, &none);
+  ::prctl(PR_SET_DUMPABLE, 0);
+}
+
 int run(const std::string& config_file) {
   harden();
+  settle();
   auto config = config::load(config_file);
   if (!config) {
     std::fprintf(stderr, "%s\n", config::render(config.error()).c_str());
@@ -98,7 +102,7 @@ int run(const std::string& config_file) {
   Executors executors;
   auto agent = Agent::build(std::move(*config), executors);
   if (!agent) {
-    std::fprintf(stderr, "driftd: %s\n", agent.error().message.c_str());
+    std::fprintf(stderr, "driftd: %s\n", escaped(agent.error().message).c_str());
     return agent.error().code == Code::invalid ? kConfig : kUnreachable;
   }
   Life life{**agent, executors, asio::signal_set(executors.core, SIGTERM, SIGINT),

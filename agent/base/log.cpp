@@ -9,21 +9,10 @@
 
 #include "base/clock.hpp"
 #include "base/escape.hpp"
+#include "base/escape_json.hpp"
 
 namespace driftd::log {
 namespace {
-
-/// JSON may hold DEL, C1 and marks of direction as they are, and a terminal obeys them.
-std::string shown_json(std::string_view json) {
-  std::string out;
-  while (!json.empty()) {
-    const std::string_view one = json.substr(0, std::max<std::size_t>(utf8_sequence(json), 1));
-    const std::string shown = escaped(one);
-    out += shown.starts_with("\\x") ? "\\u00" + shown.substr(2) : shown;
-    json.remove_prefix(one.size());
-  }
-  return out;
-}
 
 class JsonFormatter final : public spdlog::formatter {
  public:
@@ -35,7 +24,7 @@ class JsonFormatter final : public spdlog::formatter {
         {"level", std::string(level.data(), level.size())},
         {"room", std::string(msg.logger_name.data(), msg.logger_name.size())},
         {"message", std::string(msg.payload.data(), msg.payload.size())}};
-    const std::string text = shown_json(line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)) + "\n";
+    const std::string text = escaped_json(line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)) + "\n";
     out.append(text.data(), text.data() + text.size());
   }
   std::unique_ptr<spdlog::formatter> clone() const override { return std::make_unique<JsonFormatter>(); }
@@ -63,8 +52,15 @@ struct State {
   std::map<std::string, std::unique_ptr<spdlog::logger>> loggers;
 };
 
+/// What is logged before configure(), as commands of the CLI do, is escaped as well.
+State* made() {
+  auto* out = new State;
+  out->sink->set_formatter(std::make_unique<TextFormatter>());
+  return out;
+}
+
 State& state() {
-  static auto* instance = new State;  // never destroyed: threads may log while the process exits
+  static State* instance = made();  // never destroyed: threads may log while the process exits
   return *instance;
 }
 

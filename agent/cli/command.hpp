@@ -39,7 +39,7 @@ struct Context {
   int print(const Outcome<core::Value>& answer, Show show) const {
     if (!answer) return fail(answer.error());
     if (json()) {
-      out() << core::render(*answer) << "\n";
+      out() << json_text(*answer) << "\n";
     } else {
       show(*answer);
     }

@@ -95,7 +95,7 @@ void decide_one(const Context& context, const Client& client, const std::string&
   if (!answer) return refuse(answer.error());
   const core::Value decided = member(*answer, "drift");
   if (context.json()) {
-    context.out() << core::render(decided) << "\n";
+    context.out() << json_text(decided) << "\n";
     return;
   }
   const std::string status = text(decided, "status");

@@ -122,7 +122,7 @@ int diff(const Context& context, const Options& options) {
   const auto difference = compare(options, steps);
   if (!difference) return context.fail(difference.error());
   if (context.json()) {
-    context.out() << core::render(to_json(*difference)) << "\n";
+    context.out() << json_text(to_json(*difference)) << "\n";
   } else {
     show(context, *difference, steps);
   }

@@ -15,7 +15,7 @@ struct Options {
 
 void show(const Context& context, const core::Value& event) {
   if (context.json()) {
-    context.out() << core::render(event) << "\n";
+    context.out() << json_text(event) << "\n";
     return;
   }
   const core::Value payload = member(event, "event");

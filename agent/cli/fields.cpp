@@ -3,6 +3,8 @@
 
 #include <charconv>
 
+#include "base/escape_json.hpp"
+
 namespace driftd::cli {
 
 core::Value member(const core::Value& object, std::string_view name) {
@@ -46,5 +48,7 @@ std::string when(const std::string& time) {
   if (time.size() < 19) return time.empty() ? "never" : time;
   return time.substr(0, 10) + " " + time.substr(11, 8);
 }
+
+std::string json_text(const core::Value& value) { return escaped_json(core::render(value)); }
 
 }  // namespace driftd::cli

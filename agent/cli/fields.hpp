@@ -24,4 +24,7 @@ std::string join(const core::Value::Array& texts);
 /// `2026-11-21T03:39:16.123Z` → `2026-11-21 03:39:16`; empty: `never`.
 std::string when(const std::string& time);
 
+/// Canonical JSON for a reader that may be a terminal: what it would obey is written as \u escapes.
+std::string json_text(const core::Value& value);
+
 }  // namespace driftd::cli

@@ -104,7 +104,7 @@ int create(const Context& context, Wanted wanted) {
   if (!written) return context.fail(written.error());
   if (context.json()) {
     core::Value::Array paths(written->begin(), written->end());
-    context.out() << core::render(core::Value::Object{{"folder", core::Value(wanted.folder)},
+    context.out() << json_text(core::Value::Object{{"folder", core::Value(wanted.folder)},
                                                       {"files", core::Value(std::move(paths))}}) << "\n";
     return kOk;
   }

@@ -10,7 +10,7 @@ namespace {
 /// Prints what was found; 0 equal, 1 drift, 3 incomplete.
 int report(const Context& context, const core::Value& refreshed, const core::Value::Array& standing) {
   if (context.json()) {
-    context.out() << core::render(core::Value::Object{{"refreshed", member(refreshed, "refreshed")},
+    context.out() << json_text(core::Value::Object{{"refreshed", member(refreshed, "refreshed")},
                                                       {"drifts", standing}})
                   << "\n";
   } else {

@@ -18,7 +18,7 @@ void add_schema(CLI::App& app, Context& context) {
     }
     if ((*query)["what"].empty()) (*query)["what"] = "settings";
     context.exit = context.print(context.client().get("/v1/schema", *query),
-                                 [&](const auto& answer) { context.out() << core::render(answer) << "\n"; });
+                                 [&](const auto& answer) { context.out() << json_text(answer) << "\n"; });
   });
 }
 

@@ -14,7 +14,7 @@ int probe(const Context& context, const std::string& which) {
   std::string said = reply->body;
   while (said.ends_with('\n')) said.pop_back();
   if (context.json()) {
-    context.out() << core::render(core::Value::Object{{"ok", core::Value(good)}, {"message", said}}) << "\n";
+    context.out() << json_text(core::Value::Object{{"ok", core::Value(good)}, {"message", said}}) << "\n";
   } else {
     context.out() << printable(said) << "\n";
   }
@@ -43,13 +43,26 @@ std::string note_of(const core::Value& backend) {
   return note.substr(0, end) + " …";
 }
 
+/// What the first worker says that has no whole jail; empty: all have one, or none runs.
+std::string lacking_jail(const core::Value& status) {
+  for (const auto& backend : list(status, "backends")) {
+    const std::string jail = text(member(backend, "worker"), "jail");
+    if (jail.find("no landlock") != std::string::npos || jail.find("no seccomp") != std::string::npos) return jail;
+  }
+  return {};
+}
+
 void show(const Context& context, const core::Value& status) {
   const bool ready = flag(status, "ready");
   context.out() << "agent " << printable(text(status, "name")) << " " << printable(text(status, "version")) << ", "
                 << painted(ready ? "ready" : "not ready: " + printable(text(status, "not_ready_reason")),
                            ready ? Colour::green : Colour::yellow, context.streams.colour)
                 << ", since " << when(text(status, "started")) << ", backlog " << number(status, "backlog_events")
-                << " events\n\n";
+                << " events\n";
+  if (const std::string lack = lacking_jail(status); !lack.empty()) {
+    context.out() << painted("workers are not held: " + printable(lack), Colour::yellow, context.streams.colour) << "\n";
+  }
+  context.out() << "\n";
   Table backends({"BACKEND", "TYPE", "STATE", "HEALTH", "RESOURCES", "DRIFTS", "LAST COMPLETE", "NOTE"});
   for (const auto& backend : list(status, "backends")) {
     const core::Value health = member(backend, "health");

@@ -21,7 +21,7 @@ void print_json(const Context& context, const std::vector<config::ConfigError>& 
   };
   const core::Value answer = core::Value::Object{
       {"file", context.config}, {"valid", core::Value(errors.empty())}, {"errors", list(errors)}, {"warnings", list(warnings)}};
-  context.out() << core::render(answer) << "\n";
+  context.out() << json_text(answer) << "\n";
 }
 
 std::string count_of(std::size_t n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
@@ -54,10 +54,10 @@ int validate(const Context& context, const Options& asked) {
   if (!warnings.empty()) context.streams.err << painted("warning: ", Colour::yellow, colour) << config::render(warnings);
   if (!errors.empty()) {
     context.streams.err << config::render(errors);
-    context.streams.err << context.config << ": " << errors.size() << (errors.size() == 1 ? " mistake\n" : " mistakes\n");
+    context.streams.err << printable(context.config) << ": " << errors.size() << (errors.size() == 1 ? " mistake\n" : " mistakes\n");
     return kConfig;
   }
-  context.out() << context.config << ": " << painted("valid", Colour::green, colour) << ", " << count_of(loaded->backends.size(), "backend") << ", " << count_of(loaded->sinks.size(), "sink") << ", "
+  context.out() << printable(context.config) << ": " << painted("valid", Colour::green, colour) << ", " << count_of(loaded->backends.size(), "backend") << ", " << count_of(loaded->sinks.size(), "sink") << ", "
                 << count_of(loaded->routes.size(), "route") << "\n";
   return kOk;
 }

@@ -94,6 +94,7 @@ Agent read_agent(Section section, const LoadOptions& options) {
   out.plugin_lock_named = section.find("plugin_lock") != nullptr;
   out.plugin_lock = beside_config(section.report(), section.text("plugin_lock", "driftd.lock"));
   out.worker = section.text("worker");
+  out.jail_required = section.choice("jail", "best-effort", {"required", "best-effort"}) == "required";
   out.experimental = section.texts("experimental");
   for (const auto& id : out.experimental) {
     if (id == "driftd.apply") continue;

@@ -82,7 +82,7 @@ void compare_sinks(const Config& running, const Config& next, Comparison& out) {
 bool same(const Agent& a, const Agent& b) {
   return a.name == b.name && a.cluster == b.cluster && a.data_dir == b.data_dir && a.plugin_dirs == b.plugin_dirs &&
          a.experimental == b.experimental && a.plugin_lock == b.plugin_lock &&
-         a.plugin_lock_named == b.plugin_lock_named && a.worker == b.worker && a.programs == b.programs && a.drain == b.drain;
+         a.plugin_lock_named == b.plugin_lock_named && a.worker == b.worker && a.jail_required == b.jail_required && a.programs == b.programs && a.drain == b.drain;
 }
 bool same(const Admin& a, const Admin& b) {
   return a.listen == b.listen && a.socket == b.socket && a.socket_group == b.socket_group &&

@@ -32,6 +32,7 @@ struct Agent {
   std::filesystem::path plugin_lock;     ///< absolute; default: driftd.lock beside the config, where there is one
   bool plugin_lock_named = false;        ///< the config names it: without the file no plugin runs
   std::string worker;                    ///< path of driftd-provider-host; empty: beside the agent's own binary
+  bool jail_required = false;            ///< no worker without landlock and seccomp: better blind than open
   std::vector<std::string> experimental; ///< extensions of the plugin ABI that are not settled: driftd.apply
   std::vector<Program> programs;         ///< what `${exec:…}` may run; none: it is off
   std::chrono::milliseconds drain{10'000};  ///< how long a stop waits for what is in flight

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/escape.hpp"
+
 namespace driftd::config {
 namespace {
 
@@ -30,7 +32,7 @@ std::string render(const ConfigError& error) {
   if (!error.expected.empty()) out += "; expected " + error.expected;
   if (!error.found.empty()) out += "; found " + error.found;
   if (!error.next.empty()) out += "; " + error.next;
-  return out;
+  return escaped(out);  // it may quote the file, or a plugin: one line, that no terminal obeys
 }
 
 std::string render(const std::vector<ConfigError>& errors) {

@@ -5,6 +5,7 @@
 
 #include "config/load.hpp"
 #include "config/parts.hpp"
+#include "config/rights.hpp"
 
 namespace driftd::config {
 namespace {
@@ -47,6 +48,16 @@ tl::expected<std::string, std::vector<ConfigError>> text_of(const std::filesyste
   return text;
 }
 
+/// Who writes the config decides whom the agent believes, what it may run and where every event goes.
+void check_rights(Report& report) {
+  const Rights rights = rights_of(report.file);
+  if (!rights.written.empty()) {
+    report.error({}, "others may write this file, so it is not read: " + rights.written);
+  } else if (!rights.replaced.empty()) {
+    report.warn({}, "others may put another file in the place of this one: " + rights.replaced, "");
+  }
+}
+
 }  // namespace
 
 Loaded parse_reported(std::string_view text, const LoadOptions& options, Report& report) {
@@ -68,7 +79,9 @@ Loaded parse(std::string_view text, const std::string& file, const LoadOptions& 
 Loaded load(const std::filesystem::path& file, const LoadOptions& options) {
   const auto text = text_of(file);
   if (!text) return tl::unexpected(text.error());
-  return parse(*text, file.string(), options);
+  Report report{file.string(), {}, {}, {}};
+  check_rights(report);
+  return parse_reported(*text, options, report);
 }
 
 tl::expected<std::string, std::vector<ConfigError>> socket_of(const std::filesystem::path& file) {

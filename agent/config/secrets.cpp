@@ -10,6 +10,7 @@
 
 #include "base/digest.hpp"
 #include "base/secret_text.hpp"
+#include "config/rights.hpp"
 
 namespace driftd::config {
 namespace {
@@ -240,6 +241,18 @@ std::optional<std::string> SettingsReader::resolve_credential(const Node& node, 
   return std::nullopt;
 }
 
+/// Who writes a secret chooses where the agent logs in, and as whom.
+bool SettingsReader::check_rights(const Node& node, const std::string& path) {
+  const Rights rights = rights_of(path);
+  if (!rights.replaced.empty() && rights.written.empty()) {
+    report_.warn(node.at, "others may put another file in the place of secret file " + path + ": " + rights.replaced, "");
+  }
+  if (!rights.read.empty()) report_.warn(node.at, "secret file " + rights.read, "");
+  if (rights.written.empty()) return true;
+  report_.error(node.at, "secret file " + path + " is not used, because others may write it: " + rights.written);
+  return false;
+}
+
 std::optional<std::string> SettingsReader::read_secret_file(const Node& node, const std::string& path) {
   report_.secret_files.push_back(std::filesystem::absolute(path));
   std::ifstream in(path, std::ios::binary);
@@ -251,6 +264,7 @@ std::optional<std::string> SettingsReader::read_secret_file(const Node& node, co
     return std::nullopt;
   }
   text.resize(static_cast<std::size_t>(in.gcount()));
+  if (!check_rights(node, path)) return std::nullopt;
   if (text.ends_with('\n')) text.pop_back();
   if (text.ends_with('\r')) text.pop_back();
   if (!text.empty() && text.size() <= kMostSecretBytes) return text;

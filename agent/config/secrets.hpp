@@ -57,6 +57,7 @@ class SettingsReader {
   std::optional<std::string> resolve(const Node& node, const std::string& scheme, const std::string& rest);
   std::optional<std::string> resolve_env(const Node& node, const std::string& name);
   std::optional<std::string> resolve_credential(const Node& node, const std::string& name);
+  bool check_rights(const Node& node, const std::string& path);
   std::optional<std::string> read_secret_file(const Node& node, const std::string& path);
   std::optional<std::string> environment(const std::string& name) const;
 

@@ -1,50 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/yaml.hpp"
 
+#include <algorithm>
+#include <istream>
 #include <map>
 #include <optional>
-#include <sstream>
+#include <stdexcept>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
+
+#include "base/paced_input.hpp"
 
 namespace driftd::config {
 namespace {
 
 Position place(const YAML::Mark& mark) { return {mark.line + 1, mark.column + 1}; }
 
-std::size_t count_nodes(const Node& node) {
-  std::size_t total = 1;
-  for (const auto& item : node.items) total += count_nodes(item);
-  for (const auto& member : node.members) total += count_nodes(member.value);
+constexpr std::size_t kMostAhead = 96'000;  ///< units of PacedInput: some 27 MiB that the scanner may keep
+
+/// What an alias of a node adds to the tree.
+struct Size {
+  std::size_t nodes = 1, bytes = 0, height = 0;
+};
+
+void add(Size& total, const Size& part) {
+  total.nodes += part.nodes;
+  total.bytes += part.bytes;
+  total.height = std::max(total.height, part.height + 1);
+}
+
+Size measure(const Node& node) {
+  Size total{1, node.text.size(), 0};
+  for (const auto& item : node.items) add(total, measure(item));
+  for (const auto& member : node.members) {
+    add(total, measure(member.value));
+    total.bytes += member.key.size();
+  }
   return total;
 }
 
 /// Builds the tree from the parser's events. Throws YAML::ParserException to stop the parser at a mistake.
 class Builder final : public YAML::EventHandler {
  public:
+  explicit Builder(PacedInput& input) : input_(input) {}
+
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    add(mark, make(Node::Kind::null, mark), anchor);
+    grow(mark, {});
+    put(mark, make(Node::Kind::null, mark), anchor);
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchored_.find(anchor);
     if (found == anchored_.end()) {
       throw YAML::ParserException(mark, "an alias stands inside the very thing that it names");
     }
+    grow(mark, found->second.size);  // before it is copied
     Node copy = found->second.node;
     copy.at = place(mark);
-    grow(mark, found->second.nodes);
-    add(mark, std::move(copy), 0);
+    put(mark, std::move(copy), 0);
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& text) override {
+    grow(mark, {1, text.size(), 0});
     Node node = make(Node::Kind::scalar, mark);
     node.text = text;
     node.quoted = tag == "!" || tag == "tag:yaml.org,2002:str";
     refuse_tag(mark, node.quoted ? "" : tag);
     if (!node.quoted && (text.empty() || text == "~" || text == "null")) node.kind = Node::Kind::null;
-    add(mark, std::move(node), anchor);
+    put(mark, std::move(node), anchor);
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
@@ -70,7 +94,7 @@ class Builder final : public YAML::EventHandler {
   };
   struct Anchored {
     Node node;
-    std::size_t nodes = 0;
+    Size size;
   };
 
   static Node make(Node::Kind kind, const YAML::Mark& mark) {
@@ -84,14 +108,22 @@ class Builder final : public YAML::EventHandler {
       throw YAML::ParserException(mark, "tags such as " + tag + " are not used here");
     }
   }
-  void grow(const YAML::Mark& mark, std::size_t by) {
-    nodes_ += by;
+  void grow(const YAML::Mark& mark, const Size& by) {
+    input_.progress();
+    nodes_ += by.nodes;
+    bytes_ += by.bytes;
     if (nodes_ > kMostNodes) {
       throw YAML::ParserException(mark, "aliases and lists make more than " + std::to_string(kMostNodes) + " nodes");
     }
+    if (bytes_ > kMostTree) {
+      throw YAML::ParserException(mark, "aliases make more than " + std::to_string(kMostTree >> 20) + " MiB of text");
+    }
+    if (stack_.size() + by.height > kMostDepth) {
+      throw YAML::ParserException(mark, "lists and maps are nested deeper than " + std::to_string(kMostDepth));
+    }
   }
   void open(const YAML::Mark& mark, Node::Kind kind, YAML::anchor_t anchor) {
-    grow(mark, 1);
+    grow(mark, {});
     if (!stack_.empty() && stack_.back().node.kind == Node::Kind::map && !stack_.back().key) {
       throw YAML::ParserException(mark, "a key must be text");
     }
@@ -100,11 +132,10 @@ class Builder final : public YAML::EventHandler {
   void close() {
     Frame done = std::move(stack_.back());
     stack_.pop_back();
-    add(done.mark, std::move(done.node), done.anchor);
+    put(done.mark, std::move(done.node), done.anchor);
   }
-  void add(const YAML::Mark& mark, Node node, YAML::anchor_t anchor) {
-    if (node.kind == Node::Kind::scalar || node.kind == Node::Kind::null) grow(mark, 1);
-    if (anchor != 0) anchored_[anchor] = {node, count_nodes(node)};
+  void put(const YAML::Mark& mark, Node node, YAML::anchor_t anchor) {
+    if (anchor != 0) keep(mark, node, anchor);
     if (stack_.empty()) {
       root_ = std::move(node);
       return;
@@ -119,16 +150,24 @@ class Builder final : public YAML::EventHandler {
       add_member(parent, std::move(node));
     }
   }
+  /// The copy that aliases are made from; anchors within anchors make one for each level.
+  void keep(const YAML::Mark& mark, const Node& node, YAML::anchor_t anchor) {
+    const Size size = measure(node);
+    kept_ += size.bytes + size.nodes * sizeof(Node::Member);
+    if (kept_ > 2 * kMostTree) throw YAML::ParserException(mark, "anchors stand in anchors: they keep too much");
+    anchored_[anchor] = {node, size};
+  }
   static void add_member(Frame& parent, Node node) {
     if (node.kind == Node::Kind::null) node.at = parent.key->second;  // the parser marks what follows
     parent.node.members.push_back({std::move(parent.key->first), parent.key->second, std::move(node)});
     parent.key.reset();
   }
 
+  PacedInput& input_;
   std::vector<Frame> stack_;
   std::map<YAML::anchor_t, Anchored> anchored_;
   std::optional<Node> root_;
-  std::size_t nodes_ = 0;
+  std::size_t nodes_ = 0, bytes_ = 0, kept_ = 0;
 };
 
 /// Length of the UTF-8 sequence at `at`; 0: none.
@@ -218,12 +257,13 @@ tl::expected<Node, std::vector<ConfigError>> parse_yaml(std::string_view text, c
   if (text.substr(0, 3) == "\xEF\xBB\xBF") text.remove_prefix(3);
   if (auto errors = ByteCheck(text, file).run(); !errors.empty()) return tl::unexpected(std::move(errors));
   try {
-    std::istringstream in{std::string(text)};
+    PacedInput input(text, kMostAhead);
+    std::istream in(&input);
     YAML::Parser parser(in);
-    Builder builder;
+    Builder builder(input);
     if (!parser.HandleNextDocument(builder)) return Node{};
     Node root = builder.take();
-    Builder second;
+    Builder second(input);
     if (parser.HandleNextDocument(second)) {
       return tl::unexpected(one(file, second.take().at, "a second document (---)", "one document", "",
                                 "put everything into the first"));
@@ -232,6 +272,8 @@ tl::expected<Node, std::vector<ConfigError>> parse_yaml(std::string_view text, c
   } catch (const YAML::Exception& e) {
     const Position at = e.mark.is_null() ? Position{1, 1} : place(e.mark);
     return tl::unexpected(one(file, at, "not readable as YAML: " + e.msg, "", "", "correct the text at this place"));
+  } catch (const std::length_error& e) {  // of PacedInput: nobody knows where, the scanner was far ahead
+    return tl::unexpected(one(file, {1, 1}, std::string("not readable as YAML: ") + e.what(), "", "", "write it with indentation"));
   }
 }
 

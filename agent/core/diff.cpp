@@ -199,7 +199,15 @@ class Walk {
     if (blind == nullptr) blind = below(path, sides.after);
     if (blind != nullptr) return unknown(path, sides, rule, "part of it is unreadable: " + blind->reason);
     if (sides.after != nullptr && forms_.masked_inside(path, *sides.after)) return unknown(path, sides, rule, "part of it is masked by the system");
+    if (const auto reason = beyond_bounds(path, sides)) return unknown(path, sides, rule, "cannot be compared: " + *reason);
     change(path, rule, sides);
+  }
+
+  /// Two texts of which one would cost too much to read. What comes or goes is a change whatever it says.
+  std::optional<std::string> beyond_bounds(const Path& path, const Sides& sides) const {
+    if (sides.before == nullptr || sides.after == nullptr) return std::nullopt;
+    const auto reason = forms_.beyond_bounds(path, *sides.before);
+    return reason ? reason : forms_.beyond_bounds(path, *sides.after);
   }
 
   const Blind* unread(const Path& path) const {

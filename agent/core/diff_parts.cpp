@@ -42,7 +42,24 @@ std::string selector_value(const Value& value) {
   return plain ? text : render(Value(text));
 }
 
+/// The rule of a list for its scalar elements.
+AttributeRule element_rule(const AttributeRule& rule) {
+  AttributeRule out = rule;
+  out.collection = Collection::none;
+  out.path = Glob();
+  return out;
+}
+
+std::optional<std::string> leaf_beyond_bounds(const AttributeRule& rule, const Value& value) {
+  const auto normal = normalise(rule, value);
+  return normal || normal.error().code != Code::budget ? std::nullopt : std::optional(normal.error().message);
+}
+
 }  // namespace
+
+bool Forms::has_own_form(const Path& element, const Value& value) const {
+  return schema_.find_rule(element) != nullptr || value.object() || value.array() || as_digest(value);
+}
 
 std::string Forms::leaf(const AttributeRule& rule, const Value& value) const {
   auto normal = normalise(rule, value);
@@ -64,14 +81,11 @@ std::string Forms::object(const Path& path, const Value::Object& value) const {
 }
 
 std::string Forms::array(const Path& path, const AttributeRule& rule, const Value::Array& value) const {
-  AttributeRule element = rule;
-  element.collection = Collection::none;
-  element.path = Glob();
+  const AttributeRule element = element_rule(rule);
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < value.size(); ++i) {
     const Path child = path.child(i);
-    const bool own = schema_.find_rule(child) != nullptr || value[i].object() || value[i].array() || as_digest(value[i]);
-    parts.push_back(own ? of(child, value[i]) : leaf(element, value[i]));
+    parts.push_back(has_own_form(child, value[i]) ? of(child, value[i]) : leaf(element, value[i]));
   }
   return join_collection(rule.collection, std::move(parts));
 }
@@ -126,6 +140,26 @@ bool Forms::masked_inside(const Path& path, const Value& value) const {
     if (masked_inside(path.child(i), (*array)[i])) return true;
   }
   return false;
+}
+
+std::optional<std::string> Forms::beyond_bounds(const Path& path, const Value& value) const {
+  const auto& rule = schema_.rule(path);
+  if (as_digest(value)) return std::nullopt;
+  if (const auto* members = is_structure(rule) ? value.object() : nullptr) {
+    for (const auto& [name, member] : *members) {
+      if (auto reason = beyond_bounds(path.child(name), member)) return reason;
+    }
+    return std::nullopt;
+  }
+  const auto* elements = is_structure(rule) ? value.array() : nullptr;
+  if (elements == nullptr) return leaf_beyond_bounds(rule, value);
+  for (std::size_t i = 0; i < elements->size(); ++i) {
+    const Path child = path.child(i);
+    const auto& element = (*elements)[i];
+    auto reason = has_own_form(child, element) ? beyond_bounds(child, element) : leaf_beyond_bounds(element_rule(rule), element);
+    if (reason) return reason;
+  }
+  return std::nullopt;
 }
 
 std::optional<Forms::Keyed> Forms::keyed(const AttributeRule& rule, const Path& path, const Value::Array& array) const {

@@ -27,6 +27,8 @@ class Forms {
   const Value* effective(const AttributeRule& rule, const Value* value) const;
   bool masked(const AttributeRule& rule, const Value& value) const;
   bool masked_inside(const Path& path, const Value& value) const;
+  /// Why the value cannot be brought into its normal form within the bounds; nothing where it can, or is not of its type.
+  std::optional<std::string> beyond_bounds(const Path& path, const Value& value) const;
   /// Objects under this rule are compared member by member.
   bool is_structure(const AttributeRule& rule) const { return rule.type != ValueType::json && rule.type != ValueType::yaml; }
 
@@ -40,6 +42,8 @@ class Forms {
   std::optional<Keyed> keyed(const AttributeRule& rule, const Path& path, const Value::Array& array) const;
 
  private:
+  /// An element of a list that is read by a rule of its own, not by the list's.
+  bool has_own_form(const Path& element, const Value& value) const;
   std::string leaf(const AttributeRule& rule, const Value& value) const;
   std::string object(const Path& path, const Value::Object& value) const;
   std::string array(const Path& path, const AttributeRule& rule, const Value::Array& value) const;

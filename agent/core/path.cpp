@@ -3,8 +3,16 @@
 
 #include <algorithm>
 
+#include "core/glob_match.hpp"
+
 namespace driftd::core {
 namespace {
+
+constexpr std::size_t kMaxPattern = 16u << 10;  ///< bytes of a path pattern
+constexpr std::size_t kMaxDepths = 4;           ///< `**` in one pattern
+constexpr std::size_t kMaxShown = 200;          ///< bytes of a foreign text in an error
+
+std::string cut(std::string_view text) { return std::string(text.substr(0, kMaxShown)) + (text.size() > kMaxShown ? "..." : ""); }
 
 bool is_plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
@@ -37,7 +45,7 @@ class Scanner {
 
  private:
   tl::unexpected<Error> error(std::string_view what) const {
-    return fail(Code::invalid, "path '" + std::string(text_) + "' at " + std::to_string(at_ + 1) + ": " + std::string(what));
+    return fail(Code::invalid, "path '" + cut(text_) + "' at " + std::to_string(at_ + 1) + ": " + std::string(what));
   }
   bool is_bare(char c) const { return is_plain(c) || (wild_ && c == '*'); }
 
@@ -106,65 +114,11 @@ class Scanner {
   std::size_t at_ = 0;
 };
 
-/// `*` matches any run of characters.
-bool wild_match(std::string_view pattern, std::string_view text) {
-  std::size_t p = 0, t = 0, star = std::string_view::npos, mark = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      mark = t;
-    } else if (p < pattern.size() && pattern[p] == text[t]) {
-      ++p;
-      ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++mark;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
-}
-
-/// A segment as globs see it: indexes and selectors without their brackets.
-std::string flat(const Path::Segment& segment) {
-  if (const auto* name = std::get_if<std::string>(&segment)) return *name;
+/// What stands between the brackets of an index or a selector.
+std::string inside(const Path::Segment& segment) {
   if (const auto* index = std::get_if<Path::Index>(&segment)) return std::to_string(index->at);
   return std::get<Path::Selector>(segment).text;
 }
-
-/// Matches glob segments against path segments; `**` takes any number of segments. A path
-/// segment with dots may stand for several glob segments: `config.retention.ms` is config["retention.ms"].
-class PathMatcher {
- public:
-  PathMatcher(const std::vector<std::string>& glob, const std::vector<std::string>& path) : glob_(glob), path_(path) {}
-  bool run(std::size_t g = 0, std::size_t p = 0) const {
-    if (g == glob_.size()) return p == path_.size();
-    if (glob_[g] == "**") {
-      for (std::size_t next = p; next <= path_.size(); ++next) {
-        if (run(g + 1, next)) return true;
-      }
-      return false;
-    }
-    if (p == path_.size()) return false;
-    if (wild_match(glob_[g], path_[p]) && run(g + 1, p + 1)) return true;
-    return dotted(g, p);
-  }
-
- private:
-  bool dotted(std::size_t g, std::size_t p) const {
-    auto dots = std::count(path_[p].begin(), path_[p].end(), '.');
-    std::string joined = glob_[g];
-    for (std::size_t next = g + 1; next < glob_.size() && dots > 0 && glob_[next] != "**"; ++next, --dots) {
-      joined += '.' + glob_[next];
-      if (wild_match(joined, path_[p]) && run(next + 1, p + 1)) return true;
-    }
-    return false;
-  }
-  const std::vector<std::string>& glob_;
-  const std::vector<std::string>& path_;
-};
 
 }  // namespace
 
@@ -216,13 +170,17 @@ std::string Path::render() const {
         out += '[' + core::render(Value(*name)) + ']';
       }
     } else {
-      out += '[' + flat(segment) + ']';
+      out += '[' + inside(segment) + ']';
     }
   }
   return out;
 }
 
 Result<Glob> Glob::parse_path(std::string_view text) {
+  if (text.size() > kMaxPattern) {
+    return fail(Code::invalid, "path pattern '" + cut(text) + "': it has " + std::to_string(text.size()) + " bytes, at most " +
+                                   std::to_string(kMaxPattern) + " are allowed");
+  }
   DRIFTD_TRY(auto tokens, Scanner(text, true).run());
   Glob out;
   out.text_ = text;
@@ -230,11 +188,16 @@ Result<Glob> Glob::parse_path(std::string_view text) {
   for (auto& token : tokens) {
     const bool doubled = token.text.find("**") != std::string::npos;
     if (doubled && token.kind == Token::Kind::bare && token.text != "**") {
-      return fail(Code::invalid, "path pattern '" + out.text_ + "' at " + std::to_string(token.at + 1) +
+      return fail(Code::invalid, "path pattern '" + cut(text) + "' at " + std::to_string(token.at + 1) +
                                      ": '**' stands alone between dots; inside a name write '*'");
     }
     if (doubled && token.kind == Token::Kind::quoted && token.text == "**") token.text = "*";
     out.segments_.push_back(std::move(token.text));
+  }
+  const auto depths = static_cast<std::size_t>(std::count(out.segments_.begin(), out.segments_.end(), "**"));
+  if (depths > kMaxDepths) {
+    return fail(Code::invalid, "path pattern '" + cut(text) + "': '**' stands in it " + std::to_string(depths) + " times, at most " +
+                                   std::to_string(kMaxDepths) + " are allowed; name the members between them");
   }
   return out;
 }
@@ -247,9 +210,7 @@ Glob Glob::of_name(std::string_view text) {
 
 bool Glob::matches(const Path& path) const {
   if (!is_path_) return wild_match(text_, path.render());
-  std::vector<std::string> flattened;
-  for (const auto& segment : path.segments()) flattened.push_back(flat(segment));
-  return PathMatcher(segments_, flattened).run();
+  return SegmentMatch(segments_).run(path.segments());
 }
 
 bool Glob::matches(std::string_view name) const { return wild_match(text_, name); }

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/disclosure.hpp"
+#include "core/parse_limits.hpp"
 
 namespace driftd::core {
 namespace {
@@ -113,7 +114,7 @@ Value shown(const Value& value) {
 }
 
 Result<Value> body_of(std::string_view json) {
-  DRIFTD_TRY(Value value, parse(json));
+  DRIFTD_TRY(Value value, parse(json, kBodyLimits));
   if (value.object() == nullptr) return fail(Code::corrupt, "a record's body: expected a JSON object");
   return value;
 }

@@ -5,8 +5,16 @@
 #include <array>
 #include <charconv>
 
+#include "core/parse_limits.hpp"
+
 namespace driftd::core {
 namespace {
+
+// A schema is the plugin's: each of its rules is tried on each attribute of each record.
+constexpr std::size_t kMaxSchema = 1u << 20;  ///< bytes
+constexpr std::size_t kMaxSchemaNodes = 50'000;
+constexpr std::size_t kMaxRules = 2'000;
+constexpr std::size_t kMaxUnit = 64;  ///< bytes
 
 template <class E, std::size_t N>
 using Names = std::array<std::pair<std::string_view, E>, N>;
@@ -119,6 +127,10 @@ class SchemaParser {
 
   Status attributes(const Value& value) {
     if (value.object() == nullptr) return fail(Code::invalid, place("attributes") + ": expected an object");
+    if (value.object()->size() > kMaxRules) {
+      return fail(Code::invalid, place("attributes") + ": expected at most " + std::to_string(kMaxRules) + " paths, found " +
+                                     std::to_string(value.object()->size()));
+    }
     for (const auto& [glob, rule] : *value.object()) {
       const std::string where = place("attributes.\"" + glob + "\"");
       auto path = Glob::parse_path(glob);
@@ -136,7 +148,7 @@ class SchemaParser {
   Status rule_member(AttributeRule& rule, const std::string& name, const Value& value, const std::string& where) {
     if (name == "type") return type(rule, value, where);
     if (name == "collection") return keep(rule.collection, named(kCollections, value, where));
-    if (name == "unit") return keep(rule.unit, text(value, where));
+    if (name == "unit") return unit(rule, value, where);
     if (name == "basis") return keep(rule.basis, text(value, where));
     if (name == "keys") return keep(rule.keys, texts(value, where));
     if (name == "class") return parse_cls(value, where, rule.cls.emplace());
@@ -156,6 +168,12 @@ class SchemaParser {
       return {};
     }
     return flags(rule, name, value, where);
+  }
+
+  static Status unit(AttributeRule& rule, const Value& value, const std::string& where) {
+    DRIFTD_TRY(rule.unit, text(value, where));
+    if (rule.unit.size() > kMaxUnit) return fail(Code::invalid, where + ": a unit has at most " + std::to_string(kMaxUnit) + " bytes");
+    return {};
   }
 
   static Status flags(AttributeRule& rule, const std::string& name, const Value& value, const std::string& where) {
@@ -205,7 +223,7 @@ class SchemaParser {
 };
 
 Result<std::shared_ptr<const KindSchema>> KindSchema::parse(std::string_view json) {
-  const auto root = core::parse(json);
+  const auto root = core::parse(json, ParseLimits{.bytes = kMaxSchema, .nodes = kMaxSchemaNodes});
   if (!root) return fail(Code::invalid, "schema: " + root.error().message);
   return SchemaParser().run(*root);
 }

@@ -3,6 +3,10 @@
 #include "core/types.hpp"
 
 #include <algorithm>
+#include <new>
+#include <stdexcept>
+
+#include "core/parse_limits.hpp"
 
 namespace driftd::core {
 namespace types {
@@ -30,6 +34,8 @@ tl::unexpected<Error> not_a(std::string_view type, std::string_view found) {
   return fail(Code::invalid, "expected " + std::string(type) + ", found '" + std::string(found.substr(0, 64)) + "'");
 }
 
+tl::unexpected<Error> beyond(std::string what) { return fail(Code::budget, std::move(what)); }
+
 Result<std::string> scalar_text(const Value& value) {
   if (const auto* text = value.string()) return *text;
   if (const auto* number = value.number()) return number->token;
@@ -55,19 +61,40 @@ std::string shaped(const AttributeRule& rule, std::string_view text) {
   return rule.fold ? lower(out) : out;
 }
 
+namespace {
+
+/// Appends to one text: what each level returned would be copied once for every level above it.
+void append_structure(std::string& out, const AttributeRule& rule, const Value& value) {
+  if (const auto* text = value.string()) {
+    out += render(Value(shaped(rule, *text)));
+  } else if (const auto* number = value.number()) {
+    out += decimal(number->token).value_or(number->token);
+  } else if (const auto* array = value.array()) {
+    out += '[';
+    for (const auto& element : *array) {
+      if (&element != array->data()) out += ',';
+      append_structure(out, rule, element);
+    }
+    out += ']';
+  } else if (const auto* object = value.object()) {
+    out += '{';
+    for (auto member = object->begin(); member != object->end(); ++member) {
+      if (member != object->begin()) out += ',';
+      out += render(Value(member->first)) + ":";
+      append_structure(out, rule, member->second);
+    }
+    out += '}';
+  } else {
+    out += render(value);
+  }
+}
+
+}  // namespace
+
 std::string structure(const AttributeRule& rule, const Value& value) {
-  if (const auto* text = value.string()) return render(Value(shaped(rule, *text)));
-  if (const auto* number = value.number()) return decimal(number->token).value_or(number->token);
   std::string out;
-  if (const auto* array = value.array()) {
-    for (const auto& element : *array) out += (out.empty() ? "" : ",") + structure(rule, element);
-    return "[" + out + "]";
-  }
-  if (const auto* object = value.object()) {
-    for (const auto& [key, member] : *object) out += (out.empty() ? "" : ",") + render(Value(key)) + ":" + structure(rule, member);
-    return "{" + out + "}";
-  }
-  return render(value);
+  append_structure(out, rule, value);
+  return out;
 }
 
 Result<std::string> boolean(const AttributeRule& rule, std::string_view text) {
@@ -88,7 +115,8 @@ Result<std::string> document(const AttributeRule& rule, const Value& value) {
   const AttributeRule plain;
   if (text == nullptr) return structure(plain, value);
   const auto shaped_text = shaped(rule, *text);
-  auto parsed = rule.type == ValueType::json ? parse(shaped_text) : yaml(shaped_text);
+  auto parsed = rule.type == ValueType::json ? parse(shaped_text, ParseLimits{.bytes = kMaxJson, .nodes = kMaxNodes}) : yaml(shaped_text);
+  if (!parsed && parsed.error().code == Code::budget) return fail(parsed.error());
   if (!parsed) return fail(Code::invalid, parsed.error().message);
   return structure(plain, *parsed);
 }
@@ -127,12 +155,13 @@ bool splits_at_commas(ValueType type) {
 }
 
 /// The elements of a collection: a list's own; the parts of `a:1,b:2` for addresses; one scalar is a list of one.
-Value::Array elements_of(const AttributeRule& rule, const Value& value) {
+Result<Value::Array> elements_of(const AttributeRule& rule, const Value& value) {
   if (const auto* array = value.array()) return *array;
   const auto* text = value.string();
-  if (text == nullptr || !splits_at_commas(rule.type)) return {value};
+  if (text == nullptr || !splits_at_commas(rule.type)) return Value::Array{value};
   Value::Array out;
   for (std::size_t start = 0; start <= text->size();) {
+    if (out.size() > types::kMaxElements) return types::beyond("more than " + std::to_string(types::kMaxElements) + " parts");
     const auto comma = std::min(text->find(',', start), text->size());
     const auto part = types::strip(std::string_view(*text).substr(start, comma - start));
     if (!part.empty()) out.emplace_back(std::string(part));
@@ -152,15 +181,18 @@ std::string join_collection(Collection collection, std::vector<std::string> part
   return "[" + out + "]";
 }
 
-Result<std::string> normalise(const AttributeRule& rule, const Value& value) {
+namespace {
+
+Result<std::string> normal_form(const AttributeRule& rule, const Value& value) {
   const bool scalar = value.array() == nullptr && value.object() == nullptr;
   const bool lone = scalar && (rule.collection == Collection::scalar_or_list || splits_at_commas(rule.type));
   if (rule.collection != Collection::none && !value.is_null() && (value.array() != nullptr || lone)) {
     AttributeRule element = rule;
     element.collection = Collection::none;
     std::vector<std::string> parts;
-    for (const auto& part : elements_of(rule, value)) {
-      DRIFTD_TRY(std::string text, normalise(element, part));
+    DRIFTD_TRY(const Value::Array elements, elements_of(rule, value));
+    for (const auto& part : elements) {
+      DRIFTD_TRY(std::string text, normal_form(element, part));
       parts.push_back(std::move(text));
     }
     return join_collection(rule.collection, std::move(parts));
@@ -168,6 +200,18 @@ Result<std::string> normalise(const AttributeRule& rule, const Value& value) {
   if (rule.type == ValueType::json || rule.type == ValueType::yaml) return types::document(rule, value);
   if (rule.type == ValueType::any || value.is_null()) return types::structure(rule, value);
   return types::scalar(rule, value);
+}
+
+}  // namespace
+
+Result<std::string> normalise(const AttributeRule& rule, const Value& value) {
+  try {
+    return normal_form(rule, value);
+  } catch (const std::bad_alloc&) {  // the standard library's way to say it: one attribute, never the agent
+    return types::beyond("there is not enough memory to read it");
+  } catch (const std::length_error&) {
+    return types::beyond("it is too large to be read");
+  }
 }
 
 }  // namespace driftd::core

@@ -9,6 +9,16 @@
 
 namespace driftd::core::types {
 
+// What one attribute may cost before it is said to be unknown: two comparisons run at a time, and an agent has 64 MiB.
+inline constexpr std::size_t kMaxNodes = 100'000;    ///< of a JSON or YAML text, its aliases expanded
+inline constexpr std::size_t kMaxJson = 2u << 20;    ///< bytes of a JSON text
+inline constexpr std::size_t kMaxTree = 8u << 20;    ///< bytes of a YAML text as a tree, its aliases expanded
+inline constexpr std::size_t kMaxElements = 20'000;  ///< lines, PEM blocks, keys, parts of `a:1,b:2`
+
+/// The text may be of its type, but reading it would cost too much: `budget`, so that the attribute is unknown. A text
+/// that is not of its type is `invalid` and is compared as it stands.
+tl::unexpected<Error> beyond(std::string what);
+
 /// A scalar as text: strings as they are, numbers by token, booleans as words; `invalid` for null, arrays, objects.
 Result<std::string> scalar_text(const Value& value);
 tl::unexpected<Error> not_a(std::string_view type, std::string_view found);

@@ -17,6 +17,8 @@ using Rational = boost::multiprecision::cpp_rational;
 constexpr std::int64_t kMostExponent = 1'000'000'000;
 constexpr std::int64_t kMostUnitExponent = 4'096;  ///< a quantity is computed, not only rewritten
 constexpr std::size_t kMostPlain = 40;
+constexpr int kMaxTerms = 32;              ///< of `1h30m…`; each may cost a division of 4,096 digits
+constexpr std::size_t kMaxBaseDigits = 18;  ///< of the count before a schema's base unit
 
 /// sign × digits × 10^exponent; digits without zeros at either end, empty for zero.
 struct Decimal {
@@ -177,7 +179,11 @@ UnitName cut(std::string_view unit) {
 template <std::size_t N>
 std::optional<Rational> base_factor(const std::array<Unit, N>& table, std::string_view base) {
   Rational count = 1;
-  if (!base.empty() && base.front() >= '0' && base.front() <= '9') count = Rational(Integer(std::string(take_digits(base))));
+  if (!base.empty() && base.front() >= '0' && base.front() <= '9') {
+    const auto digits = take_digits(base);
+    if (digits.size() > kMaxBaseDigits) return std::nullopt;
+    count = Rational(Integer(std::string(digits)));
+  }
   const Unit* unit = find_unit(table, base);
   if (unit == nullptr) return std::nullopt;
   return Rational(count * Rational(unit->factor));
@@ -228,7 +234,8 @@ Result<std::string> compound(std::string_view text) {
   const bool negative = take(rest, '-');
   Rational sum = 0;
   if (rest.empty()) return not_a("a duration", text);
-  while (!rest.empty()) {
+  for (int terms = 0; !rest.empty(); ++terms) {
+    if (terms == kMaxTerms) return not_a("a duration", text);
     const auto number = rest.front() == '-' ? std::nullopt : take_decimal(rest);
     const auto value = number ? rational(*number) : std::nullopt;
     if (!value) return not_a("a duration", text);
@@ -252,7 +259,8 @@ Result<std::string> iso_duration(std::string_view text) {
   if (!take(rest, 'P') || rest.empty() || rest == "T") return not_a("an ISO 8601 duration", text);
   Rational sum = 0;
   bool in_time = false;
-  while (!rest.empty()) {
+  for (int terms = 0; !rest.empty(); ++terms) {
+    if (terms == kMaxTerms) return not_a("an ISO 8601 duration", text);
     if (!in_time && take(rest, 'T')) in_time = true;
     const auto number = rest.empty() || rest.front() == '-' || rest.front() == '+' ? std::nullopt : take_decimal(rest);
     const auto value = number ? rational(*number) : std::nullopt;

@@ -4,13 +4,16 @@
 #include <algorithm>
 #include <simdjson.h>
 
+#include "core/parse_limits.hpp"
+
 namespace driftd::core {
 namespace {
 
 namespace od = simdjson::ondemand;
 
-constexpr std::size_t kMostBytes = 64u << 20;
 constexpr int kMostDepth = 256;
+constexpr std::size_t kMeanDepth = 20;   ///< levels above a value, on average: a walk knows the path of each
+constexpr std::size_t kMaxShown = 128;  ///< bytes of a foreign name in an error
 constexpr std::size_t kKeptParser = 1u << 20;  ///< a parser that served more is not kept by its thread
 
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
@@ -63,6 +66,10 @@ tl::unexpected<Error> corrupt(std::string_view text, std::size_t at, std::string
   return fail(Code::corrupt, "JSON " + position(text, at) + ": " + std::string(what));
 }
 
+tl::unexpected<Error> beyond(std::string_view text, std::size_t at, std::string_view what) {
+  return fail(Code::budget, "JSON " + position(text, at) + ": " + std::string(what));
+}
+
 /// Offset of the first byte that is not UTF-8: halves the range, cutting only between characters.
 std::size_t first_bad_byte(std::string_view text) {
   std::size_t good = 0, bad = text.size();
@@ -99,7 +106,7 @@ std::string_view words(simdjson::error_code code) {
 /// Walks one document into a Value. Lives on one stack frame; `json` outlives it.
 class Walker {
  public:
-  Walker(std::string_view json, const char* copy) : json_(json), copy_(copy) {}
+  Walker(std::string_view json, const char* copy, const ParseLimits& limits) : json_(json), copy_(copy), limits_(limits) {}
 
   Result<Value> run(od::document& document) {
     DRIFTD_TRY(const od::json_type type, took(document, document.type()));
@@ -113,9 +120,12 @@ class Walker {
  private:
   template <class At>
   tl::unexpected<Error> fail_at(At& at, std::string_view what) const {
+    return corrupt(json_, offset(at), what);
+  }
+  template <class At>
+  std::size_t offset(At& at) const {
     const char* where = nullptr;
-    if (at.current_location().get(where)) return corrupt(json_, json_.size(), what);
-    return corrupt(json_, static_cast<std::size_t>(where - copy_), what);
+    return at.current_location().get(where) ? json_.size() : static_cast<std::size_t>(where - copy_);
   }
   template <class T>
   Result<T> took(od::document& document, simdjson::simdjson_result<T> result) const {
@@ -132,6 +142,11 @@ class Walker {
 
   template <class Json>
   Result<Value> read(od::document& document, Json& json, od::json_type type, int depth) {
+    if (++nodes_ > limits_.nodes) {
+      return beyond(json_, offset(document), "more than " + std::to_string(limits_.nodes) + " values in one document");
+    }
+    levels_ += static_cast<std::size_t>(depth);
+    if (levels_ > limits_.nodes * kMeanDepth) return beyond(json_, offset(document), "too many values nested too deep");
     switch (type) {
       case od::json_type::array: return read_array(document, json, depth + 1);
       case od::json_type::object: return read_object(document, json, depth + 1);
@@ -174,7 +189,7 @@ class Walker {
 
   template <class Json>
   Result<Value> read_array(od::document& document, Json& json, int depth) {
-    if (depth > kMostDepth) return fail_at(document, "nesting deeper than 256");
+    if (depth > kMostDepth) return beyond(json_, offset(document), "nesting deeper than 256");
     DRIFTD_TRY(od::array array, took<od::array>(document, json.get_array()));
     Value::Array out;
     for (auto element : array) {
@@ -186,7 +201,7 @@ class Walker {
 
   template <class Json>
   Result<Value> read_object(od::document& document, Json& json, int depth) {
-    if (depth > kMostDepth) return fail_at(document, "nesting deeper than 256");
+    if (depth > kMostDepth) return beyond(json_, offset(document), "nesting deeper than 256");
     DRIFTD_TRY(od::object object, took<od::object>(document, json.get_object()));
     Value::Object out;
     for (auto field : object) {
@@ -194,23 +209,25 @@ class Walker {
       std::string name(key);  // the parser's buffer is reused by the value
       DRIFTD_TRY(Value value, read_child(document, field.value(), depth));
       const auto [at, fresh] = out.try_emplace(std::move(name), std::move(value));
-      if (!fresh) return fail_at(document, "the key \"" + at->first + "\" stands twice in one object");
+      if (!fresh) return fail_at(document, "the key \"" + at->first.substr(0, kMaxShown) + "\" stands twice in one object");
     }
     return Value(std::move(out));
   }
 
   std::string_view json_;
   const char* copy_;
+  const ParseLimits& limits_;
+  std::size_t nodes_ = 0, levels_ = 0;
 };
 
-Result<Value> parse_with(od::parser& parser, std::string_view json) {
+Result<Value> parse_with(od::parser& parser, std::string_view json, const ParseLimits& limits) {
   const simdjson::padded_string copy(json);
   od::document document;
   if (const auto code = parser.iterate(copy).get(document)) {
     const std::size_t at = code == simdjson::UTF8_ERROR ? first_bad_byte(json) : json.size();
     return corrupt(json, code == simdjson::EMPTY ? 0 : at, words(code));
   }
-  return Walker(json, copy.data()).run(document);
+  return Walker(json, copy.data(), limits).run(document);
 }
 
 void append_string(std::string& out, std::string_view text) {
@@ -291,18 +308,20 @@ const Value* Value::find(std::string_view key) const {
   return it == members->end() ? nullptr : &it->second;
 }
 
-Result<Value> parse(std::string_view json) {
-  if (json.size() > kMostBytes) {
-    return fail(Code::corrupt, "JSON: a document of " + std::to_string(json.size()) + " bytes; at most " +
-                                   std::to_string(kMostBytes) + " are read");
+Result<Value> parse(std::string_view json, const ParseLimits& limits) {
+  if (json.size() > limits.bytes) {
+    return fail(Code::budget, "JSON: a document of " + std::to_string(json.size()) + " bytes; at most " +
+                                  std::to_string(limits.bytes) + " are read");
   }
   if (json.size() > kKeptParser) {
     od::parser parser;
-    return parse_with(parser, json);
+    return parse_with(parser, json, limits);
   }
   thread_local od::parser parser;
-  return parse_with(parser, json);
+  return parse_with(parser, json, limits);
 }
+
+Result<Value> parse(std::string_view json) { return parse(json, ParseLimits{}); }
 
 std::string render(const Value& value) {
   std::string out;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/parse_limits.hpp"
 #include "core/value.hpp"
 #include "host/library.hpp"
 #include "host/settings_schema.hpp"
@@ -106,7 +107,7 @@ Result<int> concurrency(const Json& describe, const std::string& file) {
 
 /// Ours bounds the nesting, which a recursive walk of nlohmann's would pay for with its stack.
 Status readable(const std::string& text, const std::string& where) {
-  if (const auto parsed = core::parse(text); !parsed) return fail(Code::invalid, where + ": " + parsed.error().message);
+  if (const auto parsed = core::parse(text, core::kBodyLimits); !parsed) return fail(Code::invalid, where + ": " + parsed.error().message);
   return {};
 }
 

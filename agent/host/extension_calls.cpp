@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/parse_limits.hpp"
 #include "core/value.hpp"
 #include "host/ext_messages.hpp"
 #include "host/intake.hpp"
@@ -124,7 +125,7 @@ driftd_status ProviderHost::do_upgrade(ActiveCall&, const std::string& payload, 
   TextPush push;
   const driftd_status status = upgrade(&args, &push_text, &push);
   if (status != DRIFTD_OK) return status;
-  const auto parsed = core::parse(push.text);
+  const auto parsed = core::parse(push.text, core::kBodyLimits);
   if (push.times != 1 || !parsed || parsed->object() == nullptr) {
     tenant_.misuse("upgrade: answered OK and pushed no JSON object, or not just one");
     return DRIFTD_CORRUPT;

@@ -105,13 +105,18 @@ Result<std::string> lock_process(const JailSpec& spec) {
   DRIFTD_CHECK(held(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "PR_SET_NO_NEW_PRIVS"));
   if (landlock > 0) DRIFTD_CHECK(jail::enter_landlock(landlock, spec));
   if (seccomp) DRIFTD_CHECK(jail::enter_seccomp(spec));
-  return jail::render(landlock, seccomp);
+  return jail::render(landlock, seccomp, jail::landlock_lack());
 }
 
-std::string kernel_jail() { return jail::render(jail::landlock_version(), jail::has_seccomp()); }
+std::string kernel_jail() { return jail::render(jail::landlock_version(), jail::has_seccomp(), jail::landlock_lack()); }
 
-std::string jail::render(int landlock, bool seccomp) {
-  return (landlock > 0 ? fmt::format("landlock {}", landlock) : "no landlock (kernel)") +
+Status whole_jail() {
+  if (jail::landlock_version() > 0 && jail::has_seccomp()) return {};
+  return fail(Code::unsupported, kernel_jail());
+}
+
+std::string jail::render(int landlock, bool seccomp, const std::string& lack) {
+  return (landlock > 0 ? fmt::format("landlock {}", landlock) : fmt::format("no landlock ({})", lack)) +
          (seccomp ? ", seccomp" : ", no seccomp (kernel)");
 }
 

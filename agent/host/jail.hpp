@@ -29,15 +29,19 @@ Result<std::string> lock_process(const JailSpec& spec);
 
 /// What lock_process would answer on this kernel. [any thread]
 std::string kernel_jail();
+/// `unsupported` in words unless workers get landlock and seccomp here. [any thread]
+Status whole_jail();
 
 namespace jail {
 
 /// 0: the kernel has none, or it is switched off.
 int landlock_version();
+/// Why there is none: `kernel`, or in words what forbids or hides it. Empty: there is.
+std::string landlock_lack();
 bool has_seccomp();
 Status enter_landlock(int version, const JailSpec& spec);
 Status enter_seccomp(const JailSpec& spec);
-std::string render(int landlock, bool seccomp);
+std::string render(int landlock, bool seccomp, const std::string& lack = "kernel");
 
 }  // namespace jail
 }  // namespace driftd::host

@@ -128,6 +128,14 @@ int landlock_version() {
   return version > 0 ? static_cast<int>(version) : 0;
 }
 
+std::string landlock_lack() {
+  const long version = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, kVersionFlag);
+  if (version > 0) return {};
+  if (errno == EOPNOTSUPP) return "switched off: lsm= of the kernel's command line lacks landlock";
+  if (errno == EPERM || errno == EACCES) return "denied: a seccomp policy of the container or unit forbids landlock_create_ruleset";
+  return "kernel";  // ENOSYS: older than 5.13, or built without
+}
+
 Status enter_landlock(int version, const JailSpec& spec) {
   RulesetAttr attr{};
   attr.handled_fs = handled_rights(version);

@@ -3,6 +3,7 @@
 #include <driftd/ext/apply.h>
 #include <algorithm>
 
+#include "core/parse_limits.hpp"
 #include "core/value.hpp"
 #include "host/border.hpp"
 #include "host/ext_messages.hpp"
@@ -39,7 +40,7 @@ bool clean(core::Discovered& b, const Scrubber& scrubber) {
   for (auto* text : {&b.name, &b.type, &b.version, &b.origin, &b.revision}) clean(*text, scrubber);
   for (auto* texts : {&b.endpoints, &b.capabilities}) clean(*texts, scrubber);
   for (auto* pairs : {&b.credentials, &b.labels, &b.metadata}) clean(*pairs, scrubber);
-  const auto config = core::parse(b.config);
+  const auto config = core::parse(b.config, core::kBodyLimits);
   return config && config->object() != nullptr && !b.name.empty();
 }
 
@@ -108,7 +109,7 @@ Task<Result<std::string>> SupervisedSession::upgrade(std::string kind, std::uint
   const auto call = supervisor->begin(FrameType::upgrade, encode(asked), deadline);
   DRIFTD_CO_TRY(CallResult result, co_await drive(supervisor, call, kNoPages));
   if (result.code != Code::ok) co_return fail(error_of(result));
-  const auto answer = core::parse(result.body);
+  const auto answer = core::parse(result.body, core::kBodyLimits);
   if (!answer || answer->object() == nullptr) co_return condemned(*supervisor, "upgrade");
   co_return std::move(result.body);
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 #include "k8s/kinds.hpp"
 #include "k8s/mapping.hpp"
@@ -119,14 +120,14 @@ json& credentials_in(json& config, const std::string& type) {
   return type == "kafka" ? config["auth"]["sasl"] : config;
 }
 
-/// A type is what a tenant wrote: it is quoted, or it would be read as a pattern over all paths (`**`).
-std::string config_path(const std::string& type) {
-  const auto known = [&](const Type& each) { return type == each.name; };
-  return std::any_of(kTypes.begin(), kTypes.end(), known) ? "config." + type : member_path("config", type);
+/// A tenant names the type: what is not a plain name is quoted, so that it stays one member and is never a pattern.
+std::string type_path(const std::string& type) {
+  const bool plain = !type.empty() && std::all_of(type.begin(), type.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; });
+  return plain ? "config." + type : member_path("config", type);
 }
 
 std::string credential_path(const std::string& type, const char* name) {
-  return config_path(type) + (type == "kafka" ? ".auth.sasl." : ".") + name;
+  return type_path(type) + (type == "kafka" ? ".auth.sasl." : ".") + name;
 }
 
 std::string newest(const Definition& definition, const Objects& objects) {
@@ -164,7 +165,7 @@ void leave_endpoint_unknown(const Definition& definition, sdk::Record& record) {
   const auto unread = [&](const std::string& path) { record.unread.push_back({path, DRIFTD_UNAVAILABLE, why}); };
   unread(definition.service ? "discovery.service.port" : "discovery.service");
   for (const std::string& name : list.empty() ? std::vector<std::string>{"host", "port"} : std::vector{list}) {
-    unread(config_path(definition.type) + "." + name);
+    unread(type_path(definition.type) + "." + name);
   }
 }
 

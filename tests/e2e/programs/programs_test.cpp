@@ -177,5 +177,15 @@ TEST_F(Programs, ValidateRunsThemOnlyWhenAskedAndOnceUsesThem) {
   EXPECT_EQ(once.code, 0) << once.out << once.err;
 }
 
+/// Commands that hold secrets for a second are as closed as `run`: the program looks at its parent.
+TEST_F(Programs, EveryCommandThatHoldsSecretsWritesNoCore) {
+  script("cat /proc/$PPID/limits > " + dir_.file("limits") + "; cat " + dir_.file("secret"));
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"validate", "--run-programs"}, {"once"}}) {
+    fs::remove(dir_.file("limits"));
+    (void)driftd(command);
+    EXPECT_THAT(read_file(dir_.file("limits")), testing::ContainsRegex("Max core file size +0 +0 ")) << command.front();
+  }
+}
+
 }  // namespace
 }  // namespace driftd::test

@@ -2,6 +2,7 @@
 // The jail itself, entered by children of this test.
 #include "host/jail.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <netdb.h>
 #include <seccomp.h>
@@ -10,6 +11,9 @@
 #include <condition_variable>
 #include <mutex>
 #include <thread>
+
+#include "support/agent.hpp"
+#include "support/process.hpp"
 
 namespace driftd::host {
 namespace {
@@ -41,10 +45,10 @@ std::string lock(const JailSpec& spec) {
   return locked ? *locked : std::string(render(locked.error().code)) + ": " + locked.error().message;
 }
 
-/// A kernel without: its system call is not there.
-void hide_landlock() {
+/// A kernel without: its system call is not there. EPERM: a container's policy, EOPNOTSUPP: the kernel's command line.
+void hide_landlock(std::uint32_t error = ENOSYS) {
   scmp_filter_ctx filter = ::seccomp_init(SCMP_ACT_ALLOW);
-  ::seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(landlock_create_ruleset), 0);
+  ::seccomp_rule_add(filter, SCMP_ACT_ERRNO(error), SCMP_SYS(landlock_create_ruleset), 0);
   ::seccomp_load(filter);
   ::seccomp_release(filter);
 }
@@ -56,6 +60,40 @@ TEST(Jail, AKernelWithoutLandlockIsSaidAndTheRestHolds) {
     return out + (::fork() < 0 ? "; no fork" : "; forked");
   });
   EXPECT_EQ(said, "no landlock (kernel), seccomp; no landlock (kernel), seccomp; no fork");
+}
+
+TEST(Jail, WhyThereIsNoLandlockIsSaid) {
+  EXPECT_THAT(in_child([] { return hide_landlock(EPERM), kernel_jail(); }), StartsWith("no landlock (denied: a seccomp policy of the container or unit"));
+  EXPECT_THAT(in_child([] { return hide_landlock(EOPNOTSUPP), kernel_jail(); }), StartsWith("no landlock (switched off: lsm="));
+}
+
+/// `driftd COMMAND` where landlock is denied: its exit code and what it said.
+std::string without_landlock(const std::string& jail, const char* command) {
+  test::TempDir folder;
+  const std::string config = folder.write("driftd.yaml", "agent: { jail: " + jail + ", data_dir: " + folder.file("data") +
+                                                             " }\nadmin: { listen: \"\", socket: " + folder.file("s") + " }\n");
+  const std::string errors = folder.file("err");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    hide_landlock(EPERM);
+    const int fd = ::open(errors.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    ::dup2(fd, STDERR_FILENO);
+    ::execl(test::Agent::binary().c_str(), "driftd", "--config", config.c_str(), command, nullptr);
+    ::_exit(127);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return std::to_string(WEXITSTATUS(status)) + ": " + test::read_file(errors);
+}
+
+TEST(Jail, ThatIsRequiredAndNotThereEndsTheAgentWithTheReason) {
+  for (const char* command : {"run", "once", "validate"}) {
+    const std::string said = without_landlock("required", command);
+    EXPECT_THAT(said, StartsWith("78: ")) << command;
+    EXPECT_THAT(said, HasSubstr("'jail' of 'agent' is required, and here workers get: no landlock (denied: a seccomp policy"));
+    EXPECT_THAT(said, HasSubstr("agent.jail: best-effort"));
+  }
+  EXPECT_THAT(without_landlock("best-effort", "once"), StartsWith("0: "));
 }
 
 TEST(Jail, EachOfTheTwoIsNamedOrItsAbsence) {

@@ -38,6 +38,17 @@ TEST(Log, JsonSaysTheSameWithItsOwnEscapes) {
   EXPECT_THAT(parsed["message"].get<std::string>(), HasSubstr("FORGED\r\x1b]0;title\x07\x7f \xc2\x9b" "2J \xe2\x80\xae"));
 }
 
+/// Commands of the CLI log without ever configuring it: a plugin that speaks to the terminal of `driftd validate`.
+TEST(LogDeathTest, WhatIsLoggedBeforeTheConfigIsReadIsNotObeyedEither) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process of its own, where nothing is configured
+  EXPECT_EXIT(
+      {
+        room("host").warn("{}", "a\x1b]0;title\x07");
+        std::exit(0);
+      },
+      testing::ExitedWithCode(0), "a.x1b.0;title.x07");
+}
+
 TEST(Log, OrdinaryTextStaysAsItIs) {
   EXPECT_THAT(logged("text", "topic “orders” — \xf0\x9f\x98\x80"), EndsWith(" info  test: topic “orders” — \xf0\x9f\x98\x80\n"));
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/table.hpp"
 
+#include "cli/fields.hpp"
+
 #include <gtest/gtest.h>
 #include <sstream>
 
@@ -13,6 +15,13 @@ TEST(Table, NoCellIsObeyedByATerminal) {
   std::ostringstream out;
   table.print(out, false);
   EXPECT_EQ(out.str(), "ID        TEXT\na\\x1b[2J  b\\x0ac \\u009b31m \\u202e \\xff caf\xc3\xa9\n");
+}
+
+TEST(JsonText, IsTheSameJsonAndNoTerminalObeysIt) {
+  const core::Value value = core::Value::Object{{"a\xe2\x80\xae", core::Value("\xc2\x9b" "31m \x7f \x1b \xe2\x81\xa6 caf\xc3\xa9")}};
+  const std::string text = json_text(value);
+  EXPECT_EQ(text, R"({"a\u202e":"\u009b31m \u007f \u001b \u2066 caf)" "\xc3\xa9\"}");
+  EXPECT_EQ(core::parse(text), value);
 }
 
 }  // namespace

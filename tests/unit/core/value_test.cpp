@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/value.hpp"
 
+#include "core/parse_limits.hpp"
+
 #include <gtest/gtest.h>
 #include <random>
 
 namespace driftd::core {
 namespace {
 
-std::string value_error(std::string_view json) {
+std::string value_error(std::string_view json, Code code = Code::corrupt) {
   const auto value = parse(json);
   if (value) return "parsed: " + render(*value);
-  EXPECT_EQ(value.error().code, Code::corrupt);
+  EXPECT_EQ(value.error().code, code);
   return value.error().message;
 }
 std::string canonical(std::string_view json) {
@@ -108,12 +110,30 @@ TEST(Value, InvalidUtf8IsReportedWhereItStands) {
 TEST(Value, NestingOf256IsReadAndOneMoreIsNot) {
   const auto nested = [](int n) { return std::string(n, '[') + std::string(n, ']'); };
   EXPECT_TRUE(parse(nested(256)));
-  EXPECT_NE(value_error(nested(257)).find("nesting deeper than 256"), std::string::npos);
-  EXPECT_NE(value_error(nested(100'000)).find("nesting deeper than 256"), std::string::npos);
+  EXPECT_NE(value_error(nested(257), Code::budget).find("nesting deeper than 256"), std::string::npos);
+  EXPECT_NE(value_error(nested(100'000), Code::budget).find("nesting deeper than 256"), std::string::npos);
 }
 
 TEST(Value, ADocumentAboveTheLimitIsRefused) {
-  EXPECT_NE(value_error(std::string((64u << 20) + 1, ' ')).find("at most 67108864"), std::string::npos);
+  EXPECT_NE(value_error(std::string((64u << 20) + 1, ' '), Code::budget).find("at most 67108864"), std::string::npos);
+}
+
+TEST(Value, ADocumentOfManyValuesIsRefusedAtTheOneThatIsTooMany) {
+  EXPECT_TRUE(parse(R"({"a":[1,2]})", ParseLimits{.nodes = 4}));
+  const auto refused = parse("{\"a\":\n[1,2]}", ParseLimits{.nodes = 3});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::budget);
+  EXPECT_EQ(refused.error().message, "JSON 2:4: more than 3 values in one document");
+}
+
+TEST(Value, ManyValuesDeepDownAreRefused) {
+  std::string ones = "1";
+  for (int i = 0; i < 20'000; ++i) ones += ",1";
+  const auto nested = [&](std::size_t levels) { return std::string(levels, '[') + ones + std::string(levels, ']'); };
+  EXPECT_TRUE(parse(nested(90), kBodyLimits));
+  const auto refused = parse(nested(250), kBodyLimits);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::budget);
 }
 
 TEST(Value, ALargeDocumentIsRead) {

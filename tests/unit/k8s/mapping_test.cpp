@@ -243,6 +243,20 @@ TEST(K8sBackends, ASecretThatIsNotThereLeavesItsFieldsUnknown) {
   EXPECT_FALSE(json::parse(record.body)["config"]["postgres"].contains("password"));
 }
 
+/// A tenant writes the type: as a path it would be a pattern, of which some take minutes to match.
+TEST(K8sBackends, ATypeThatIsNoPlainNameStaysOneMember) {
+  const Settings settings;
+  std::vector<sdk::Diagnostic> none;
+  Objects objects = labelled("ClusterIP");
+  for (auto& [ref, object] : objects) object["metadata"]["labels"]["prism.io/backend-type"] = "**.a.**.b";
+  const auto found = definitions(objects, settings, none);
+  ASSERT_EQ(found.count("q"), 1u);
+  ASSERT_EQ(found.at("q").type, "**.a.**.b");
+  const sdk::Record record = registration_of(found.at("q"), objects, settings, std::nullopt);
+  ASSERT_FALSE(record.sensitive.empty());
+  for (const auto& path : record.sensitive) EXPECT_TRUE(path.starts_with("config[\"**.a.**.b\"].")) << path;
+}
+
 /// Paths that could not be read, one after the other.
 std::vector<std::string> unread_of(const sdk::Record& record) {
   std::vector<std::string> out;

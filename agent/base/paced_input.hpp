@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <streambuf>
+#include <string_view>
+
+namespace driftd {
+
+/// A text as yaml-cpp reads it, which stops the scanner where it only looks ahead: of a flow collection (`[a, b, …`) it
+/// keeps every token, some 130 bytes each, until the bracket closes, so that 1 MiB of brackets takes 230 MiB before the
+/// parser says one word. Borrows the text. [one thread]
+class PacedInput final : public std::streambuf {
+ public:
+  /// Throws std::length_error out of the parser when it reads more than `max_ahead` units (see weight) without `progress()`.
+  PacedInput(std::string_view text, std::size_t max_ahead) : max_ahead_(max_ahead) {
+    char* begin = const_cast<char*>(text.data());  // never written: there is no put area
+    setg(begin, begin, begin + text.size());
+  }
+
+  /// The parser gave an event: what it kept so far is being consumed.
+  void progress() { ahead_ = 0; }
+
+ protected:
+  std::streamsize xsgetn(char* to, std::streamsize wanted) override {
+    const auto count = std::min<std::streamsize>(wanted, egptr() - gptr());
+    for (std::streamsize i = 0; i < count; ++i) ahead_ += weight(gptr()[i]);
+    if (ahead_ > max_ahead_) throw std::length_error("a list or map in brackets that is too large");
+    std::memcpy(to, gptr(), static_cast<std::size_t>(count));
+    gbump(static_cast<int>(count));
+    return count;
+  }
+
+ private:
+  /// What one character makes the scanner keep, in units of at most 280 bytes: a bracket opens a level of its own.
+  static std::size_t weight(char c) {
+    switch (c) {
+      case '[': case '{': return 2;
+      case ']': case '}': case ',': case ':': case '&': case '*': case '!': case '?': return 1;
+      default: return 0;
+    }
+  }
+
+  std::size_t max_ahead_, ahead_ = 0;
+};
+
+}  // namespace driftd

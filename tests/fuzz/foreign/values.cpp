@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Texts of one attribute, as the agent's diff pool reads them.
+#include <array>
+#include <string>
+
+#include "core/schema.hpp"
+#include "core/value.hpp"
+#include "fuzz/foreign/foreign.hpp"
+
+namespace driftd::fuzz {
+namespace {
+
+using core::ValueType;
+
+core::AttributeRule rule(ValueType type, std::string unit = "") {
+  core::AttributeRule out;
+  out.type = type;
+  out.unit = std::move(unit);
+  return out;
+}
+
+/// A normal form is JSON and says twice the same.
+void normal(const core::AttributeRule& of, std::string_view text) {
+  const core::Value value{std::string(text)};
+  const auto once = core::normalise(of, value);
+  if (!once) return;
+  require(core::parse(*once).has_value(), "a normal form is JSON");
+  require(core::normalise(of, value) == once, "a normal form does not depend on the time of day");
+}
+
+/// A text that is UTF-8, as all that comes into the agent is.
+bool is_text(std::string_view text) { return core::parse(core::render(core::Value(std::string(text)))).has_value(); }
+
+}  // namespace
+
+void yaml(std::string_view text) {
+  if (is_text(text)) normal(rule(ValueType::yaml), text);
+}
+
+void json(std::string_view text) {
+  const auto value = core::parse(text);
+  if (value) require(core::parse(core::render(*value)) == value, "a rendered value is the value");
+  if (is_text(text)) normal(rule(ValueType::json), text);
+}
+
+void properties(std::string_view text) {
+  if (is_text(text)) normal(rule(ValueType::properties), text);
+}
+
+void pem(std::string_view text) { normal(rule(ValueType::pem), text); }
+
+void ssh(std::string_view text) {
+  if (is_text(text)) normal(rule(ValueType::ssh_key), text);
+}
+
+void address(std::string_view text) {
+  if (!is_text(text)) return;
+  for (const auto type : {ValueType::url, ValueType::endpoint, ValueType::host, ValueType::inet, ValueType::cidr}) {
+    auto one = rule(type);
+    normal(one, text);
+    one.collection = core::Collection::set;
+    normal(one, text);
+  }
+}
+
+void quantity(std::string_view text) {
+  if (!is_text(text)) return;
+  constexpr std::array kTypes = {ValueType::integer, ValueType::decimal, ValueType::percent, ValueType::version, ValueType::timestamp, ValueType::boolean};
+  for (const auto type : kTypes) normal(rule(type), text);
+  normal(rule(ValueType::decimal, "kubernetes"), text);
+  for (const auto* unit : {"", "postgres:8kB", "postgres:MB:real", "redis", "si", "kubernetes"}) normal(rule(ValueType::bytes, unit), text);
+  for (const auto* unit : {"", "ms", "postgres:ms", "postgres:min:real", "iso8601", "redis:s"}) normal(rule(ValueType::duration, unit), text);
+}
+
+}  // namespace driftd::fuzz

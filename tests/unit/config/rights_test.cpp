@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who writes the config or a secret decides for the agent: files that others may write are not believed.
+#include <filesystem>
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "config/config.hpp"
+#include "config/rights.hpp"
+#include "support/process.hpp"
+
+namespace driftd::config {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+constexpr const char* kText = "backends: [ { name: a, provider: p, settings: { password: \"${file:secret}\" } } ]\n";
+
+class RightsOfFiles : public testing::Test {
+ protected:
+  void SetUp() override {
+    fs::permissions(folder_.path(), fs::perms(0755));
+    config_ = folder_.write("driftd.yaml", kText);
+    secret_ = folder_.write("secret", "hunter2");
+    fs::permissions(config_, fs::perms(0644));
+    fs::permissions(secret_, fs::perms(0600));
+  }
+  /// `valid`, or what is wrong; warnings behind it.
+  std::string loaded() const {
+    const auto config = load(config_);
+    return config ? "valid\n" + render(config->warnings) : render(config.error());
+  }
+  test::TempDir folder_;
+  std::string config_, secret_;
+};
+
+TEST_F(RightsOfFiles, FilesThatOnlyTheAgentMayWriteAreBelieved) { EXPECT_EQ(loaded(), "valid\n"); }
+
+TEST_F(RightsOfFiles, AConfigThatOthersMayWriteIsRefused) {
+  fs::permissions(config_, fs::perms(0666));
+  EXPECT_THAT(loaded(), HasSubstr("others may write this file, so it is not read: " + config_ + " is writable by others (mode 0666); `chmod o-w"));
+}
+
+TEST_F(RightsOfFiles, ASecretThatOthersMayWriteIsRefused) {
+  fs::permissions(secret_, fs::perms(0602));
+  EXPECT_THAT(loaded(), HasSubstr("secret file " + secret_ + " is not used, because others may write it"));
+}
+
+TEST_F(RightsOfFiles, TheFileBehindALinkIsLookedAt) {
+  fs::rename(secret_, folder_.file("real"));
+  fs::permissions(folder_.file("real"), fs::perms(0622));
+  fs::create_symlink("real", secret_);
+  EXPECT_THAT(loaded(), HasSubstr("because others may write it: " + folder_.file("real")));
+}
+
+TEST_F(RightsOfFiles, ASecretThatAllMayReadIsAWarning) {
+  fs::permissions(secret_, fs::perms(0644));
+  EXPECT_THAT(loaded(), HasSubstr("valid\n"));
+  EXPECT_THAT(loaded(), HasSubstr("is readable by all users; `chmod o-r"));
+  fs::permissions(folder_.path(), fs::perms(0700));
+  EXPECT_EQ(loaded(), "valid\n") << "nobody else comes there";
+}
+
+TEST_F(RightsOfFiles, AFolderThatOthersMayWriteIsAWarning) {
+  fs::permissions(folder_.path(), fs::perms(0777));
+  EXPECT_THAT(loaded(), HasSubstr("valid\n"));
+  EXPECT_THAT(loaded(), HasSubstr("others may put another file in the place of this one: " + folder_.path().string() + " is writable by others"));
+  EXPECT_THAT(loaded(), HasSubstr("others may put another file in the place of secret file"));
+}
+
+TEST_F(RightsOfFiles, AGroupThatIsNotTheAgentsIsAnother) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root gives files to another group";
+  ASSERT_EQ(::chown(config_.c_str(), 0, 4321), 0);
+  fs::permissions(config_, fs::perms(0664));
+  EXPECT_THAT(loaded(), HasSubstr("is writable by group 4321"));
+}
+
+TEST_F(RightsOfFiles, AStrangersFileIsAWarningUnlessMoreMayWriteIt) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
+  ASSERT_EQ(::chown(config_.c_str(), 4321, 4321), 0);
+  EXPECT_THAT(loaded(), HasSubstr("belongs to uid 4321"));
+  EXPECT_THAT(loaded(), HasSubstr("valid\n"));
+  fs::permissions(config_, fs::perms(0646));
+  EXPECT_THAT(loaded(), HasSubstr("so it is not read"));
+}
+
+TEST_F(RightsOfFiles, APipeAndAMissingFileHaveNone) {
+  ASSERT_EQ(::mkfifo(folder_.file("pipe").c_str(), 0666), 0);
+  EXPECT_TRUE(rights_of(folder_.file("pipe")).written.empty());
+  EXPECT_TRUE(rights_of(folder_.file("none")).written.empty());
+}
+
+TEST(ErrorText, WhatTheFileSaysIsShownAndNotObeyed) {
+  const auto loaded = parse("age\xe2\x80\xaent: 1\n", "driftd.yaml");
+  ASSERT_FALSE(loaded);
+  const std::string text = render(loaded.error());
+  EXPECT_THAT(text, HasSubstr("\\u202e"));
+  EXPECT_EQ(text.find("\xe2\x80\xae"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace driftd::config
