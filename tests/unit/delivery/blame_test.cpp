@@ -127,6 +127,18 @@ TEST(BlameOfAWebhook, RetryAfterHoldsTheKeyThatItWasSaidTo) {
   EXPECT_EQ(world.to.sent[1], 2);
 }
 
+TEST(BlameOfAWebhook, WhatWaitsForASignOfLifeGoesWithTheFirst) {
+  LaneWorld world(webhook_policy());
+  world.to.at_once = dead;
+  world.start();
+  world.commit(1, 2);
+  world.pass(std::chrono::seconds(3));
+  world.commit(1, 2);
+  world.to.at_once = [](const auto&) { return Attempt{}; };
+  world.pass(std::chrono::milliseconds(2'100));  // the first one's 5 s are over, the second one's are not
+  EXPECT_EQ(world.view().delivered, 2);
+}
+
 TEST(BlameOfAWebhook, TheLogSaysThatACircuitIsClosedOnlyWhenItIs) {
   LaneWorld world(webhook_policy());
   world.start();
@@ -145,7 +157,12 @@ TEST(BlameOfAWebhook, TheLogSaysThatACircuitIsClosedOnlyWhenItIs) {
   world.pass(std::chrono::seconds(7));
   world.to.answer_all();
   world.settle();
-  EXPECT_THAT(::testing::internal::GetCapturedStdout() + ::testing::internal::GetCapturedStderr(), HasSubstr("circuit closed"));
+  world.commit(8, 8);
+  world.to.answer_all();
+  world.settle();
+  const std::string closed = ::testing::internal::GetCapturedStdout() + ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(closed, HasSubstr("circuit closed"));
+  EXPECT_EQ(closed.find("circuit closed"), closed.rfind("circuit closed")) << closed;
 }
 
 }  // namespace

@@ -170,6 +170,14 @@ TEST_F(RelayTest, AWebhookEventIsTriedTenTimesOverItsScheduleThenBecomesADeadLet
   EXPECT_EQ(view("a").dead, 1);
 }
 
+TEST_F(RelayTest, WhatADeadLetterTellsWakesTheOtherSinks) {
+  a_.policy = webhook_policy();
+  a_.answer = [](const auto&) { return Attempt{Outcome::permanent, "HTTP 400 from ops", 0}; };
+  outbox_.add("k", {"a"});
+  start({{"a", &a_}, {"b", &b_}});
+  EXPECT_EQ(b_.count("id-2"), 1) << "nothing was committed by anybody else";
+}
+
 TEST_F(RelayTest, TheCircuitBurnsNoAttemptsAndProbesWithOneEvent) {
   a_.policy = webhook_policy();
   a_.answer = fail_sink;
