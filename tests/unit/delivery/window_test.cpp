@@ -110,5 +110,14 @@ TEST_F(WindowTest, EventsBehindOneThatFailsCostNoMemoryAndHoldNothingBack) {
   EXPECT_EQ(window_.low_water(), 51);
 }
 
+TEST_F(WindowTest, EventsBehindOneThatFailedAreOrdinaryOnesWhenItIsDelivered) {
+  for (std::int64_t seq = 1; seq <= 50; ++seq) window_.add(event(seq, "k1"));
+  window_.postpone(1, now_, "HTTP 500", true);
+  window_.settle(1);
+  const auto saved = save();
+  EXPECT_TRUE(saved.upsert.empty());
+  EXPECT_EQ(saved.low_water, 1);
+}
+
 }  // namespace
 }  // namespace driftd::delivery::test
