@@ -36,6 +36,7 @@ Task<Result<core::Value>> Agent::notifications() {
     named.id = one.id;
     named.digest = one.digest;
     note["digest"] = core::Value(binding(named));
+    note["ref"] = core::Value(one.id + "@" + binding(named).substr(0, 12));
     note["claimed_by"] = core::Value(one.claimed_by);
     note["stale"] = core::Value(one.stale);
     core::Value::Array actions;

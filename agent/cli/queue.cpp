@@ -13,7 +13,7 @@ void show_notifications(const Context& context, const core::Value& answer) {
     for (const auto& action : list(note, "actions")) {
       if (action.string() != nullptr) actions += (actions.empty() ? "" : " ") + *action.string();
     }
-    table.add({text(note, "id"), text(note, "title"), actions, text(note, "claimed_by")});
+    table.add({text(note, "ref"), text(note, "title"), actions, text(note, "claimed_by")});
   }
   context.print(table, "nothing waits for a decision");
 }

@@ -31,16 +31,34 @@ std::string group_of(const std::string& user) {
   return out;
 }
 
-/// What another user gets, with the status at its end.
-std::string as_other(const FakeAgent& agent, std::vector<std::string> arguments) {
+/// What that user gets, with the status at its end.
+std::string as_user(const FakeAgent& agent, const std::string& user, std::vector<std::string> arguments) {
   const std::string log = agent.folder.write("other", "");
   EXPECT_EQ(::chmod(log.c_str(), 0666), 0);
   EXPECT_EQ(::chmod(agent.folder.path().c_str(), 0711), 0);
   std::vector<std::string> command = {"curl", "-s", "-m", "20", "-w", "%{http_code}", "--unix-socket", agent.socket()};
   command.insert(command.end(), arguments.begin(), arguments.end());
-  Child curl(command, {log, {}, kOther});
+  Child curl(command, {log, {}, user});
   curl.wait(std::chrono::seconds(30));
   return read_file(log);
+}
+
+std::string as_other(const FakeAgent& agent, std::vector<std::string> arguments) {
+  return as_user(agent, kOther, std::move(arguments));
+}
+
+/// A process of that user with connections to the socket that say nothing.
+Child hold(const FakeAgent& agent, int count, const std::string& user) {
+  EXPECT_EQ(::chmod(agent.folder.path().c_str(), 0711), 0);
+  const std::string ready = agent.folder.write("ready", "");
+  EXPECT_EQ(::chmod(ready.c_str(), 0666), 0);
+  const std::string script =
+      "import signal,socket,sys\nheld=[]\n"
+      "for i in range(int(sys.argv[2])):\n  s=socket.socket(socket.AF_UNIX)\n  s.connect(sys.argv[1])\n  held.append(s)\n"
+      "print('held', flush=True)\nsignal.pause()\n";
+  Child out({"python3", "-c", script, agent.socket(), std::to_string(count)}, {ready, {}, user});
+  EXPECT_TRUE(eventually([&] { return read_file(ready).find("held") != std::string::npos; }));
+  return out;
 }
 
 /// Connections that say nothing.
@@ -87,15 +105,7 @@ TEST(Door, IdleConnectionsOnTheSocketLeaveASlotForRootAndTheAgentsOwnUser) {
   admin::ServerSettings settings;
   settings.permit.uids = {65534};
   FakeAgent agent(settings);
-  ASSERT_EQ(::chmod(agent.folder.path().c_str(), 0711), 0);
-  const std::string ready = agent.folder.write("ready", "");
-  ASSERT_EQ(::chmod(ready.c_str(), 0666), 0);
-  const std::string script =
-      "import signal,socket,sys\nheld=[]\n"
-      "for i in range(80):\n  s=socket.socket(socket.AF_UNIX)\n  s.connect(sys.argv[1])\n  held.append(s)\n"
-      "print('held', flush=True)\nsignal.pause()\n";
-  Child holder({"python3", "-c", script, agent.socket()}, {ready, {}, kOther});
-  ASSERT_TRUE(eventually([&] { return read_file(ready).find("held") != std::string::npos; }));
+  const Child holder = hold(agent, 80, kOther);
   EXPECT_THAT(agent.curl({kHost + "/v1/status"}).out, EndsWith("200"));
   EXPECT_THAT(as_other(agent, {kHost + "/v1/status"}), AllOf(HasSubstr("16 connections"), EndsWith("503")));
 }
@@ -103,11 +113,12 @@ TEST(Door, IdleConnectionsOnTheSocketLeaveASlotForRootAndTheAgentsOwnUser) {
 TEST(Door, AUserThatMayNotComeInHoldsNoSlot) {
   if (::getuid() != 0) GTEST_SKIP() << "only root can become another user";
   admin::ServerSettings settings;
-  settings.permit.uids = {4242};  // somebody else, so that the socket is open
+  settings.permit.uids = {1};  // `daemon`
   settings.max_unix = 9;
-  settings.kept = 8;  // one for all but root
+  settings.kept = 8;  // one slot for all but root
   FakeAgent agent(settings);
-  for (int i = 0; i < 3; ++i) EXPECT_THAT(as_other(agent, {kHost + "/v1/status"}), EndsWith("403"));
+  const Child holder = hold(agent, 80, kOther);
+  EXPECT_THAT(as_user(agent, "daemon", {kHost + "/v1/status"}), EndsWith("200"));
 }
 
 TEST(Door, ConnectionsBeyondTheBoundAreTurnedAway) {
@@ -134,10 +145,18 @@ TEST(Door, TheSocketsModeLetsInWhomTheConfigurationNames) {
   };
   std::vector<Case> cases(5);
   cases[0] = {"nobody", {}, 0660};
-  cases[1].what = "uids", cases[1].settings.permit.uids = {65534}, cases[1].mode = 0666;
-  cases[2].what = "gids", cases[2].settings.permit.gids = {65534}, cases[2].mode = 0666;
-  cases[3].what = "read_group", cases[3].settings.read_group = group_of(kOther), cases[3].mode = 0666;
-  cases[4].what = "decide_group", cases[4].settings.decide_group = group_of(kOther), cases[4].mode = 0666;
+  cases[1].what = "uids";
+  cases[1].settings.permit.uids = {65534};
+  cases[1].mode = 0666;
+  cases[2].what = "gids";
+  cases[2].settings.permit.gids = {65534};
+  cases[2].mode = 0666;
+  cases[3].what = "read_group";
+  cases[3].settings.read_group = group_of(kOther);
+  cases[3].mode = 0666;
+  cases[4].what = "decide_group";
+  cases[4].settings.decide_group = group_of(kOther);
+  cases[4].mode = 0666;
   for (const auto& one : cases) {
     FakeAgent agent(one.settings);
     struct stat info {};
@@ -155,12 +174,30 @@ TEST(Door, EachWayOfNamingSomebodyLetsThemInAndNoOther) {
     const char* decides;
   };
   std::vector<Case> cases(6);
-  cases[0].what = "uids", cases[0].settings.permit.uids = {65534}, cases[0].reads = "200", cases[0].decides = "200";
-  cases[1].what = "gids", cases[1].settings.permit.gids = {gid_of(kOther)}, cases[1].reads = "200", cases[1].decides = "200";
-  cases[2].what = "socket_group", cases[2].settings.socket_group = group_of(kOther), cases[2].reads = "200", cases[2].decides = "200";
-  cases[3].what = "read_group", cases[3].settings.read_group = group_of(kOther), cases[3].reads = "200", cases[3].decides = "403";
-  cases[4].what = "decide_group", cases[4].settings.decide_group = group_of(kOther), cases[4].reads = "200", cases[4].decides = "200";
-  cases[5].what = "another", cases[5].settings.permit.gids = {4242}, cases[5].reads = "403", cases[5].decides = "403";
+  cases[0].what = "uids";
+  cases[0].settings.permit.uids = {65534};
+  cases[0].reads = "200";
+  cases[0].decides = "200";
+  cases[1].what = "gids";
+  cases[1].settings.permit.gids = {gid_of(kOther)};
+  cases[1].reads = "200";
+  cases[1].decides = "200";
+  cases[2].what = "socket_group";
+  cases[2].settings.socket_group = group_of(kOther);
+  cases[2].reads = "200";
+  cases[2].decides = "200";
+  cases[3].what = "read_group";
+  cases[3].settings.read_group = group_of(kOther);
+  cases[3].reads = "200";
+  cases[3].decides = "403";
+  cases[4].what = "decide_group";
+  cases[4].settings.decide_group = group_of(kOther);
+  cases[4].reads = "200";
+  cases[4].decides = "200";
+  cases[5].what = "another";
+  cases[5].settings.permit.gids = {4242};
+  cases[5].reads = "403";
+  cases[5].decides = "403";
   for (const auto& one : cases) {
     FakeAgent agent(one.settings);
     EXPECT_THAT(as_other(agent, {kHost + "/v1/drifts"}), EndsWith(one.reads)) << one.what;

@@ -124,7 +124,7 @@ TEST_F(Decide, StatusAndProbesWorkBesideIdleConnectionsOnThePort) {
     idle.push_back(std::make_unique<test::Child>(std::vector<std::string>{"curl", "-s", "-m", "60", url}, test::Child::Options{}));
   }
   for (int i = 0; i < 4; ++i) {
-    EXPECT_EQ(ask(agent, {"status"}).code, kOk);
+    EXPECT_EQ(ask(agent, {"status"}).code, kOk) << idle.size();
     EXPECT_EQ(ask(agent, {"status", "--probe", "live"}).code, kOk);
     EXPECT_EQ(ask(agent, {"status", "--probe", "ready"}).code, kOk);
   }

@@ -38,7 +38,8 @@ class Decisions : public EngineOnTheStore {
     return line_->decide_as_is(id.empty() ? drift().id : id, out);
   }
   std::string baseline_of(const core::ResourceId& id) {
-    for (const auto& row : *line_->wait(line_->store().resources("", "", 100))) {
+    const auto rows = line_->wait(line_->store().resources("", "", 100));
+    for (const auto& row : rows.value()) {
       if (row.resource.id == id) return row.resource.baseline.value_or("");
     }
     return {};
