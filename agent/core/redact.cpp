@@ -59,7 +59,7 @@ class WorkerRedaction {
       AttributeRule plain;
       normal = normalise(plain, value);
     }
-    return digest_value(key_.id, kNormaliserRevision, hmac_hex(key_.key, {id_.kind, id_.id, path.render(), normal.value_or(render(value))}));
+    return digest_value(key_.id, kNormaliserRevision, hmac_hex(key_.key, {id_.kind, id_.id, path.render(), normal ? *normal : render(value)}));
   }
 
   const ResourceId& id_;
