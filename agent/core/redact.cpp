@@ -28,7 +28,7 @@ std::string worker_hex(const Value& value, const ResourceId& id, const Path& pat
     AttributeRule plain;
     normal = normalise(plain, value);
   }
-  return hmac_hex(key, {id.kind, id.id, path.render(), *normal});
+  return hmac_hex(key, {id.kind, id.id, path.render(), normal ? *normal : render(value)});
 }
 
 bool is_hex(std::string_view text) { return text.find_first_not_of("0123456789abcdef") == std::string_view::npos; }
@@ -113,8 +113,11 @@ Value shown(const Value& value) {
   return value;
 }
 
-Result<Value> body_of(std::string_view json) {
-  DRIFTD_TRY(Value value, parse(json, kBodyLimits));
+/// A digest is two values in the place of one, so that what was within the limits in the worker is so in the agent.
+constexpr ParseLimits kRedactedLimits{.bytes = kBodyLimits.bytes, .nodes = kBodyLimits.nodes * 5 / 2};
+
+Result<Value> body_of(std::string_view json, const ParseLimits& limits) {
+  DRIFTD_TRY(Value value, parse(json, limits));
   if (value.object() == nullptr) return fail(Code::corrupt, "a record's body: expected a JSON object");
   return value;
 }
@@ -153,7 +156,7 @@ bool holds_digest(const Value& value) {
 Result<std::string> redact(std::string_view body, const ResourceId& id, const KindSchema& schema,
                            const std::vector<std::string>& sensitive, const RedactionKey& worker_key,
                            const Disclosure* disclosure) {
-  DRIFTD_TRY(Value value, body_of(body));
+  DRIFTD_TRY(Value value, body_of(body, kBodyLimits));
   WorkerRedaction redaction(id, schema, worker_key, disclosure);
   for (const auto& path : sensitive) redaction.add(path);
   if (value.object()->contains(kMember)) return fail(Code::corrupt, "a record's body: \"$hmac\" is reserved for digests");
@@ -162,7 +165,7 @@ Result<std::string> redact(std::string_view body, const ResourceId& id, const Ki
 }
 
 Result<std::string> seal(std::string_view body, const RedactionKey& store_key) {
-  DRIFTD_TRY(Value value, body_of(body));
+  DRIFTD_TRY(Value value, body_of(body, kRedactedLimits));
   seal_value(value, store_key);
   return render(value);
 }

@@ -63,8 +63,16 @@ TEST(Jail, AKernelWithoutLandlockIsSaidAndTheRestHolds) {
 }
 
 TEST(Jail, WhyThereIsNoLandlockIsSaid) {
-  EXPECT_THAT(in_child([] { return hide_landlock(EPERM), kernel_jail(); }), StartsWith("no landlock (denied: a seccomp policy of the container or unit"));
-  EXPECT_THAT(in_child([] { return hide_landlock(EOPNOTSUPP), kernel_jail(); }), StartsWith("no landlock (switched off: lsm="));
+  const std::string denied = in_child([] {
+    hide_landlock(EPERM);
+    return kernel_jail();
+  });
+  EXPECT_THAT(denied, StartsWith("no landlock (denied: a seccomp policy of the container or unit"));
+  const std::string off = in_child([] {
+    hide_landlock(EOPNOTSUPP);
+    return kernel_jail();
+  });
+  EXPECT_THAT(off, StartsWith("no landlock (switched off: lsm="));
 }
 
 /// `driftd COMMAND` where landlock is denied: its exit code and what it said.
@@ -78,7 +86,7 @@ std::string without_landlock(const std::string& jail, const char* command) {
     hide_landlock(EPERM);
     const int fd = ::open(errors.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
     ::dup2(fd, STDERR_FILENO);
-    ::execl(test::Agent::binary().c_str(), "driftd", "--config", config.c_str(), command, nullptr);
+    ::execl(test::Agent::binary().c_str(), "driftd", "--config", config.c_str(), command, static_cast<char*>(nullptr));
     ::_exit(127);
   }
   int status = 0;

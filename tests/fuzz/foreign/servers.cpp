@@ -37,7 +37,7 @@ void redis_acl(std::string_view text) {
       const auto user = redis::parse_acl_line(line);
       judged(redis::acl_record(user, {{"read", {"get", "mget"}}, {"write", {"set"}}}, ""));
       (void)redis::categories_of(user);
-    } catch (const sdk::Failure&) {
+    } catch (const std::exception&) {
     }
     (void)redis::ordered(line);
   }
@@ -58,7 +58,7 @@ void redis_info(std::string_view text) {
     (void)redis::persistence(config);
     (void)redis::cluster_fingerprint(std::string(text));
     judged(redis::cluster_record(std::string(text), info));
-  } catch (const sdk::Failure&) {
+  } catch (const std::exception&) {
   }
 }
 
@@ -77,7 +77,7 @@ void postgres(std::string_view text) {
     for (const auto& record : postgres::map_schemas(rows, from)) judged(record);
     for (const auto& record : postgres::map_hba_rules(rows)) judged(record);
     for (const auto& record : postgres::map_subscriptions(rows, "")) judged(record);
-  } catch (const sdk::Failure&) {
+  } catch (const std::exception&) {
   }
   (void)postgres::render_setconfig(at(lines, 1));
   (void)postgres::typed({at(lines, 4), at(lines, 5), at(lines, 6)});
@@ -95,7 +95,7 @@ void kafka(std::string_view text) {
     judged(kafka::map_broker({1, at(lines, 2), 9092}, configs));
     (void)kafka::value_json(at(lines, 3), at(lines, 4));
     (void)kafka::is_scram_id(at(lines, 0));
-  } catch (const sdk::Failure&) {
+  } catch (const std::exception&) {
   }
 }
 

@@ -4,7 +4,6 @@
 
 #include "core/parse_limits.hpp"
 #include "fuzz/foreign/foreign.hpp"
-#include "terraform/discover.hpp"
 #include "terraform/mapping.hpp"
 #include "terraform/settings.hpp"
 #include "terraform/spool.hpp"
@@ -45,7 +44,7 @@ void tfstate(std::string_view text) {
     (void)state_record(reading);
     Take take(reading);
     read_contents(spool, reading.head, take);
-  } catch (const sdk::Failure&) {
+  } catch (const std::exception&) {
   }
 }
 

@@ -114,7 +114,6 @@ std::string EngineLine::binding(const core::Drift& drift) {
 std::vector<core::AuditRow> EngineLine::audit() { return must(wait(store_->audit(1000))); }
 
 store::SqliteStore& EngineLine::store() { return *store_; }
-}
 
 core::BackendView EngineLine::view() {
   return on_core([this] { return engine_->view().front(); });

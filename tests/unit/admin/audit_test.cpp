@@ -13,7 +13,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-const std::string kHost = "http://localhost";
 
 struct Deed {
   const char* path;

@@ -21,7 +21,6 @@ using testing::AllOf;
 using testing::EndsWith;
 using testing::HasSubstr;
 
-const std::string kHost = "http://localhost";
 constexpr const char* kOther = "nobody";  // a user whose only group is `nogroup`
 
 std::uint32_t gid_of(const std::string& name) { return static_cast<std::uint32_t>(std::stoul(run({"id", "-g", name}).out)); }

@@ -21,6 +21,8 @@
 
 namespace driftd::test {
 
+inline const std::string kHost = "http://localhost";
+
 /// A keyed digest as it stands in a stored body.
 inline std::string digest_of_secret(char digit) {
   return R"({"$hmac":"0a0b0c0d:1:)" + std::string(64, digit) + R"("})";

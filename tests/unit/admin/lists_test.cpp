@@ -13,7 +13,6 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
-const std::string kHost = "http://localhost";
 
 TEST(Lists, DriftsNameTheValueThatADecisionMustName) {
   FakeAgent agent;

@@ -14,7 +14,6 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
-const std::string kHost = "http://localhost";
 
 TEST(Socket, HasMode0660AndIsRemovedOnStop) {
   FakeAgent agent;
@@ -45,7 +44,9 @@ TEST(Socket, OtherUsersAreRefusedUnlessListed) {
     admin::ServerSettings settings;
     if (listed) settings.permit.uids = {65534};
     FakeAgent agent(settings);
-    if (!listed) ASSERT_EQ(::chmod(agent.socket().c_str(), 0666), 0);  // as a group would let them in
+    if (!listed) {
+      ASSERT_EQ(::chmod(agent.socket().c_str(), 0666), 0);  // as a group would let them in
+    }
     const std::string log = agent.folder.write("log", "");
     ASSERT_EQ(::chmod(log.c_str(), 0666), 0);
     Child curl({"curl", "-s", "-w", "%{http_code}", "--unix-socket", agent.socket(), kHost + "/v1/status"},

@@ -2,6 +2,7 @@
 // Whatever a plugin or a server wrote is one line of the log, and no terminal obeys it.
 #include "base/log.hpp"
 
+#include <cstdlib>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 

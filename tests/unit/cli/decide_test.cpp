@@ -17,7 +17,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-Said ask(const FakeAgent& agent, std::vector<std::string> arguments, std::istream* answers = nullptr) {
+Said asked(const FakeAgent& agent, std::vector<std::string> arguments, std::istream* answers = nullptr) {
   arguments.insert(arguments.begin(), {"--socket", agent.socket()});
   return driftd(std::move(arguments), {}, false, answers);
 }
@@ -33,66 +33,66 @@ class Decide : public testing::Test {
 };
 
 TEST_F(Decide, DriftsPrintWhatADecisionTakes) {
-  EXPECT_THAT(ask(agent, {"drifts"}).out, HasSubstr(ref));
-  EXPECT_EQ(ask(agent, {"approve", ref}).code, kOk);
+  EXPECT_THAT(asked(agent, {"drifts"}).out, HasSubstr(ref));
+  EXPECT_EQ(asked(agent, {"approve", ref}).code, kOk);
   EXPECT_EQ(agent.control()->decisions.at(0).digest, binding.substr(0, 12));
 }
 
 TEST_F(Decide, ABareIdIsRefusedWithTheDriftAsItStandsAndTheCommand) {
   for (const char* verb : {"approve", "reject", "ignore"}) {
-    const Said said = ask(agent, {verb, "d-0123456789abcdef"});
+    const Said said = asked(agent, {verb, "d-0123456789abcdef"});
     EXPECT_EQ(said.code, kUsage);
     EXPECT_THAT(said.out, AllOf(HasSubstr("flags"), HasSubstr("9223372036854775808"), HasSubstr("[REDACTED]")));
     EXPECT_THAT(said.err, HasSubstr("driftd " + std::string(verb) + " " + ref));
   }
-  EXPECT_THAT(ask(agent, {"-o", "json", "approve", "d-0123456789abcdef"}).err, HasSubstr("which value?"));
+  EXPECT_THAT(asked(agent, {"-o", "json", "approve", "d-0123456789abcdef"}).err, HasSubstr("which value?"));
   EXPECT_TRUE(agent.control()->decisions.empty());
 }
 
 TEST_F(Decide, APersonAtATerminalIsShownTheValueAndAsked) {
   for (const char* no : {"\n", "n\n", "", "maybe\n"}) {
     std::istringstream answers(no);
-    const Said said = ask(agent, {"approve", "d-0123"}, &answers);
+    const Said said = asked(agent, {"approve", "d-0123"}, &answers);
     EXPECT_EQ(said.code, kFinding) << no;
     EXPECT_THAT(said.out, AllOf(HasSubstr("9223372036854775808"), HasSubstr("approve this? [y/N]")));
     EXPECT_THAT(said.err, HasSubstr("nothing was decided"));
   }
   EXPECT_TRUE(agent.control()->decisions.empty());
   std::istringstream yes("y\n");
-  EXPECT_EQ(ask(agent, {"approve", "d-0123"}, &yes).code, kOk);
+  EXPECT_EQ(asked(agent, {"approve", "d-0123"}, &yes).code, kOk);
   EXPECT_EQ(agent.control()->decisions.at(0).digest, binding) << "of the value that was shown";
 }
 
 TEST_F(Decide, BeginningsOfIdsMustBeUniqueAndKnown) {
   agent.reader()->open.push_back({test::pending_drift("d-0123ffffffffffff"), "cache"});
-  EXPECT_THAT(ask(agent, {"approve", "d-0123"}).err, HasSubstr("several open drifts begin with d-0123"));
-  EXPECT_THAT(ask(agent, {"approve", "d-9"}).err, HasSubstr("not_found: no drift d-9"));
+  EXPECT_THAT(asked(agent, {"approve", "d-0123"}).err, HasSubstr("several open drifts begin with d-0123"));
+  EXPECT_THAT(asked(agent, {"approve", "d-9"}).err, HasSubstr("not_found: no drift d-9"));
   EXPECT_TRUE(agent.control()->decisions.empty());
 }
 
-TEST_F(Decide, UndoNeedsNoValue) { EXPECT_EQ(ask(agent, {"undo", "d-0123456789abcdef"}).code, kOk); }
+TEST_F(Decide, UndoNeedsNoValue) { EXPECT_EQ(asked(agent, {"undo", "d-0123456789abcdef"}).code, kOk); }
 
 TEST_F(Decide, AMovedValueIsAConflictWithItsText) {
-  const Said said = ask(agent, {"approve", "d-stale@abcdef01"});
+  const Said said = asked(agent, {"approve", "d-stale@abcdef01"});
   EXPECT_EQ(said.code, kFinding);
   EXPECT_THAT(said.err, HasSubstr("conflict: the value moved"));
 }
 
 TEST_F(Decide, CutListsAndGlobsThatBringNothingSaySo) {
   agent.reader()->total = 405;
-  EXPECT_THAT(ask(agent, {"drifts", "--limit", "1"}).out, HasSubstr("404 more of 405"));
-  EXPECT_THAT(ask(agent, {"drifts"}).out, Not(HasSubstr("more of")));
-  const Said unknown = ask(agent, {"drifts", "--backend", "cahce"});
+  EXPECT_THAT(asked(agent, {"drifts", "--limit", "1"}).out, HasSubstr("404 more of 405"));
+  EXPECT_THAT(asked(agent, {"drifts"}).out, Not(HasSubstr("more of")));
+  const Said unknown = asked(agent, {"drifts", "--backend", "cahce"});
   EXPECT_EQ(unknown.code, kFinding);
   EXPECT_THAT(unknown.err, HasSubstr("there is no backend 'cahce'; known: cache"));
   agent.reader()->open.clear();
-  const Said glob = ask(agent, {"drifts", "--backend", "ord*"});
+  const Said glob = asked(agent, {"drifts", "--backend", "ord*"});
   EXPECT_EQ(glob.code, kOk);
   EXPECT_THAT(glob.err, HasSubstr("nothing was found for backend 'ord*'"));
 }
 
 TEST_F(Decide, AuditSaysWhoDidWhatToWhatAndWhoWasRefused) {
-  const Said said = ask(agent, {"audit"});
+  const Said said = asked(agent, {"audit"});
   EXPECT_THAT(said.out, AllOf(HasSubstr("BACKEND"), HasSubstr("RESOURCE"), HasSubstr("root (claims SUDO_USER:kim)"),
                               HasSubstr("undid ignore"), HasSubstr("cache"), HasSubstr("acl_user/app"),
                               HasSubstr("flags \"on\" → 9223372036854775808"), HasSubstr("planned"),
@@ -106,13 +106,13 @@ TEST_F(Decide, AuditVerifySaysWhereTheChainIsBroken) {
   whole.head_id = 5;
   whole.head_hash = "feed";
   agent.reader()->proof = whole;
-  const Said good = ask(agent, {"audit", "--verify"});
+  const Said good = asked(agent, {"audit", "--verify"});
   EXPECT_EQ(good.code, kOk);
   EXPECT_THAT(good.out, AllOf(HasSubstr("whole: 3 lines"), HasSubstr("line 5 with hash feed")));
   whole.whole = false;
   whole.broken = "line 4 was changed after it was written";
   agent.reader()->proof = whole;
-  const Said bad = ask(agent, {"audit", "--verify"});
+  const Said bad = asked(agent, {"audit", "--verify"});
   EXPECT_EQ(bad.code, kFinding);
   EXPECT_THAT(bad.out, HasSubstr("BROKEN: line 4 was changed"));
 }
@@ -124,9 +124,9 @@ TEST_F(Decide, StatusAndProbesWorkBesideIdleConnectionsOnThePort) {
     idle.push_back(std::make_unique<test::Child>(std::vector<std::string>{"curl", "-s", "-m", "60", url}, test::Child::Options{}));
   }
   for (int i = 0; i < 4; ++i) {
-    EXPECT_EQ(ask(agent, {"status"}).code, kOk) << idle.size();
-    EXPECT_EQ(ask(agent, {"status", "--probe", "live"}).code, kOk);
-    EXPECT_EQ(ask(agent, {"status", "--probe", "ready"}).code, kOk);
+    EXPECT_EQ(asked(agent, {"status"}).code, kOk) << idle.size();
+    EXPECT_EQ(asked(agent, {"status", "--probe", "live"}).code, kOk);
+    EXPECT_EQ(asked(agent, {"status", "--probe", "ready"}).code, kOk);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/digest.hpp"
 #include "core/diff.hpp"
+#include "core/redact.hpp"
 #include "support/heap/heap.hpp"
 
 namespace driftd::core {
@@ -166,6 +167,22 @@ TEST(Unreadable, AMachineWithoutMemoryLeavesTheAttributeUnknown) {
   const auto normal = normalise(rule, value);
   ASSERT_FALSE(normal);
   EXPECT_EQ(normal.error().code, Code::budget);
+}
+
+/// Digests make two values of one: what the worker lets through must not fail the agent's page.
+TEST(Unreadable, WhatTheWorkerTakesTheAgentTakesToo) {
+  std::string body = R"({"s":[1)";
+  for (int i = 0; i < 45'000; ++i) body += ",1";
+  body += "]}";
+  const auto schema = KindSchema::parse(R"({"schema":"driftd-schema/1","kind":"thing","attributes":{"s[*]":{"sensitive":true}}})").value();
+  const auto redacted = redact(body, {"thing", "id"}, *schema, {}, {"aaaaaaaa", {}});
+  ASSERT_TRUE(redacted);
+  EXPECT_TRUE(seal(*redacted, {"bbbbbbbb", {}}));
+  std::string more = R"({"s":[1)";
+  for (int i = 0; i < 100'000; ++i) more += ",1";
+  const auto refused = redact(more + "]}", {"thing", "id"}, *schema, {}, {"aaaaaaaa", {}});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::budget);
 }
 
 TEST(Unreadable, WhatPeopleWriteIsReadAsEver) {

@@ -6,9 +6,9 @@
 namespace driftd::core {
 namespace {
 
-Path path(std::string_view text) { return Path::parse(text).value(); }
+Path path_of(std::string_view text) { return Path::parse(text).value(); }
 Glob glob(std::string_view text) { return Glob::parse_path(text).value(); }
-bool covers(std::string_view pattern, std::string_view text) { return glob(pattern).matches(path(text)); }
+bool covers(std::string_view pattern, std::string_view text) { return glob(pattern).matches(path_of(text)); }
 std::string path_error(std::string_view text) {
   const auto parsed = Path::parse(text);
   return parsed ? "parsed" : parsed.error().message;
@@ -17,11 +17,11 @@ std::string path_error(std::string_view text) {
 TEST(Path, NormalFormsSurviveARoundTrip) {
   for (const auto* text : {"a", "a.b", "a.b[0].c", R"(config["min.insync.replicas"])", "rules[name=x].port", "a[0][1]",
                            R"(["a b"].c)", R"([""])", R"(a["q\"uo\\te"])", R"(l[name="a,]b",port=80].x)"}) {
-    EXPECT_EQ(path(text).render(), text);
+    EXPECT_EQ(path_of(text).render(), text);
   }
 }
 
-TEST(Path, AQuotedPlainNameIsTheNameItself) { EXPECT_EQ(path(R"(a["b"])").render(), "a.b"); }
+TEST(Path, AQuotedPlainNameIsTheNameItself) { EXPECT_EQ(path_of(R"(a["b"])").render(), "a.b"); }
 
 TEST(Path, ChildrenAreRenderedInNormalForm) {
   EXPECT_EQ(Path().child("config").child("a.b").child(3).render(), R"(config["a.b"][3])");
@@ -108,15 +108,15 @@ class Body : public testing::Test {
  protected:
   Value body_ = parse(R"({"a":{"b":[{"name":"x","port":80},{"name":"y","port":81}]},"c.d":1})").value();
   std::string at(std::string_view text) const {
-    const Value* value = find(body_, path(text));
+    const Value* value = find(body_, path_of(text));
     return value == nullptr ? "absent" : render(*value);
   }
   std::string set(std::string_view text, const Value& value) {
-    const auto status = assign(body_, path(text), &value);
+    const auto status = assign(body_, path_of(text), &value);
     return status ? render(body_) : status.error().message;
   }
   std::string remove(std::string_view text) {
-    const auto status = assign(body_, path(text), nullptr);
+    const auto status = assign(body_, path_of(text), nullptr);
     return status ? render(body_) : status.error().message;
   }
 };
