@@ -192,8 +192,14 @@ TEST_F(MigrationTest, DowngradeNamesTheCopyThatWouldFit) {
 TEST_F(MigrationTest, StoreOfTheFirstVersionGoesOnUnderThisOne) {
   const auto seqs = emit(3);
   bench.close();
-  tamper(file(), "DROP TABLE declaration; ALTER TABLE event DROP COLUMN incarnation; ALTER TABLE quarantine DROP COLUMN incarnation; "
-                 "DELETE FROM meta WHERE key IN ('incarnation', 'commits', 'place'); PRAGMA user_version = 1");
+  std::string former =
+      "DELETE FROM meta WHERE key IN ('incarnation', 'commits', 'place'); DROP TABLE declaration; "
+      "ALTER TABLE event DROP COLUMN incarnation; ALTER TABLE quarantine DROP COLUMN incarnation; "
+      "ALTER TABLE event DROP COLUMN routed; ALTER TABLE quarantine DROP COLUMN routed; PRAGMA user_version = 1";
+  for (const char* table : {"meta", "backend", "established", "resource", "drift", "sink", "delivery", "route"}) {
+    former += "; ALTER TABLE " + std::string(table) + " DROP COLUMN crc";
+  }
+  tamper(file(), former);
   ASSERT_TRUE(bench.open());
   bench.close();
   EXPECT_EQ(read(file(), "PRAGMA user_version"), newest());
