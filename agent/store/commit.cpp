@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/audit.hpp"
+#include "store/checksums.hpp"
 #include "store/events.hpp"
 #include "store/rows.hpp"
 
@@ -8,14 +9,14 @@ namespace {
 
 Status write_marks(Connection& db, std::int64_t backend, const core::PageCommit& page) {
   if (page.cursor) {
-    DRIFTD_CHECK(db.statement("UPDATE backend SET cursor = ? WHERE id = ?").bind(*page.cursor, backend).run());
+    DRIFTD_CHECK(db.statement("UPDATE backend SET cursor = ?, " DRIFTD_UNSIGN(DRIFTD_CRC_BACKEND) " WHERE id = ?").bind(*page.cursor, backend).run());
   }
   if (page.watch_cursor) {
     DRIFTD_CHECK(
-        db.statement("UPDATE backend SET watch_cursor = ? WHERE id = ?").bind(*page.watch_cursor, backend).run());
+        db.statement("UPDATE backend SET watch_cursor = ?, " DRIFTD_UNSIGN(DRIFTD_CRC_BACKEND) " WHERE id = ?").bind(*page.watch_cursor, backend).run());
   }
   if (page.health) {
-    DRIFTD_CHECK(db.statement("UPDATE backend SET health = ? WHERE id = ?")
+    DRIFTD_CHECK(db.statement("UPDATE backend SET health = ?, " DRIFTD_UNSIGN(DRIFTD_CRC_BACKEND) " WHERE id = ?")
                      .bind(static_cast<int>(*page.health), backend)
                      .run());
   }

@@ -2,9 +2,11 @@
 #include "store/events.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "base/log.hpp"
 #include "proto/codec.hpp"
+#include "store/checksums.hpp"
 
 namespace driftd::store {
 namespace {
@@ -15,7 +17,8 @@ void append_part(std::string& out, std::string_view part) {
   out.append(part);
 }
 
-std::uint32_t checksum(const core::StoredEvent& event) {
+/// `routed`: absent in rows from before.
+std::uint32_t checksum(const core::StoredEvent& event, const std::optional<std::string>& routed) {
   std::string bytes;
   bytes.reserve(event.payload.size() + 512);
   for (const std::uint64_t number :
@@ -30,6 +33,7 @@ std::uint32_t checksum(const core::StoredEvent& event) {
   if (const std::uint64_t incarnation = event.stamp.incarnation; incarnation != 0) {  // older rows have none
     bytes.append(reinterpret_cast<const char*>(&incarnation), sizeof incarnation);
   }
+  if (routed) append_part(bytes, *routed);
   return crc32c(bytes);
 }
 
@@ -47,17 +51,21 @@ std::string event_id(const std::string& key, std::uint64_t hlc) {
 }
 
 Result<std::uint64_t> next_sequence(Connection& db, const core::BackendEvent& event) {
-  auto update = db.statement("UPDATE backend SET sequence = sequence + 1 WHERE uid = ? RETURNING sequence");
+  auto update = db.statement("UPDATE backend SET sequence = sequence + 1, " DRIFTD_UNSIGN(DRIFTD_CRC_BACKEND)
+                             " WHERE uid = ? RETURNING sequence, crc IS NULL");
   DRIFTD_TRY(const bool found, update.bind(event.backend_uid).next());
   if (!found) {
     return fail(Code::not_found, "event " + event.what + " of backend '" + event.backend_name +
                                      "': the store has no uid '" + event.backend_uid + "'; register it first");
   }
+  if (update.integer(1) == 0) return fail(wrong_checksum("the row of backend " + event.backend_name));
   return static_cast<std::uint64_t>(update.integer(0));
 }
 
 Result<std::uint64_t> next_sequence(Connection& db, const core::AgentEvent&) {
-  auto update = db.statement("UPDATE meta SET value = value + 1 WHERE key = 'agent_sequence' RETURNING value");
+  auto update = db.statement(
+      "UPDATE meta SET value = value + 1, crc = driftd_crc(key, value + 1) WHERE key = 'agent_sequence' AND crc IS "
+      DRIFTD_CRC_META " RETURNING value");
   DRIFTD_TRY(const bool found, update.next());
   if (!found) return fail(Code::corrupt, "store: meta has no agent_sequence; restore the store from a backup");
   return static_cast<std::uint64_t>(update.integer(0));
@@ -78,15 +86,15 @@ Result<core::StoredEvent> numbered(SqliteStore::State& state, const Event& event
   return proto::store_form(event, stamp);
 }
 
-Status write_event(Connection& db, core::StoredEvent& event) {
+Status write_event(Connection& db, core::StoredEvent& event, const std::string& routed) {
   DRIFTD_CHECK(
       db.statement("INSERT INTO event (id, sequence, recorded_ns, agent_event, key, backend, backend_type, source, "
-                   "what, cluster, provider, resource, type, crc, payload, incarnation) VALUES "
-                   "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
+                   "what, cluster, provider, resource, type, crc, payload, incarnation, routed) VALUES "
+                   "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
           .bind(event.stamp.id, event.stamp.sequence, event.stamp.recorded_ns, event.agent_event ? 1 : 0, event.key,
                 event.backend, event.backend_type, event.source, event.what, event.cluster, event.provider,
-                event.resource, static_cast<int>(event.type), checksum(event), Blob{event.payload},
-                event.stamp.incarnation)
+                event.resource, static_cast<int>(event.type), checksum(event, routed), Blob{event.payload},
+                event.stamp.incarnation, routed)
           .run());
   event.stamp.seq = db.last_rowid();
   return {};
@@ -94,25 +102,40 @@ Status write_event(Connection& db, core::StoredEvent& event) {
 
 /// A sink that nobody has opened yet starts with this event.
 Result<std::int64_t> sink_for(Connection& db, const std::string& name, std::int64_t seq) {
-  auto query = db.statement("SELECT id FROM sink WHERE name = ? AND closed = 0");
+  auto query = db.statement("SELECT id, " DRIFTD_WHOLE(DRIFTD_CRC_SINK) " FROM sink WHERE name = ? AND closed = 0");
   DRIFTD_TRY(const bool found, query.bind(name).next());
+  if (found && query.integer(1) == 0) return fail(wrong_checksum("the delivery mark of sink " + name));
   if (found) return query.integer(0);
   auto insert = db.statement(
       "INSERT INTO sink (name, low_water) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET "
-      "closed = 0, low_water = ?2 RETURNING id");
+      "closed = 0, low_water = ?2, crc = NULL RETURNING id");
   DRIFTD_TRY(const bool made, insert.bind(name, seq - 1).next());
   if (!made) return fail(Code::internal, "store: sink " + name + " was not written");
   return insert.integer(0);
 }
 
-Status route(Connection& db, std::int64_t seq, const std::vector<std::string>& sinks) {
-  for (const auto& name : sinks) {
+/// The sinks of the event that will be `seq`, each once.
+Result<std::set<std::int64_t>> sinks_for(Connection& db, const std::vector<std::string>& names, std::int64_t seq) {
+  std::set<std::int64_t> out;
+  for (const auto& name : names) {
     DRIFTD_TRY(const auto sink, sink_for(db, name, seq));
-    DRIFTD_CHECK(db.statement("INSERT OR IGNORE INTO route VALUES (?,?)").bind(sink, seq).run());
-    if (db.changes() == 0) continue;  // named twice
-    DRIFTD_CHECK(db.statement("UPDATE sink SET emitted = emitted + 1 WHERE id = ?").bind(sink).run());
+    out.insert(sink);
+  }
+  return out;
+}
+
+Status route(Connection& db, std::int64_t seq, const std::set<std::int64_t>& sinks) {
+  for (const auto sink : sinks) {
+    DRIFTD_CHECK(db.statement("INSERT INTO route (sink, seq, crc) VALUES (?1, ?2, driftd_crc(?1, ?2))").bind(sink, seq).run());
+    DRIFTD_CHECK(db.statement("UPDATE sink SET emitted = emitted + 1, " DRIFTD_UNSIGN(DRIFTD_CRC_SINK) " WHERE id = ?").bind(sink).run());
   }
   return {};
+}
+
+std::string joined(const std::set<std::int64_t>& sinks) {
+  std::string out;
+  for (const auto sink : sinks) out += (out.empty() ? "" : ",") + std::to_string(sink);
+  return out;
 }
 
 Result<std::vector<std::string>> open_sinks(Connection& db) {
@@ -143,9 +166,10 @@ std::string resource_hash(const std::string& key) {
 Result<core::StoredEvent> insert_event(SqliteStore::State& state, const core::EventDraft& draft) {
   DRIFTD_TRY(auto event,
              std::visit([&](const auto& alternative) { return numbered(state, alternative); }, draft.event));
-  DRIFTD_CHECK(write_event(*state.db, event));
+  DRIFTD_TRY(const auto sinks, sinks_for(*state.db, draft.sinks, state.newest_seq + 1));
+  DRIFTD_CHECK(write_event(*state.db, event, joined(sinks)));
   state.newest_seq = event.stamp.seq;
-  DRIFTD_CHECK(route(*state.db, event.stamp.seq, draft.sinks));
+  DRIFTD_CHECK(route(*state.db, event.stamp.seq, sinks));
   return event;
 }
 
@@ -177,7 +201,7 @@ bool read_event(const Statement& row, EventPage& page) {
   for (auto* part : parts) *part = row.text(column++);
   event.type = static_cast<core::ChangeType>(row.integer(13));
   event.payload = row.text(15);
-  if (row.integer(14) != static_cast<std::int64_t>(checksum(event))) {
+  if (row.integer(14) != static_cast<std::int64_t>(checksum(event, row.maybe_text(17)))) {
     page.bad.push_back(event.stamp.seq);
     return false;
   }

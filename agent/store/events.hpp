@@ -19,8 +19,8 @@ std::string resource_hash(const std::string& key);
 /// Columns of EventPage, for a table or alias called `e`.
 #define DRIFTD_EVENT_COLUMNS                                                                                    \
   "e.seq, e.id, e.sequence, e.recorded_ns, e.agent_event, e.key, e.backend, e.backend_type, e.source, e.what, " \
-  "e.cluster, e.provider, e.resource, e.type, e.crc, e.payload, e.incarnation"
-inline constexpr int kEventColumns = 17;
+  "e.cluster, e.provider, e.resource, e.type, e.crc, e.payload, e.incarnation, e.routed"
+inline constexpr int kEventColumns = 18;
 
 /// Events as read, and the rows among them whose checksum was wrong.
 struct EventPage {

@@ -7,7 +7,9 @@
 #include <boost/asio/prefer.hpp>
 
 #include "base/log.hpp"
+#include "store/checksums.hpp"
 #include "store/incarnation.hpp"
+#include "store/mend.hpp"
 
 namespace driftd::store {
 namespace {
@@ -46,9 +48,20 @@ Status run_job(SqliteStore::State& state, Job& job) {
 }
 
 Status save_clock(SqliteStore::State& state) {
-  DRIFTD_CHECK(state.db->statement("UPDATE meta SET value = ? WHERE key = 'commits'").bind(state.reached.commits + 1).run());
+  DRIFTD_CHECK(state.db->statement("UPDATE meta SET value = ?1, crc = driftd_crc(key, ?1) WHERE key = 'commits'").bind(state.reached.commits + 1).run());
   if (state.hlc == state.stored_hlc) return {};
-  return state.db->statement("UPDATE meta SET value = ? WHERE key = 'hlc'").bind(state.hlc).run();
+  return state.db->statement("UPDATE meta SET value = ?1, crc = driftd_crc(key, ?1) WHERE key = 'hlc'").bind(state.hlc).run();
+}
+
+/// A job that meets a row with a wrong checksum is undone, and done again when the rows are mended.
+Status run_or_mend(SqliteStore::State& state, Job& job) {
+  DRIFTD_CHECK(run_job(state, job));
+  if (job.outcome || job.outcome.error().code != Code::corrupt || !state.db->in_transaction()) return {};
+  Job mending{[&state] { return mend(state); }, {}, {}};
+  DRIFTD_CHECK(run_job(state, mending));
+  if (mending.outcome) return run_job(state, job);
+  log::room("store").error("{}", mending.outcome.error().message);
+  return {};
 }
 
 /// What a file without a name took is gone with this process, and without the lock's name another agent may start: nobody
@@ -79,7 +92,8 @@ void note_commit(SqliteStore::State& state) {
 Status run_group(SqliteStore::State& state, std::vector<Job>& group) {
   Connection& db = *state.db;
   DRIFTD_CHECK(checked(db, db.statement("BEGIN IMMEDIATE").run()));
-  for (auto& job : group) DRIFTD_CHECK(run_job(state, job));
+  for (auto& job : group) DRIFTD_CHECK(run_or_mend(state, job));
+  DRIFTD_CHECK(checked(db, sign(db)));
   DRIFTD_CHECK(checked(db, save_clock(state)));
   DRIFTD_CHECK(checked(db, db.statement("COMMIT").run()));
   note_commit(state);
@@ -138,6 +152,13 @@ struct Initiate {
 };
 
 }  // namespace
+
+Status run_now(SqliteStore::State& state, Work work) {
+  std::vector<Job> group;
+  group.push_back({std::move(work), {}, {}});
+  DRIFTD_CHECK(run_group(state, group));
+  return group.front().outcome;
+}
 
 Task<Status> SqliteStore::look() {
   auto read = [state = state_](Connection&) -> Status {

@@ -34,7 +34,7 @@ Result<std::uint64_t> meta_number(Connection& db, const char* key) {
 
 template <class Value>
 Status set_meta(Connection& db, const char* key, const Value& value) {
-  return db.statement("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)").bind(std::string_view(key), value).run();
+  return db.statement("INSERT OR REPLACE INTO meta (key, value, crc) VALUES (?1, ?2, driftd_crc(?1, ?2))").bind(std::string_view(key), value).run();
 }
 
 Result<Reached> read_reached(Connection& db) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "store/mend.hpp"
 #include "store/rows.hpp"
 #include "store/state.hpp"
 
@@ -93,8 +94,14 @@ Task<Result<Entries>> SqliteStore::index(std::string backend_uid) {
 
 Task<Result<Rows>> SqliteStore::load(std::string backend_uid, std::vector<core::ResourceId> ids) {
   auto read = [uid = std::move(backend_uid), ids = std::move(ids)](Connection& db) { return read_rows(db, uid, ids); };
+  auto again = read;
   auto rows = co_await on_store(state_, std::move(read));
-  co_return rows;
+  if (rows || rows.error().code != Code::corrupt) co_return rows;
+  const auto state = state_;
+  Work work = [state] { return mend(*state); };
+  DRIFTD_CO_CHECK(co_await in_group(state, std::move(work)));
+  auto mended = co_await on_store(state, std::move(again));
+  co_return mended;
 }
 
 Task<Result<core::Store::Owner>> SqliteStore::owner_of(std::string drift_id) {

@@ -6,14 +6,30 @@
 #include "migration_002_declarations.hpp"
 #include "migration_003_incarnation.hpp"
 #include "migration_004_audit_chain.hpp"
+#include "migration_005_checksums.hpp"
+#include "store/checksums.hpp"
 #include "store/files.hpp"
 
 namespace driftd::store {
 namespace {
 
 constexpr std::int64_t kApplicationId = 0x64726674;  // "drft": `file` and the next start know whose it is
-constexpr Migration kMigrations[] = {{1, migration_001_initial}, {2, migration_002_declarations},
-                                     {3, migration_003_incarnation}, {4, migration_004_audit_chain}};
+
+/// Rows of before are taken as they are: from here on a change of them is seen.
+Status sign_all(Connection& db) {
+  for (const char* sql :
+       {"UPDATE meta SET crc = " DRIFTD_CRC_META, "UPDATE backend SET crc = " DRIFTD_CRC_BACKEND,
+        "UPDATE established SET crc = " DRIFTD_CRC_ESTABLISHED, "UPDATE resource SET crc = " DRIFTD_CRC_RESOURCE,
+        "UPDATE drift SET crc = " DRIFTD_CRC_DRIFT, "UPDATE declaration SET crc = " DRIFTD_CRC_DECLARATION,
+        "UPDATE sink SET crc = " DRIFTD_CRC_SINK, "UPDATE delivery SET crc = " DRIFTD_CRC_DELIVERY,
+        "UPDATE route SET crc = " DRIFTD_CRC_ROUTE}) {
+    DRIFTD_CHECK(db.execute(sql));
+  }
+  return {};
+}
+
+constexpr Migration kMigrations[] = {{1, migration_001_initial}, {2, migration_002_declarations}, {3, migration_003_incarnation},
+                                     {4, migration_004_audit_chain}, {5, migration_005_checksums, sign_all}};
 
 std::filesystem::path copy_name(const std::filesystem::path& file, int version) {
   auto name = file;
@@ -50,6 +66,7 @@ Status apply(Connection& db, const Migration& step) {
   DRIFTD_CHECK(db.execute("BEGIN IMMEDIATE"));
   const std::string number = std::to_string(step.number);
   auto done = db.execute(step.sql);
+  if (done && step.then != nullptr) done = step.then(db);
   if (done) done = db.execute("PRAGMA user_version = " + number);
   if (done) done = db.execute("COMMIT");
   if (done) return done;

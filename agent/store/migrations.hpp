@@ -14,6 +14,7 @@ namespace driftd::store {
 struct Migration {
   int number = 0;
   std::string_view sql;
+  Status (*then)(Connection& db) = nullptr;  ///< in the same transaction
 };
 
 /// The steps that this build knows, by number, without gaps.

@@ -10,6 +10,7 @@
 #include "base/log.hpp"
 #include "store/audit.hpp"
 #include "store/incarnation.hpp"
+#include "store/mend.hpp"
 #include "store/migrations.hpp"
 #include "store/state.hpp"
 
@@ -66,7 +67,7 @@ Status check_key(Connection& db, const Settings& settings, const InstallationKey
   const std::string ids = key.worker.id + " " + key.store.id;
   auto query = db.statement("SELECT value FROM meta WHERE key = 'key_ids'");
   DRIFTD_TRY(const bool found, query.next());
-  if (!found) return db.statement("INSERT INTO meta VALUES ('key_ids', ?)").bind(ids).run();
+  if (!found) return db.statement("INSERT INTO meta (key, value, crc) VALUES ('key_ids', ?1, driftd_crc('key_ids', ?1))").bind(ids).run();
   if (query.text(0) == ids) return {};
   return fail(Code::conflict, settings.data_dir.string() + "/installation.key belongs to another store (key ids " +
                                   ids + ", the store was written with " + query.text(0) +
@@ -91,6 +92,14 @@ Result<bool> is_new_store(Connection& db, const std::filesystem::path& file) {
 std::string random_text() {
   unsigned char bytes[8];
   return RAND_bytes(bytes, sizeof bytes) == 1 ? to_hex({reinterpret_cast<const char*>(bytes), sizeof bytes}) : std::string();
+}
+
+/// Structure was checked; this reads what stands in it, before anything is judged by it.
+Status mend_wrong(SqliteStore::State& state) {
+  DRIFTD_TRY(const auto wrong, count_wrong(*state.db));
+  if (wrong == 0) return {};
+  log::room("store").error("{} rows of the store do not match their checksum", wrong);
+  return run_now(state, [&state] { return mend(state); });
 }
 
 /// One line each start: what was taken over, so that an empty store is seen by whoever reads the log.
@@ -136,6 +145,8 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(Settings settings, asio::
   DRIFTD_TRY(auto key, find_key(settings, is_new));
   DRIFTD_CHECK(set_up(*db));
   DRIFTD_CHECK(migrate(*db, file, migrations()));
+  DRIFTD_CHECK(check_ground(*db, file));
+  DRIFTD_CHECK(check_indexes(*db, file));
   DRIFTD_CHECK(check_key(*db, settings, key));
   log_chain(*db, "opened");
   DRIFTD_CHECK(sync(settings.data_dir));
@@ -146,6 +157,7 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(Settings settings, asio::
   state->db = std::move(db);
   state->salt = random_text();
   DRIFTD_CHECK(take_incarnation(*state, file));
+  DRIFTD_CHECK(mend_wrong(*state));
   DRIFTD_CHECK(name_key(state->settings));
   DRIFTD_CHECK(log_taken_over(*state->db, is_new, state->reached));
   for (const char* name : {"store.db", "store.db-wal", "lock"}) state->files.add(state->settings.data_dir / name);

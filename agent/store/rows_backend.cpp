@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "store/checksums.hpp"
 #include "store/fields.hpp"
 #include "store/rows.hpp"
 
@@ -36,14 +37,21 @@ Status add_established(Connection& db, std::vector<core::BackendRow>& rows) {
   }
 }
 
+/// Of rows whose name or identity was changed in place.
+Status sign_changed(Connection& db) {
+  DRIFTD_CHECK(db.statement("UPDATE resource SET crc = " DRIFTD_CRC_RESOURCE " WHERE crc IS NULL").run());
+  return db.statement("UPDATE drift SET crc = " DRIFTD_CRC_DRIFT " WHERE crc IS NULL").run();
+}
+
 /// Identities (oids, uids, topic ids) are of one system: under another that was accepted they say nothing.
 Status forget_identities(Connection& db, const core::BackendRow& row) {
   if (row.system_identity.empty()) return {};
-  return db.statement("UPDATE resource SET external_name = '', observed_external_name = '', revision = revision + 1 "
-                      "WHERE backend = (SELECT id FROM backend WHERE uid = ? AND system_identity NOT IN ('', ?)) "
+  DRIFTD_CHECK(db.statement("UPDATE resource SET external_name = '', observed_external_name = '', revision = revision + 1, crc = NULL "
+                      "WHERE crc IS " DRIFTD_CRC_RESOURCE " AND backend = (SELECT id FROM backend WHERE uid = ? AND system_identity NOT IN ('', ?)) "
                       "AND external_name || observed_external_name <> ''")
       .bind(row.uid, row.system_identity)
-      .run();
+      .run());
+  return sign_changed(db);
 }
 
 /// What is asked of a backend itself stands under its name, and goes with it.
@@ -56,25 +64,29 @@ Status rename_itself(Connection& db, const core::BackendRow& row) {
   DRIFTD_CHECK(db.statement("DELETE FROM drift WHERE open = 1 AND backend = ? AND kind = 'backend' AND name = ?")
                    .bind(row.uid, row.name)
                    .run());  // of a row that this one takes the place of
-  DRIFTD_CHECK(db.statement("UPDATE OR REPLACE resource SET name = ? WHERE backend = ? AND kind = 'backend' AND name = ?")
+  DRIFTD_CHECK(db.statement("UPDATE OR REPLACE resource SET name = ?, crc = NULL WHERE crc IS " DRIFTD_CRC_RESOURCE
+                            " AND backend = ? AND kind = 'backend' AND name = ?")
                    .bind(row.name, id, former)
                    .run());
-  return db.statement("UPDATE drift SET name = ? WHERE open = 1 AND backend = ? AND kind = 'backend' AND name = ?")
-      .bind(row.name, row.uid, former)
-      .run();
+  DRIFTD_CHECK(db.statement("UPDATE drift SET name = ?, crc = NULL WHERE crc IS " DRIFTD_CRC_DRIFT
+                            " AND open = 1 AND backend = ? AND kind = 'backend' AND name = ?")
+                   .bind(row.name, row.uid, former)
+                   .run());
+  return sign_changed(db);
 }
 
 }  // namespace
 
 Result<std::int64_t> backend_id(Connection& db, const std::string& uid) {
-  auto query = db.statement("SELECT id FROM backend WHERE uid = ?");
+  auto query = db.statement("SELECT id, " DRIFTD_WHOLE(DRIFTD_CRC_BACKEND) " FROM backend WHERE uid = ?");
   DRIFTD_TRY(const bool found, query.bind(uid).next());
   if (!found) return fail(Code::not_found, "the store has no backend with uid '" + uid + "'; register it first");
+  if (query.integer(1) == 0) return fail(wrong_checksum("the row of backend " + uid));
   return query.integer(0);
 }
 
 Status establish(Connection& db, std::int64_t backend, const std::string& kind, bool value) {
-  return db.statement("INSERT OR REPLACE INTO established VALUES (?,?,?)").bind(backend, kind, value ? 1 : 0).run();
+  return db.statement("INSERT OR REPLACE INTO established (backend, kind, value, crc) VALUES (?1, ?2, ?3, driftd_crc(?1, ?2, ?3))").bind(backend, kind, value ? 1 : 0).run();
 }
 
 Status write_backend(Connection& db, const core::BackendRow& row) {
@@ -82,7 +94,7 @@ Status write_backend(Connection& db, const core::BackendRow& row) {
   DRIFTD_CHECK(rename_itself(db, row));
   DRIFTD_CHECK(
       db.statement("UPDATE backend SET name = ?, type = ?, provider = ?, registration = ?, system_identity = ?, "
-                   "deleted_ns = ?, notes = ? WHERE uid = ?")
+                   "deleted_ns = ?, notes = ?, " DRIFTD_UNSIGN(DRIFTD_CRC_BACKEND) " WHERE uid = ?")
           .bind(row.name, row.type, row.provider, row.registration, row.system_identity, row.deleted_ns,
                 to_text(row.notes), row.uid)
           .run());

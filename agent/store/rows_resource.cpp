@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "store/checksums.hpp"
 #include "store/fields.hpp"
 #include "store/rows.hpp"
 
@@ -17,32 +18,35 @@ Result<Stored> find_stored(Connection& db, std::int64_t backend, const core::Res
   return Stored{query.integer(0), query.integer(1)};
 }
 
+/// Parameters 1 to 20 in the order of DRIFTD_CRC_RESOURCE.
+Statement& bind_row(Statement& statement, std::int64_t backend, std::int64_t revision, const core::StoredResource& next,
+                    std::int64_t row) {
+  return statement.bind(backend, next.id.kind, next.id.id, revision, next.digest.low, next.digest.high,
+                        next.rules_generation, next.observed ? 1 : 0, next.open.empty() ? 0 : 1, next.schema_revision,
+                        next.observed_ns, next.external_name, next.observed_external_name, next.origin, next.version,
+                        next.status, to_text(next.metadata), to_text(next.was_unread), next.baseline, next.observed, row);
+}
+
+#define DRIFTD_CRC_20 \
+  "driftd_crc(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)"
+
 Result<std::int64_t> insert_row(Connection& db, std::int64_t backend, const core::StoredResource& next) {
-  DRIFTD_CHECK(
-      db.statement("INSERT INTO resource (backend, kind, name, revision, digest_low, digest_high, "
-                   "rules_generation, present, has_open, schema_revision, observed_ns, external_name, "
-                   "observed_external_name, origin, version, status, metadata, was_unread, baseline, observed) "
-                   "VALUES (?,?,?,1,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
-          .bind(backend, next.id.kind, next.id.id, next.digest.low, next.digest.high, next.rules_generation,
-                next.observed ? 1 : 0, next.open.empty() ? 0 : 1, next.schema_revision, next.observed_ns,
-                next.external_name, next.observed_external_name, next.origin, next.version, next.status,
-                to_text(next.metadata), to_text(next.was_unread), next.baseline, next.observed)
-          .run());
+  auto insert = db.statement(
+      "INSERT INTO resource (backend, kind, name, revision, digest_low, digest_high, rules_generation, present, has_open, "
+      "schema_revision, observed_ns, external_name, observed_external_name, origin, version, status, metadata, was_unread, "
+      "baseline, observed, crc) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, "
+      "?19, ?20, " DRIFTD_CRC_20 " WHERE ?21 = 0");
+  DRIFTD_CHECK(bind_row(insert, backend, 1, next, 0).run());
   return db.last_rowid();
 }
 
-Status update_row(Connection& db, std::int64_t row, const core::StoredResource& next) {
-  return db
-      .statement(
-          "UPDATE resource SET revision = revision + 1, digest_low = ?, digest_high = ?, rules_generation = ?, "
-          "present = ?, has_open = ?, schema_revision = ?, observed_ns = ?, external_name = ?, "
-          "observed_external_name = ?, origin = ?, version = ?, status = ?, metadata = ?, was_unread = ?, "
-          "baseline = ?, observed = ? WHERE id = ?")
-      .bind(next.digest.low, next.digest.high, next.rules_generation, next.observed ? 1 : 0, next.open.empty() ? 0 : 1,
-            next.schema_revision, next.observed_ns, next.external_name, next.observed_external_name, next.origin,
-            next.version, next.status, to_text(next.metadata), to_text(next.was_unread), next.baseline, next.observed,
-            row)
-      .run();
+Status update_row(Connection& db, std::int64_t row, std::int64_t backend, const core::StoredResource& next) {
+  auto update = db.statement(
+      "UPDATE resource SET backend = ?1, kind = ?2, name = ?3, revision = ?4, digest_low = ?5, digest_high = ?6, "
+      "rules_generation = ?7, present = ?8, has_open = ?9, schema_revision = ?10, observed_ns = ?11, external_name = ?12, "
+      "observed_external_name = ?13, origin = ?14, version = ?15, status = ?16, metadata = ?17, was_unread = ?18, "
+      "baseline = ?19, observed = ?20, crc = " DRIFTD_CRC_20 " WHERE id = ?21");
+  return bind_row(update, backend, next.revision + 1, next, row).run();
 }
 
 struct Place {
@@ -56,8 +60,9 @@ Status write_drift(Connection& db, const Place& place, const std::string& backen
       .statement(
           "INSERT OR REPLACE INTO drift (id, open, resource, position, backend, kind, name, class, against, "
           "action, operation, status, digest, opened_ns, updated_ns, stale_since_ns, actor, reason, "
-          "decided_ns, expires_ns, claimed_by, claim_until_ns, ended_ns, changes) VALUES "
-          "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
+          "decided_ns, expires_ns, claimed_by, claim_until_ns, ended_ns, changes, crc) VALUES "
+          "(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,"
+          "driftd_crc(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24))")
       .bind(drift.id, place.ended_ns ? 0 : 1, place.resource, place.position,
             drift.backend_uid.empty() ? backend_uid : drift.backend_uid, drift.resource.kind, drift.resource.id,
             core::render(drift.cls), core::render(drift.against), core::render(drift.action),
@@ -81,7 +86,7 @@ Result<std::int64_t> write_resource(Connection& db, std::int64_t backend, const 
   if (stored.id == 0) {
     DRIFTD_TRY(stored.id, insert_row(db, backend, write.next));
   } else {
-    DRIFTD_CHECK(update_row(db, stored.id, write.next));
+    DRIFTD_CHECK(update_row(db, stored.id, backend, write.next));
     DRIFTD_CHECK(db.statement("DELETE FROM drift WHERE resource = ? AND open = 1").bind(stored.id).run());
   }
   Place place{stored.id, 0, {}};
@@ -121,12 +126,13 @@ Result<core::Drift> read_drift(const Statement& row) {
 Result<std::vector<core::Drift>> read_open_drifts(Connection& db, std::int64_t resource) {
   std::vector<core::Drift> out;
   auto query = db.statement("SELECT " DRIFTD_DRIFT_COLUMNS
-                            " FROM drift d WHERE d.resource = ? AND d.open = 1 "
+                            ", crc IS " DRIFTD_CRC_DRIFT " FROM drift d WHERE d.resource = ? AND d.open = 1 "
                             "ORDER BY d.position");
   query.bind(resource);
   while (true) {
     DRIFTD_TRY(const bool more, query.next());
     if (!more) return out;
+    if (query.integer(kDriftColumns) == 0) return fail(wrong_checksum("drift " + query.text(0)));
     DRIFTD_TRY(auto drift, read_drift(query));
     out.push_back(std::move(drift));
   }
@@ -153,7 +159,7 @@ Result<core::StoredResource> read_resource_row(const Statement& row) {
 }
 
 Result<core::StoredResource> read_resource(Connection& db, std::int64_t backend, const core::ResourceId& id) {
-  auto query = db.statement("SELECT " DRIFTD_RESOURCE_COLUMNS
+  auto query = db.statement("SELECT " DRIFTD_RESOURCE_COLUMNS ", crc IS " DRIFTD_CRC_RESOURCE
                             " FROM resource r "
                             "WHERE r.backend = ? AND r.kind = ? AND r.name = ?");
   DRIFTD_TRY(const bool found, query.bind(backend, id.kind, id.id).next());
@@ -162,6 +168,7 @@ Result<core::StoredResource> read_resource(Connection& db, std::int64_t backend,
     absent.id = id;
     return absent;
   }
+  if (query.integer(kResourceColumns) == 0) return fail(wrong_checksum("resource " + core::render(id)));
   DRIFTD_TRY(auto out, read_resource_row(query));
   if (query.integer(kResourceColumns - 1) == 0) return out;
   DRIFTD_TRY(out.open, read_open_drifts(db, query.integer(0)));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/sinks.hpp"
 
+#include "store/checksums.hpp"
 #include "store/events.hpp"
 #include "store/fields.hpp"
 
@@ -16,11 +17,12 @@ Result<std::int64_t> count(Statement& query) {
 
 Result<std::vector<core::DeliveryState>> read_exceptions(Connection& db, std::int64_t sink) {
   std::vector<core::DeliveryState> out;
-  auto query = db.statement("SELECT seq, attempts, next_ns, dead, error FROM delivery WHERE sink = ? ORDER BY seq");
+  auto query = db.statement("SELECT seq, attempts, next_ns, dead, error, crc IS " DRIFTD_CRC_DELIVERY " FROM delivery WHERE sink = ? ORDER BY seq");
   query.bind(sink);
   while (true) {
     DRIFTD_TRY(const bool more, query.next());
     if (!more) return out;
+    if (query.integer(5) == 0) return fail(wrong_checksum("a delivery of event " + std::to_string(query.integer(0))));
     out.push_back(
         {query.integer(0), static_cast<int>(query.integer(1)), query.integer(2), query.integer(3) != 0, query.text(4)});
   }
@@ -55,8 +57,8 @@ Status drop_one(Connection& db, const SinkRow& sink, std::int64_t seq, Change& c
 Status except_one(Connection& db, const SinkRow& sink, const core::DeliveryState& state, Change& change) {
   auto known = db.statement("SELECT count(*) FROM delivery WHERE sink = ? AND seq = ?");
   DRIFTD_TRY(const auto before, count(known.bind(sink.id, state.seq)));
-  DRIFTD_CHECK(db.statement("INSERT OR REPLACE INTO delivery (sink, seq, dead, attempts, next_ns, error) "
-                            "SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE EXISTS "
+  DRIFTD_CHECK(db.statement("INSERT OR REPLACE INTO delivery (sink, seq, dead, attempts, next_ns, error, crc) "
+                            "SELECT ?1, ?2, ?3, ?4, ?5, ?6, driftd_crc(?1, ?2, ?3, ?4, ?5, ?6) WHERE EXISTS "
                             "(SELECT 1 FROM route WHERE sink = ?1 AND seq = ?2)")
                    .bind(sink.id, state.seq, state.dead ? 1 : 0, state.attempts, state.next_ns, state.error)
                    .run());
@@ -79,7 +81,7 @@ Status move_mark(Connection& db, const SinkRow& sink, std::int64_t to, Change& c
   const auto low = std::min(to, sink.low_water);
   DRIFTD_TRY(const auto passed, plain_between(db, sink.id, low, std::max(to, sink.low_water)));
   change.acked += forward ? passed : -passed;
-  return db.statement("UPDATE sink SET low_water = ? WHERE id = ?").bind(to, sink.id).run();
+  return db.statement("UPDATE sink SET low_water = ?, " DRIFTD_UNSIGN(DRIFTD_CRC_SINK) " WHERE id = ?").bind(to, sink.id).run();
 }
 
 struct Left {
@@ -116,21 +118,23 @@ Status tell_dropped(SqliteStore::State& state, const std::string& name, const Le
 }  // namespace
 
 Result<SinkRow> find_sink(Connection& db, const std::string& name) {
-  auto query = db.statement("SELECT id, low_water FROM sink WHERE name = ? AND closed = 0");
+  auto query = db.statement("SELECT id, low_water, " DRIFTD_WHOLE(DRIFTD_CRC_SINK) " FROM sink WHERE name = ? AND closed = 0");
   DRIFTD_TRY(const bool found, query.bind(name).next());
   if (!found) return fail(Code::not_found, "the store has no sink '" + name + "'; open it first");
+  if (query.integer(2) == 0) return fail(wrong_checksum("the delivery mark of sink " + name));
   return SinkRow{query.integer(0), query.integer(1)};
 }
 
 Result<core::SinkCursor> register_sink(Connection& db, const std::string& name) {
   DRIFTD_TRY(const auto newest, db.integer(kNewestSeq));
   DRIFTD_CHECK(db.statement("INSERT INTO sink (name, low_water) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET "
-                            "closed = 0, low_water = ?2, notes = '{}' WHERE closed = 1")
+                            "closed = 0, low_water = ?2, notes = '{}', crc = NULL WHERE closed = 1")
                    .bind(name, newest)
                    .run());
-  auto query = db.statement("SELECT id, low_water, notes FROM sink WHERE name = ?");
+  auto query = db.statement("SELECT id, low_water, notes, " DRIFTD_WHOLE(DRIFTD_CRC_SINK) " FROM sink WHERE name = ?");
   DRIFTD_TRY(const bool found, query.bind(name).next());
   if (!found) return fail(Code::internal, "store: sink " + name + " was not written");
+  if (query.integer(3) == 0) return fail(wrong_checksum("the delivery mark of sink " + name));
   core::SinkCursor cursor;
   cursor.sink = name;
   cursor.low_water = query.integer(1);
@@ -149,11 +153,11 @@ Status apply_settlement(SqliteStore::State& state, const core::SinkSettlement& s
   DRIFTD_CHECK(move_mark(db, sink, settlement.low_water, change));
   if (settlement.notes) {
     DRIFTD_CHECK(
-        db.statement("UPDATE sink SET notes = ? WHERE id = ?").bind(to_text(*settlement.notes), sink.id).run());
+        db.statement("UPDATE sink SET notes = ?, " DRIFTD_UNSIGN(DRIFTD_CRC_SINK) " WHERE id = ?").bind(to_text(*settlement.notes), sink.id).run());
   }
   for (const auto& draft : settlement.events) DRIFTD_CHECK(insert_event(state, draft));
   if (change.acked == 0 && change.dropped == 0) return {};
-  return db.statement("UPDATE sink SET acked = acked + ?, dropped = dropped + ? WHERE id = ?")
+  return db.statement("UPDATE sink SET acked = acked + ?, dropped = dropped + ?, " DRIFTD_UNSIGN(DRIFTD_CRC_SINK) " WHERE id = ?")
       .bind(change.acked, change.dropped, sink.id)
       .run();
 }
@@ -171,7 +175,7 @@ Status remove_sink(SqliteStore::State& state, const std::string& name, bool drop
   DRIFTD_CHECK(db.statement("DELETE FROM route WHERE sink = ?").bind(sink.id).run());
   DRIFTD_CHECK(db.statement("DELETE FROM delivery WHERE sink = ?").bind(sink.id).run());
   DRIFTD_CHECK(
-      db.statement("UPDATE sink SET closed = 1, dropped = dropped + ? WHERE id = ?").bind(count, sink.id).run());
+      db.statement("UPDATE sink SET closed = 1, dropped = dropped + ?, " DRIFTD_UNSIGN(DRIFTD_CRC_SINK) " WHERE id = ?").bind(count, sink.id).run());
   if (count == 0) return {};
   return tell_dropped(state, name, left);
 }

@@ -3,6 +3,8 @@
 
 #include <sqlite3.h>
 
+#include "base/digest.hpp"
+
 namespace driftd::store {
 namespace {
 
@@ -25,6 +27,28 @@ Code code_of(int sqlite_code) {
     default:
       return Code::internal;
   }
+}
+
+/// driftd_crc(…): CRC-32C over the values, each with its type and length.
+void row_crc(sqlite3_context* context, int count, sqlite3_value** values) {
+  std::uint32_t crc = 0;
+  const auto add = [&crc](const void* data, std::size_t size) {
+    if (size != 0) crc = crc32c({static_cast<const char*>(data), size}, crc);
+  };
+  for (int i = 0; i < count; ++i) {
+    const char type = static_cast<char>(sqlite3_value_type(values[i]));
+    add(&type, 1);
+    if (type == SQLITE_INTEGER) {
+      const std::int64_t number = sqlite3_value_int64(values[i]);
+      add(&number, sizeof number);
+    } else if (type != SQLITE_NULL) {
+      const void* data = sqlite3_value_blob(values[i]);
+      const auto size = static_cast<std::uint64_t>(sqlite3_value_bytes(values[i]));
+      add(&size, sizeof size);
+      add(data, size);
+    }
+  }
+  sqlite3_result_int64(context, crc);
 }
 
 }  // namespace
@@ -103,6 +127,7 @@ Result<std::unique_ptr<Connection>> Connection::open(const std::string& file, Mo
   if (code != SQLITE_OK) return fail(connection->last_error("open " + file));
   sqlite3_extended_result_codes(db, 1);
   sqlite3_busy_timeout(db, 5000);
+  sqlite3_create_function(db, "driftd_crc", -1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, nullptr, row_crc, nullptr, nullptr);
   if (mode == Mode::read_only) {
     sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
     DRIFTD_CHECK(connection->execute("PRAGMA query_only = ON"));

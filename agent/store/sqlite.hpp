@@ -69,7 +69,7 @@ class Statement {
   int error_ = 0;
 };
 
-/// One connection and its cache of prepared statements. One thread at a time.
+/// One connection and its cache of prepared statements, with driftd_crc() (checksums.hpp). One thread at a time.
 class Connection {
  public:
   enum class Mode { read_write, read_only };

@@ -84,6 +84,9 @@ using StatePtr = std::shared_ptr<SqliteStore::State>;
 /// co_await expression twice. [group.cpp]
 Task<Status> in_group(StatePtr state, Work work);
 
+/// The same at once, for open(), before anybody else is there. [group.cpp]
+Status run_now(SqliteStore::State& state, Work work);
+
 /// Runs `read` (Connection& → Result<T>) on the store thread between two transactions: it sees all that was committed.
 template <class Read>
 Task<std::invoke_result_t<Read, Connection&>> on_store(StatePtr state, Read read) {

@@ -192,11 +192,17 @@ TEST_F(MigrationTest, DowngradeNamesTheCopyThatWouldFit) {
 TEST_F(MigrationTest, StoreOfTheFirstVersionGoesOnUnderThisOne) {
   const auto seqs = emit(3);
   bench.close();
-  tamper(file(), "DROP TABLE declaration; ALTER TABLE event DROP COLUMN incarnation; ALTER TABLE quarantine DROP COLUMN incarnation; "
-                 "DELETE FROM meta WHERE key IN ('incarnation', 'commits', 'place'); "
-                 "DROP TABLE audit_chain; DROP TABLE audit; CREATE TABLE audit (id INTEGER PRIMARY KEY, "
-                 "at_ns INTEGER NOT NULL, actor TEXT NOT NULL, verb TEXT NOT NULL, subject TEXT NOT NULL, reason TEXT NOT NULL); "
-                 "INSERT INTO audit VALUES (7, 1, 'kim', 'approved', 'd-1', 'fine'); PRAGMA user_version = 1");
+  std::string former =
+      "DROP TABLE declaration; ALTER TABLE event DROP COLUMN incarnation; ALTER TABLE quarantine DROP COLUMN incarnation; "
+      "ALTER TABLE event DROP COLUMN routed; ALTER TABLE quarantine DROP COLUMN routed; "
+      "DELETE FROM meta WHERE key IN ('incarnation', 'commits', 'place'); "
+      "DROP TABLE audit_chain; DROP TABLE audit; CREATE TABLE audit (id INTEGER PRIMARY KEY, "
+      "at_ns INTEGER NOT NULL, actor TEXT NOT NULL, verb TEXT NOT NULL, subject TEXT NOT NULL, reason TEXT NOT NULL); "
+      "INSERT INTO audit VALUES (7, 1, 'kim', 'approved', 'd-1', 'fine'); PRAGMA user_version = 1";
+  for (const char* table : {"meta", "backend", "established", "resource", "drift", "sink", "delivery", "route"}) {
+    former += "; ALTER TABLE " + std::string(table) + " DROP COLUMN crc";
+  }
+  tamper(file(), former);
   ASSERT_TRUE(bench.open());
   core::AuditEntry line;
   line.actor = "ann";
