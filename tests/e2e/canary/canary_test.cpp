@@ -16,8 +16,9 @@ using std::chrono::seconds;
 using testing::HasSubstr;
 using testing::Not;
 
-/// A state as Terraform writes it without marks: each attribute that a state is known to hide a secret in.
-std::string state(const std::string& canary, int serial) {
+/// A state as Terraform writes it without marks: each attribute that a state is known to hide a secret in. The serial never
+/// rises, so that a change was made by hand and waits for a decision.
+std::string state(const std::string& canary) {
   const auto resource = [](const std::string& type, const json& attributes) {
     return json{{"mode", "managed"}, {"type", type}, {"name", "a"}, {"provider", "p"}, {"instances", {{{"schema_version", 0}, {"attributes", attributes}}}}};
   };
@@ -32,7 +33,7 @@ std::string state(const std::string& canary, int serial) {
       resource("gitlab_project_variable", {{"value", canary}}),
       resource("aws_lambda_function", {{"environment", {{{"variables", {{"DB_PASS", canary}, {"URL", "redis://h/?x=" + canary}}}}}}, {"memory_size", 128}}),
       resource("null_resource", {{"triggers", {{"pem", "-----BEGIN PRIVATE KEY-----\n" + canary}, {"url", "postgres://u:" + canary + "@h/x"}}}})};
-  return json{{"version", 4}, {"terraform_version", "1.9.0"}, {"serial", serial}, {"lineage", "one"},
+  return json{{"version", 4}, {"terraform_version", "1.9.0"}, {"serial", 1}, {"lineage", "one"},
               {"outputs", {{"url", {{"value", "https://u:" + canary + "@h/x"}, {"type", "string"}}}, {"words", {{"value", canary}, {"type", "string"}}}}},
               {"resources", resources}}
       .dump();
@@ -74,7 +75,7 @@ class CanaryLine : public testing::Test {
     postgres_.sql("ALTER SYSTEM SET recovery_end_command = 'x " + canary + "'");
     postgres_.sql("ALTER SYSTEM SET ssl_passphrase_command = 'x " + canary + "'");
     postgres_.sql("SELECT pg_reload_conf()");
-    dir_.write("terraform.tfstate", state(canary, word == "one" ? 1 : 2));
+    dir_.write("terraform.tfstate", state(canary));
   }
   std::size_t open(const std::string& backend) const {
     std::size_t out = 0;

@@ -29,7 +29,8 @@ json plant(const json& schema, const std::string& path, std::map<std::string, st
   const auto is = [&](const char* name) { return type == name || (type.is_array() && std::find(type.begin(), type.end(), name) != type.end()); };
   if (is("object")) {
     json out = json::object();
-    for (const auto& [name, member] : schema.value("properties", json::object()).items()) {
+    const json properties = schema.value("properties", json::object());
+    for (const auto& [name, member] : properties.items()) {
       if (json value = plant(member, path + "." + name, planted); !value.is_null()) out[name] = std::move(value);
     }
     const auto rest = schema.find("additionalProperties");

@@ -55,7 +55,7 @@ TEST(Text, UserAndPasswordThatStandApartAreKnownAsHttpSendsThem) {
 TEST(Text, WhatWasRevealedToThePluginIsStillASecret) {
   const std::map<std::string, std::string> secrets = {{"t1", "redis://u:canary-pw@db.example:6379?x=canary-query"}, {"t2", "canary-in-a-name"}};
   const auto scrubber = Scrubber::of_instance(secrets, R"({"address":"redis://u:canary-pw@db.example:6379?x=canary-query","context":"canary-in-a-name"})");
-  EXPECT_EQ(scrubber.text("redis://u:canary-pw@db.example:6379?x=canary-query: refused"), "redis://db.example:6379");
+  EXPECT_EQ(scrubber.text("redis://u:canary-pw@db.example:6379?x=canary-query: refused"), "redis://db.example:6379 refused");
   EXPECT_EQ(scrubber.text("no context canary-in-a-name; password canary-pw of db.example"), "no context [REDACTED]; password [REDACTED] of db.example");
   EXPECT_EQ(scrubber.document(R"({"at":"db.example:6379","who":"canary-in-a-name","q":"canary-query"})"),
             R"({"at":"db.example:6379","who":"canary-in-a-name","q":"[REDACTED]"})") << "an ordinary word of a body";
