@@ -17,7 +17,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-core::Drift open_drift(const std::string& resource) {
+core::Drift drift_of(const std::string& resource) {
   core::Drift drift;
   drift.id = "d-" + resource;
   drift.backend_uid = backend_row().uid;
@@ -33,7 +33,7 @@ class ChecksumTest : public StoreTest {
     StoreTest::SetUp();
     bench.get(bench->open_sink("ops"));
     auto page = page_of({resource_write("plain"), resource_write("drifting")}, {event_draft("plain")});
-    page.writes[1].next.open = {open_drift("drifting")};
+    page.writes[1].next.open = {drift_of("drifting")};
     page.cursor = "c-1";
     page.watch_cursor = "w-1";
     page.established = {"config"};
