@@ -281,8 +281,9 @@ std::string render(const json& value) {
   return out.append(text, from);
 }
 
-std::vector<std::string> take_deep(json& object) {
+std::vector<std::string> take_deep(json& object, const std::string& rendered) {
   std::vector<std::string> out;
+  if (rendered.find(kDeep) == std::string::npos) return out;  // nearly always: nothing is rendered twice
   const auto is_deep = [mark = "\"" + kDeep + "\""](const json& value) {
     const std::string text = common::json_text(value);  // not rendered: there a text that looks like the mark has lost its own
     auto at = text.find(mark);

@@ -33,8 +33,8 @@ void walk(const Spool& state, Pieces& pieces);
 nlohmann::json parse_whole(const Spool& state);
 /// JSON text as it stood in the document: every number with its own token.
 std::string render(const nlohmann::json& value);
-/// Takes the members off an object in which something nested too deep; their names.
-std::vector<std::string> take_deep(nlohmann::json& object);
+/// Takes the members off an object in which something nested too deep; their names. `rendered` is the object as text.
+std::vector<std::string> take_deep(nlohmann::json& object, const std::string& rendered);
 /// The token of a number or the text of a string, as it stood; empty for anything else.
 std::string scalar_text(const nlohmann::json& value);
 

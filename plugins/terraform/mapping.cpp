@@ -17,10 +17,12 @@ constexpr const char* kEncrypted = "the state is encrypted by OpenTofu; driftd h
 
 /// A body that the host would refuse keeps what is short and flat; what was left out is unread, and never looks deleted.
 void fit(sdk::Record& out, json attributes) {
-  for (const auto& name : take_deep(attributes)) {
+  out.body = render(attributes);
+  const auto deep = take_deep(attributes, out.body);
+  for (const auto& name : deep) {
     out.unread.push_back({child_path({}, name), DRIFTD_CORRUPT, "it nests deeper than " + std::to_string(common::kMaxNesting) + " levels"});
   }
-  out.body = render(attributes);
+  if (!deep.empty()) out.body = render(attributes);
   if (out.body.size() < common::kMaxBody) return;
   std::vector<std::string> left_out;
   (void)common::fit_members(attributes, common::kMaxBody - 1, left_out);
