@@ -134,7 +134,8 @@ Task<Answer> Api::post(Request request) {
   if (!request.may_decide) {
     const Error denied{Code::denied, "user " + request.actor + " may look at this agent, but not " + line.verb +
                                          "; ask for membership in admin.decide_group"};
-    co_await note_denial(line.actor, line.caller, line.verb + " " + line.subject, denied);
+    std::string asked = line.verb + " " + line.subject;  // named: g++ 12 destroys temporaries of a co_await expression twice
+    co_await note_denial(line.actor, line.caller, std::move(asked), denied);
     co_return fail(denied);
   }
   if (!decision) DRIFTD_CO_CHECK(co_await backstage_.control.audit(line));

@@ -158,7 +158,9 @@ Task<Answer> Api::resources(Request request) {
   Count all;
   all.of = Count::Of::resources;
   all.filter = filter;
-  DRIFTD_CO_TRY(Value out, co_await list("resources", array_of(*rows), limit, std::move(all)));
+  std::string name = "resources";  // named: g++ 12 destroys temporaries of a co_await expression twice
+  Value::Array shown = array_of(*rows);
+  DRIFTD_CO_TRY(Value out, co_await list(std::move(name), std::move(shown), limit, std::move(all)));
   if (rows->empty()) out.object()->insert_or_assign("notes", notes_of({{"backend", filter.backend}, {"kind", filter.kind}}));
   co_return out;
 }
@@ -177,7 +179,8 @@ Task<Answer> Api::drifts(Request request) {
   Count all;
   all.of = Count::Of::drifts;
   all.filter = filter;
-  DRIFTD_CO_TRY(Value out, co_await list("drifts", std::move(shown), filter.limit, std::move(all)));
+  std::string name = "drifts";  // named: g++ 12 destroys temporaries of a co_await expression twice
+  DRIFTD_CO_TRY(Value out, co_await list(std::move(name), std::move(shown), filter.limit, std::move(all)));
   if (rows->empty()) {
     out.object()->insert_or_assign("notes", notes_of({{"backend", filter.backend}, {"kind", filter.kind}, {"id", filter.id}}));
   }
@@ -196,7 +199,9 @@ Task<Answer> Api::events(Request request) {
     Count all;
     all.of = Count::Of::events;
     all.after = -1;
-    co_return co_await list("events", array_of(*last), limit, std::move(all));
+    std::string name = "events";  // named: g++ 12 destroys temporaries of a co_await expression twice
+    Value::Array shown = array_of(*last);
+    co_return co_await list(std::move(name), std::move(shown), limit, std::move(all));
   }
   const auto until = std::chrono::steady_clock::now() + seconds(wait);
   asio::steady_timer timer(co_await asio::this_coro::executor);
@@ -207,7 +212,9 @@ Task<Answer> Api::events(Request request) {
       Count all;
       all.of = Count::Of::events;
       all.after = after;
-      co_return co_await list("events", array_of(*found), limit, std::move(all));
+      std::string name = "events";  // named: g++ 12 destroys temporaries of a co_await expression twice
+      Value::Array shown = array_of(*found);
+      co_return co_await list(std::move(name), std::move(shown), limit, std::move(all));
     }
     timer.expires_after(kFollowStep);
     co_await timer.async_wait(asio::use_awaitable);
@@ -239,7 +246,9 @@ Task<Answer> Api::dead_letters(Request request) {
   Count all;
   all.of = Count::Of::dead_letters;
   all.filter.backend = sink;
-  DRIFTD_CO_TRY(Value out, co_await list("dead_letters", array_of(*letters), limit, std::move(all)));
+  std::string name = "dead_letters";  // named: g++ 12 destroys temporaries of a co_await expression twice
+  Value::Array shown = array_of(*letters);
+  DRIFTD_CO_TRY(Value out, co_await list(std::move(name), std::move(shown), limit, std::move(all)));
   if (letters->empty()) out.object()->insert_or_assign("notes", notes_of({{"sink", sink}}));
   co_return out;
 }
@@ -251,7 +260,9 @@ Task<Answer> Api::audit(Request request) {
   if (!rows) co_return fail(rows.error());
   Count all;
   all.of = Count::Of::audit;
-  co_return co_await list("audit", array_of(*rows), limit, std::move(all));
+  std::string name = "audit";  // named: g++ 12 destroys temporaries of a co_await expression twice
+  Value::Array shown = array_of(*rows);
+  co_return co_await list(std::move(name), std::move(shown), limit, std::move(all));
 }
 
 Task<Answer> Api::verify_audit() {

@@ -139,7 +139,9 @@ template <class StatePtr>
 Task<Response> answer(StatePtr state, HttpRequest request, const Visitor& visitor) {
   if (!visitor.unix_socket && !is_loopback_host(request[http::field::host])) {
     const Error denied{Code::denied, "the Host header must name this machine's loopback"};
-    co_await state->api.note_denial("(port)", {}, "Host " + std::string(request[http::field::host]), denied);
+    std::string actor = "(port)", asked = "Host " + std::string(request[http::field::host]);
+    core::Caller nobody;  // named, all of them: g++ 12 destroys temporaries of a co_await expression twice
+    co_await state->api.note_denial(std::move(actor), std::move(nobody), std::move(asked), denied);
     co_return error_response(denied);
   }
   auto parsed = parse_target(request.target());
@@ -239,7 +241,9 @@ Task<void> serve(StatePtr state, std::shared_ptr<Stream<Protocol>> stream, std::
   beast::flat_buffer buffer(64 * 1024 + state->settings.most_body);
   if (refused) co_await turn_away(*stream, buffer, *refused);
   if (refused && refused->code == Code::denied && visitor.peer) {
-    co_await state->api.note_denial(visitor.peer->name, caller_of(*visitor.peer, {}), "the API", *refused);
+    std::string asked = "the API";  // named: g++ 12 destroys temporaries of a co_await expression twice
+    core::Caller caller = caller_of(*visitor.peer, {});
+    co_await state->api.note_denial(visitor.peer->name, std::move(caller), std::move(asked), *refused);
   }
   bool more = !refused;
   for (bool first = true; more; first = false) more = co_await serve_one(state, *stream, buffer, visitor, id, first);
