@@ -19,7 +19,7 @@ std::vector<std::filesystem::path> own_files(const config::Config& config) {
   const auto& data = config.agent.data_dir;
   const auto file = std::filesystem::absolute(config.file);
   std::vector<std::filesystem::path> out = {file, file.parent_path(), data, data / "installation.key", config.admin.socket};
-  for (const char* name : {"store.db", "store.db-wal", "store.db-shm"}) out.push_back(data / name);
+  for (const char* name : {"store.db", "store.db-wal", "store.db-shm", "store.mark"}) out.push_back(data / name);
   if (!config.agent.plugin_lock.empty()) out.push_back(config.agent.plugin_lock);
   out.insert(out.end(), config.secret_files.begin(), config.secret_files.end());
   return out;

@@ -162,6 +162,12 @@ Result<ChosenKey> choose_key(const fs::path& data_dir, const fs::path& from, con
                                   content.key_ids + "); name the right one with --key");
 }
 
+/// root may, unlike at a start: all that it makes there is given to the owner.
+Status prepare(const fs::path& data_dir) {
+  if (::geteuid() == 0 && is_there(data_dir)) return {};
+  return prepare_directory(data_dir);
+}
+
 Status put_key(const fs::path& data_dir, const ChosenKey& key, const std::string& suffix) {
   const fs::path own = data_dir / "installation.key";
   if (key.in_place) return {};
@@ -241,7 +247,7 @@ Result<Backup> back_up(const fs::path& data_dir, const fs::path& to, bool with_k
 Result<Restored> restore(const fs::path& data_dir, const fs::path& from, const fs::path& key, Nanos now) {
   const fs::path file = data_dir / "store.db", fresh = with(file, ".restoring");
   const std::string suffix = ".before-restore-" + stamp_of(now);
-  DRIFTD_CHECK(prepare_directory(data_dir));
+  DRIFTD_CHECK(prepare(data_dir));
   DRIFTD_TRY(const auto lock, DirectoryLock::take(data_dir, now));
   DRIFTD_CHECK(give_to_owner(data_dir, data_dir / "lock"));
   Restored out;

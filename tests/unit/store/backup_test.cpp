@@ -2,6 +2,7 @@
 // `driftd backup` and `driftd restore` on real files, beside an open store.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -160,6 +161,22 @@ TEST_F(BackupTest, KeyOfAnotherStoreAndNoKeyAreRefusedWithTheWayOut) {
   ASSERT_FALSE(wrong);
   EXPECT_THAT(wrong.error().message, HasSubstr("belongs to another store"));
   EXPECT_FALSE(fs::exists(dir.file("new/store.db")));
+}
+
+TEST_F(BackupTest, WhatRootRestoresBelongsToTheOwnerOfDataDir) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to give files to somebody else";
+  constexpr uid_t kNobody = 65534;
+  emit(2);
+  ASSERT_TRUE(back_up("copy.db", true));
+  fs::create_directory(dir.file("theirs"));
+  ASSERT_EQ(::chown(dir.file("theirs").c_str(), kNobody, kNobody), 0);
+  const auto restored = store::restore(dir.file("theirs"), dir.file("copy.db"), {}, bench.clock.wall());
+  ASSERT_TRUE(restored) << restored.error().message;
+  for (const auto& entry : fs::directory_iterator(dir.file("theirs"))) {
+    struct stat info {};
+    ASSERT_EQ(::stat(entry.path().c_str(), &info), 0);
+    EXPECT_EQ(info.st_uid, kNobody) << entry.path();
+  }
 }
 
 TEST_F(BackupTest, LostStoreIsWholeAgainAfterTheWayThatTheRefusalNames) {
