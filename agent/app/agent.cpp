@@ -213,8 +213,8 @@ Task<void> Agent::keep_house() {
         more = pruned && *pruned;
       }
     }
-    relay_->wake();  // for events that the store appended by itself (`gap`, `corrupt`)
-    relay_->watch();
+    relay_->watch();  // first: a lane that was just woken has not run yet, and would look as if it had slept
+    relay_->wake();   // for events that the store appended by itself (`gap`, `corrupt`)
     const Status done = co_await keep_house_once();
     if (!done) log::room("store").error("backlog: {}", done.error().message);
     house_.expires_after(kHouseEvery);
