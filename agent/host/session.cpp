@@ -89,7 +89,7 @@ Task<Result<core::RefreshOutcome>> SupervisedSession::refresh(core::RefreshReque
   DRIFTD_CO_TRY(const CallResult result, co_await drive(supervisor, call, on_page));
   const bool serves = supervisor == supervisor_;
   if (serves && result.code == Code::ok) proved_.reset();
-  if (serves && result.code == Code::deadline) note_unproved("no answer in time: " + result.message);
+  if (serves && up_ && result.code == Code::deadline) note_unproved("no answer in time: " + result.message);
   if (result.code != Code::ok) {
     const Error error = co_await Supervisor::explained(supervisor, error_of(result));
     co_return fail(error);
@@ -125,6 +125,7 @@ Task<Result<core::HealthReport>> SupervisedSession::health() {
   if (result.code != Code::ok) co_return fail(error_of(result));
   DRIFTD_CO_TRY(core::HealthReport report, answer_of<core::HealthReport>(*supervisor, result, "health"));
   clean(report, supervisor->scrubber());
+  up_ = report.state == core::HealthReport::State::up;
   co_return report;
 }
 

@@ -65,6 +65,7 @@ class SupervisedSession final : public core::Session, public std::enable_shared_
   Plugin plugin_, judged_;
   std::optional<Plugin> proved_;  ///< that served before, until the one that serves now has ended a refresh
   int unproved_failures_ = 0;
+  bool up_ = false;  ///< the system, as health said last: then a refresh that does not end is the version's own
   std::shared_ptr<Supervisor> supervisor_;
   std::vector<std::shared_ptr<Supervisor>> beside_;  ///< on trial, or ending
   std::optional<Error> missing_;
