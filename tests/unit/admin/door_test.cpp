@@ -106,6 +106,14 @@ TEST(Door, IdleConnectionsOnTheSocketLeaveASlotForRootAndTheAgentsOwnUser) {
   FakeAgent agent(settings);
   const Child holder = hold(agent, 80, kOther);
   EXPECT_THAT(agent.curl({kHost + "/v1/status"}).out, EndsWith("200"));
+}
+
+TEST(Door, AUsersShareIsBoundedAndTheRefusalSaysSo) {
+  if (::getuid() != 0) GTEST_SKIP() << "only root can become another user";
+  admin::ServerSettings settings;
+  settings.permit.uids = {65534};
+  FakeAgent agent(settings);
+  const Child holder = hold(agent, 16, kOther);
   EXPECT_THAT(as_other(agent, {kHost + "/v1/status"}), AllOf(HasSubstr("16 connections"), EndsWith("503")));
 }
 

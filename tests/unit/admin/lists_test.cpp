@@ -37,6 +37,7 @@ TEST(Lists, ADecisionWithoutADigestIsToldWhatToSend) {
 TEST(Lists, CutOnesSayHowMuchMoreThereIs) {
   FakeAgent agent;
   agent.reader()->open = {{pending_drift("d-1"), "cache"}, {pending_drift("d-2"), "cache"}};
+  agent.reader()->append(4);
   agent.reader()->total = 407;
   for (const char* path : {"/v1/drifts?limit=1", "/v1/resources?limit=1", "/v1/events?after=0&limit=1", "/v1/events?limit=1",
                            "/v1/deadletters?limit=1", "/v1/audit?limit=2"}) {
