@@ -79,7 +79,10 @@ void postgres(std::string_view text) {
     for (const auto& record : postgres::map_subscriptions(rows, "")) judged(record);
   } catch (const std::exception&) {
   }
-  (void)postgres::render_setconfig(at(lines, 1));
+  try {
+    (void)postgres::render_setconfig(at(lines, 1));  // what is no list of texts is a named failure
+  } catch (const std::exception&) {
+  }
   (void)postgres::typed({at(lines, 4), at(lines, 5), at(lines, 6)});
   (void)postgres::same_value(at(lines, 0), {at(lines, 4), at(lines, 5), at(lines, 6)});
 }

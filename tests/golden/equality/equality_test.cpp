@@ -93,6 +93,13 @@ std::map<std::string, std::pair<int, int>> raw_suites() {
     const bool quiet = line.find(", IsEmpty())") != std::string::npos;
     ++(quiet ? out[name].first : out[name].second);
   }
+  // Which of two records is older is said by the agent's monotonic clock, so the ledger drops, not the judge.
+  std::ifstream order(kFolder.parent_path().parent_path() / "unit" / "engine" / "clock_test.cpp");
+  for (std::string line; std::getline(order, line);) {
+    if (line.starts_with("TEST")) name = "unit." + line.substr(line.find('(') + 1, line.find(',') - line.find('(') - 1);
+    if (line.find(".dropped, 1u)") != std::string::npos) ++out[name].first;
+    if (line.find(".dropped, 0u)") != std::string::npos) ++out[name].second;
+  }
   return out;
 }
 

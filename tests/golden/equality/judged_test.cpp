@@ -59,7 +59,7 @@ StoredResource stored_of(const Value& pair) {
 /// `new`: a body; null: confirmed gone; the text "unknown": nothing could be read.
 Sighting sighting_of(const Value& pair) {
   const Value* now = pair.find("new");
-  const Nanos at = text(pair, "order") == "older" ? kThen - 1 : kLater;
+  const Nanos at = kLater;
   if (now->is_null()) return Gone{at};
   if (now->string() != nullptr) return Unsure{*now->string(), at};
   Seen seen;
