@@ -303,7 +303,8 @@ TEST_F(Line, StateInAFolderThatIsReplacedOrBehindALinkThatIsSwitchedIsFollowed) 
   EXPECT_TRUE(told(5)) << "moved\n" << a.log();
   fs::remove_all(infra.file("releases/2"));
   EXPECT_TRUE(eventually([&] {
-    for (const auto& line : a.backend("platform")->at("coverage")) {
+    const nlohmann::json coverage = a.backend("platform")->at("coverage");
+    for (const auto& line : coverage) {
       if (line.at("kind") == "instance") return line.at("state") == "stale";
     }
     return false;
@@ -439,7 +440,8 @@ TEST_F(Line, EditedExcludeMovesOutOfScopeAndDeletesNothing) {
   EXPECT_THAT(a.rows({"drifts"}), testing::IsEmpty());
   for (const auto& drift : a.rows({"drifts", "--all"})) EXPECT_NE(drift["operation"], "deleted") << drift.dump();
   EXPECT_EQ(a.rows({"drifts", "--all"}).size(), 1u);
-  for (const auto& kind : a.backend("cache")->at("coverage")) {
+  const nlohmann::json coverage = a.backend("cache")->at("coverage");
+  for (const auto& kind : coverage) {
     EXPECT_NE(kind["kind"], "acl_user");
     EXPECT_TRUE(kind["complete"]) << kind.dump();
   }
