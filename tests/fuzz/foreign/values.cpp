@@ -50,7 +50,9 @@ void properties(std::string_view text) {
   if (is_text(text)) normal(rule(ValueType::properties), text);
 }
 
-void pem(std::string_view text) { normal(rule(ValueType::pem), text); }
+void pem(std::string_view text) {
+  if (is_text(text)) normal(rule(ValueType::pem), text);
+}
 
 void ssh(std::string_view text) {
   if (is_text(text)) normal(rule(ValueType::ssh_key), text);
