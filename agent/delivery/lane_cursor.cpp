@@ -85,6 +85,7 @@ Task<void> Lane::check() {
   next_check_ = now() + context_->settings.check_every;
   checked_ = true;
   const auto from = co_await sink_->check(notes_);
+  next_check_ = now() + context_->settings.check_every;  // from its end: one that takes long must not follow itself for ever
   if (!from) {
     endpoint_failed({core::Attempt::Outcome::retry_sink, from.error().message, from.error().retry_after_ms});
     co_return;

@@ -53,7 +53,7 @@ TEST_F(SinksOfTheConfig, AReloadStartsASinkThatIsNewAndTakingItBackKeepsTheNextS
   EXPECT_EQ(a.stop(), 0);
   rewrite(a, sinks({"old", "fresh"}), sinks({"old"}));
   a.start();
-  EXPECT_TRUE(eventually([&] { return !a.backend("platform")->empty(); }, std::chrono::seconds(40))) << a.log();
+  EXPECT_TRUE(eventually([&] { return a.backend("platform").has_value(); }, std::chrono::seconds(40))) << a.log();
 }
 
 TEST_F(SinksOfTheConfig, ASinkThatLeftWithPendingEventsIsAnOrphanUntilItComesBack) {

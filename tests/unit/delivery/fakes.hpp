@@ -128,6 +128,7 @@ struct Script {
   bool start_fails = false, flush_fails = false;
   std::optional<std::int64_t> lost_after;  ///< what check() answers, once
   int checks = 0;
+  std::function<void()> while_checking;
   void release() {
     hold = false;
     for (auto& timer : held) timer->cancel();
@@ -164,6 +165,7 @@ class FakeSink final : public core::Sink {
   }
   Task<Result<std::optional<std::int64_t>>> check(std::map<std::string, std::string>&) override {
     ++script_.checks;
+    if (script_.while_checking) script_.while_checking();
     co_return std::exchange(script_.lost_after, std::nullopt);
   }
   Task<void> stop() override { co_return; }

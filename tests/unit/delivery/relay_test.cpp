@@ -173,8 +173,10 @@ TEST_F(RelayTest, AWebhookEventIsTriedTenTimesOverItsScheduleThenBecomesADeadLet
 TEST_F(RelayTest, WhatADeadLetterTellsWakesTheOtherSinks) {
   a_.policy = webhook_policy();
   a_.answer = [](const auto&) { return Attempt{Outcome::permanent, "HTTP 400 from ops", 0}; };
-  outbox_.add("k", {"a"});
   start({{"a", &a_}, {"b", &b_}});
+  outbox_.add("k", {"a"});
+  relay_->wake();
+  settle();
   EXPECT_EQ(b_.count("id-2"), 1) << "nothing was committed by anybody else";
 }
 
@@ -247,6 +249,14 @@ TEST_F(RelayTest, WhatTheReceiverLostIsSentAgain) {
   for (int i = 1; i <= 10; ++i) EXPECT_EQ(a_.count("id-" + std::to_string(i)), i <= 4 ? 1 : 2) << i;
   advance(101ms);
   EXPECT_EQ(outbox_.cursors["a"].low_water, 10);
+}
+
+TEST_F(RelayTest, AReceiverWhoseCheckTakesLongerThanItsIntervalStillGetsEvents) {
+  a_.while_checking = [this] { if (a_.checks < 50) clock_.advance(61s); };
+  outbox_.add("k", {"a"});
+  start({{"a", &a_}});
+  EXPECT_EQ(a_.sent.size(), 1U);
+  EXPECT_EQ(a_.checks, 1);
 }
 
 TEST_F(RelayTest, NothingIsSettledBeforeItsFlush) {
