@@ -15,6 +15,7 @@
 #include "base/escape.hpp"
 #include "base/fatal.hpp"
 #include "base/log.hpp"
+#include "base/memory.hpp"
 
 namespace driftd::app {
 namespace {
@@ -91,6 +92,7 @@ void harden() {
 
 int run(const std::string& config_file) {
   harden();
+  keep_heap_small();
   settle();
   auto config = config::load(config_file);
   if (!config) {

@@ -14,4 +14,12 @@ void give_back_memory() {
 #endif
 }
 
+void keep_heap_small() {
+#ifdef __GLIBC__
+  ::mallopt(M_MMAP_THRESHOLD, 128 << 10);
+  ::mallopt(M_TRIM_THRESHOLD, 256 << 10);
+  ::mallopt(M_ARENA_MAX, 2);
+#endif
+}
+
 }  // namespace driftd

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attacked.hpp"
+
+#include <fstream>
+#include <sstream>
+
+#include "support/patience.hpp"
+
+namespace driftd::test {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr long kMayGrow = 64 * 1024;  // KiB above idle
+
+long kib_of(pid_t pid, const std::string& name) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(name)) return std::stol(line.substr(name.size()));
+  }
+  return 0;
+}
+
+}  // namespace
+
+Attacked::Attacked() { redis_.grant_readme("redis-canary"); }
+Attacked::~Attacked() = default;
+
+long Attacked::rss() const { return kib_of(agent_->pid(), "VmRSS:"); }
+long Attacked::peak() const { return kib_of(agent_->pid(), "VmHWM:"); }
+
+void Attacked::begin(const std::string& victim, const std::vector<std::string>& names, std::map<std::string, std::string> secrets) {
+  secrets.emplace("REDIS_PASSWORD", "redis-canary");
+  const std::string neighbour = "  - name: cache\n    provider: redis\n    interval: 500ms\n    settings: { address: \"" + redis_.address() +
+                                "\", username: driftd, password: \"${env:REDIS_PASSWORD}\" }\n";
+  agent_ = std::make_unique<Agent>(dir_, "defaults: { interval: 1s }\nbackends:\n" + neighbour + victim +
+                                             "sinks:\n  out: { type: file, path: " + events_ + " }\n  desk: { type: notifications }\n",
+                                   std::move(secrets));
+  agent_->start();
+  std::vector<std::string> all = names;
+  all.emplace_back("cache");
+  ASSERT_TRUE(eventually([&] { return agent_->established(all); }, seconds(120))) << agent_->log() << agent_->cli({"backends"}).out;
+  ASSERT_TRUE(neighbour_is_watched());
+  std::ofstream("/proc/" + std::to_string(agent_->pid()) + "/clear_refs") << "5";  // the peak begins anew
+  idle_ = rss();
+  pid_ = agent_->pid();
+}
+
+std::vector<nlohmann::json> Attacked::drifts(const std::string& backend) const {
+  std::vector<nlohmann::json> out;
+  for (auto& drift : agent_->rows({"drifts", "--all"})) {
+    if (drift.at("backend") == backend) out.push_back(std::move(drift));
+  }
+  return out;
+}
+
+testing::AssertionResult Attacked::neighbour_is_watched() {
+  const std::string value = std::to_string(1'000'000 + ++changes_);
+  redis_.command({"CONFIG", "SET", "maxmemory", value});
+  const auto told = [&] {
+    const auto found = drifts("cache");
+    return std::any_of(found.begin(), found.end(), [&](const auto& drift) { return drift.dump().find(value) != std::string::npos; });
+  };
+  if (eventually(told, seconds(15))) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << "the neighbour's change to " << value << " was not told\n" << agent_->log();
+}
+
+void Attacked::expect_unharmed() {
+  ASSERT_TRUE(agent_->running()) << agent_->log();
+  EXPECT_EQ(agent_->pid(), pid_);
+  EXPECT_TRUE(neighbour_is_watched());
+  EXPECT_EQ(agent_->backend("cache")->at("failures"), 0) << agent_->backend("cache")->dump();
+  EXPECT_EQ(agent_->cli({"status", "--probe", "live"}).code, 0);
+  if (!kSanitized) {
+    EXPECT_LE(peak() - idle_, kMayGrow) << "KiB above idle, which was " << idle_;
+  }
+}
+
+std::string Attacked::everything() const {
+  std::string out = agent_->log();
+  for (const auto& words : std::vector<std::vector<std::string>>{
+           {"status"}, {"backends"}, {"drifts", "--all"}, {"resources", "--bodies"}, {"events", "--limit", "1000"}, {"plugin", "ls"}, {"audit"}}) {
+    for (const char* form : {"table", "json"}) {
+      auto line = words;
+      line.insert(line.end(), {"-o", form});
+      const Output said = agent_->cli(line);
+      out += said.out + said.err;
+    }
+  }
+  out += run({"curl", "-s", "http://127.0.0.1:" + std::to_string(agent_->admin_port()) + "/metrics"}).out;
+  out += read_file(events_);
+  for (const auto& file : std::filesystem::directory_iterator(agent_->data_dir())) out += read_file(file.path());
+  return out;
+}
+
+}  // namespace driftd::test
