@@ -56,4 +56,8 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-ThreadingHTTPServer(("127.0.0.1", PORT), Handler).serve_forever()
+class Server(ThreadingHTTPServer):
+    request_queue_size = 256  # of 5, Python's default, a burst of connections waits a second for its next SYN
+
+
+Server(("127.0.0.1", PORT), Handler).serve_forever()
