@@ -20,6 +20,7 @@ void show(const Context& context, const core::Value& answer) {
                text(letter, "attempts"), text(letter, "error")});
   }
   context.print(table, "no dead letters");
+  print_rest(context, answer, list(answer, "dead_letters").size());
 }
 
 int settle(const Context& context, const std::string& verb, const Options& options) {

@@ -17,6 +17,7 @@ void show(const Context& context, const core::Value& answer, bool bodies) {
                bodies ? core::render(member(row, "observed")) : baseline});
   }
   context.print(table, "no resources");
+  print_rest(context, answer, list(answer, "resources").size());
 }
 
 }  // namespace

@@ -82,6 +82,11 @@ TEST_F(Decide, CutListsAndGlobsThatBringNothingSaySo) {
   agent.reader()->total = 405;
   EXPECT_THAT(asked(agent, {"drifts", "--limit", "1"}).out, HasSubstr("404 more of 405"));
   EXPECT_THAT(asked(agent, {"drifts"}).out, Not(HasSubstr("more of")));
+  for (const char* list : {"resources", "deadletter"}) {
+    std::vector<std::string> words{list, "--limit", "1"};
+    if (std::string(list) == "deadletter") words.insert(words.begin() + 1, "ls");
+    EXPECT_THAT(asked(agent, words).out, HasSubstr("more of 405")) << list;
+  }
   const Said unknown = asked(agent, {"drifts", "--backend", "cahce"});
   EXPECT_EQ(unknown.code, kFinding);
   EXPECT_THAT(unknown.err, HasSubstr("there is no backend 'cahce'; known: cache"));
