@@ -211,6 +211,8 @@ Result<std::string> normalise(const AttributeRule& rule, const Value& value) {
     return types::beyond("there is not enough memory to read it");
   } catch (const std::length_error&) {
     return types::beyond("it is too large to be read");
+  } catch (const std::exception& error) {  // whatever a library of ours throws at a value: that attribute, not the agent
+    return types::beyond(std::string("it cannot be read: ") + error.what());
   }
 }
 

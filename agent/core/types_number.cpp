@@ -183,6 +183,7 @@ std::optional<Rational> base_factor(const std::array<Unit, N>& table, std::strin
     const auto digits = take_digits(base);
     if (digits.size() > kMaxBaseDigits) return std::nullopt;
     count = Rational(Integer(std::string(digits)));
+    if (count == 0) return std::nullopt;  // nothing can be counted in it
   }
   const Unit* unit = find_unit(table, base);
   if (unit == nullptr) return std::nullopt;

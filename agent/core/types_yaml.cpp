@@ -226,6 +226,8 @@ Value parsed(std::string_view text) {
 
 Result<Value> yaml(std::string_view text) {
   if (text.size() > kMaxText) return beyond("YAML: more than 1 MiB");
+  // The library takes a text with such a byte for UTF-16 or UTF-32 and drops what is over, so that two texts look equal.
+  if (text.find('\0') != std::string_view::npos) return fail(Code::invalid, "YAML: a NUL byte, which no YAML text holds");
   // Most large flow collections are JSON, which YAML contains and which is read in a tenth of the memory.
   const auto first = strip(text).substr(0, 1);
   if (first == "{" || first == "[") {

@@ -115,6 +115,17 @@ TEST(Normalise, YamlErrorsAndBombsAreContained) {
   EXPECT_EQ(normal(ValueType::yaml, "--- 1\n--- 2\n"), "[1,2]");
 }
 
+TEST(Normalise, ATextThatYamlsReaderTakesForUtf16IsNoYaml) {
+  const std::string one("\x01\0NUL xxx", 10), other("\x01\0NUL xxy", 10);
+  EXPECT_EQ(normal(ValueType::yaml, one), "invalid") << "read as UTF-16 its last byte is dropped: it would equal the other";
+  EXPECT_EQ(normal(ValueType::yaml, other), "invalid");
+}
+
+TEST(Normalise, AUnitOfNothingIsNoUnit) {
+  EXPECT_EQ(normal(ValueType::bytes, "1MB", "postgres:0kB"), "invalid");
+  EXPECT_EQ(normal(ValueType::duration, "1s", "postgres:0ms:real"), "invalid");
+}
+
 TEST(Normalise, NullIsNeverAScalar) {
   EXPECT_EQ(normal(rule(ValueType::integer), "null"), "null");
   EXPECT_EQ(normal(rule(ValueType::integer), "{}"), "invalid");
