@@ -26,7 +26,7 @@ std::size_t append(char* data, std::size_t size, std::size_t count, void* to) {
   return size * count;
 }
 
-/// Under sudo the agent's audit log is told who called it: a claim, for the environment proves nothing.
+/// Under sudo the name of the calling user goes into the audit log, as a claim: the environment proves nothing.
 std::unique_ptr<curl_slist, CloseCurl> make_headers() {
   curl_slist* headers = curl_slist_append(nullptr, "Content-Type: application/json");
   const char* user = std::getenv("SUDO_USER");

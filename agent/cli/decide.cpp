@@ -37,7 +37,7 @@ core::Value body_of(const Options& options, const std::string& digest) {
   return body;
 }
 
-/// The one open drift that begins so. What is closed or unknown is told as the agent tells it.
+/// The one open drift whose id begins with `id`. For a closed or unknown one the agent's own error is returned.
 Outcome<core::Value> find(const Client& client, const std::string& id) {
   const auto open = client.get("/v1/drifts", {{"drift", id}, {"limit", "2"}});
   if (!open) return tl::unexpected(open.error());

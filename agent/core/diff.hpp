@@ -40,7 +40,7 @@ struct DiffOptions {
   std::uint32_t old_revision = 1;    ///< schema revision of the old body
   std::vector<Unread> unread;        ///< of the new body
   std::vector<std::string> was_unread;  ///< paths that the old body could not read
-  bool declared_only = false;        ///< compare only what the old body declares (expectations, `diff --partial`)
+  bool declared_only = false;        ///< the old body is what is wanted, not what was read: set by diff_expected() alone
   std::vector<Step>* trace = nullptr;
   /// Whose bodies these are, and the keys of their digests: then a value in clear is compared with a digest exactly.
   /// Without them it is filled in silently.

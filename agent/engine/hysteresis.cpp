@@ -30,7 +30,7 @@ std::optional<Hysteresis::Notice> Hysteresis::report(State state, Time at) {
   return Notice{told_, state_, began_, ended_};
 }
 
-/// What was told last is wrong for a minute already.
+/// Returns true if the last notice has been wrong for a minute.
 bool Hysteresis::stands(Time at) {
   if (state_ == told_) differs_since_.reset();
   if (state_ != told_ && !differs_since_) differs_since_ = at;

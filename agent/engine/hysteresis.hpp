@@ -37,7 +37,7 @@ class Hysteresis {
   State state_, told_;
   std::deque<State> last_;
   std::deque<Time> changes_;
-  std::optional<Time> differs_since_;  ///< the state is not the one that was told
+  std::optional<Time> differs_since_;  ///< since when the state is another one than in the last notice
   bool seen_;  ///< a state was known before
   bool flapping_ = false, began_ = false, ended_ = false;  ///< the last two: not told yet
 };

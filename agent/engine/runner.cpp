@@ -32,14 +32,14 @@ void log_new_reasons(const std::string& backend, const std::vector<core::Coverag
 }
 
 /// The first failure that a page tells of is why nothing can be judged; the rest of the refresh is not wanted.
-Task<Status> note_cause(std::shared_ptr<std::optional<Error>> cause, Error unsaid, core::RecordPage page) {
+Task<Status> note_cause(std::shared_ptr<std::optional<Error>> cause, Error no_identity, core::RecordPage page) {
   for (const auto& d : page.diagnostics) {
     const bool of_the_system = d.code == Code::unauthenticated || d.code == Code::denied || d.code == Code::unavailable;
     if (!of_the_system || *cause) continue;
     *cause = Error{d.code, d.text + (d.right.empty() ? std::string() : " (grant " + d.right + ")")};
   }
   if (page.records.empty() && page.marks.empty() && !*cause) co_return Status{};
-  co_return fail(std::move(unsaid));
+  co_return fail(std::move(no_identity));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "base/digest.hpp"
 #include "core/redact.hpp"
 #include "driftd/v1/event.pb.h"
+#include "proto/serialise.hpp"
 
 namespace driftd::proto {
 namespace {
@@ -54,16 +55,6 @@ void truncate(v1::BackendChangeEvent& event) {
     if (change.old_value().size() > 256) change.set_old_value("{\"sha256\":\"" + to_hex(sha256(change.old_value())) + "\"}");
     if (change.new_value().size() > 256) change.set_new_value("{\"sha256\":\"" + to_hex(sha256(change.new_value())) + "\"}");
   }
-}
-
-std::string serialise(const google::protobuf::Message& message) {
-  std::string out;
-  google::protobuf::io::StringOutputStream stream(&out);
-  google::protobuf::io::CodedOutputStream coded(&stream);
-  coded.SetSerializationDeterministic(true);
-  message.SerializeToCodedStream(&coded);
-  coded.Trim();
-  return out;
 }
 
 /// A message in memory has its maps in an order of its own each time; JSON from sorted bytes has the bytes' order.

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proto/digests.hpp"
 
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
-
 #include "core/path.hpp"
 #include "core/value.hpp"
 #include "driftd/v1/event.pb.h"
+#include "proto/serialise.hpp"
 
 namespace driftd::proto {
 namespace {
@@ -58,16 +56,6 @@ class Digester {
   const Key& key_;
   const std::string about_;
 };
-
-std::string serialise(const google::protobuf::Message& message) {
-  std::string out;
-  google::protobuf::io::StringOutputStream stream(&out);
-  google::protobuf::io::CodedOutputStream coded(&stream);
-  coded.SetSerializationDeterministic(true);
-  message.SerializeToCodedStream(&coded);
-  coded.Trim();
-  return out;
-}
 
 }  // namespace
 

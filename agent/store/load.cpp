@@ -43,7 +43,7 @@ Result<Rows> read_rows(Connection& db, const std::string& uid, const std::vector
 
 constexpr std::size_t kMinPrefix = 6;  // `d-` and four characters
 
-/// The open drift that begins so; the text itself where it is whole, or too short to be a prefix.
+/// The id of the one open drift that begins with `given`; `given` itself where it is a whole id or too short for a prefix.
 Result<std::string> whole_id(Connection& db, const std::string& given) {
   const bool plain = given.find_first_not_of("0123456789abcdef", 2) == std::string::npos && given.starts_with("d-");
   if (given.size() < kMinPrefix || !plain) return given;

@@ -100,7 +100,7 @@ TEST(Door, IdleConnectionsOnThePortDisturbNeitherTheSocketNorAProbe) {
 }
 
 TEST(Door, IdleConnectionsOnTheSocketLeaveASlotForRootAndTheAgentsOwnUser) {
-  if (::getuid() != 0) GTEST_SKIP() << "only root can become another user";
+  if (::getuid() != 0) GTEST_SKIP() << "LOUD: only root can become another user, what others may do at the door is not tested";
   admin::ServerSettings settings;
   settings.permit.uids = {65534};
   FakeAgent agent(settings);
@@ -109,7 +109,7 @@ TEST(Door, IdleConnectionsOnTheSocketLeaveASlotForRootAndTheAgentsOwnUser) {
 }
 
 TEST(Door, AUsersShareIsBoundedAndTheRefusalSaysSo) {
-  if (::getuid() != 0) GTEST_SKIP() << "only root can become another user";
+  if (::getuid() != 0) GTEST_SKIP() << "LOUD: only root can become another user, what others may do at the door is not tested";
   admin::ServerSettings settings;
   settings.permit.uids = {65534};
   FakeAgent agent(settings);
@@ -118,7 +118,7 @@ TEST(Door, AUsersShareIsBoundedAndTheRefusalSaysSo) {
 }
 
 TEST(Door, AUserThatMayNotComeInHoldsNoSlot) {
-  if (::getuid() != 0) GTEST_SKIP() << "only root can become another user";
+  if (::getuid() != 0) GTEST_SKIP() << "LOUD: only root can become another user, what others may do at the door is not tested";
   admin::ServerSettings settings;
   settings.permit.uids = {1};  // `daemon`
   settings.max_unix = 9;
@@ -173,7 +173,7 @@ TEST(Door, TheSocketsModeLetsInWhomTheConfigurationNames) {
 }
 
 TEST(Door, EachWayOfNamingSomebodyLetsThemInAndNoOther) {
-  if (::getuid() != 0) GTEST_SKIP() << "only root can become another user";
+  if (::getuid() != 0) GTEST_SKIP() << "LOUD: only root can become another user, what others may do at the door is not tested";
   struct Case {
     const char* what;
     admin::ServerSettings settings;
@@ -222,7 +222,7 @@ TEST(Door, EachWayOfNamingSomebodyLetsThemInAndNoOther) {
 }
 
 TEST(Door, AReaderWhoDecidesIsToldWhomToAskAndIsInTheLog) {
-  if (::getuid() != 0) GTEST_SKIP() << "only root can become another user";
+  if (::getuid() != 0) GTEST_SKIP() << "LOUD: only root can become another user, what others may do at the door is not tested";
   admin::ServerSettings settings;
   settings.read_group = group_of(kOther);
   FakeAgent agent(settings);
