@@ -23,13 +23,15 @@ demo: build ## real servers, three changes from outside, each drift as it arrive
 test: build ## every test, unit to end-to-end, against real servers
 	@JOBS=$(JOBS) scripts/test.sh
 
-test-asan: deps ## unit and contract tests under AddressSanitizer and UBSan
-	@cmake --preset asan >/dev/null && cmake --build --preset asan -j $(JOBS) --target tests_unit tests_contract
-	@ctest --test-dir build/asan --output-on-failure -j $(JOBS) -L 'unit|contract' --no-tests=error
+# No e2e: those are timed.
+SANITIZED := unit contract integration fault
+test-asan: deps ## unit, contract, integration and fault tests under AddressSanitizer and UBSan
+	@cmake --preset asan >/dev/null && cmake --build --preset asan -j $(JOBS) --target $(SANITIZED:%=tests_%)
+	@JOBS=$(JOBS) PRESET=asan scripts/test.sh -L '^(unit|contract|integration|fault)$$'
 
-test-tsan: deps ## unit and contract tests under ThreadSanitizer
-	@cmake --preset tsan >/dev/null && cmake --build --preset tsan -j $(JOBS) --target tests_unit tests_contract
-	@TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp ctest --test-dir build/tsan --output-on-failure -j $(JOBS) -L 'unit|contract' --no-tests=error
+test-tsan: deps ## unit, contract, integration and fault tests under ThreadSanitizer
+	@cmake --preset tsan >/dev/null && cmake --build --preset tsan -j $(JOBS) --target $(SANITIZED:%=tests_%)
+	@JOBS=$(JOBS) PRESET=tsan scripts/test.sh -L '^(unit|contract|integration|fault)$$'
 
 FUZZ_SECONDS ?= 60
 fuzz: ## libFuzzer on every parser of foreign data (clang-16); FUZZ_SECONDS=60 each, FUZZ="yaml helm"

@@ -17,6 +17,11 @@ if(DRIFTD_SANITIZE)
                                                   -fno-omit-frame-pointer -g1)
   if(DRIFTD_SANITIZE STREQUAL thread)  # asio's fences under its strands; the sanitizer sees the atomics around them
     target_compile_options(driftd_options INTERFACE -Wno-tsan)
+    set_property(DIRECTORY ${CMAKE_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/tsan.supp)
+    file(READ ${CMAKE_SOURCE_DIR}/tests/tsan.supp DRIFTD_TSAN_SUPPRESSIONS)
+    configure_file(${CMAKE_SOURCE_DIR}/cmake/tsan_suppressions.cpp.in ${CMAKE_BINARY_DIR}/tsan_suppressions.cpp @ONLY)
+    target_sources(driftd_options INTERFACE
+      $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:${CMAKE_BINARY_DIR}/tsan_suppressions.cpp>)
   endif()
   target_link_options(driftd_options INTERFACE -fsanitize=${DRIFTD_SANITIZE})
   target_sources(driftd_options INTERFACE
@@ -94,6 +99,10 @@ function(driftd_tests label name)
     math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * 5")
   endif()
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  set(findings)
+  if(DRIFTD_SANITIZE)  # of whatever process: what a test starts may be killed and started again without harm to it
+    set(findings FAIL_REGULAR_EXPRESSION "(ERROR|WARNING): [A-Z][a-z]+Sanitizer: |: runtime error: ")
+  endif()
   set(target ${label}_${name}_test)
   add_executable(${target} ${sources})
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 4)
@@ -116,7 +125,7 @@ function(driftd_tests label name)
   endforeach()
   include(GoogleTest)
   gtest_discover_tests(${target} TEST_PREFIX "${label}." DISCOVERY_MODE PRE_TEST
-    PROPERTIES LABELS ${label} TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ${ARG_SERIAL})
+    PROPERTIES LABELS ${label} TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ${ARG_SERIAL} ${findings})
   if(ARG_FIXTURES)  # a list cannot go through PROPERTIES: ctest reads this file after the tests were discovered
     set(required ${CMAKE_CURRENT_BINARY_DIR}/${target}_fixtures.cmake)
     file(WRITE ${required} "foreach(name IN LISTS ${target}_TESTS)\n"

@@ -1,14 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# `make test`: every test, in a temporary folder of this run that is gone afterwards. Does not begin where the disk has no
-# room, and fails where a passed test left a folder behind: a disk fills with those. JOBS at once; arguments go to ctest.
+# `make test`, `make test-asan`, `make test-tsan`: the tests of the build PRESET (release), in a temporary folder of this run
+# that is gone afterwards. Does not begin where the disk has no room, and fails where a passed test left a folder behind: a
+# disk fills with those. Fails, too, where a sanitizer found something in whatever process. JOBS at once; arguments go to ctest.
 set -eu
 cd "$(dirname "$0")/.."
+
+preset="${PRESET:-release}"
+what="make test"
+[ "$preset" = release ] || what="make test-$preset"
 
 temporary="${TMPDIR:-/tmp}"
 have=$(df -Pk "$temporary" | awk 'NR == 2 { print int($4 / 1048576) }')
 if [ "$have" -lt 3 ]; then
-  echo "make test: $temporary has $have GiB free, and the tests take 3: make room, or set TMPDIR to a folder on another disk" >&2
+  echo "$what: $temporary has $have GiB free, and the tests take 3: make room, or set TMPDIR to a folder on another disk" >&2
   exit 1
 fi
 
@@ -19,9 +24,27 @@ chmod 711 "$TMPDIR"  # servers that refuse root run as users of their own
 trap 'rm -rf "$TMPDIR"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
-ctest --test-dir build/release --output-on-failure -j "${JOBS:-$(nproc)}" --no-tests=error "$@"
+
+# A process that a test ends by force or does not look at tells what was found in it, too. A worker has no environment: its
+# report stands in the log of its agent, and ctest looks there.
+if [ "$preset" != release ]; then
+  reports="log_path=$TMPDIR/report"
+  export ASAN_OPTIONS="$reports${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
+  export UBSAN_OPTIONS="$reports${UBSAN_OPTIONS:+:$UBSAN_OPTIONS}"
+  export TSAN_OPTIONS="$reports${TSAN_OPTIONS:+:$TSAN_OPTIONS}"
+fi
+
+failed=0
+ctest --test-dir "build/$preset" --output-on-failure -j "${JOBS:-$(nproc)}" --no-tests=error "$@" || failed=$?
+for report in "$TMPDIR"/report.*; do
+  [ -e "$report" ] || continue
+  echo "$what: found by a sanitizer:" >&2
+  cat "$report" >&2
+  [ "$failed" -ne 0 ] || failed=1
+done
+[ "$failed" -eq 0 ] || exit "$failed"
 left=$(cd "$TMPDIR" && ls -d driftd-test-* 2>/dev/null) || exit 0
-echo "make test: every test passed, but these folders were left in $TMPDIR:" >&2
+echo "$what: every test passed, but these folders were left in $TMPDIR:" >&2
 for folder in $left; do
   echo "  $folder: $(du -sh "$TMPDIR/$folder" | cut -f1), $(cd "$TMPDIR/$folder" && echo *)" >&2
 done

@@ -18,6 +18,7 @@ class Attacked : public testing::Test {
  protected:
   Attacked();
   ~Attacked() override;
+  void TearDown() override;
 
   /// Starts the agent with the victim's part of the config and waits for all baselines. `names`: the victim's backends.
   void begin(const std::string& victim, const std::vector<std::string>& names, std::map<std::string, std::string> secrets = {});

@@ -24,6 +24,14 @@ void* take(std::size_t size) {
   return out;
 }
 
+void* try_take(std::size_t size) noexcept {
+  try {
+    return take(size);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
 void give(void* at) noexcept {
   if (at != nullptr) held -= static_cast<std::ptrdiff_t>(malloc_usable_size(at));
   std::free(at);
@@ -43,9 +51,14 @@ HeapLimit::~HeapLimit() { limit = std::numeric_limits<std::ptrdiff_t>::max(); }
 
 }  // namespace driftd::test
 
+// The whole family but the aligned ones: a sanitizer's own `new (std::nothrow)` is not freed by this delete (std::stable_sort).
 void* operator new(std::size_t size) { return driftd::test::take(size); }
 void* operator new[](std::size_t size) { return driftd::test::take(size); }
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return driftd::test::try_take(size); }
+void* operator new[](std::size_t size, const std::nothrow_t&) noexcept { return driftd::test::try_take(size); }
 void operator delete(void* at) noexcept { driftd::test::give(at); }
 void operator delete[](void* at) noexcept { driftd::test::give(at); }
 void operator delete(void* at, std::size_t) noexcept { driftd::test::give(at); }
 void operator delete[](void* at, std::size_t) noexcept { driftd::test::give(at); }
+void operator delete(void* at, const std::nothrow_t&) noexcept { driftd::test::give(at); }
+void operator delete[](void* at, const std::nothrow_t&) noexcept { driftd::test::give(at); }
