@@ -44,7 +44,7 @@ Status check_name(const std::string& what, const std::string& name, const Names&
 
 /// The pseudo-kinds that every backend may have beside those of its provider.
 Names kinds_of(const core::AgentView& view, const std::string& backend, bool& sure) {
-  Names out{"backend", "scope", "registration"};
+  Names out{"backend", "claim", "scope", "registration"};
   for (const auto& one : view.backends) {
     if (!backend.empty() && !is_glob(backend) && one.name != backend) continue;
     if (one.coverage.empty()) sure = false;  // it has not been read yet

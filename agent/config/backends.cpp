@@ -107,6 +107,7 @@ core::BackendSpec read_backend(Section section, const Defaults& defaults, const 
   spec.isolation = read_isolation(section, defaults.isolation);
   spec.budgets = read_budgets(section.section("budgets"), defaults.budgets);
   spec.discover = section.boolean("discover", true);
+  spec.spoken_by = read_speakers(section);
   LoadOptions form_only = options;
   form_only.resolve_secrets = false;  // what another node has need not be here
   read_settings(section, here ? options : form_only, spec, config, here);
@@ -193,6 +194,7 @@ void read_backends(Section& root, const Defaults& defaults, const LoadOptions& o
     elsewhere += here ? 0 : 1;
   }
   check_former_names(root.report(), items, names);
+  name_speakers(root.report(), items, names, config);
   if (elsewhere == 0 || !config.backends.empty()) return;
   const std::string where = config.agent.node.empty() ? "this agent has no 'agent.node'" : "'agent.node' is " + config.agent.node;
   root.report().warn(root.at("backends"), "none of the " + std::to_string(elsewhere) + " backends runs here: " + where,

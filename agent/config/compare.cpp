@@ -46,6 +46,7 @@ void compare_backend(const core::BackendSpec& a, const core::BackendSpec& b, Com
   restart(a.interval != b.interval, "interval");
   restart(a.isolation != b.isolation, "isolation");
   restart(a.discover != b.discover, "discover");
+  restart(a.spoken_by != b.spoken_by, "spoken_by");
   restart(!same(a.budgets, b.budgets), "budgets");
   if (a.rules->generation != b.rules->generation) out.hot.push_back("rules of backend " + a.name);
 }

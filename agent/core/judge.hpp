@@ -101,6 +101,16 @@ bool mass_deletion(std::size_t known, std::size_t missing);
 Judgement judge_scope(const std::string& backend_uid, const StoredResource& stored, std::vector<std::string> missing,
                       Nanos now_ns);
 
+/// Pseudo-resource `claim/<backend>`: who speaks of its registration without being named in the configuration, as one manual
+/// config drift at path `claimed_by`, a list of texts. Those accepted before stay so while they are in `speakers`.
+Judgement judge_claims(const std::string& backend_uid, const StoredResource& stored, std::vector<std::string> speakers,
+                       Nanos now_ns);
+/// Who was seen in `claim/<backend>`, and whom an approval accepted.
+struct Claimed {
+  std::vector<std::string> speakers, accepted;
+};
+Claimed claimed(const StoredResource& stored);
+
 /// A person's word on a drift.
 struct Decision {
   enum class Verb { approve, reject, ignore, undo, retire };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pseudo-resources: `backend/<name>` (system identity) and `scope/<kind>` (many gone at once). Their drifts are always
+// Pseudo-resources: `backend/<name>` (system identity) and `scope/<kind>` (many gone at once),
+// `claim/<name>` (who speaks for it unasked). Their drifts are always
 // manual: they ask before anything else is judged.
 #include <algorithm>
 
@@ -10,6 +11,7 @@ namespace {
 
 constexpr std::string_view kSystemIdentity = "system_identity";
 constexpr std::string_view kGone = "gone";
+constexpr std::string_view kClaimedBy = "claimed_by";
 
 Value object_of(std::string_view member, Value value) {
   Value::Object out;
@@ -24,6 +26,19 @@ std::optional<std::string> baseline_member(const StoredResource& stored, std::st
   const Value* value = body ? body->find(member) : nullptr;
   return value ? std::optional<std::string>(render(*value)) : std::nullopt;
 }
+
+std::vector<std::string> texts_of(const std::optional<std::string>& body, std::string_view member) {
+  std::vector<std::string> out;
+  const Result<Value> parsed = parse(body.value_or("{}"));
+  const Value* list = parsed ? parsed->find(member) : nullptr;
+  if (list == nullptr || list->array() == nullptr) return out;
+  for (const auto& text : *list->array()) {
+    if (text.string() != nullptr) out.push_back(*text.string());
+  }
+  return out;
+}
+
+Value list_of(const std::vector<std::string>& texts) { return Value(Value::Array(texts.begin(), texts.end())); }
 
 Judgement judge_member(const std::string& backend_uid, const StoredResource& stored, ChangeClass cls,
                        std::optional<Change> change, Nanos now_ns, Judgement out, bool rebased = false) {
@@ -90,6 +105,29 @@ Judgement judge_scope(const std::string& backend_uid, const StoredResource& stor
   std::optional<Change> change;
   if (accepted != now) change = Change{std::string(kGone), ChangeClass::config, accepted, now, false};
   return judge_member(backend_uid, stored, ChangeClass::config, std::move(change), now_ns, std::move(out));
+}
+
+Claimed claimed(const StoredResource& stored) {
+  return {texts_of(stored.observed, kClaimedBy), texts_of(stored.baseline, kClaimedBy)};
+}
+
+Judgement judge_claims(const std::string& backend_uid, const StoredResource& stored, std::vector<std::string> speakers,
+                       Nanos now_ns) {
+  Judgement out;
+  out.next = stored;
+  out.next.observed_ns = now_ns;
+  std::sort(speakers.begin(), speakers.end());
+  std::vector<std::string> accepted = claimed(stored).accepted;
+  std::erase_if(accepted, [&](const auto& one) { return !std::binary_search(speakers.begin(), speakers.end(), one); });
+  out.next.observed = speakers.empty() ? "{}" : render(object_of(kClaimedBy, list_of(speakers)));
+  out.next.baseline = accepted.empty() ? "{}" : render(object_of(kClaimedBy, list_of(accepted)));
+  std::optional<Change> change;
+  if (speakers != accepted) {
+    const auto before = accepted.empty() ? std::nullopt : std::optional(render(list_of(accepted)));
+    change = Change{std::string(kClaimedBy), ChangeClass::config, before, render(list_of(speakers)), false};
+  }
+  const bool rebased = stored.baseline.has_value() && out.next.baseline != stored.baseline;
+  return judge_member(backend_uid, stored, ChangeClass::config, std::move(change), now_ns, std::move(out), rebased);
 }
 
 }  // namespace driftd::core

@@ -19,7 +19,7 @@ std::vector<Glob> globs(const Value& settings, const char* name) {
 }
 
 /// The pseudo-resources of the agent itself are always in scope.
-bool own(const std::string& kind) { return kind == "scope" || kind == "backend"; }
+bool own(const std::string& kind) { return kind == "scope" || kind == "backend" || kind == "claim"; }
 
 /// What sources say of a backend's registration is nothing that its provider lists: only an `exclude` leaves it out.
 bool spoken(const std::string& kind) { return kind == kRegistration; }

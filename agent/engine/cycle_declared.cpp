@@ -28,6 +28,7 @@ void Cycle::speak(const core::Observation& record, Kind& kind) {
   }
   const std::string fault = context_->sources->hear(Word{ledger_.spec().name, record, ledger_.schema(record.id.kind), text->second});
   if (!fault.empty()) add_once(kind.reasons, fault);
+  (fault.empty() ? heard_ : turned_away_).insert(record.backend);
 }
 
 void Cycle::complete_declared(const core::Mark& mark, Extras& extras) {
@@ -62,7 +63,8 @@ void Cycle::take_back_unmentioned() {
   const std::string registration(core::kRegistration);
   Kind unused;
   for (const auto& backend : context_->sources->speaks_for(ledger_.spec().name)) {
-    if (!foreign_.contains({backend, registration})) take_back(backend, unused);
+    const bool others_only = turned_away_.contains(backend) && !heard_.contains(backend);
+    if (others_only || !foreign_.contains({backend, registration})) take_back(backend, unused);
   }
 }
 

@@ -73,9 +73,14 @@ class Engine final : private Sources {
   std::vector<std::string> speaks_for(const std::string& source) const override;
   Task<Result<core::ReadOutcome>> ask_speaker(std::string backend) override;
   void let_go(const std::string& backend) override;
+  void listed(const std::string& source) override;
+  void claims_decided(const std::string& backend) override;
   std::string doubt(const std::string& backend) const override;
   std::string claim(const Word& word);
+  std::string contest(Runner& target, const core::Speaker& who);
+  bool takes_back(const Word& word);
   Task<Status> remember_speakers();
+  Task<Status> forget_speaker(Runner& runner, std::string why);
   Runner* finder_of(const core::BackendRow& row);
   void set_finder(core::BackendRow& row, const core::BackendSpec& spec);
   Task<Status> bring_back(core::BackendRow row);
@@ -98,7 +103,9 @@ class Engine final : private Sources {
   std::uint64_t digest_seed_;
   std::map<std::string, std::shared_ptr<Runner>> runners_;
   std::map<std::string, Discovery> discovered_;
-  std::map<std::string, std::string> speakers_;         ///< backend → the source that speaks for it
+  std::map<std::string, core::Speaker> speakers_;       ///< backend → who speaks for it
+  /// source → backend → who spoke of it in vain, or accepted by a person, since the source listed all that it says
+  std::map<std::string, std::map<std::string, std::set<core::Speaker>>> claimed_;
   std::map<std::string, std::vector<Word>> unheard_;    ///< of backends that are not registered yet, the last of each
   std::map<std::string, std::set<std::string>> turned_away_;  ///< backend → sources whose word did not count
   Turn registry_;

@@ -47,12 +47,16 @@ std::string registration(const core::Discovered& found, bool spoken) {
 }  // namespace
 
 void Engine::set_finder(core::BackendRow& row, const core::BackendSpec& spec) {
-  const auto finder = row.notes.extract(kNote);
-  if (spec.discovered_by.empty()) {  // the config names it now: who found it goes on speaking for it
+  const auto finder = row.notes.extract(kNote), in = row.notes.extract(kFoundIn);
+  if (spec.discovered_by.empty()) {  // the config names it now: who found it goes on speaking for it, if it is to be believed
     if (finder) row.notes[kSpokenBy] = finder.mapped();
+    if (finder && in) row.notes[kSpokenIn] = in.mapped();
+    row.notes.erase(kFoundAt);
     return;
   }
   row.notes.erase(kSpokenBy);
+  row.notes.erase(kSpokenIn);
+  note_found(row, spec);
   row.notes[kNote] = find(spec.discovered_by)->ledger().row().uid;
 }
 
@@ -90,6 +94,9 @@ Task<Status> Engine::bring_back(core::BackendRow row) {
   spec.rules = source.rules;
   spec.interval = source.interval;
   spec.discovered_by = source.name;
+  const auto in = row.notes.find(kFoundIn), at = row.notes.find(kFoundAt);
+  if (in != row.notes.end()) spec.metadata["defined_in"] = in->second;
+  if (at != row.notes.end()) spec.endpoint = at->second;
   take_registered(row.registration, spec);
   discovered_[spec.name] = {*discovered_by(row), 0, {}};
   std::vector<core::BackendRow> rows(1, row);
@@ -120,7 +127,9 @@ Task<core::Coverage> Engine::take_discovered(std::string source, core::DiscoverO
   std::set<std::string> named;
   for (const auto& found : outcome.backends) {
     ++line.resources;
-    named.insert(found.name);
+    const auto known = discovered_.find(found.name);
+    const bool of_another = known != discovered_.end() && !runners_.at(found.name)->believes({source, defined_in(found.metadata)});
+    if (!of_another) named.insert(found.name);
     const Status taken = co_await take_one(source, uid, found);
     if (!taken) add_once(line.reasons, found.name + ": " + taken.error().message);
   }
@@ -128,6 +137,8 @@ Task<core::Coverage> Engine::take_discovered(std::string source, core::DiscoverO
     if (line.reasons.empty()) line.reasons.emplace_back("not listed whole: the provider did not say so");
     co_return line;
   }
+  if (!speaker->speaks()) listed(source);  // else its registrations say it, which come with each whole refresh
+  for (const auto& d : outcome.diagnostics) named.insert(d.id);  // there, and not enough of it to be read
   const Status gone = co_await count_misses(source, uid, named);
   if (!gone) add_once(line.reasons, gone.error().message);
   co_return line;
@@ -139,8 +150,11 @@ Task<Status> Engine::take_one(std::string source, std::string uid, core::Discove
   }
   const auto known = discovered_.find(found.name);
   if (known == discovered_.end() && find(found.name) != nullptr) co_return Status{};  // the config names it: we only speak
-  if (known != discovered_.end() && known->second.source_uid != uid) {
-    co_return fail(Code::conflict, "another source registered a backend of this name; the first one counts");
+  const core::Speaker who{source, defined_in(found.metadata)};
+  if (known != discovered_.end() && !runners_.at(found.name)->believes(who)) {  // it goes on as the first one found it
+    const std::string why = contest(*runners_.at(found.name), who);
+    if (!why.empty()) co_return fail(Code::conflict, why);
+    co_return Status{};
   }
   const auto mine = [&](const auto& entry) { return entry.second.source_uid == uid; };
   if (known == discovered_.end() && std::count_if(discovered_.begin(), discovered_.end(), mine) >= kMostBackends) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Words: what sources declare of other backends, and what they say of their registration (ADR 0006).
 #include <algorithm>
+#include <utility>
 
 #include "base/fatal.hpp"
 #include "base/log.hpp"
@@ -17,7 +18,14 @@ Task<void> take_said(std::shared_ptr<Runner> runner) {
   if (!taken) log::room("engine").warn("{}: {}", runner->ledger().spec().name, taken.error().message);
 }
 
+Task<void> settle_claims(std::shared_ptr<Runner> runner) {
+  const Status settled = co_await runner->settle_claims();
+  if (!settled) log::room("engine").warn("{}: {}", runner->ledger().spec().name, settled.error().message);
+}
+
 }  // namespace
+
+core::Speaker Word::who() const { return {source, defined_in(record.metadata)}; }
 
 void Engine::declared(const std::string& backend) {
   if (Runner* runner = find(backend); runner != nullptr) runner->declared();
@@ -32,44 +40,93 @@ std::string Engine::undeclarable(const std::string& backend, const std::string& 
   return "provider " + info->id + " of backend " + backend + " has no kind '" + kind + "': what is declared is held against nothing";
 }
 
-/// Who spoke for a backend of the config before this process does so again, whoever starts first.
+/// Who spoke for a backend of the config before this process does so again, whoever starts first; if it is there, and is to
+/// be believed.
 Task<Status> Engine::remember_speakers() {
   for (auto& [name, runner] : runners_) {
-    const auto note = runner->ledger().row().notes.find(kSpokenBy);
-    if (note == runner->ledger().row().notes.end() || discovered_.contains(name)) continue;
+    for (const auto& source : runner->claims().sources()) {
+      if (runners_.contains(source) || !runner->claims().keep(source, {})) continue;
+      DRIFTD_CO_CHECK(co_await runner->settle_claims());
+    }
+    const auto& notes = runner->ledger().row().notes;
+    const auto note = notes.find(kSpokenBy), in = notes.find(kSpokenIn);
+    if (note == notes.end() || discovered_.contains(name)) continue;
     const auto is_it = [&](const auto& item) { return item.second->ledger().row().uid == note->second; };
     const auto speaker = std::find_if(runners_.begin(), runners_.end(), is_it);
-    if (speaker != runners_.end()) {
-      speakers_[name] = speaker->first;
-      continue;
+    const bool there = speaker != runners_.end();
+    const core::Speaker who{there ? speaker->first : std::string(), in == notes.end() ? std::string() : in->second};
+    if (there && (runner->believes(who) || runner->claims().accepts(who))) {
+      speakers_[name] = who;
+    } else {
+      DRIFTD_CO_CHECK(co_await forget_speaker(*runner, there ? "the configuration lets nobody speak of it who did"
+                                                             : "the source that spoke of it left the configuration"));
     }
-    Extras extras;
-    extras.row = runner->ledger().row();
-    extras.row->notes.erase(kSpokenBy);
-    DRIFTD_CO_CHECK(co_await runner->ledger().commit_extras(std::move(extras)));
-    const core::ResourceId id{std::string(core::kRegistration), name};
-    std::vector<core::ResourceId> ids(1, id);
-    DRIFTD_CO_TRY(auto open, co_await context_->store.load(runner->ledger().row().uid, std::move(ids)));
-    DRIFTD_CO_CHECK(co_await retire(runner->ledger(), std::move(open), "the source that spoke of it left the configuration"));
   }
   co_return Status{};
 }
 
-/// Makes the word's source the speaker where there is none. Why it does not count; empty: it does. A discovered backend's
-/// finder speaks for it, else who spoke first.
+Task<Status> Engine::forget_speaker(Runner& runner, std::string why) {
+  Extras extras;
+  extras.row = runner.ledger().row();
+  extras.row->notes.erase(kSpokenBy);
+  extras.row->notes.erase(kSpokenIn);
+  DRIFTD_CO_CHECK(co_await runner.ledger().commit_extras(std::move(extras)));
+  std::vector<core::ResourceId> ids(1, core::ResourceId{std::string(core::kRegistration), runner.ledger().spec().name});
+  DRIFTD_CO_TRY(auto open, co_await context_->store.load(runner.ledger().row().uid, std::move(ids)));
+  const auto status = co_await retire(runner.ledger(), std::move(open), std::move(why));
+  co_return status;
+}
+
+/// Notes who speaks of a backend that does not believe it, and has a person asked. Why it does not count; empty: somebody
+/// accepted it.
+std::string Engine::contest(Runner& target, const core::Speaker& who) {
+  const std::string name = target.ledger().spec().name;
+  claimed_[who.source][name].insert(who);
+  if (target.claims().add(who)) asio::co_spawn(context_->core, settle_claims(runners_.at(name)), fatal);
+  if (target.claims().accepts(who)) return {};
+  const bool found = discovered_.contains(name);
+  return "denied: " + render(who) + " speaks of backend " + name + ", which " +
+         (found ? "was found elsewhere: nothing of it is taken; " : "does not name it in `spoken_by`: nothing of it is taken; name it, or ") +
+         "decide the drift of claim/" + name;
+}
+
+void Engine::listed(const std::string& source) {
+  auto claimed = std::exchange(claimed_[source], {});
+  for (const auto& [name, runner] : runners_) {
+    if (runner->claims().keep(source, claimed[name])) asio::co_spawn(context_->core, settle_claims(runner), fatal);
+  }
+}
+
+void Engine::claims_decided(const std::string& backend) {
+  for (const auto& name : runners_.at(backend)->claims().sources()) {
+    if (Runner* source = find(name); source != nullptr) source->declared();  // a full cycle, in which it speaks again
+  }
+}
+
+/// Makes the word's source the speaker where there is none. Why it does not count; empty: it does. Only who is believed
+/// may speak, of those the first.
 std::string Engine::claim(const Word& word) {
   const std::string& target = word.record.backend;
   if (word.record.id.id != target) return "a registration is of its own backend: " + target + ", not " + word.record.id.id;
   if (target == word.source) return "a source speaks of other backends, not of its own registration";
-  const auto found = discovered_.find(target);
-  Runner* source = find(word.source);
-  if (found != discovered_.end() && source != nullptr && source->ledger().row().uid != found->second.source_uid) {
-    return "backend " + target + " was discovered by another source, which speaks for it";
+  const core::Speaker who = word.who();
+  Runner& runner = *runners_.at(target);
+  if (!runner.believes(who)) {
+    if (std::string why = contest(runner, who); !why.empty()) return why;
   }
-  const auto speaker = speakers_.emplace(target, word.source).first;
-  if (speaker->second == word.source) return {};
+  core::Speaker& speaker = speakers_.emplace(target, who).first->second;
+  if (speaker.source == who.source && speaker.name_space.empty()) speaker = who;  // of a store that did not note where
+  if (speaker == who) return {};
   turned_away_[target].insert(word.source);
-  return "source " + speaker->second + " speaks for backend " + target + " already; the first one counts";
+  return "source " + render(speaker) + " speaks for backend " + target + " already; the first one counts";
+}
+
+/// A word is taken back by who gave it.
+bool Engine::takes_back(const Word& word) {
+  const core::Speaker who = word.who();
+  const auto speaker = speakers_.find(word.record.backend);
+  if (speaker == speakers_.end()) return discovered_.contains(word.record.backend) && runners_.at(word.record.backend)->believes(who);
+  return speaker->second.source == who.source && (who.name_space.empty() || who == speaker->second);
 }
 
 std::string Engine::hear(Word word) {
@@ -82,14 +139,14 @@ std::string Engine::hear(Word word) {
       unheard_.erase(target);
       return "speaks of too many backends that it does not discover";
     }
-    std::erase_if(waiting, [&](const Word& other) { return other.source == word.source; });
+    std::erase_if(waiting, [&](const Word& other) { return other.who() == word.who(); });
     if (!word.record.tombstone) waiting.push_back(std::move(word));
     if (waiting.empty()) unheard_.erase(target);
     return {};
   }
-  const bool nobody = !speakers_.contains(target) && !discovered_.contains(target);
-  if (nobody && word.record.tombstone) return {};
-  if (std::string why = claim(word); !why.empty()) return why;
+  if (word.record.tombstone && !takes_back(word)) return {};
+  std::string why = word.record.tombstone ? std::string() : claim(word);
+  if (!why.empty()) return why;
   const std::shared_ptr<Runner> runner = found->second;
   const std::string speaker = find(word.source)->ledger().row().uid;
   if (runner->hear(std::move(word), speaker)) {
@@ -101,19 +158,25 @@ std::string Engine::hear(Word word) {
 std::vector<std::string> Engine::speaks_for(const std::string& source) const {
   std::vector<std::string> out;
   for (const auto& [backend, speaker] : speakers_) {
-    if (speaker == source && !discovered_.contains(backend)) out.push_back(backend);
+    if (speaker.source == source && !discovered_.contains(backend)) out.push_back(backend);
   }
   return out;
 }
 
 Task<Result<core::ReadOutcome>> Engine::ask_speaker(std::string backend) {
   const auto speaker = speakers_.find(backend);
-  const auto found = speaker == speakers_.end() ? runners_.end() : runners_.find(speaker->second);
+  const auto found = speaker == speakers_.end() ? runners_.end() : runners_.find(speaker->second.source);
   if (found == runners_.end()) co_return fail(Code::not_found, "no source speaks for backend " + backend);
+  const std::string where = speaker->second.name_space;
   const std::shared_ptr<Runner> source = found->second;
   const core::ResourceId id{std::string(core::kRegistration), backend};
   std::vector<core::ResourceId> ids(1, id);
-  auto answer = co_await source->session().read(std::move(ids), kAskDeadline);
+  DRIFTD_CO_TRY(auto answer, co_await source->session().read(std::move(ids), kAskDeadline));
+  const auto elsewhere = [&](const auto& one) { return !where.empty() && defined_in(one.metadata) != where; };
+  const bool told = std::all_of(answer.found.begin(), answer.found.end(),
+                                [](const auto& one) { return !defined_in(one.metadata).empty(); });
+  const auto others = std::erase_if(answer.found, elsewhere);  // what another says of it is no proof that it is there
+  if (others > 0 && answer.found.empty() && told && answer.diagnostics.empty()) answer.not_found.push_back(id);
   co_return answer;
 }
 
@@ -127,11 +190,11 @@ void Engine::let_go(const std::string& backend) {
 
 std::string Engine::doubt(const std::string& backend) const {
   const auto speaker = speakers_.find(backend);
-  const auto found = speaker == speakers_.end() ? runners_.end() : runners_.find(speaker->second);
+  const auto found = speaker == speakers_.end() ? runners_.end() : runners_.find(speaker->second.source);
   const auto target = runners_.find(backend);
   if (found == runners_.end() || target == runners_.end()) return {};
   const std::string why = found->second->doubt_of(backend, target->second->heard());
-  return why.empty() ? why : "source " + speaker->second + ": " + why;
+  return why.empty() ? why : "source " + speaker->second.source + ": " + why;
 }
 
 }  // namespace driftd::engine

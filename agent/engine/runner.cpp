@@ -31,15 +31,22 @@ void log_new_reasons(const std::string& backend, const std::vector<core::Coverag
   }
 }
 
+/// Why a system does not say which one it is, as a refresh tells.
+struct Excuse {
+  std::optional<Error> cause;
+  bool enough = false;  ///< the refresh was ended by us: it failed at nothing
+};
+
 /// The first failure that a page tells of is why nothing can be judged; the rest of the refresh is not wanted.
-Task<Status> note_cause(std::shared_ptr<std::optional<Error>> cause, Error no_identity, core::RecordPage page) {
+Task<Status> note_cause(std::shared_ptr<Excuse> excuse, core::RecordPage page) {
   for (const auto& d : page.diagnostics) {
     const bool of_the_system = d.code == Code::unauthenticated || d.code == Code::denied || d.code == Code::unavailable;
-    if (!of_the_system || *cause) continue;
-    *cause = Error{d.code, d.text + (d.right.empty() ? std::string() : " (grant " + d.right + ")")};
+    if (!of_the_system || excuse->cause) continue;
+    excuse->cause = Error{d.code, d.text + (d.right.empty() ? std::string() : " (grant " + d.right + ")")};
   }
-  if (page.records.empty() && page.marks.empty() && !*cause) co_return Status{};
-  co_return fail(std::move(no_identity));
+  if (page.records.empty() && page.marks.empty() && !excuse->cause) co_return Status{};
+  excuse->enough = true;
+  co_return fail(Code::cancelled, "which system answers is not known: nothing of it is taken");
 }
 
 }  // namespace
@@ -199,7 +206,10 @@ Task<Status> Runner::prepare() {
 Task<CycleReport> Runner::list(std::string cursor, std::chrono::milliseconds deadline) {
   Cycle one(context_, ledger_, *session_, ++run_);
   CycleReport out = co_await one.run(std::move(cursor), deadline);
-  if (out.status && !out.unchanged && session_->inner_listed()) one.take_back_unmentioned();
+  if (out.status && !out.unchanged && session_->inner_listed()) {
+    one.take_back_unmentioned();
+    context_->sources->listed(ledger_.spec().name);
+  }
   co_return out;
 }
 
@@ -241,7 +251,10 @@ Task<Status> Runner::load() {
   const core::ResourceId id{"backend", ledger_.spec().name};
   const Index::Entry* pseudo = ledger_.index().find(id);
   identity_held_ = pseudo != nullptr && pseudo->open;
-  co_return Status{};
+  const auto in = ledger_.row().notes.find(kSpokenIn);
+  if (in != ledger_.row().notes.end()) speaker_in_ = in->second;
+  const Status claims = co_await load_claims();
+  co_return claims;
 }
 
 Task<Status> Runner::check_identity() {
@@ -288,14 +301,14 @@ Task<Status> Runner::check_unsaid(Result<core::HealthReport> probed) {
                                       "): nothing is judged until it does" + (why.empty() ? why : "; " + why)};
   if (probed && probed->state == core::HealthReport::State::up) co_return fail(std::move(unsaid));
   // A refresh may say what is amiss (no connection, a password, a right). Nothing else that it tells is taken.
-  const auto cause = std::make_shared<std::optional<Error>>();
+  const auto excuse = std::make_shared<Excuse>();
   core::RefreshRequest request;
   request.full = true;
   request.deadline = most_of_a_cycle();
-  core::PageHandler handler = [cause, unsaid](core::RecordPage page) { return note_cause(cause, unsaid, std::move(page)); };
+  core::PageHandler handler = [excuse](core::RecordPage page) { return note_cause(excuse, std::move(page)); };
   const auto asked = co_await session_->refresh(std::move(request), std::move(handler));
-  if (*cause) co_return fail(std::move(**cause));
-  if (!asked && asked.error().message != unsaid.message) co_return fail(asked.error());
+  if (excuse->cause) co_return fail(std::move(*excuse->cause));
+  if (!asked && !excuse->enough) co_return fail(asked.error());
   if (!probed) co_return fail(probed.error());
   co_return fail(why.empty() ? std::move(unsaid) : Error{Code::unavailable, why});
 }

@@ -6,6 +6,7 @@
 
 #include "base/backoff.hpp"
 #include "core/ports/control.hpp"
+#include "engine/claims.hpp"
 #include "engine/cycle.hpp"
 #include "engine/hysteresis.hpp"
 #include "engine/ledger.hpp"
@@ -38,6 +39,11 @@ class Runner : public std::enable_shared_from_this<Runner> {
   bool unsettled() const { return declared_moved_; }
   /// A cycle, or something else that only one may do at a time, is under way.
   bool busy() const { return turn_.taken(); }
+  /// Whom the configuration named, or who discovered it.
+  bool believes(const core::Speaker& who) const;
+  Claims& claims() { return claims_; }
+  /// The drift of `claim/<backend>` as claims() says now.
+  Task<Status> settle_claims();
   /// A source speaks of this backend's registration. True: take_said() is to be called, which judges the newest word.
   bool hear(Word word, const std::string& speaker_uid);
   Task<Status> take_said();
@@ -79,6 +85,7 @@ class Runner : public std::enable_shared_from_this<Runner> {
   Task<Status> judge_page(core::RecordPage page, Moment before, Moment received, bool ready);
   Task<void> discover(bool changed);
   Task<Status> settle_speaker();
+  Task<Status> load_claims();
   void add_unspoken(std::vector<core::Coverage>& coverage);
   std::optional<core::BackendRow> accepting(const core::Drift& drift, const core::Decision& decision) const;
   Task<void> ended();
@@ -103,7 +110,8 @@ class Runner : public std::enable_shared_from_this<Runner> {
   Schedule::Clock::time_point last_full_{}, last_began_{}, next_discovery_{}, looked_again_{};
   Moment watched_;  ///< when the watch gave its last page, or began
   std::optional<core::Observation> said_;    ///< heard, and not judged yet
-  std::string speaker_;                      ///< uid of the source whose word was heard last
+  std::string speaker_, speaker_in_;         ///< uid of the source whose word was heard last; where in it
+  Claims claims_;
   std::optional<core::Coverage> discovery_;  ///< line of coverage of the last one
   bool full_next_ = true;    ///< the first cycle of a process, and the one after a reload, reads everything
   bool declared_moved_ = false;

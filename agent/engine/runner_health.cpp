@@ -76,7 +76,8 @@ Task<void> Runner::tell_health(Hysteresis::Notice notice, core::HealthReport rep
 Task<Result<core::Drift>> Runner::decide(core::StoredResource resource, std::string drift_id, core::Decision decision) {
   const auto self = shared_from_this();
   const core::ResourceId identity{"backend", ledger_.spec().name};
-  const bool pseudo = resource.id.kind == "scope" || resource.id == identity;
+  const bool claim = resource.id.kind == "claim";
+  const bool pseudo = claim || resource.id.kind == "scope" || resource.id == identity;
   Turn::Held held;
   if (pseudo) held = co_await turn_.enter();  // what it accepts goes into the backend's row, which a cycle writes, too
   for (int attempt = 0; attempt < kTries; ++attempt) {
@@ -97,6 +98,10 @@ Task<Result<core::Drift>> Runner::decide(core::StoredResource resource, std::str
       if (accepts && decided.resource == identity) identity_held_ = false;
       full_next_ = true;
       hint();
+    }
+    if (done && claim) {
+      DRIFTD_CO_CHECK(co_await load_claims());
+      context_->sources->claims_decided(ledger_.spec().name);
     }
     if (done) co_return decided;
     if (done.error().code != Code::conflict) co_return fail(done.error());

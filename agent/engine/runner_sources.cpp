@@ -37,6 +37,7 @@ Task<void> Runner::discover(bool changed) {
 bool Runner::hear(Word word, const std::string& speaker_uid) {
   word.record.backend.clear();
   speaker_ = speaker_uid;
+  if (!word.record.tombstone) speaker_in_ = defined_in(word.record.metadata);
   heard_ = context_->clock.mono();
   const bool asked = said_.has_value();
   said_ = word.record;
@@ -70,13 +71,16 @@ Task<Status> Runner::settle_speaker() {
   const bool over = session_->taken_back() && (known == nullptr || !known->present);
   if (over) speaker_.clear();
   const auto& notes = ledger_.row().notes;
-  const auto note = notes.find(kSpokenBy);
-  const bool moved = !speaker_.empty() && (note == notes.end() || note->second != speaker_);
+  const auto note = notes.find(kSpokenBy), in = notes.find(kSpokenIn);
+  const std::string known_in = in == notes.end() ? std::string() : in->second;
+  const bool moved = !speaker_.empty() && (note == notes.end() || note->second != speaker_ || known_in != speaker_in_);
   if (moved || (over && note != notes.end())) {
     Extras extras;
     extras.row = ledger_.row();
     extras.row->notes.erase(kSpokenBy);
+    extras.row->notes.erase(kSpokenIn);
     if (!over) extras.row->notes[kSpokenBy] = speaker_;
+    if (!over && !speaker_in_.empty()) extras.row->notes[kSpokenIn] = speaker_in_;
     DRIFTD_CO_CHECK(co_await ledger_.commit_extras(std::move(extras)));
   }
   if (over && session_->taken_back()) context_->sources->let_go(name);  // it may have spoken again meanwhile
@@ -97,6 +101,13 @@ std::string Runner::doubt_of(const std::string& backend, Moment::Mono heard) con
   return seen == nullptr || seen->reasons.empty() ? "did not list its registration whole" : seen->reasons.front();
 }
 
+void note_found(core::BackendRow& row, const core::BackendSpec& spec) {
+  for (const auto& [key, text] : {std::pair(kFoundIn, defined_in(spec.metadata)), std::pair(kFoundAt, spec.endpoint)}) {
+    row.notes.erase(key);
+    if (!text.empty()) row.notes[key] = text;
+  }
+}
+
 Task<Status> Runner::reregister(core::BackendSpec spec) {
   const auto self = shared_from_this();
   const Turn::Held held = co_await turn_.enter();
@@ -112,10 +123,14 @@ Task<Status> Runner::reregister(core::BackendSpec spec) {
   extras.row->registration = spec.registration_json;
   extras.row->type = spec.type;
   extras.row->provider = spec.provider;
+  note_found(*extras.row, spec);
+  const bool noted = extras.row->notes != ledger_.row().notes;
   ledger_.reload(std::move(spec));
-  if (fields.empty()) co_return Status{};
-  extras.events.push_back(ledger_.draft(core::registration_event(core::ChangeType::updated, ledger_.event_context(cause),
-                                                                 std::move(before), fields, context_->clock.wall())));
+  if (fields.empty() && !noted) co_return Status{};
+  if (!fields.empty()) {
+    extras.events.push_back(ledger_.draft(core::registration_event(core::ChangeType::updated, ledger_.event_context(cause),
+                                                                   std::move(before), fields, context_->clock.wall())));
+  }
   const auto status = co_await ledger_.commit_extras(std::move(extras));
   co_return status;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/task.hpp"
+#include "core/backend.hpp"
 #include "core/ports/control.hpp"
 #include "core/ports/session.hpp"
 
@@ -13,6 +14,14 @@ namespace driftd::engine {
 
 /// Note in the row of a backend of the config: uid of the source that speaks for it.
 inline const std::string kSpokenBy = "spoken_by";
+/// And where in it; absent: it has no such places.
+inline const std::string kSpokenIn = "spoken_in";
+/// Note in the row of a discovered backend: where in its source it was found.
+inline const std::string kFoundIn = "found_in";
+/// And its endpoint, which its source may say field by field only.
+inline const std::string kFoundAt = "found_at";
+/// Writes both: a restart knows them before the next discovery.
+void note_found(core::BackendRow& row, const core::BackendSpec& spec);
 
 /// A source's word on the registration of another backend: a record or tombstone of kind `registration`.
 struct Word {
@@ -20,6 +29,7 @@ struct Word {
   core::Observation record;
   std::shared_ptr<const core::KindSchema> schema;
   std::string schema_text;
+  core::Speaker who() const;
 };
 
 /// What one backend says to the others, and asks of them (ADR 0006). Core thread only; the engine is it.
@@ -35,6 +45,10 @@ class Sources {
 
   /// A word on another backend's registration. Returns why it does not count; empty: it does.
   virtual std::string hear(Word word) = 0;
+  /// This source listed all that it says of others: whom it claimed before, and not since the last time, it claims no more.
+  virtual void listed(const std::string& source) = 0;
+  /// Somebody decided whom this backend believes: those who were turned away may speak again.
+  virtual void claims_decided(const std::string& backend) = 0;
   /// Backends of the config that this source speaks for.
   virtual std::vector<std::string> speaks_for(const std::string& source) const = 0;
   /// Asks the source that speaks for this backend whether it is still defined. `not_found`: nobody speaks for it.

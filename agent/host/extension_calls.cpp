@@ -18,7 +18,7 @@ constexpr std::size_t kMostBytes = 6u << 20;     // of one discovery; a frame ho
 
 struct DiscoverPush {
   ActiveCall* call;
-  std::set<std::string> names;
+  std::set<std::pair<std::string, std::string>> pushed;  ///< name, and where it is defined
   std::size_t bytes = 0;
   bool refused = false;  ///< one was not taken: the discovery is not complete
   DiscoverAnswer answer;
@@ -40,11 +40,12 @@ driftd_status take_backend(DiscoverPush& to, const driftd_discovered& given) {
     const std::string name = printable(view(given.name), 128);
     return pass_over(to, to.call->tenant.scrubber.text("discover: backend " + name + ": " + taken.error().message));
   }
-  if (!to.names.insert(taken->name).second) {
+  const auto where = taken->metadata.find("defined_in");  // one name in two namespaces: the agent says who is believed
+  if (!to.pushed.insert({taken->name, where == taken->metadata.end() ? std::string() : where->second}).second) {
     return pass_over(to, "discover: backend " + printable(taken->name, 128) + " was pushed twice");
   }
   to.bytes += encode(*taken).size();
-  if (to.names.size() > kMostBackends || to.bytes > kMostBytes) return DRIFTD_BUDGET;
+  if (to.pushed.size() > kMostBackends || to.bytes > kMostBytes) return DRIFTD_BUDGET;
   to.answer.backends.push_back(std::move(*taken));
   return to.call->cancelled() ? DRIFTD_CANCELLED : to.call->ending() ? DRIFTD_DEADLINE : DRIFTD_OK;
 }

@@ -52,7 +52,7 @@ Objects Directory::collect(sdk::Call& call, const std::vector<Resource>& resourc
 
 void Directory::complete(sdk::Call& call, Objects& objects) {
   std::vector<sdk::Diagnostic> unused;
-  for (const auto& [name, definition] : definitions(objects, settings_, unused)) {
+  for (const auto& [place, definition] : definitions(objects, settings_, unused)) {
     for (const auto& ref : missing(definition, objects)) {
       const auto& allowed = settings_.namespaces;
       if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), ref.space) == allowed.end()) continue;

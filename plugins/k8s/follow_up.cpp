@@ -78,18 +78,19 @@ void Watcher::follow_backends(sdk::Call& call) {
   auto now = definitions(*defining_, settings_, diagnostics);
   for (const auto& diagnostic : diagnostics) call.diag(diagnostic);
   for (const auto& ref : causes_) {
-    for (const auto& [name, definition] : now) {
-      const auto before = known_.find(name);
+    for (const auto& [place, definition] : now) {
+      const auto before = known_.find(place);
       if (!definition.uses(ref) && (before == known_.end() || !before->second.uses(ref))) continue;
       sdk::Record record = registration_of(definition, *defining_, settings_, ref);
       record.observed_ns = call.now_ns();
       emit(call, record);
     }
-    for (const auto& [name, definition] : known_) {
-      if (now.contains(name) || !definition.uses(ref)) continue;
+    for (const auto& [place, definition] : known_) {
+      if (now.contains(place) || !definition.uses(ref)) continue;
       sdk::Record gone;
       gone.kind = kRegistration;
-      gone.id = gone.backend = name;
+      gone.id = gone.backend = definition.name;
+      gone.metadata["defined_in"] = definition.space;
       gone.tombstone = true;
       gone.observed_ns = call.now_ns();
       emit(call, gone);

@@ -54,6 +54,7 @@ Definition from_prism(const Ref& ref, const json& object) {
   const json& spec = find(object, {"spec"});
   Definition out;
   out.name = ref.name;
+  out.space = ref.space;
   out.type = canonical_type(text(spec, {"type"}));
   out.prism = ref;
   out.service = ref_in(spec, "service", "Service", ref.space);
@@ -211,21 +212,16 @@ void add_metadata(const Definition& definition, const Objects& objects, sdk::Rec
     out["secret_version"] = version_of(get(objects, definition.secret));
   }
   if (definition.prism) out["prism_backend"] = definition.prism->space + "/" + definition.prism->name;
+  out["defined_in"] = definition.space;
   std::erase_if(out, [](const auto& item) { return item.second.empty(); });
 }
 
 }  // namespace
 
-std::map<std::string, Definition> definitions(const Objects& objects, const Settings& settings,
-                                              std::vector<sdk::Diagnostic>& diagnostics) {
-  std::map<std::string, Definition> out;
-  const auto told = [&](driftd_status code, const std::string& id, const std::string& text) {
-    diagnostics.push_back({code, kRegistration, id, {}, text});
-  };
+Definitions definitions(const Objects& objects, const Settings& settings, std::vector<sdk::Diagnostic>& diagnostics) {
+  Definitions out;
   for (const auto& [ref, object] : objects) {
-    if (ref.type != "PrismBackend") continue;
-    const auto [at, fresh] = out.try_emplace(ref.name, from_prism(ref, object));
-    if (!fresh) told(DRIFTD_INVALID, ref.name, "two PrismBackends have this name: in " + at->second.prism->space + " and " + ref.space);
+    if (ref.type == "PrismBackend") out.try_emplace({ref.name, ref.space}, from_prism(ref, object));
   }
   const std::string name_label = settings.group + "/backend-name";
   const auto eq = settings.discover.find('=');
@@ -234,15 +230,18 @@ std::map<std::string, Definition> definitions(const Objects& objects, const Sett
     if (ref.type == "PrismBackend" || !find(object, {"metadata", "labels"}).contains(key)) continue;
     const std::string label = text(object, {"metadata", "labels", name_label.c_str()});
     const std::string name = label.empty() ? ref.name : label;
-    Definition& definition = out[name];
+    Definition& definition = out[{name, ref.space}];
     if (definition.prism) continue;  // it says itself what it is made of
     definition.name = name;
+    definition.space = ref.space;
     take_labelled(definition, ref, object, settings.group);
   }
   for (auto at = out.begin(); at != out.end();) {
     guess_type(at->second, objects);
     const bool whole = !at->second.type.empty();
-    if (!whole) told(DRIFTD_INVALID, at->first, "backend " + at->first + " has no type; label it " + settings.group + "/backend-type");
+    const std::string& name = at->first.first;
+    const std::string why = "backend " + name + " in namespace " + at->first.second + " has no type; label it " + settings.group + "/backend-type";
+    if (!whole) diagnostics.push_back({DRIFTD_INVALID, kRegistration, name, {}, why});
     at = whole ? std::next(at) : out.erase(at);
   }
   return out;
@@ -282,7 +281,7 @@ sdk::Backend backend_of(const Definition& definition, const Objects& objects, co
     if (!value.is_string()) continue;
     out.metadata[name] = looks_secret({}, value) ? "[REDACTED]" : value.get<std::string>();
   }
-  out.metadata["namespace"] = (definition.prism ? definition.prism : definition.service ? definition.service : definition.secret)->space;
+  out.metadata["namespace"] = out.metadata["defined_in"] = definition.space;
   return out;
 }
 

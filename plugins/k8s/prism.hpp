@@ -23,6 +23,7 @@ using Objects = std::map<Ref, nlohmann::json>;
 /// What a cluster says of one backend: the objects that define it, and which of their keys hold what.
 struct Definition {
   std::string name, type;
+  std::string space;  ///< where it is defined: that of the PrismBackend, or of all its labelled objects
   std::optional<Ref> prism, service, secret, config_map;
   std::string username_key = "username", password_key = "password", config_key;
   std::optional<std::int64_t> port;  ///< of the settings of a PrismBackend; else the Service's
@@ -32,9 +33,13 @@ struct Definition {
   bool uses(const Ref& ref) const { return ref == prism || ref == service || ref == secret || ref == config_map; }
 };
 
+/// By name and namespace: who may write in one namespace defines nothing for another, and whom of several the agent
+/// believes is its matter.
+using Definitions = std::map<std::pair<std::string, std::string>, Definition>;
+
 /// The definitions in these objects: each PrismBackend, and the labelled Services, Secrets and ConfigMaps that share a
-/// name. What is not enough for one gets a diagnostic. Pure.
-std::map<std::string, Definition> definitions(const Objects& objects, const Settings& settings,
+/// name and a namespace. What is not enough for one gets a diagnostic with its name, and costs no other. Pure.
+Definitions definitions(const Objects& objects, const Settings& settings,
                                               std::vector<sdk::Diagnostic>& diagnostics);
 
 /// What a definition points to and `objects` do not hold yet.

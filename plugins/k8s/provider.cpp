@@ -66,7 +66,7 @@ class KubernetesInstance final : public sdk::Instance {
     std::vector<sdk::Diagnostic> diagnostics;
     const auto about_them = [](const sdk::Diagnostic& each) { return each.kind == kPrismBackend; };
     std::copy_if(types.diagnostics.begin(), types.diagnostics.end(), std::back_inserter(diagnostics), about_them);
-    for (const auto& [name, definition] : definitions(objects, settings_, diagnostics)) {
+    for (const auto& [place, definition] : definitions(objects, settings_, diagnostics)) {
       sdk::Backend backend = backend_of(definition, objects, settings_);
       backend.observed_ns = sent;
       api_.witness().stand(client.cluster);
@@ -74,7 +74,7 @@ class KubernetesInstance final : public sdk::Instance {
     }
     for (const auto& diagnostic : diagnostics) call.diag(diagnostic);
     park(std::move(client));
-    return {diagnostics.empty(), 0};
+    return {std::none_of(diagnostics.begin(), diagnostics.end(), about_them), 0};
   }
 
   sdk::Health health(sdk::Call& call) override {

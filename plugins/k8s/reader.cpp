@@ -96,13 +96,15 @@ bool Reader::refresh_backends(sdk::Call& call, const Catalog::Answer& types) {
     const std::int64_t sent = call.now_ns();
     const Objects objects = directory_.collect(call, types.resources);
     std::vector<sdk::Diagnostic> diagnostics;
-    for (const auto& [name, definition] : definitions(objects, settings_, diagnostics)) {
+    std::map<std::string, std::uint64_t> of_each;  // a name may be defined in several namespaces
+    for (const auto& [place, definition] : definitions(objects, settings_, diagnostics)) {
       emit(call, registration_of(definition, objects, settings_, std::nullopt), sent);
-      call.complete(kRegistration, 1, name);
+      ++of_each[definition.name];
     }
+    for (const auto& [name, count] : of_each) call.complete(kRegistration, count, name);
     for (const auto& each : diagnostics) call.diag(each);
-    if (diagnostics.empty()) call.complete(kRegistration, 0);  // of this backend itself there is none
-    return diagnostics.empty();
+    call.complete(kRegistration, 0);  // of this backend itself there is none
+    return true;
   } catch (const sdk::Failure& failure) {
     if (!is_of_one_kind(failure)) throw;
     call.diag(diagnostic(failure, kRegistration));
@@ -192,13 +194,14 @@ bool Reader::read_backend(sdk::Call& call, const sdk::Identity& id, const std::v
   const Objects objects = directory_.collect(call, resources);
   std::vector<sdk::Diagnostic> diagnostics;
   const auto found = definitions(objects, settings_, diagnostics);
-  const auto definition = found.find(id.id);
-  if (definition != found.end()) {
-    emit(call, registration_of(definition->second, objects, settings_, std::nullopt), sent);
-    return false;
+  bool none = diagnostics.empty();
+  for (const auto& [place, definition] : found) {
+    if (definition.name != id.id) continue;
+    emit(call, registration_of(definition, objects, settings_, std::nullopt), sent);
+    none = false;
   }
   for (const auto& each : diagnostics) call.diag(each);
-  return diagnostics.empty();
+  return none;
 }
 
 }  // namespace driftd::k8s

@@ -95,7 +95,7 @@ class Watcher {
 
   std::set<std::pair<std::string, std::string>> releases_;  ///< namespace, name: to be put together anew
   std::optional<Objects> defining_;                          ///< nothing: to be read first
-  std::map<std::string, Definition> known_;
+  Definitions known_;
   std::set<Ref> causes_;
   bool registers_;                    ///< what defines backends is wanted
   Clock::time_point refused_until_{}; ///< a right for it is missing: not asked again before

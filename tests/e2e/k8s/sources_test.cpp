@@ -101,7 +101,7 @@ TEST_F(K8sSource, SpeaksForTheBackendThatTheConfigReads) {
   define();
   const std::string state = dir.write("empty.tfstate", R"({"version":4,"terraform_version":"1.9.0","serial":1,"lineage":"l","outputs":{},"resources":[]})");
   const NatsSubscriber events(nats.url(), "backend.orders.>");
-  Agent a = agent("  - name: orders\n    provider: terraform\n    settings: { path: \"" + state + "\" }\n");
+  Agent a = agent("  - name: orders\n    provider: terraform\n    spoken_by: [{ source: cluster, namespace: prod }]\n    settings: { path: \"" + state + "\" }\n");
   a.start();
   ASSERT_TRUE(eventually([&] { return a.established({"cluster", "orders"}); }, seconds(60))) << a.log();
   const auto registered = [&] { return a.cli({"resources", "orders"}).out.find("registration") != std::string::npos; };

@@ -124,7 +124,7 @@ TEST_F(TerraformSource, AKubernetesSecretInTheStateSpeaksForTheBackendThatTheCon
   push(1, json::array({secret("cache", "canary-one")}));
   const std::string own = files_.write("own/empty.tfstate", R"({"version":4,"terraform_version":"1.9.0","serial":1,"lineage":"l","outputs":{},"resources":[]})");
   const NatsSubscriber events(nats_.url(), "backend.cache.>");
-  Agent a = agent("  - name: cache\n    provider: terraform\n    settings: { path: \"" + own + "\" }\n");
+  Agent a = agent("  - name: cache\n    provider: terraform\n    spoken_by: [{ source: infra }]\n    settings: { path: \"" + own + "\" }\n");
   a.start();
   ASSERT_TRUE(eventually([&] { return a.established({"infra", "cache"}); }, seconds(60))) << a.log();
   const auto registered = [&] { return a.cli({"resources", "cache"}).out.find("registration") != std::string::npos; };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What somebody may do who may write ConfigMaps, Secrets or Services in one watched namespace.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "attacked.hpp"
@@ -16,7 +17,7 @@ class HostileTenant : public Attacked {
   HostileTenant() { kube_.create_namespace("tenant"); }
   void watch(const std::string& more = {}) {
     begin("  - name: cluster\n    provider: k8s\n    settings: { server: \"" + kube_.server() + "\", tls: { ca_file: \"" + kube_.ca_file() +
-              "\" }, token_file: \"" + kube_.file("token") + "\", namespaces: [tenant], exclude: [endpoint_slice]" + more + " }\n",
+              "\" }, token_file: \"" + kube_.file("token") + "\", namespaces: [" + namespaces_ + "], exclude: [endpoint_slice]" + more + " }\n",
           {"cluster"});
   }
   std::string path(const std::string& plural, const std::string& name = {}) const {
@@ -40,7 +41,41 @@ class HostileTenant : public Attacked {
     return testing::AssertionFailure() << "not told: " << value << "\n" << agent_->log() << agent_->cli({"backends"}).out;
   }
 
+  /// A Service and a Secret that carry a backend's name.
+  void define(const std::string& name_space, const std::string& backend, int port, const std::string& password) const {
+    const json labels{{"prism.io/backend", "true"}, {"prism.io/backend-name", backend}, {"prism.io/backend-type", "redis"}};
+    kube_.create("/api/v1/namespaces/" + name_space + "/services",
+                 {{"metadata", {{"name", backend}, {"labels", labels}}}, {"spec", {{"ports", {{{"name", "p"}, {"port", port}}}}}}});
+    kube_.create_secret(name_space, backend, {{"password", password}}, labels);
+  }
+  void redefine(const std::string& name_space, const std::string& backend, int port, const std::string& password) const {
+    const std::string space = "/api/v1/namespaces/" + name_space;
+    kube_.patch(space + "/secrets/" + backend, {{"stringData", {{"password", password}}}});
+    kube_.patch(space + "/services/" + backend, {{"spec", {{"ports", {{{"name", "p"}, {"port", port}}}}}}});
+  }
+  /// Everything that a cluster says was taken: what the watch told, and a full cycle after it.
+  void settle() {
+    ASSERT_TRUE(cluster_is_watched());
+    ASSERT_EQ(agent_->cli({"refresh", "cluster", "--full"}).code, 0) << agent_->log();
+    ASSERT_TRUE(cluster_is_watched());
+  }
+  std::vector<std::string> subjects(const std::string& backend) const {
+    std::vector<std::string> out;
+    for (const auto& event : agent_->rows({"events", "--limit", "1000"})) {
+      const std::string subject = event.value("subject", "");
+      if (subject.starts_with("backend." + backend + ".")) out.push_back(subject.substr(9 + backend.size()));
+    }
+    return out;
+  }
+  bool asks(const std::string& backend) const {
+    return eventually([&] {
+      const auto open = drifts(backend);
+      return std::ranges::any_of(open, [&](const auto& d) { return d.value("resource", "") == "claim/" + backend && d.value("status", "") == "pending"; });
+    }, seconds(20));
+  }
+
   KubeServer kube_;
+  std::string namespaces_ = "tenant";
   int values_ = 0;
 };
 
@@ -111,6 +146,54 @@ TEST_F(HostileTenant, APoisonousReleaseSecretBlindsNobody) {
   }
   EXPECT_EQ(agent_->backend("cluster")->at("worker").value("crashes", 0), 0) << agent_->backend("cluster")->dump();
   EXPECT_EQ(agent_->log().find("killed by signal"), std::string::npos) << agent_->log();
+  expect_unharmed();
+}
+
+TEST_F(HostileTenant, ABackendOfTheConfigIsSpokenForByNobodyWhomTheConfigDoesNotName) {
+  create_map("quiet", "greeting", "hello");
+  ASSERT_NO_FATAL_FAILURE(watch());
+  define("tenant", "cache", 6666, "one");
+  ASSERT_NO_FATAL_FAILURE(settle());
+  redefine("tenant", "cache", 7777, "two");
+  ASSERT_NO_FATAL_FAILURE(settle());
+  EXPECT_TRUE(asks("cache")) << agent_->cli({"drifts"}).out << agent_->log();
+  EXPECT_THAT(subjects("cache"), testing::AllOf(testing::Not(testing::Contains("credentials.rotated")), testing::Not(testing::Contains("endpoint.changed"))));
+  EXPECT_EQ(agent_->cli({"resources", "cache"}).out.find("registration"), std::string::npos) << "nothing of it is taken";
+  expect_unharmed();
+}
+
+TEST_F(HostileTenant, TheNameOfADiscoveredBackendIsNotTakenOverFromAnotherNamespace) {
+  namespaces_ = "a-tenant, tenant, prod";
+  for (const char* each : {"a-tenant", "prod"}) kube_.create_namespace(each);
+  create_map("quiet", "greeting", "hello");
+  define("prod", "orders", 6379, "canary-own");
+  ASSERT_NO_FATAL_FAILURE(watch());
+  const auto endpoint = [&] { return agent_->backend("orders") ? agent_->backend("orders")->value("endpoint", "") : "none"; };
+  ASSERT_TRUE(eventually([&] { return endpoint() == "orders.prod.svc.cluster.local:6379"; }, seconds(30))) << agent_->log();
+  define("a-tenant", "orders", 6666, "one");  // listed before the owner's
+  kube_.create(path("services"), {{"metadata", {{"name", "untyped"}, {"labels", {{"prism.io/backend", "true"}}}}},
+                                  {"spec", {{"ports", {{{"name", "p"}, {"port", 1}}}}}}});  // not enough for a backend
+  ASSERT_NO_FATAL_FAILURE(settle());
+  redefine("a-tenant", "orders", 7777, "two");
+  ASSERT_NO_FATAL_FAILURE(settle());
+  EXPECT_TRUE(asks("orders")) << agent_->cli({"drifts"}).out << agent_->log();
+  EXPECT_EQ(endpoint(), "orders.prod.svc.cluster.local:6379");
+  EXPECT_THAT(subjects("orders"), testing::AllOf(testing::Not(testing::Contains("credentials.rotated")), testing::Not(testing::Contains("endpoint.changed"))));
+
+  redefine("prod", "orders", 6380, "canary-new");  // its owner is heard beside all that
+  EXPECT_TRUE(eventually([&] {
+    const auto told = subjects("orders");
+    return std::ranges::find(told, "credentials.rotated") != told.end() && std::ranges::find(told, "endpoint.changed") != told.end();
+  }, seconds(30))) << agent_->log();
+  for (const char* each : {"services/orders", "secrets/orders"}) {
+    kube_.patch("/api/v1/namespaces/prod/" + std::string(each), {{"metadata", {{"labels", {{"prism.io/backend", nullptr}}}}}});
+  }
+  const auto deleted = [&] {  // though a tenant uses the name still
+    const auto told = subjects("orders");
+    return std::ranges::find(told, "deleted") != told.end();
+  };
+  EXPECT_TRUE(eventually(deleted, seconds(30))) << agent_->log() << agent_->cli({"backends"}).out;
+  EXPECT_EQ(everything().find("canary-"), std::string::npos);
   expect_unharmed();
 }
 

@@ -63,6 +63,7 @@ void EngineLine::start(bool loops, core::Rules rules, bool backends) {
   spec.provider = provider;
   spec.registration_json = "{}";
   spec.interval = interval;
+  spec.spoken_by = spoken_by;
   if (rules.generation == 0) rules.generation = 1;
   spec.rules = std::make_shared<const core::Rules>(std::move(rules));
   std::vector<core::BackendSpec> specs(backends ? 1 : 0, spec);

@@ -70,6 +70,7 @@ class EngineLine {
 
   std::shared_ptr<SteppedClock> clock = std::make_shared<SteppedClock>();
   std::chrono::milliseconds interval{30'000};  ///< before start()
+  std::vector<core::Speaker> spoken_by{{"source", ""}, {"other", ""}};  ///< of every backend; before start()
   std::string name = "b", was, provider = "scripted";  ///< before start()
   std::shared_ptr<ScriptedWorld> world = std::make_shared<ScriptedWorld>();
   /// Where they have something to say of others at start(), backends `source` and `other` run beside it.

@@ -79,14 +79,22 @@ Task<Result<core::ReadOutcome>> ScriptedSession::read(std::vector<core::Resource
   core::ReadOutcome out;
   for (const auto& id : ids) {
     if (world_->unreadable.count(id) > 0) continue;
+    bool of_tenants = false;
+    for (const auto& tenant : world_->tenants) {
+      if (id != core::ResourceId{std::string(core::kRegistration), tenant.backend}) continue;
+      out.found.push_back(observed(id, tenant.body));
+      out.found.back().metadata["defined_in"] = tenant.name_space;
+      of_tenants = true;
+    }
     const auto said = world_->declared.find({id.id, id});  // a registration, of the backend of that name
     if (id.kind == core::kRegistration && said != world_->declared.end()) {
       out.found.push_back(observed(id, said->second));
+      out.found.back().metadata = world_->metadata;
       continue;
     }
     const auto found = world_->resources.find(id);
     if (found == world_->resources.end()) {
-      out.not_found.push_back(id);
+      if (!of_tenants) out.not_found.push_back(id);
     } else {
       out.found.push_back(observed(id, found->second, world_->external_name));
     }
@@ -189,6 +197,13 @@ core::RecordPage ScriptedSession::declared_page(const std::string& backend, cons
     page.records.push_back(observed(key.second, body));
     page.records.back().backend = backend;
     page.records.back().metadata = world_->metadata;
+  }
+  for (const auto& tenant : world_->tenants) {
+    if (tenant.backend != backend || kind != core::kRegistration) continue;
+    ++complete.count;
+    page.records.push_back(observed({kind, backend}, tenant.body));
+    page.records.back().backend = backend;
+    page.records.back().metadata["defined_in"] = tenant.name_space;
   }
   if (world_->sends_complete) page.marks.push_back(complete);
   return page;

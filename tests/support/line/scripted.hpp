@@ -43,6 +43,9 @@ struct ScriptedWorld {
   /// Of other backends, as a source: (backend, resource) → body. Each kind that has ever been in it is listed whole.
   std::map<std::pair<std::string, core::ResourceId>, std::string> declared;
   std::set<std::pair<std::string, std::string>> declared_kinds;  ///< (backend, kind) listed in each refresh
+  /// What others than its owner wrote in the same source: registrations with `defined_in`.
+  struct Tenant { std::string backend, name_space, body; };
+  std::vector<Tenant> tenants;
   core::DiscoverOutcome discovered;
   std::string worker = "running";               ///< state of WorkerStatus
   bool cursors = false;                         ///< a refresh with the cursor of what is there now says "unchanged"

@@ -201,10 +201,10 @@ TEST(K8sBackends, AMissingServiceIsSaidAndNoEndpointIsGuessed) {
   std::vector<sdk::Diagnostic> none;
   const Objects all = labelled("ClusterIP");
   const auto found = definitions(all, settings, none);
-  EXPECT_FALSE(backend_of(found.at("q"), all, settings).metadata.contains("endpoint_unread"));
+  EXPECT_FALSE(backend_of(found.at({"q", "n"}), all, settings).metadata.contains("endpoint_unread"));
   Objects without = all;
   without.erase({"Service", "n", "svc"});
-  const sdk::Backend backend = backend_of(found.at("q"), without, settings);
+  const sdk::Backend backend = backend_of(found.at({"q", "n"}), without, settings);
   EXPECT_TRUE(backend.endpoints.empty());
   EXPECT_THAT(backend.metadata.at("endpoint_unread"), HasSubstr("the Service n/svc is missing"));
 }
@@ -225,8 +225,8 @@ TEST(K8sBackends, TakeTheirTypeFromTheUsualPortAndAnExternalNameIsTheEndpoint) {
   std::vector<sdk::Diagnostic> none;
   const Objects objects = labelled("ExternalName");
   const auto found = definitions(objects, settings, none);
-  ASSERT_EQ(found.count("q"), 1u);
-  const sdk::Backend backend = backend_of(found.at("q"), objects, settings);
+  ASSERT_EQ(found.count({"q", "n"}), 1u);
+  const sdk::Backend backend = backend_of(found.at({"q", "n"}), objects, settings);
   EXPECT_EQ(backend.type, "postgres");
   EXPECT_TRUE(backend.external);
   EXPECT_EQ(backend.endpoints, std::vector<std::string>{"db.example:5432"});
@@ -238,7 +238,7 @@ TEST(K8sBackends, ASecretThatIsNotThereLeavesItsFieldsUnknown) {
   Objects objects = labelled("ClusterIP");
   const auto found = definitions(objects, settings, none);
   objects.erase({"Secret", "n", "sec"});
-  const sdk::Record record = registration_of(found.at("q"), objects, settings, std::nullopt);
+  const sdk::Record record = registration_of(found.at({"q", "n"}), objects, settings, std::nullopt);
   EXPECT_EQ(record.unread.size(), 2u);
   EXPECT_FALSE(json::parse(record.body)["config"]["postgres"].contains("password"));
 }
@@ -250,9 +250,9 @@ TEST(K8sBackends, ATypeThatIsNoPlainNameStaysOneMember) {
   Objects objects = labelled("ClusterIP");
   for (auto& [ref, object] : objects) object["metadata"]["labels"]["prism.io/backend-type"] = "**.a.**.b";
   const auto found = definitions(objects, settings, none);
-  ASSERT_EQ(found.count("q"), 1u);
-  ASSERT_EQ(found.at("q").type, "**.a.**.b");
-  const sdk::Record record = registration_of(found.at("q"), objects, settings, std::nullopt);
+  ASSERT_EQ(found.count({"q", "n"}), 1u);
+  ASSERT_EQ(found.at({"q", "n"}).type, "**.a.**.b");
+  const sdk::Record record = registration_of(found.at({"q", "n"}), objects, settings, std::nullopt);
   ASSERT_FALSE(record.sensitive.empty());
   for (const auto& path : record.sensitive) EXPECT_TRUE(path.starts_with("config[\"**.a.**.b\"].")) << path;
 }
@@ -271,13 +271,13 @@ TEST(K8sBackends, AServiceThatIsNotThereLeavesItsEndpointUnknownAndNoneIsInvente
                    {{"metadata", {{"name", "q"}, {"namespace", "n"}}},
                     {"spec", {{"type", "redis"}, {"discovery", {{"service", {{"name", "db"}}}}}}}}}};
   const auto found = definitions(objects, settings, none);
-  const sdk::Record record = registration_of(found.at("q"), objects, settings, std::nullopt);
+  const sdk::Record record = registration_of(found.at({"q", "n"}), objects, settings, std::nullopt);
   const json body = json::parse(record.body);
   EXPECT_FALSE(body["config"]["redis"].contains("host"));
   EXPECT_FALSE(body["discovery"]["service"].contains("port"));
   EXPECT_EQ(body["discovery"]["service"]["name"], "db");
   EXPECT_THAT(unread_of(record), testing::ElementsAre("discovery.service.port", "config.redis.host", "config.redis.port"));
-  EXPECT_TRUE(backend_of(found.at("q"), objects, settings).endpoints.empty());
+  EXPECT_TRUE(backend_of(found.at({"q", "n"}), objects, settings).endpoints.empty());
 }
 
 TEST(K8sBackends, AServiceThatLosesItsLabelLeavesTheEndpointUnknown) {
@@ -287,7 +287,7 @@ TEST(K8sBackends, AServiceThatLosesItsLabelLeavesTheEndpointUnknown) {
   objects.erase({"Service", "n", "svc"});
   objects.begin()->second["metadata"]["labels"]["prism.io/backend-type"] = "kafka";
   const auto found = definitions(objects, settings, none);
-  const sdk::Record record = registration_of(found.at("q"), objects, settings, std::nullopt);
+  const sdk::Record record = registration_of(found.at({"q", "n"}), objects, settings, std::nullopt);
   EXPECT_THAT(unread_of(record), testing::ElementsAre("discovery.service", "config.kafka.brokers"));
 }
 
@@ -303,13 +303,13 @@ TEST(K8sBackends, AValueThatHoldsASecretIsSensitiveWhereverItIsShown) {
   Objects objects{{prism, {{"metadata", {{"name", "q"}, {"namespace", "n"}}}, {"spec", spec}}},
                   {{"ConfigMap", "n", "c"}, {{"metadata", {{"name", "c"}}}, {"data", {{"url", url}}}}}};
   const auto found = definitions(objects, settings, none);
-  const sdk::Record record = registration_of(found.at("q"), objects, settings, std::nullopt);
+  const sdk::Record record = registration_of(found.at({"q", "n"}), objects, settings, std::nullopt);
   for (const char* path : {"[\"config\"][\"redis\"][\"data\"]", "[\"config\"][\"redis\"][\"sentinels\"][1]",
                            "[\"config\"][\"redis\"][\"deep\"][\"a.b\"]", "[\"metadata\"][\"runbook\"]"}) {
     EXPECT_THAT(record.sensitive, testing::Contains(path));
   }
   EXPECT_THAT(record.sensitive, testing::Not(testing::Contains("[\"metadata\"][\"team\"]")));
-  EXPECT_EQ(backend_of(found.at("q"), objects, settings).metadata.at("runbook"), "[REDACTED]");
+  EXPECT_EQ(backend_of(found.at({"q", "n"}), objects, settings).metadata.at("runbook"), "[REDACTED]");
   sdk::Record custom;
   json body, status;
   map_custom(objects.at(prism), nullptr, body, status, custom);
@@ -331,7 +331,42 @@ TEST(K8sBackends, WithoutALabelledSecretTheirCredentialsAreUnknownNotGone) {
   Objects objects = labelled("ClusterIP");
   objects.erase({"Secret", "n", "sec"});
   const auto found = definitions(objects, settings, none);
-  EXPECT_EQ(registration_of(found.at("q"), objects, settings, std::nullopt).unread.size(), 2u);
+  EXPECT_EQ(registration_of(found.at({"q", "n"}), objects, settings, std::nullopt).unread.size(), 2u);
+}
+
+/// Whoever may write in one namespace puts no Service of his own beside the Secret of another.
+TEST(K8sBackends, ObjectsOfTwoNamespacesAreTwoDefinitionsAndSayWhereTheyAre) {
+  const Settings settings;
+  std::vector<sdk::Diagnostic> none;
+  Objects objects = labelled("ClusterIP");
+  json forged = objects.at({"Service", "n", "svc"});
+  forged["metadata"]["namespace"] = "a-tenant";
+  objects[{"Service", "a-tenant", "svc"}] = forged;
+  const auto found = definitions(objects, settings, none);
+  ASSERT_EQ(found.size(), 2u);
+  const sdk::Record own = registration_of(found.at({"q", "n"}), objects, settings, std::nullopt);
+  const sdk::Record other = registration_of(found.at({"q", "a-tenant"}), objects, settings, std::nullopt);
+  EXPECT_EQ(own.backend, "q");
+  EXPECT_EQ(own.metadata.at("defined_in"), "n");
+  EXPECT_EQ(json::parse(own.body)["config"]["postgres"]["host"], "svc.n.svc.cluster.local");
+  EXPECT_EQ(other.backend, "q");
+  EXPECT_EQ(other.metadata.at("defined_in"), "a-tenant");
+  EXPECT_FALSE(json::parse(other.body)["config"]["postgres"].contains("password")) << "the Secret of another namespace";
+  EXPECT_EQ(backend_of(found.at({"q", "a-tenant"}), objects, settings).metadata.at("defined_in"), "a-tenant");
+}
+
+/// Its author may write any metadata into it but where it stands.
+TEST(K8sBackends, APrismBackendIsDefinedWhereItStandsWhateverItSays) {
+  const Settings settings;
+  std::vector<sdk::Diagnostic> none;
+  const json spec{{"type", "redis"},
+                  {"metadata", {{"defined_in", "prod"}, {"namespace", "prod"}}},
+                  {"discovery", {{"service", {{"name", "db"}, {"namespace", "prod"}}}, {"secret", {{"name", "s"}, {"namespace", "prod"}}}}}};
+  const Objects objects{{{"PrismBackend", "tenant", "q"}, {{"metadata", {{"name", "q"}, {"namespace", "tenant"}}}, {"spec", spec}}}};
+  const auto found = definitions(objects, settings, none);
+  const Definition& definition = found.at({"q", "tenant"});
+  EXPECT_EQ(registration_of(definition, objects, settings, std::nullopt).metadata.at("defined_in"), "tenant");
+  EXPECT_EQ(backend_of(definition, objects, settings).metadata.at("defined_in"), "tenant");
 }
 
 TEST(K8sBackends, OneWithoutATypeIsTold) {

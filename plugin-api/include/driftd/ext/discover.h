@@ -37,7 +37,7 @@ typedef struct driftd_discovered {
   const driftd_kv* labels; /* {call} what routes and filters select by */
   uint32_t label_count;
   uint32_t label_stride;
-  const driftd_kv* metadata; /* {call} goes into the event */
+  const driftd_kv* metadata; /* {call} goes into the event; `defined_in`: whose part of the source defines it, where many write in it */
   uint32_t metadata_count;
   uint32_t metadata_stride;
   int64_t observed_ns; /* wall clock when the request was SENT */

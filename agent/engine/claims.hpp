@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/backend.hpp"
+#include "core/judge.hpp"
+
+namespace driftd::engine {
+
+/// Where in a source the objects are that define a backend: its metadata `defined_in`. Empty: it did not say, or whoever may
+/// write the source may write all of it, as a Terraform state.
+std::string defined_in(const std::map<std::string, std::string>& metadata);
+/// `source`, or `source/namespace`.
+std::string render(const core::Speaker& who);
+
+/// Who speaks of one backend without being named in the configuration, and whom of those a person accepted: what the drift
+/// of `claim/<backend>` asks (ADR 0015). Core thread only.
+class Claims {
+ public:
+  /// As the store knows it.
+  void load(const core::StoredResource& stored);
+  /// True: it is new, somebody is to be asked. Of one backend 16 are noted: the question stays the same.
+  bool add(const core::Speaker& who);
+  /// The source listed everything that it says, and of this backend spoke for these. True: a claim is over.
+  bool keep(const std::string& source, const std::set<core::Speaker>& named);
+  bool accepts(const core::Speaker& who) const { return accepted_.contains(render(who)); }
+  bool empty() const { return speaking_.empty(); }
+  std::vector<std::string> names() const { return {speaking_.begin(), speaking_.end()}; }
+  std::set<std::string> sources() const;
+
+ private:
+  std::set<std::string> speaking_, accepted_;  ///< rendered; `accepted_` is in `speaking_`
+};
+
+}  // namespace driftd::engine
