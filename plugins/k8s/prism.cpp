@@ -241,7 +241,7 @@ Definitions definitions(const Objects& objects, const Settings& settings, std::v
     const bool whole = !at->second.type.empty();
     const std::string& name = at->first.first;
     const std::string why = "backend " + name + " in namespace " + at->first.second + " has no type; label it " + settings.group + "/backend-type";
-    if (!whole) diagnostics.push_back({DRIFTD_INVALID, kRegistration, name, {}, why});
+    if (!whole) diagnostics.push_back({DRIFTD_INVALID, kRegistration, name, {}, why, {}, 0, name});
     at = whole ? std::next(at) : out.erase(at);
   }
   return out;

@@ -101,8 +101,11 @@ bool Reader::refresh_backends(sdk::Call& call, const Catalog::Answer& types) {
       emit(call, registration_of(definition, objects, settings_, std::nullopt), sent);
       ++of_each[definition.name];
     }
+    for (const auto& each : diagnostics) {
+      call.diag(each);
+      of_each.try_emplace(each.backend, 0);
+    }
     for (const auto& [name, count] : of_each) call.complete(kRegistration, count, name);
-    for (const auto& each : diagnostics) call.diag(each);
     call.complete(kRegistration, 0);  // of this backend itself there is none
     return true;
   } catch (const sdk::Failure& failure) {

@@ -2,6 +2,7 @@
 // What somebody may do who may write ConfigMaps, Secrets or Services in one watched namespace.
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "attacked.hpp"
 #include "support/kube.hpp"
@@ -61,8 +62,9 @@ class HostileTenant : public Attacked {
   }
   std::vector<std::string> subjects(const std::string& backend) const {
     std::vector<std::string> out;
-    for (const auto& event : agent_->rows({"events", "--limit", "1000"})) {
-      const std::string subject = event.value("subject", "");
+    std::istringstream lines(agent_->cli({"events", "--limit", "1000", "-o", "json"}).out);
+    for (std::string line; std::getline(lines, line);) {
+      const std::string subject = json::parse(line).at("subject");
       if (subject.starts_with("backend." + backend + ".")) out.push_back(subject.substr(9 + backend.size()));
     }
     return out;
@@ -157,6 +159,7 @@ TEST_F(HostileTenant, ABackendOfTheConfigIsSpokenForByNobodyWhomTheConfigDoesNot
   redefine("tenant", "cache", 7777, "two");
   ASSERT_NO_FATAL_FAILURE(settle());
   EXPECT_TRUE(asks("cache")) << agent_->cli({"drifts"}).out << agent_->log();
+  EXPECT_THAT(subjects("cache"), testing::Contains("config.updated")) << "the question";
   EXPECT_THAT(subjects("cache"), testing::AllOf(testing::Not(testing::Contains("credentials.rotated")), testing::Not(testing::Contains("endpoint.changed"))));
   EXPECT_EQ(agent_->cli({"resources", "cache"}).out.find("registration"), std::string::npos) << "nothing of it is taken";
   expect_unharmed();
