@@ -116,7 +116,7 @@ Result<std::string> other(const Tenant& tenant, driftd_str given) {
 /// Kind and backend: without them nobody knows what the record is one of.
 Status take_place(const Tenant& tenant, const driftd_record& record, core::Observation& out) {
   DRIFTD_TRY(out.id.kind, name(record.kind, "kind"));
-  if (out.id.kind.empty() || view(record.id).empty()) return fail(Code::invalid, "`kind` and `id` must not be empty");
+  if (out.id.kind.empty()) return fail(Code::invalid, "`kind` must not be empty");
   DRIFTD_TRY(out.backend, other(tenant, record.backend));
   if (out.backend.empty() && !tenant.info->schemas.contains(out.id.kind)) {
     return fail(Code::invalid, fmt::format("kind `{}` is not declared in describe().kinds", out.id.kind));
@@ -140,9 +140,15 @@ Status take_company(const Tenant& tenant, const driftd_record& record, core::Obs
   return fault;
 }
 
+/// Systems have things without a name: a Kafka group may be called nothing. None of them costs its neighbours.
+Result<std::string> take_id(const driftd_record& record) {
+  if (view(record.id).empty()) return fail(Code::invalid, "`id` must not be empty");
+  return name(record.id, "id");
+}
+
 /// What is judged: id, body, and which of it is secret or unread.
 Status take_judged(Tenant& tenant, const driftd_record& record, core::Observation& out) {
-  DRIFTD_TRY(out.id.id, name(record.id, "id"));
+  DRIFTD_TRY(out.id.id, take_id(record));
   DRIFTD_CHECK(take_unread(tenant, record, out));
   DRIFTD_CHECK(take_body(tenant, record, out));
   if (weight(out) <= kMaxRedacted) return {};
@@ -168,7 +174,7 @@ Result<Taken> take_record(Tenant& tenant, const driftd_record& record) {
   to.tombstone = record.tombstone != 0;
   to.observed_ns = record.observed_ns;
   to.schema_revision = std::max(1u, record.schema_revision);
-  const auto id = name(record.id, "id");
+  const auto id = take_id(record);
   to.id.id = id ? *id : stand_in_of(record.id);
   if (const auto status = take_company(tenant, record, to); !status) out.fault = status.error().message;
   if (const auto status = take_judged(tenant, record, to); !status) {

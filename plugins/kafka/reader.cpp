@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "kafka/text.hpp"
+
 namespace driftd::kafka {
 namespace {
 
@@ -219,9 +221,17 @@ Listing Reader::groups() {
   Listing out;
   const std::int64_t sent = call_.now_ns();
   const Groups seen = client_.groups(call_);
+  std::set<std::string> names;
   for (const auto& group : seen.groups) {
-    out.records.push_back(map_group(group));
-    out.records.back().observed_ns = sent;
+    sdk::Record record = map_group(group);
+    if (!names.insert(record.id).second) {
+      out.told.push_back({DRIFTD_CORRUPT, "group", record.id, {},
+                          "several groups are called " + one_line(record.id) +
+                              " up to a NUL byte, where this library ends a name: while they are there the deletion of one is not seen"});
+      continue;
+    }
+    record.observed_ns = sent;
+    out.records.push_back(std::move(record));
   }
   std::sort(out.records.begin(), out.records.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
   if (!seen.outcome.ok()) {

@@ -71,7 +71,8 @@ TEST_P(Poison, WhatCannotBeJudgedIsUnreadAsAWholeWithItsReason) {
   const std::vector<std::pair<std::string, std::string>> expected = {
       {"long-body", "`body` has "}, {"deep", "`body`: "},   {"deeper", "`body`: "},         {"twice", "`body`: "},
       {"digest", "$hmac"},          {"no-json", "`body`: "}, {"bytes", "not UTF-8"},         {"secrets", "`sensitive`"},
-      {"blind", "`unread`"},        {"iiii", "`id` has 5001 bytes, at most 4096"}};
+      {"blind", "`unread`"},        {"iiii", "`id` has 5001 bytes, at most 4096"},
+      {"~", "`id` must not be empty"}};
   for (const auto& [id, reason] : expected) {
     const auto* o = find(all, id);
     ASSERT_NE(o, nullptr) << id;

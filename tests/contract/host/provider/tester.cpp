@@ -182,6 +182,7 @@ class Tester final : public Instance {
     add(std::string(5000, 'i') + "2", "{}");
     add("\xff", "{}");
     add("\xfe", "{}");
+    add("", R"({"size":1})");
     add("secrets", "{}").sensitive = std::vector<std::string>(5000, "password");
     add("blind", "{}").unread = std::vector<Unread>(5000, {"size", DRIFTD_DENIED, "no right"});
     add("status", R"({"size":7})").status = R"({"text":")" + std::string(2u << 20, 's') + R"("})";
