@@ -11,7 +11,8 @@ namespace driftd::common {
 
 /// What nests deeper than this is nothing that anybody configured, and the walks over a document are recursive.
 inline constexpr int kMaxNesting = 128;
-inline constexpr std::size_t kMaxBody = 4u << 20;  ///< bytes of a record's body that the host takes (provider.h)
+inline constexpr std::size_t kMaxBody = 4u << 20;      ///< bytes of a record's body that the host takes (provider.h)
+inline constexpr std::size_t kMaxValues = 90'000;      ///< values in it; the host takes 100,000
 
 /// How deep objects and lists nest in `text`; it need not be JSON. Pure.
 inline int nesting_of(std::string_view text) {
@@ -50,20 +51,38 @@ inline BoundedJson parse_bounded(std::string_view text) {
   return {json::parse(text, shallow, false), true};
 }
 
-/// Takes the longest members off a body until it is at most `most` bytes as text; `left_out` gets the name of each. Pure.
+/// Values in `value`, itself and those inside of it. Pure.
+inline std::size_t values_in(const nlohmann::json& value) {
+  std::size_t out = 1;
+  if (value.is_structured()) {
+    for (const auto& member : value) out += values_in(member);
+  }
+  return out;
+}
+
+/// Takes the largest members off a body until it has at most `most` bytes as text and kMaxValues values; `left_out` gets
+/// the name of each. Pure.
 inline std::string fit_members(nlohmann::json& body, std::size_t most, std::vector<std::string>& left_out) {
+  using Sized = std::pair<std::size_t, std::string>;
+  const auto take_off = [&](std::size_t have, std::size_t bound, std::vector<Sized> members) {
+    std::sort(members.rbegin(), members.rend());
+    for (const auto& [size, name] : members) {
+      if (have <= bound) return;
+      body.erase(name);
+      left_out.push_back(name);
+      have -= std::min(have, size);
+    }
+  };
+  std::vector<Sized> members;
+  if (const std::size_t values = values_in(body); values > kMaxValues) {
+    for (const auto& [name, value] : body.items()) members.emplace_back(values_in(value), name);
+    take_off(values, kMaxValues, std::move(members));
+  }
   std::string out = json_text(body);
   if (out.size() <= most) return out;
-  std::vector<std::pair<std::size_t, std::string>> members;
+  members.clear();
   for (const auto& [name, value] : body.items()) members.emplace_back(name.size() + json_text(value).size() + 4, name);
-  std::sort(members.rbegin(), members.rend());
-  std::size_t bytes = out.size();
-  for (const auto& [size, name] : members) {
-    if (bytes <= most) break;
-    body.erase(name);
-    left_out.push_back(name);
-    bytes -= std::min(bytes, size);
-  }
+  take_off(out.size(), most, std::move(members));
   return json_text(body);
 }
 

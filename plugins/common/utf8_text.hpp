@@ -23,15 +23,22 @@ inline std::size_t utf8_character(std::string_view text) {
   return overlong || (code >= 0xD800 && code <= 0xDFFF) || code > 0x10FFFF ? 0 : size;
 }
 
+/// Returns true if `text` begins with what a byte is shown as: `\xNN`.
+inline bool shows_a_byte(std::string_view text) {
+  const auto digit = [&](std::size_t i) { return (text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'f'); };
+  return text.size() >= 4 && text[0] == '\\' && text[1] == 'x' && digit(2) && digit(3);
+}
+
 /// The text as it is where it is UTF-8; each byte that is not becomes `\xNN`. Records, and JSON, hold nothing else: a name
-/// of other bytes would cost the whole listing that it stands in. Pure.
+/// of other bytes would cost the whole listing that it stands in. Two texts stay two: where a text says `\xNN` itself, its
+/// backslash becomes `\x5c`. Pure.
 inline std::string utf8_text(std::string_view text) {
   std::string out;
   std::size_t from = 0, at = 0;
   const auto copy = [&] { out.append(text, from, at - from); };
   while (at < text.size()) {
     const std::size_t size = utf8_character(text.substr(at));
-    if (size != 0) {
+    if (size != 0 && !shows_a_byte(text.substr(at))) {
       at += size;
       continue;
     }

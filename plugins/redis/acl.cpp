@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "common/bounded_json.hpp"
 #include "common/utf8_text.hpp"
 #include "redis/acl_keys.hpp"
 
@@ -18,6 +19,24 @@ std::vector<std::string> words_of(const std::string& line) {
   std::istringstream in(line);
   for (std::string word; in >> word;) out.push_back(word);
   return out;
+}
+
+/// Cut at blanks alone: `+select|a\tb` is one rule.
+std::vector<std::string> rule_words(std::string_view text) {
+  std::vector<std::string> out;
+  while (!text.empty()) {
+    const auto end = std::min(text.find(' '), text.size());
+    if (end > 0) out.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+/// Takes the parenthesis off a selector's last word. Only the last one ends it: a pattern may be called `a)`.
+void close(std::vector<std::string>& selector) {
+  if (selector.empty() || selector.back().back() != ')') return;
+  selector.back().pop_back();
+  if (selector.back().empty()) selector.pop_back();
 }
 
 bool is_command_rule(const std::string& word) {
@@ -58,6 +77,28 @@ std::vector<std::string> selector_texts(const AclUser& user, const AclCategories
   return out;
 }
 
+/// What the rules say, and what they allow: each is judged beside the other (equivalent_acl_changes).
+constexpr std::pair<const char*, const char*> kReadings[] = {{"rules", "commands"}, {"selector_rules", "selectors"}};
+
+/// Whoever may write rules may write more than a host takes. The largest members are unread then, and of two readings both:
+/// where one is missing, a change of the other would look like the same rules in other words.
+void fit(sdk::Record& record, json& body) {
+  std::vector<std::string> left_out;
+  record.body = common::fit_members(body, common::kMaxBody, left_out);
+  std::set<std::string> gone(left_out.begin(), left_out.end());
+  for (const auto& [words, meaning] : kReadings) {
+    if (gone.count(words) + gone.count(meaning) == 0) continue;
+    for (const char* one : {words, meaning}) {
+      gone.insert(one);
+      body.erase(one);
+    }
+  }
+  if (!gone.empty()) record.body = common::json_text(body);
+  for (const auto& name : gone) {
+    record.unread.push_back({name, DRIFTD_BUDGET, "it is too long to be read: the record would be larger than 4 MiB or 90,000 values"});
+  }
+}
+
 bool covers(std::string_view path, std::string_view attribute) {
   return path == attribute || (path.starts_with(attribute) && (path[attribute.size()] == '[' || path[attribute.size()] == '.'));
 }
@@ -79,26 +120,23 @@ std::string ordered(const std::string& commands) {
 }
 
 AclUser parse_acl_line(const std::string& line) {
-  const auto words = words_of(common::utf8_text(line));
-  if (words.size() < 2 || words[0] != "user") {
+  constexpr std::string_view kStart = "user ";
+  const std::string text = common::utf8_text(line);
+  const auto end = text.find(' ', kStart.size());
+  if (!text.starts_with(kStart) || end == std::string::npos) {
     throw sdk::Failure(DRIFTD_CORRUPT, "ACL LIST: expected 'user NAME …', found a line of another form", "acl_user");
   }
   AclUser out;
-  out.name = words[1];
-  bool inside = false;
-  for (std::size_t i = 2; i < words.size(); ++i) {
-    std::string word = words[i];
+  out.name = text.substr(kStart.size(), end - kStart.size());  // which may be empty
+  for (auto& word : rule_words(text.substr(end))) {
     if (word.front() == '(') {
       out.selectors.emplace_back();
-      inside = true;
       word.erase(0, 1);
     }
-    const bool last = inside && !word.empty() && word.back() == ')';
-    if (last) word.pop_back();
-    if (inside && !word.empty()) out.selectors.back().push_back(word);
-    if (!inside) take_rule(out, word);
-    inside = inside && !last;
+    if (out.selectors.empty()) take_rule(out, word);
+    else if (!word.empty()) out.selectors.back().push_back(std::move(word));
   }
+  for (auto& words : out.selectors) close(words);
   return out;
 }
 
@@ -124,7 +162,7 @@ sdk::Record acl_record(const AclUser& user, const AclCategories& categories, con
                {"selector_rules", selector_texts(user, nullptr)}};
   sdk::Record out;
   out.kind = "acl_user";
-  out.id = user.name;
+  out.id = user.name.empty() ? "(no name)" : user.name;  // a blank is in no name
   out.schema_revision = 2;
   if (missing.empty()) {
     body["commands"] = effective_commands(user.commands, categories);
@@ -134,14 +172,13 @@ sdk::Record acl_record(const AclUser& user, const AclCategories& categories, con
       out.unread.push_back({path, DRIFTD_DENIED, "what the rules allow cannot be told without " + missing});
     }
   }
-  out.body = body.dump(-1, ' ', false, json::error_handler_t::replace);
+  fit(out, body);
   return out;
 }
 
 std::vector<std::pair<std::uint32_t, std::string>> equivalent_acl_changes(const std::vector<AclChange>& changes) {
-  constexpr std::pair<std::string_view, std::string_view> kPairs[] = {{"rules", "commands"}, {"selector_rules", "selectors"}};
   std::vector<std::pair<std::uint32_t, std::string>> out;
-  for (const auto& [words, meaning] : kPairs) {
+  for (const auto& [words, meaning] : kReadings) {
     const auto touched = [&](std::string_view attribute) {
       return std::any_of(changes.begin(), changes.end(), [&](const auto& c) { return covers(c.path, attribute); });
     };

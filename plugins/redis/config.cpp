@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "common/utf8_text.hpp"
+
 namespace driftd::redis {
 namespace {
 
@@ -54,7 +56,9 @@ bool is_list(const std::string& name) {
          name == "latency-tracking-info-percentiles";
 }
 
-json typed(const std::string& name, const std::string& value) {
+/// Of any bytes, also of those that are no text.
+json typed(const std::string& name, const std::string& given) {
+  const std::string value = common::utf8_text(given);
   if (name == "save") return save_points(value);
   if (name == "notify-keyspace-events") return event_flags(value);
   if (name == "client-output-buffer-limit") return buffer_limits(value);
@@ -83,16 +87,16 @@ std::string lower(std::string text) {
 }  // namespace
 
 std::string config_value(const std::string& name, const std::string& value) {
-  return typed(name, value).dump(-1, ' ', false, json::error_handler_t::replace);
+  return typed(name, value).dump();
 }
 
 std::string config_object(const Config& config) {
   json out = json::object();
   for (const auto& [name, value] : config) {
     if (name == "replicaof" || name == "slaveof" || config.count(modern_name(name)) > 0) continue;
-    out[name] = typed(name, value);
+    out[common::utf8_text(name)] = typed(name, value);
   }
-  return out.dump(-1, ' ', false, json::error_handler_t::replace);
+  return out.dump();
 }
 
 bool secret_directive(const std::string& name) {

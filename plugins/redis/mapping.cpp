@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/bounded_json.hpp"
+#include "common/utf8_text.hpp"
 
 namespace driftd::redis {
 namespace {
@@ -12,11 +13,13 @@ namespace {
 using nlohmann::json;
 
 /// `config.maxmemory`, or `config["search.token"]`.
-std::string config_path(const std::string& name) {
+std::string member_path(const std::string& name) {
   constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
   if (!name.empty() && name.find_first_not_of(kPlain) == std::string::npos) return "config." + name;
   return "config[" + json(name).dump() + "]";
 }
+
+std::string config_path(const std::string& directive) { return member_path(common::utf8_text(directive)); }
 
 json picked(const Info& info, std::initializer_list<const char*> names) {
   json out = json::object();
@@ -34,6 +37,18 @@ void mark_unasked(const Config& config, const std::vector<std::string>& asked, c
   }
 }
 
+/// Directives that make the record longer than any host takes: they are unread, and the others are judged.
+void fit(json& config, sdk::Record& out) {
+  constexpr std::size_t kBeside = 64u << 10;  // version, modules
+  std::vector<std::string> left_out;
+  common::fit_members(config, common::kMaxBody - kBeside, left_out);
+  for (const auto& name : left_out) {
+    const std::string path = member_path(name);
+    out.unread.push_back({path, DRIFTD_BUDGET, "it is too long to be read: the record would be larger than 4 MiB"});
+    std::erase(out.sensitive, path);
+  }
+}
+
 }  // namespace
 
 sdk::Record server_record(const Info& info, const Config& config, const std::optional<std::vector<std::string>>& modules,
@@ -41,15 +56,14 @@ sdk::Record server_record(const Info& info, const Config& config, const std::opt
   const bool sentinel = role_of(info) == "sentinel";
   json body = {{"version", version_of(info)},
                {"product", product_of(info)},
-               {"mode", mode_of(info)},
-               {"config", json::parse(config_object(config))}};
+               {"mode", mode_of(info)}};
+  json directives = json::parse(config_object(config));
   if (modules) body["modules"] = *modules;
   if (const std::string kept = persistence(config); !kept.empty()) body["persistence"] = kept;
   sdk::Record out;
   out.kind = "server";
   out.id = "server";
   out.schema_revision = 3;
-  out.body = common::json_text(body);
   json status = picked(info, {"loading", "uptime_in_seconds", "connected_clients", "rdb_last_bgsave_status",
                               "aof_last_write_status", "run_id"});
   status["role"] = role_of(info);
@@ -58,6 +72,9 @@ sdk::Record server_record(const Info& info, const Config& config, const std::opt
   for (const auto& [name, value] : config) {
     if (secret_directive(name)) out.sensitive.push_back(config_path(name));
   }
+  fit(directives, out);
+  body["config"] = std::move(directives);
+  out.body = common::json_text(body);
   if (!sentinel) mark_unasked(config, asked, known, out);
   if (!modules && !sentinel) {
     out.unread.push_back({"modules", DRIFTD_DENIED, "MODULE LIST is not allowed; grant +module|list"});

@@ -102,6 +102,13 @@ class RedisInstance final : public sdk::Instance {
   }
 
  private:
+  /// What is too long is named also where no baseline has it, of a user who is new.
+  static void tell_unread(sdk::Call& call, const sdk::Record& record) {
+    for (const auto& unread : record.unread) {
+      if (unread.code != DRIFTD_BUDGET) continue;
+      call.diag({DRIFTD_BUDGET, record.kind, record.id, unread.path, record.id + ": " + unread.path + ": " + unread.reason, {}, 0});
+    }
+  }
   /// Emits what is in scope, then COMPLETE or why not. False: the host asked to finish.
   bool emit_kind(sdk::Call& call, Reader& reader, const char* kind, bool& whole, std::size_t& digest) {
     const Listing listing = reader.list(kind);
@@ -109,6 +116,7 @@ class RedisInstance final : public sdk::Instance {
     for (const auto& record : listing.records) {
       if (!settings_.scope.wants(record.kind, record.id)) continue;
       if (!call.emit(record)) return false;
+      tell_unread(call, record);
       digest = digest * 31 + std::hash<std::string>()(record.kind + "/" + record.id + record.body);
       ++count;
     }

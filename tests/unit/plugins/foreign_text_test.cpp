@@ -36,6 +36,20 @@ TEST(Utf8Text, WhateverTheBytesTheResultIsUtf8) {
   }
 }
 
+/// A text that says what a byte is shown as, and the byte: also two, however often that is done.
+TEST(Utf8Text, WhatImitatesAByteIsAnotherText) {
+  std::set<std::string> seen;
+  const std::string parts[] = {"", "\xff", "\\", "\\xff", "\\x5c", "x5c", "xff", "a"};
+  std::set<std::string> texts;
+  for (const auto& a : parts) {
+    for (const auto& b : parts) {
+      for (const auto& c : parts) texts.insert(a + b + c);
+    }
+  }
+  for (const auto& text : texts) EXPECT_TRUE(seen.insert(utf8_text(text)).second) << utf8_text(text);
+  EXPECT_EQ(utf8_text("C:\\xaminer\\xFF \\xf"), "C:\\xaminer\\xFF \\xf") << "only what a byte is shown as";
+}
+
 std::string nested(int depth, const std::string& open = "[", const std::string& close = "]") {
   std::string out;
   for (int i = 0; i < depth; ++i) out += open;
@@ -61,6 +75,16 @@ TEST(BoundedJson, WhatIsAllowedIsParsedWholeAndWhatIsDeeperIsLeftOut) {
     EXPECT_LE(nesting_of(cut.value.dump()), kMaxNesting);
   }
   EXPECT_TRUE(parse_bounded(nested(400'000) + "]").value.is_discarded());
+}
+
+TEST(BoundedJson, TheMemberOfTooManyValuesGoesHoweverShortItIs) {
+  json body = {{"superuser", true}, {"words", std::string(1u << 20, 'x')}, {"keys", json::array()}, {"few", {1, 2, 3}}};
+  for (std::size_t i = 0; i < kMaxValues; ++i) body["keys"].push_back(0);
+  std::vector<std::string> left_out;
+  const std::string text = fit_members(body, kMaxBody, left_out);
+  EXPECT_EQ(left_out, std::vector<std::string>{"keys"});
+  EXPECT_EQ(json::parse(text)["few"], json({1, 2, 3}));
+  EXPECT_LE(values_in(body), kMaxValues);
 }
 
 TEST(BoundedJson, OnlyTheLongestMembersGoUntilABodyFits) {

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace driftd::redis {
 namespace {
@@ -30,6 +31,56 @@ TEST(RedisAcl, NamesAndPatternsOfAnyBytesAreShownAndStayApart) {
   const auto record = [](const std::string& line) { return acl_record(parse_acl_line(line), kCategories, {}); };
   EXPECT_EQ(record("user \xff on ~* -@all").id, "\\xff");
   EXPECT_NE(record("user a on ~\xff -@all").body, record("user a on ~\xfe -@all").body);
+}
+
+/// A name may also be nothing, and ACL LIST then has two blanks: the word behind them is no name.
+TEST(RedisAcl, AUserWithoutANameIsNotTheOneThatIsCalledAsItsFirstFlag) {
+  const auto nameless = parse_acl_line("user  on #aa11 resetchannels -@all +get");
+  EXPECT_TRUE(nameless.enabled);
+  EXPECT_EQ(nameless.passwords, std::vector<std::string>{"aa11"});
+  EXPECT_EQ(acl_record(nameless, kCategories, {}).id, "(no name)") << "a blank: no user can be called that";
+  EXPECT_EQ(acl_record(parse_acl_line("user on on #aa11 -@all"), kCategories, {}).id, "on");
+}
+
+/// Text that looks like a byte that is shown, and the byte: two users, each with an identity of its own.
+TEST(RedisAcl, ANameThatImitatesAByteIsAnotherThanTheByte) {
+  const auto id = [](const std::string& name) { return acl_record(parse_acl_line("user " + name + " on -@all"), kCategories, {}).id; };
+  EXPECT_EQ(id("a\xff"), "a\\xff");
+  EXPECT_NE(id("a\xff"), id("a\\xff"));
+  EXPECT_NE(id("a\\xff"), id("a\\x5cxff"));
+}
+
+/// `ACL SETUSER app '(~a) -@all +ping)'` is one selector over keys that begin with `a)`: what stands behind such a word is
+/// no rule of the user itself, where it would hide every later one.
+TEST(RedisAcl, ASelectorEndsWhereTheNextBeginsWhateverItsPatternsAreCalled) {
+  const json user = body("~app:* resetchannels -@all +get (~a) resetchannels -@all +ping) (%R~b +set)");
+  EXPECT_EQ(user["keys"], json({"~app:*"}));
+  EXPECT_EQ(user["commands"], json({"-@all", "+get"}));
+  EXPECT_EQ(user["selectors"], json({"(%R~b -@all +set)", "(~a) -@all +ping)"}));
+  EXPECT_NE(body("~app:* +@all (~a) -@all +ping)")["commands"], body("~app:* +get (~a) -@all +ping)")["commands"]);
+}
+
+/// Of rules that no host takes both readings are unread: without the commands a change of the words would look like the
+/// same rules in other words.
+TEST(RedisAcl, RulesThatAreTooLongAreUnreadInBothReadings) {
+  const auto left_out = [](const std::string& rules) {
+    const auto record = acl_record(parse_acl_line("user app on " + rules), kCategories, {});
+    EXPECT_LE(record.body.size(), 4u << 20);
+    EXPECT_TRUE(json::parse(record.body)["enabled"]);
+    std::set<std::string> out;
+    for (const auto& unread : record.unread) {
+      out.insert(unread.path);
+      EXPECT_EQ(unread.code, DRIFTD_BUDGET);
+    }
+    return out;
+  };
+  std::string many;
+  for (int i = 0; i < 120'000; ++i) many += " +select|" + std::to_string(i);
+  EXPECT_EQ(left_out("-@all" + many), (std::set<std::string>{"commands", "rules"})) << "more values than a host takes";
+  EXPECT_EQ(left_out("-@all +select|" + std::string(3u << 20, 'x')), (std::set<std::string>{"commands", "rules"}));
+  EXPECT_EQ(left_out("-@all (-@all +select|" + std::string(3u << 20, 'x') + ")"), (std::set<std::string>{"selector_rules", "selectors"}));
+  EXPECT_EQ(left_out("~" + std::string(5u << 20, 'x') + " -@all +get"), std::set<std::string>{"keys"});
+  EXPECT_EQ(left_out("-@all +get"), std::set<std::string>{});
 }
 
 TEST(RedisAcl, OrderCountsExactlyWhereTheServerLetsIt) {

@@ -59,6 +59,27 @@ TEST(RedisMapping, ReplicaofAndOldAliasesAreNotConfiguration) {
   EXPECT_EQ(record.unread[0].path, "modules");
 }
 
+/// A directive holds bytes, JSON text: two values that differ only in what is no text stay two.
+TEST(RedisMapping, DirectivesOfAnyBytesAreShownAndStayApart) {
+  const auto body = [](const std::string& value) { return server_record(parse_info(kInfo), {{"masteruser", value}}, std::nullopt).body; };
+  EXPECT_NE(body("a\xff"), body("a\xfe"));
+  EXPECT_NE(body("a\xff"), body("a\\xff"));
+  EXPECT_NE(config_value("masteruser", "a\xff"), config_value("masteruser", "a\xfe"));
+  const auto odd = server_record(parse_info(kInfo), {{"mod\xff.token", "a"}}, std::nullopt);
+  EXPECT_TRUE(json::parse(odd.body)["config"].contains("mod\\xff.token"));
+  EXPECT_EQ(odd.sensitive, std::vector<std::string>{R"(config["mod\\xff.token"])"});
+}
+
+/// Whoever may set one directive hides the others with it if the record is one that no host takes.
+TEST(RedisMapping, ADirectiveThatIsTooLongIsUnreadAndTheOthersAreRead) {
+  const auto record = server_record(parse_info(kInfo), {{"masterauth", std::string(5u << 20, 'x')}, {"maxmemory", "100"}}, std::nullopt);
+  EXPECT_EQ(json::parse(record.body)["config"], json({{"maxmemory", "100"}}));
+  ASSERT_EQ(record.unread.size(), 2u);
+  EXPECT_EQ(record.unread[0].path, "config.masterauth");
+  EXPECT_EQ(record.unread[0].code, DRIFTD_BUDGET);
+  EXPECT_TRUE(record.sensitive.empty()) << "a path that is not there";
+}
+
 TEST(RedisMapping, ReplicaWithoutItsPrimaryIsDegraded) {
   const auto health = health_of(parse_info(kInfo));
   EXPECT_EQ(health.state, static_cast<std::uint32_t>(DRIFTD_HEALTH_DEGRADED));
