@@ -173,9 +173,14 @@ TEST_F(RelayTest, AWebhookEventIsTriedTenTimesOverItsScheduleThenBecomesADeadLet
 TEST_F(RelayTest, WhatADeadLetterTellsWakesTheOtherSinks) {
   a_.policy = webhook_policy();
   a_.answer = [](const auto&) { return Attempt{Outcome::permanent, "HTTP 400 from ops", 0}; };
+  a_.hold = true;
   start({{"a", &a_}, {"b", &b_}});
   outbox_.add("k", {"a"});
   relay_->wake();
+  settle();  // b has looked, found nothing and sleeps; nobody rings it but what comes of this answer
+  ASSERT_EQ(a_.count("id-1"), 1);
+  ASSERT_TRUE(outbox_.appended.empty());
+  a_.release();
   settle();
   EXPECT_EQ(b_.count("id-2"), 1) << "nothing was committed by anybody else";
 }
