@@ -27,6 +27,12 @@ long kib_of(pid_t pid, const std::string& name) {
   return 0;
 }
 
+/// What a failure shows of a log that may be long.
+std::string end_of(const std::string& log) {
+  constexpr std::size_t kShown = 20'000;
+  return log.size() <= kShown ? log : "…" + log.substr(log.size() - kShown);
+}
+
 }  // namespace
 
 Attacked::Attacked() { redis_.grant_readme("redis-canary"); }
@@ -46,7 +52,7 @@ void Attacked::begin(const std::string& victim, const std::vector<std::string>& 
   secrets.emplace("REDIS_PASSWORD", "redis-canary");
   const std::string neighbour = "  - name: cache\n    provider: redis\n    interval: 500ms\n    settings: { address: \"" + redis_.address() +
                                 "\", username: driftd, password: \"${env:REDIS_PASSWORD}\" }\n";
-  agent_ = std::make_unique<Agent>(dir_, "defaults: { interval: 1s }\nbackends:\n" + neighbour + victim +
+  agent_ = std::make_unique<Agent>(dir_, admin_ + "defaults: { interval: 1s }\nbackends:\n" + neighbour + victim +
                                              "sinks:\n  out: { type: file, path: " + events_ + " }\n  desk: { type: notifications }\n",
                                    std::move(secrets));
   agent_->start();
@@ -59,23 +65,35 @@ void Attacked::begin(const std::string& victim, const std::vector<std::string>& 
   pid_ = agent_->pid();
 }
 
-std::vector<nlohmann::json> Attacked::drifts(const std::string& backend) const {
-  std::vector<nlohmann::json> out;
-  for (auto& drift : agent_->rows({"drifts", "--all"})) {
-    if (drift.at("backend") == backend) out.push_back(std::move(drift));
+std::vector<nlohmann::json> Attacked::drifts(const std::string& backend, const std::string& id) const {
+  return agent_->rows({"drifts", "--all", "--backend", backend, "--id", id});
+}
+
+testing::AssertionResult Attacked::told(const std::string& backend, const std::string& mark, const std::string& id,
+                                        std::chrono::milliseconds most) const {
+  const auto there = [&] {
+    const auto found = drifts(backend, id);
+    return std::any_of(found.begin(), found.end(), [&](const auto& drift) { return drift.dump().find(mark) != std::string::npos; });
+  };
+  if (eventually(there, most)) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << backend << ": not told: " << mark << "\n" << end_of(agent_->log()) << agent_->cli({"backends"}).out;
+}
+
+testing::AssertionResult Attacked::named(const std::string& backend, const std::string& reason) const {
+  if (eventually([&] { return agent_->backend(backend)->dump().find(reason) != std::string::npos; }, seconds(30))) {
+    return testing::AssertionSuccess();
   }
-  return out;
+  return testing::AssertionFailure() << "not named: " << reason << "\n" << agent_->backend(backend)->dump(2) << end_of(agent_->log());
+}
+
+void Attacked::expect_nothing_deleted(const std::string& backend, const std::string& id) const {
+  for (const auto& drift : drifts(backend, id)) EXPECT_NE(drift.at("operation"), "deleted") << drift.dump();
 }
 
 testing::AssertionResult Attacked::neighbour_is_watched() {
   const std::string value = std::to_string(1'000'000 + ++changes_);
   redis_.command({"CONFIG", "SET", "maxmemory", value});
-  const auto told = [&] {
-    const auto found = drifts("cache");
-    return std::any_of(found.begin(), found.end(), [&](const auto& drift) { return drift.dump().find(value) != std::string::npos; });
-  };
-  if (eventually(told, seconds(15))) return testing::AssertionSuccess();
-  return testing::AssertionFailure() << "the neighbour's change to " << value << " was not told\n" << agent_->log();
+  return told("cache", value, "server", seconds(15));
 }
 
 void Attacked::expect_unharmed() {

@@ -28,12 +28,21 @@ class Attacked : public testing::Test {
   void expect_unharmed();
   /// All that leaves the agent: log, answers of the API, events of the file sink, metrics, files of the store.
   std::string everything() const;
-  std::vector<nlohmann::json> drifts(const std::string& backend) const;
+  /// `id`: of one resource, or a glob over ids. To ask for ten thousand rows is an attack of its own.
+  std::vector<nlohmann::json> drifts(const std::string& backend, const std::string& id = "*") const;
+  /// The backend is judged still: a change that speaks of `mark` becomes its drift.
+  testing::AssertionResult told(const std::string& backend, const std::string& mark, const std::string& id = "*",
+                                std::chrono::milliseconds most = std::chrono::seconds(30)) const;
+  /// What the backend says of itself (coverage, culprits, error) speaks of `reason`.
+  testing::AssertionResult named(const std::string& backend, const std::string& reason) const;
+  /// No resource of the backend ever counted as deleted.
+  void expect_nothing_deleted(const std::string& backend, const std::string& id = "*") const;
   /// Of the agent's process, in KiB: resident now, and the most since begin().
   long rss() const;
   long peak() const;
 
   TempDir dir_;
+  std::string admin_;  ///< further lines of `admin:`, before begin()
   RedisServer redis_;
   std::string events_ = dir_.file("events.jsonl");
   std::unique_ptr<Agent> agent_;

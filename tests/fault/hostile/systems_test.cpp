@@ -13,22 +13,10 @@
 namespace driftd::test {
 namespace {
 
-using std::chrono::seconds;
 using testing::HasSubstr;
 using testing::Not;
 
-class Hostile : public Attacked {
- protected:
-  /// The backend is judged still: what `change` does becomes a drift that speaks of `mark`.
-  testing::AssertionResult told(const std::string& backend, const std::string& mark, std::chrono::milliseconds most = seconds(30)) {
-    const auto there = [&] {
-      const auto found = drifts(backend);
-      return std::any_of(found.begin(), found.end(), [&](const auto& drift) { return drift.dump().find(mark) != std::string::npos; });
-    };
-    if (eventually(there, most)) return testing::AssertionSuccess();
-    return testing::AssertionFailure() << "not told: " << mark << "\n" << agent_->log() << agent_->cli({"backends"}).out;
-  }
-};
+class Hostile : public Attacked {};
 
 std::string postgres_victim(const PostgresServer& server) {
   return "  - name: orders-db\n    provider: postgres\n    settings: { endpoints: [\"" + server.endpoint() +
@@ -59,9 +47,7 @@ TEST_F(Hostile, ALoginOfPostgresNeitherRunsCodeAsTheAgentNorHidesWhatComesAfterI
   ASSERT_EQ(agent_->cli({"refresh", "cache"}).code, 0);
   server.sql("create role zz_backdoor superuser");
   EXPECT_TRUE(told("orders-db", "zz_backdoor"));
-  for (const auto& drift : drifts("orders-db")) {
-    EXPECT_NE(drift.at("operation"), "deleted") << drift.dump();
-  }
+  expect_nothing_deleted("orders-db");
   EXPECT_EQ(server.value("select count(*) from public.loot where who = 'driftd'"), "0");
   expect_unharmed();
 }

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// What somebody may do who may write ACLs or directives of a watched Redis.
+#include "attacked.hpp"
+
+namespace driftd::test {
+namespace {
+
+class HostileRedis : public Attacked {
+ protected:
+  HostileRedis() {
+    victim_.grant_readme("victim-canary");
+    user("app", {"on", ">app-canary", "~app:*", "resetchannels", "-@all", "+get"});
+  }
+  void watch() {
+    begin("  - name: ledger\n    provider: redis\n    settings: { address: \"" + victim_.address() +
+              "\", username: driftd, password: \"${env:VICTIM}\" }\n",
+          {"ledger"}, {{"VICTIM", "victim-canary"}});
+  }
+  void user(const std::string& name, std::vector<std::string> rules) const {
+    rules.insert(rules.begin(), {"ACL", "SETUSER", name});
+    ASSERT_EQ(victim_.command(rules), "OK") << name.substr(0, 64);
+  }
+  void directive(const std::string& name, const std::string& value) const {
+    ASSERT_EQ(victim_.command({"CONFIG", "SET", name, value}), "OK") << name;
+  }
+  /// Both kinds are judged still: a user's new right and a directive beside the poisonous ones.
+  void expect_watched() {
+    const std::string mark = std::to_string(2'000'000 + ++marks_);
+    user("app", {"~mark:" + mark});
+    directive("hz", std::to_string(10 + marks_));
+    EXPECT_TRUE(told("ledger", "~mark:" + mark, "app"));
+    EXPECT_TRUE(told("ledger", "hz", "server"));
+    const auto hz = [&] { return agent_->cli({"explain", "ledger", "server/server"}).out.find(std::to_string(10 + marks_)) != std::string::npos; };
+    EXPECT_TRUE(eventually(hz)) << agent_->cli({"explain", "ledger", "server/server"}).out;
+  }
+
+  RedisServer victim_;
+  int marks_ = 0;
+};
+
+TEST_F(HostileRedis, UsersOfAnyNameBytesAndLengthCostThemselvesAlone) {
+  ASSERT_NO_FATAL_FAILURE(watch());
+  const std::vector<std::pair<std::string, std::vector<std::string>>> poison{
+      {"", {"on", ">x", "+@all"}},
+      {"\x1b[2J\x07red", {"on", "+get"}},
+      {"caf\xff\xfe", {"on", "~\xff\xfe", "+select|\xff"}},
+      {"caf\\xff\\xfe", {"on", "+set"}},
+      {"../../etc/passwd", {"on", "+get"}},
+      {"**", {"on", "+get"}},
+      {"%s%n$hmac", {"on", "+get"}},
+      {std::string(5'000, 'n'), {"on", "+get"}},
+      {"selector", {"on", "+get", "(~a) -@all +ping)"}},
+      {"pattern", {"on", "~" + std::string(6u << 20, 'k'), "+get"}},
+      {"argument", {"on", "+select|" + std::string(5u << 20, 's')}},
+      {"within", {"on", "(+select|" + std::string(5u << 20, 's') + ")"}}};
+  for (const auto& [name, rules] : poison) {
+    user(name, rules);
+    ASSERT_TRUE(neighbour_is_watched()) << name.substr(0, 64);
+  }
+  ASSERT_NO_FATAL_FAILURE(expect_watched());
+  for (const char* reason : {"`id` has 5000 bytes", "too long to be read"}) EXPECT_TRUE(named("ledger", reason));
+  for (const char* id : {"acl_user/(no name)", "acl_user/caf\\\\xff\\\\xfe", "acl_user/caf\\\\x5cxff\\\\x5cxfe", "acl_user/pattern", "acl_user/within"}) {
+    EXPECT_TRUE(told("ledger", id)) << "who came is told, whatever cannot be read of it";
+  }
+  user("selector", {"+@all"});
+  EXPECT_TRUE(told("ledger", "acl_user/selector"));
+  expect_nothing_deleted("ledger");
+  expect_unharmed();
+  EXPECT_EQ(agent_->cli({"drifts", "--all"}).out.find('\x1b'), std::string::npos) << "a name commands no terminal";
+  EXPECT_EQ(everything().find("canary"), std::string::npos);
+}
+
+TEST_F(HostileRedis, ADirectiveOfMegabytesOrOddBytesHidesNoOther) {
+  ASSERT_NO_FATAL_FAILURE(watch());
+  directive("masteruser", "a\xff\n\x1b[2J");
+  EXPECT_TRUE(told("ledger", "masteruser"));
+  directive("masteruser", std::string(7u << 20, 'u'));
+  EXPECT_TRUE(named("ledger", "config.masteruser"));
+  directive("replica-announce-ip", std::string(3u << 20, '\x01'));  // six times as long as JSON
+  ASSERT_NO_FATAL_FAILURE(expect_watched());
+  EXPECT_TRUE(named("ledger", "too long to be read"));
+  expect_nothing_deleted("ledger");
+  expect_unharmed();
+}
+
+/// Users that come and go by thousands while they are read: a listing is of one moment, whatever the moments are.
+TEST_F(HostileRedis, AStormOfUsersIsNoDeletionAndBlindsNobody) {
+  ASSERT_NO_FATAL_FAILURE(watch());
+  constexpr int kUsers = 3'000;
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < kUsers; ++i) user("storm" + std::to_string(i), {"on", "+get", "~s" + std::to_string(round)});
+    EXPECT_TRUE(neighbour_is_watched());
+    for (int i = 0; i < kUsers; ++i) victim_.command({"ACL", "DELUSER", "storm" + std::to_string(i)});
+    EXPECT_TRUE(neighbour_is_watched());
+  }
+  ASSERT_NO_FATAL_FAILURE(expect_watched());
+  ASSERT_TRUE(told("ledger", "scope/acl_user", "acl_user")) << "most of a kind is gone at once: that is asked";
+  for (const auto& drift : drifts("ledger", "acl_user")) EXPECT_EQ(agent_->cli({"approve", drift.at("ref")}).code, 0);
+  const auto none_open = [&] { return agent_->rows({"drifts", "--backend", "ledger", "--id", "storm*", "--limit", "1"}).empty(); };
+  EXPECT_TRUE(eventually(none_open, std::chrono::seconds(60))) << "who went before anybody accepted them reverts";
+  expect_nothing_deleted("ledger", "app");
+  expect_nothing_deleted("ledger", "storm*");
+  expect_unharmed();
+}
+
+}  // namespace
+}  // namespace driftd::test
