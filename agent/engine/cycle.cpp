@@ -214,12 +214,21 @@ Task<Status> Cycle::hold_or_confirm(std::string kind) {
   const auto accepted = [this](const core::ResourceId& id) { return ledger_.accepted_by(id) != nullptr; };
   std::copy_if(gone.begin(), gone.end(), std::back_inserter(asked), std::not_fn(accepted));
   std::vector<std::string> held;
+  std::size_t known = static_cast<std::size_t>(count.present);
   // Before the first complete list there is nothing that could be deleted: what is missing was never accepted.
-  if (ledger_.established(kind) && core::mass_deletion(static_cast<std::size_t>(count.present), asked.size())) {
-    add_once(kinds_[kind].reasons, std::to_string(asked.size()) + " of " + std::to_string(count.present) +
+  bool many = ledger_.established(kind) && core::mass_deletion(known, asked.size());
+  if (many) {  // of what came and went before anybody accepted it nobody is asked
+    const std::size_t missing = asked.size();
+    DRIFTD_CO_TRY(asked, co_await ledger_.with_baseline(std::move(asked)));
+    known -= missing - asked.size();
+    many = core::mass_deletion(known, asked.size());
+  }
+  if (many) {
+    add_once(kinds_[kind].reasons, std::to_string(asked.size()) + " of " + std::to_string(known) +
                                        " gone at once: held until someone decides the drift of scope/" + kind);
     for (const auto& id : asked) held.push_back(id.id);
-    std::erase_if(gone, std::not_fn(accepted));
+    const std::set<std::string> names(held.begin(), held.end());
+    std::erase_if(gone, [&](const core::ResourceId& id) { return names.contains(id.id); });
   }
   DRIFTD_CO_CHECK(co_await confirm(std::move(gone), &kinds_[kind]));
   DRIFTD_CO_TRY(const std::size_t asks, co_await ledger_.scope_drift(kind, std::move(held)));

@@ -65,6 +65,9 @@ class Ledger {
   /// Identities of a kind that `run` did not see: those present, or those with open drifts that are not stale yet.
   Task<Result<std::vector<core::ResourceId>>> missing(std::string kind, std::uint32_t run, bool only_open);
 
+  /// Those of them that somebody accepted, or the first complete list had.
+  Task<Result<std::vector<core::ResourceId>>> with_baseline(std::vector<core::ResourceId> ids) const;
+
   /// Gone resources of a kind whose open drifts must be judged again: stale, running out, or under older rules.
   std::vector<core::ResourceId> gone_to_judge(const std::string& kind);
 

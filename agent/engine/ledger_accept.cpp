@@ -123,4 +123,18 @@ Task<Result<std::vector<core::ResourceId>>> Ledger::missing(std::string kind, st
   co_return out;
 }
 
+Task<Result<std::vector<core::ResourceId>>> Ledger::with_baseline(std::vector<core::ResourceId> ids) const {
+  constexpr std::size_t kAtOnce = 512;
+  std::vector<core::ResourceId> out;
+  for (std::size_t from = 0; from < ids.size(); from += kAtOnce) {
+    const auto to = std::min(ids.size(), from + kAtOnce);
+    std::vector<core::ResourceId> some(ids.begin() + static_cast<std::ptrdiff_t>(from), ids.begin() + static_cast<std::ptrdiff_t>(to));
+    DRIFTD_CO_TRY(const auto rows, co_await context_->store.load(row_.uid, std::move(some)));
+    for (const auto& row : rows) {
+      if (row.baseline) out.push_back(row.id);
+    }
+  }
+  co_return out;
+}
+
 }  // namespace driftd::engine

@@ -213,6 +213,7 @@ TEST_F(HeldEngine, SameNamesGoneAgainAreANewQuestion) {
   ASSERT_EQ(asked(), 0);
   line_->world->resources = whole;
   refresh();
+  for (const auto& drift : line_->drifts()) ASSERT_TRUE(line_->decide(drift.id, decision(Decision::Verb::approve)));
   remove(0, 12);
   refresh();
   EXPECT_EQ(asked(), 1) << "held without a question that anybody could answer";

@@ -94,6 +94,28 @@ TEST_F(EngineOnTheStore, MassDeletionAsksOnceAndDeletesOnlyWhenApproved) {
   EXPECT_TRUE(report_.complete()) << reasons();
 }
 
+/// Who may make and remove things by the hundred asks nobody a question by it, and hides no deletion behind one.
+TEST_F(EngineOnTheStore, WhatCameAndWentUnacceptedIsNoMassDeletion) {
+  baseline();
+  for (int i = 100; i < 300; ++i) line_->world->resources[thing(i)] = R"({"partitions":3})";
+  refresh();
+  ASSERT_EQ(line_->drifts().size(), 200u);
+  remove(100, 300);
+  remove(0, 1);  // an accepted one, beside them
+  refresh();
+  EXPECT_TRUE(report_.complete()) << reasons();
+  const auto open = line_->drifts();
+  ASSERT_THAT(open, testing::SizeIs(1));
+  EXPECT_EQ(open[0].operation, core::Operation::deleted);
+  EXPECT_EQ(open[0].resource, thing(0));
+  for (int i = 100; i < 120; ++i) line_->world->resources[thing(i)] = R"({"partitions":3})";
+  refresh();
+  remove(100, 120);
+  remove(1, 13);  // of these there are twelve of 29: the question is about them alone
+  refresh();
+  EXPECT_THAT(reasons(), testing::HasSubstr("12 of 29 gone at once"));
+}
+
 TEST_F(EngineOnTheStore, MassDeletionThatComesBackLeavesNoTraceButTheQuestion) {
   baseline();
   const auto all = line_->world->resources;
