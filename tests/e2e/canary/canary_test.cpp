@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "support/agent.hpp"
+#include "support/kafka.hpp"
 #include "support/postgres.hpp"
 #include "support/redis.hpp"
 
@@ -39,9 +40,28 @@ std::string state(const std::string& canary) {
       .dump();
 }
 
+/// A cluster with secrets in every place that has one: logins, URLs of its static configuration, a JAAS line, a password of
+/// a plugin that Kafka does not know.
+KafkaServer::Options of_kafka() {
+  KafkaServer::Options out;
+  out.secure = true;
+  out.plain_users = {{"driftd", "canary-kafka-password"}, {"app", "canary-kafka-app"}};
+  out.conf = {"sasl.oauthbearer.token.endpoint.url=https://app:canary-kafka-url@idp.example/token?client_secret=canary-kafka-query",
+              "sasl.oauthbearer.jwks.endpoint.url=https://idp.example/keys?access_token=canary-kafka-jwks",
+              "sasl.oauthbearer.client.credentials.client.secret=canary-kafka-client", "reporter.api.key=canary-kafka-reporter"};
+  return out;
+}
+
 class CanaryLine : public testing::Test {
  protected:
-  CanaryLine() : postgres_({{}, false, nullptr}) {
+  CanaryLine() : postgres_({{}, false, nullptr}), kafka_(of_kafka()) {
+    kafka_.topics({"--create", "--topic", "orders"});
+    kafka_.await_topic("orders", true);
+    for (const auto& where : {std::vector<std::string>{"--cluster"}, {"--topic", "*"}}) {
+      std::vector<std::string> words{"--add", "--allow-principal", "User:driftd", "--operation", "Describe", "--operation", "DescribeConfigs"};
+      words.insert(words.end(), where.begin(), where.end());
+      kafka_.acls(words);
+    }
     redis_.grant_readme("canary-requirepass");
     std::string grants = readme_grants("postgres", "sql");
     postgres_.sql(grants.replace(grants.find("CHANGE-ME"), 9, "canary-pg-password"));
@@ -53,13 +73,18 @@ class CanaryLine : public testing::Test {
         "  - { name: cache, provider: redis, settings: { address: \"" + redis_.address() + "\", username: driftd, password: \"${env:REDIS}\" } }\n"
         "  - { name: db, provider: postgres, settings: { endpoints: [\"" + postgres_.endpoint() + "\"], user: driftd, password: \"${env:PG}\", sslmode: disable } }\n"
         "  - { name: platform, provider: terraform, settings: { backend: { type: local, path: \"" + dir_.file("terraform.tfstate") + "\" } } }\n"
+        "  - { name: bus, provider: kafka, settings: { bootstrap_servers: \"" + kafka_.sasl_address() +
+            "\", sasl: { mechanism: PLAIN, username: driftd, password: \"${env:KAFKA}\" }, exclude: [quota], "
+            "scram_hello: { users: [{ name: app, mechanism: SCRAM-SHA-512 }], interval_s: 1 } } }\n"
+        "  - { name: wrong-kafka, provider: kafka, settings: { bootstrap_servers: \"127.0.0.1:1\", sasl: { mechanism: PLAIN, username: \"${env:WORD}\", "
+            "password: \"${env:KAFKA}\" } } }\n"
         "  - { name: wrong-redis, provider: redis, settings: { address: \"${env:REDIS_URL}\", password: \"${env:REDIS}\" } }\n"
         "  - { name: wrong-pg, provider: postgres, settings: { endpoints: [\"127.0.0.1:1\"], user: \"${env:WORD}\", password: \"${env:PG}\" } }\n"
         "  - { name: wrong-tf, provider: terraform, settings: { backend: { type: http, address: \"${env:TF_URL}\" } } }\n"
         "  - { name: literal-tf, provider: terraform, settings: { backend: { type: http, address: \"http://127.0.0.1:1/s?private_token=canary-literal-token\" } } }\n"
         "sinks:\n  file: { type: file, path: \"" + dir_.file("events.jsonl") + "\" }\n"
         "  bare: { type: file, path: \"" + dir_.file("bare.jsonl") + "\", events: digests_only }\n",
-        std::map<std::string, std::string>{{"REDIS", "canary-requirepass"}, {"PG", "canary-pg-password"}, {"WORD", "canary-word"},
+        std::map<std::string, std::string>{{"REDIS", "canary-requirepass"}, {"PG", "canary-pg-password"}, {"WORD", "canary-word"}, {"KAFKA", "canary-kafka-password"},
                                            {"REDIS_URL", "redis://app:canary-redis-url@127.0.0.1:1/0?token=canary-redis-query"},
                                            {"TF_URL", "http://app:canary%2Dtf@127.0.0.1:1/state?private_token=canary-tf-query"}});
   }
@@ -76,6 +101,16 @@ class CanaryLine : public testing::Test {
     postgres_.sql("ALTER SYSTEM SET ssl_passphrase_command = 'x " + canary + "'");
     postgres_.sql("SELECT pg_reload_conf()");
     dir_.write("terraform.tfstate", state(canary));
+    kafka_.scram_user("app", canary, "SCRAM-SHA-512");
+    const auto alter = [&](std::vector<std::string> entity, const std::string& what) {
+      entity.insert(entity.begin(), "--alter");
+      entity.insert(entity.end(), {"--add-config", what});
+      kafka_.configs(entity);
+    };
+    alter({"--entity-type", "topics", "--entity-name", "orders"}, "retention.ms=" + std::to_string(100'000 + word.size() * 1'000 + static_cast<unsigned char>(word[0])));
+    alter({"--entity-type", "brokers", "--entity-default"}, "reporter.api.token=" + canary);
+    alter({"--entity-type", "brokers", "--entity-name", "1"}, "listener.name.sasl.ssl.truststore.password=" + canary);
+    kafka_.acls({"--add", "--allow-principal", "User:" + word, "--operation", "Read", "--topic", "orders"});
   }
   std::size_t open(const std::string& backend) const {
     std::size_t out = 0;
@@ -85,7 +120,7 @@ class CanaryLine : public testing::Test {
   std::string everything() const {
     std::string out = agent_->log() + read_file(dir_.file("events.jsonl")) + read_file(dir_.file("bare.jsonl"));
     const std::vector<std::vector<std::string>> questions = {{"status"}, {"drifts"}, {"backends"}, {"queue"}, {"plugin", "ls"}, {"events"}, {"audit"},
-                                                             {"resources", "cache"}, {"resources", "db"}, {"resources", "platform"}};
+                                                             {"resources", "cache"}, {"resources", "db"}, {"resources", "platform"}, {"resources", "bus", "--bodies"}, {"explain", "bus", "broker/1", "--all"}};
     for (const auto& words : questions) {
       std::vector<std::string> as_json = words;
       as_json.insert(as_json.end(), {"-o", "json"});
@@ -94,7 +129,7 @@ class CanaryLine : public testing::Test {
     for (const char* path : {"/metrics", "/readyz"}) {
       out += run({"curl", "-s", "http://127.0.0.1:" + std::to_string(agent_->admin_port()) + path}).out;
     }
-    for (const auto* path : {"/v1/backends", "/v1/drifts", "/v1/events", "/v1/resources?backend=platform", "/v1/resources?backend=db"}) {
+    for (const auto* path : {"/v1/backends", "/v1/drifts", "/v1/events", "/v1/resources?backend=platform", "/v1/resources?backend=db", "/v1/resources?backend=bus"}) {
       out += run({"curl", "-s", "--unix-socket", agent_->socket(), std::string("http://localhost") + path}).out;
     }
     for (const auto& file : std::filesystem::directory_iterator(agent_->data_dir())) {
@@ -106,14 +141,15 @@ class CanaryLine : public testing::Test {
   TempDir dir_;
   RedisServer redis_;
   PostgresServer postgres_;
+  KafkaServer kafka_;
   std::unique_ptr<Agent> agent_;
 };
 
 TEST_F(CanaryLine, NoMarkerIsInAnythingThatTheAgentWritesOrAnswers) {
   agent_->start();
-  ASSERT_TRUE(eventually([&] { return agent_->established({"cache", "db", "platform"}); }, seconds(60))) << agent_->log();
+  ASSERT_TRUE(eventually([&] { return agent_->established({"cache", "db", "platform"}) && agent_->backend("bus")->dump().find("\"established\":true") != std::string::npos; }, seconds(60))) << agent_->log();
   plant("two");
-  ASSERT_TRUE(eventually([&] { return open("platform") >= 1 && open("db") >= 1; }, seconds(60))) << agent_->cli({"drifts"}).out;
+  ASSERT_TRUE(eventually([&] { return open("platform") >= 1 && open("db") >= 1 && open("bus") >= 2; }, seconds(60))) << agent_->cli({"drifts"}).out;
   ASSERT_TRUE(eventually([&] { return agent_->log().find("wrong-tf") != std::string::npos; }, seconds(30)));
   const std::string all = everything();
   ASSERT_GT(all.size(), 100'000u);
@@ -121,7 +157,12 @@ TEST_F(CanaryLine, NoMarkerIsInAnythingThatTheAgentWritesOrAnswers) {
     ADD_FAILURE() << "…" << all.substr(at < 160 ? 0 : at - 160, 240);
     if (testing::Test::HasFatalFailure() || at > 4'000'000) break;
   }
-  EXPECT_THAT(all, HasSubstr("westeurope")) << "what is harmless is shown";
+  for (const char* harmless : {"westeurope", "retention.ms", "acl/User:two|*|Read|Allow|Topic|orders|Literal"}) {
+    EXPECT_THAT(all, HasSubstr(harmless)) << "what is harmless is shown";
+  }
+  for (const char* secret : {R"("sasl.oauthbearer.token.endpoint.url":"[REDACTED]")", R"("salt":"[REDACTED]")"}) {
+    EXPECT_THAT(all, HasSubstr(secret)) << "it was read, and is compared by its digest";
+  }
   EXPECT_THAT(read_file(dir_.file("bare.jsonl")), Not(HasSubstr("westeurope"))) << "but to the sink that gets no values";
   EXPECT_THAT(read_file(dir_.file("bare.jsonl")), HasSubstr("digest:"));
 }

@@ -68,16 +68,16 @@ TEST(NatsLossTest, ABrokerThatWasAwayForSecondsHidesItsLossNoBetter) {
 TEST(NatsLossTest, AnOlderCopyOfTheStoreUnderNewTrafficLosesNothing) {
   NatsServer server;
   RelayRunner runner(nats_sink(at(server)), kEachMinute);
-  add(runner, 1, 60);
-  ASSERT_TRUE(delivered(runner, 60)) << runner.view().last_error;
+  add(runner, 1, 800);
+  ASSERT_TRUE(delivered(runner, 800)) << runner.view().last_error;
   copy_store(server);
-  add(runner, 61, 140);
-  ASSERT_TRUE(delivered(runner, 140)) << runner.view().last_error;
+  add(runner, 801, 1'200);
+  ASSERT_TRUE(delivered(runner, 1'200)) << runner.view().last_error;
   server.sigkill();
   server.put_back();
   ASSERT_TRUE(noticed_return(server, runner));
-  add(runner, 141, 290);  // more than was lost: each lost sequence is taken by a new message
-  EXPECT_TRUE(all_there(server, runner, 290, true));
+  add(runner, 1'201, 2'000);  // more than was lost: each lost sequence is taken by a new message
+  EXPECT_TRUE(all_there(server, runner, 2'000, true));
 }
 
 TEST(NatsLossTest, ALossIsFoundWhenTheBrokerReturnsThoughNothingNewIsPublished) {
