@@ -20,7 +20,8 @@ TEST_F(K8sReal, TheRightsOfTheReadmeAreEnough) {
   const Collected got = k8s.refresh();
   EXPECT_EQ(got.status, DRIFTD_OK);
   EXPECT_TRUE(got.diagnostics.empty()) << shown(got);
-  for (const auto& kind : k8s.describe()["kinds"]) EXPECT_EQ(got.complete.count(kind), 1u) << kind;
+  const json described = k8s.describe();
+  for (const auto& kind : described.at("kinds")) EXPECT_EQ(got.complete.count(kind), 1u) << kind;
   EXPECT_EQ(k8s.health().health.system_identity.size(), 36u);
   const Collected watched = watch(k8s, "", {{[&] { kube().create_secret("prod", "new", {{"a", "b"}}); },
                                              [&](const Collected& w) { return w.find("secret", "prod/new") != nullptr; }}});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Brokers that stop, hang or die: no deletion, no long wait, and back again.
+#include "support/patience.hpp"
 #include "world.hpp"
 
 namespace driftd::test {
@@ -30,7 +31,7 @@ TEST(KafkaFaults, StoppedAndPausedBrokersAreReportedInTimeAndComeBack) {
   EXPECT_EQ(seen.complete.count("group"), 1u);
 
   server.pause();
-  EXPECT_LT(took([&] { seen = p.refresh({}, seconds(3)); }), seconds(4) * 2);
+  EXPECT_LT(took([&] { seen = p.refresh({}, seconds(3)); }), seconds(3) * kPatience + seconds(5));
   EXPECT_EQ(seen.status, DRIFTD_DEADLINE) << all_said(seen);
   EXPECT_TRUE(seen.records.empty());
   seen = p.health();
