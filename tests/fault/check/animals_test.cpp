@@ -35,10 +35,26 @@ void remove_locks() {
   }
 }
 
+/// Where a sanitizer's reports go that an animal is meant to cause.
+std::map<std::string, std::string> reported_to(const TempDir& folder) {
+  std::map<std::string, std::string> out;
+  for (const char* options : {"ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"}) out[options] = "log_path=" + folder.file("report");
+  return out;
+}
+
+/// In each the animal itself is seen at work, not driftd-check alone.
+void expect_of_the_animal(const TempDir& folder) {
+  for (const auto& report : fs::directory_iterator(folder.path())) {
+    EXPECT_THAT(read_file(report.path().string()), ::testing::HasSubstr("tests/zoo/"));
+  }
+}
+
 Verdict check(const std::string& animal, const std::vector<std::string>& only) {
   std::vector<std::string> command = {DRIFTD_BINARY_DIR "/bin/driftd-check", kZoo + animal + ".so", "--json", "--seed", "1"};
   for (const auto& id : only) command.insert(command.end(), {"--only", id});
-  const Output done = run(command, {}, kLongest * kPatience);
+  const TempDir reports;
+  const Output done = run(command, reported_to(reports), kLongest * kPatience);
+  expect_of_the_animal(reports);
   if (animal == "lock_file") remove_locks();
   Verdict out{done.code, {}, done.out + done.err};
   const json report = json::parse(done.out, nullptr, false);
