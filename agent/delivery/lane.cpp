@@ -133,7 +133,10 @@ void Lane::idle(Duty duty) {
   broken_invariant();
 }
 
-void Lane::wake() { bell_.cancel(); }
+void Lane::wake() {
+  asleep_until_.reset();  // it waits for its turn of the core thread, no longer for the time
+  bell_.cancel();
+}
 
 void Lane::ring() {
   exhausted_ = false;

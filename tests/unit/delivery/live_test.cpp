@@ -185,6 +185,16 @@ TEST(Live, ADeadLetterThatAKillForgotIsToldOfWhenItIsOneAgain) {
   EXPECT_EQ(world.view().dead, 1);
 }
 
+TEST(Live, AWatchBetweenAWakeUpAndTheLanesTurnSeesNoMissedOne) {
+  LaneWorld world;
+  world.start();
+  world.ring(1, 1);
+  world.relay->watch();  // a busy core thread: the lane is rung, and others stand before it in the queue
+  EXPECT_EQ(world.view().missed_wakeups, 0U);
+  world.settle();
+  EXPECT_EQ(world.to.sent.size(), 1U);
+}
+
 /// Random lives of one lane. The seed names the case.
 class LiveProperty : public ::testing::TestWithParam<unsigned> {
  protected:
@@ -226,8 +236,8 @@ void LiveProperty::restart(LaneWorld& world) {
 
 void LiveProperty::step(LaneWorld& world) {
   switch (pick(12)) {
-    case 0: world.commit(static_cast<int>(pick(400)), 30); break;
-    case 1: world.commit(1, 1); break;
+    case 0: world.ring(static_cast<int>(pick(400)), 30); break;
+    case 1: world.ring(1, 1); break;
     case 2: world.to.answer_all(); break;
     case 3: world.to.answer_all(of(outcome(world))); break;
     case 4:
@@ -246,6 +256,7 @@ void LiveProperty::step(LaneWorld& world) {
     default:
       if (chance(20)) restart(world); else command(world);
   }
+  world.relay->watch();  // between what happened and the turn of whom it wakes
   world.settle();
   world.pass(0s);
 }

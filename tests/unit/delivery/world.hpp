@@ -142,6 +142,11 @@ class LaneWorld {
     io_ = std::make_unique<asio::io_context>();
   }
   void commit(int count, int keys) {
+    ring(count, keys);
+    settle();
+  }
+  /// Committed, and the lane has not had its turn yet.
+  void ring(int count, int keys) {
     for (int i = 0; i < count; ++i) {
       core::StoredEvent event;
       event.stamp.id = "id-" + std::to_string(outbox.memory.events.size() + 1);
@@ -149,7 +154,6 @@ class LaneWorld {
       outbox.memory.add(std::move(event));
     }
     if (relay) relay->wake();
-    settle();
   }
   void settle() {
     io_->restart();
