@@ -11,6 +11,8 @@ int main(int argc, char** argv) {
   hooks.try_programs = driftd::app::try_programs;
   hooks.back_up = driftd::app::back_up;
   hooks.restore = driftd::app::restore;
+  hooks.key_state = driftd::app::key_state;
+  hooks.rotate_key = driftd::app::rotate_key;
   hooks.lock_plugins = driftd::app::lock_plugins;
   hooks.admit_plugin = driftd::app::admit_plugin;
   return driftd::cli::run(argc, argv, hooks);

@@ -13,14 +13,6 @@
 namespace driftd::admin {
 namespace {
 
-std::string user_name(std::uint32_t uid) {
-  passwd entry{};
-  passwd* found = nullptr;
-  std::vector<char> buffer(16 * 1024);
-  if (::getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr) return found->pw_name;
-  return "uid:" + std::to_string(uid);
-}
-
 bool contains(const std::vector<std::uint32_t>& all, std::uint32_t id) {
   return std::find(all.begin(), all.end(), id) != all.end();
 }
@@ -31,6 +23,14 @@ bool is_member(const Peer& peer, const std::vector<std::uint32_t>& groups) {
 }
 
 }  // namespace
+
+std::string user_name(std::uint32_t uid) {
+  passwd entry{};
+  passwd* found = nullptr;
+  std::vector<char> buffer(16 * 1024);
+  if (::getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr) return found->pw_name;
+  return "uid:" + std::to_string(uid);
+}
 
 Result<Peer> peer_of(int socket) {
   ucred credentials{};

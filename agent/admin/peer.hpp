@@ -18,6 +18,8 @@ struct Peer {
 };
 
 Result<Peer> peer_of(int socket);
+/// `uid:1234` when the system knows none.
+std::string user_name(std::uint32_t uid);
 
 /// Who is behind a process beyond its user: `loginuid:alice`, as the kernel's audit noted at login, or empty where it says
 /// nothing or may not be asked. The process may have ended meanwhile: a claim, no proof.

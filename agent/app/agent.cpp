@@ -116,14 +116,18 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
   return out;
 }
 
+Result<std::unique_ptr<core::Sink>> Agent::open_sink(const config::SinkSpec& spec) {
+  DRIFTD_TRY(auto sink, make_sink(spec, executors_.core.get_executor(), executors_.io.get_executor(), clock_));
+  return spec.digests_only ? digests_only(std::move(sink), store_->key()) : std::move(sink);
+}
+
 Status Agent::add_sinks() {
   for (const auto& spec : config_.sinks) {
-    auto sink = make_sink(spec, executors_.core.get_executor(), executors_.io.get_executor(), clock_);
+    auto sink = open_sink(spec);
     if (!sink) {
       config::ConfigError error{config_.file, spec.at, sink.error().message, {}, {}, {}};
       return fail(Code::invalid, config::render(error));
     }
-    if (spec.digests_only) *sink = digests_only(std::move(*sink), store_->key().store.key);
     relay_->add_sink(spec.name, spec.type, std::move(*sink));
   }
   return {};

@@ -48,6 +48,7 @@ class Agent final : public core::Control {
 
  private:
   Agent(config::Config config, Executors& executors);
+  Result<std::unique_ptr<core::Sink>> open_sink(const config::SinkSpec& spec);
   Status add_sinks();
   Task<Status> reload_now();
   Task<Status> start_new_sinks(const config::Config& next);

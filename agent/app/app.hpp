@@ -49,6 +49,11 @@ Result<core::Value> back_up(const config::Config& config, const std::string& to,
 /// `driftd restore`: puts a backup in place of the store, which is kept. `conflict` while an agent runs. Blocks.
 Result<core::Value> restore(const config::Config& config, const std::string& from, const std::string& key);
 
+/// `driftd key`: ids, age and rights of the installation's key, and whether the store is under it. Blocks.
+Result<core::Value> key_state(const config::Config& config);
+/// `driftd key rotate`: a next layer, and the store rewritten under it. `conflict` while an agent runs. Blocks.
+Result<core::Value> rotate_key(const config::Config& config, const std::string& reason);
+
 /// `driftd plugin lock`: pins the plugins that are installed now. Atomic: the old lock or the new one. Blocks.
 struct LockReport {
   struct Line { std::string verb, plugin, sha256; };  ///< verb: added | changed | unchanged | removed

@@ -142,7 +142,7 @@ Task<Status> Agent::start_new_sinks(const config::Config& next) {
   std::map<std::string, std::string> types;
   for (const auto& spec : next.sinks) {
     if (relay_->has(spec.name)) continue;
-    auto sink = make_sink(spec, executors_.core.get_executor(), executors_.io.get_executor(), clock_);
+    auto sink = open_sink(spec);
     if (!sink) {
       const config::ConfigError error{next.file, spec.at, sink.error().message, {}, {}, {}};
       co_return fail(Code::invalid, config::render(error));

@@ -9,11 +9,12 @@ namespace {
 /// Hands on everything but the values: each function of the port stands here.
 class DigestsSink final : public core::Sink {
  public:
-  DigestsSink(std::unique_ptr<core::Sink> sink, const Key& key) : sink_(std::move(sink)), key_(key) {}
+  DigestsSink(std::unique_ptr<core::Sink> sink, const store::InstallationKey& key) : sink_(std::move(sink)), key_(key) {}
   core::RetryPolicy policy() const override { return sink_->policy(); }
   Task<Status> start() override { return sink_->start(); }
   Task<core::Attempt> send(core::StoredEvent event) override {
-    auto bare = proto::digests_only(std::move(event), key_);
+    const Key& key = key_.for_event(event.stamp.seq);
+    auto bare = proto::digests_only(std::move(event), key);
     if (!bare) co_return core::Attempt{core::Attempt::Outcome::permanent, bare.error().message, 0};
     core::Attempt attempt = co_await sink_->send(std::move(*bare));
     co_return attempt;
@@ -30,12 +31,12 @@ class DigestsSink final : public core::Sink {
 
  private:
   const std::unique_ptr<core::Sink> sink_;
-  const Key key_;
+  const store::InstallationKey key_;
 };
 
 }  // namespace
 
-std::unique_ptr<core::Sink> digests_only(std::unique_ptr<core::Sink> sink, const Key& key) {
+std::unique_ptr<core::Sink> digests_only(std::unique_ptr<core::Sink> sink, const store::InstallationKey& key) {
   return std::make_unique<DigestsSink>(std::move(sink), key);
 }
 

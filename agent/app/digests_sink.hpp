@@ -3,12 +3,13 @@
 
 #include <memory>
 
-#include "base/digest.hpp"
 #include "core/ports/sink.hpp"
+#include "store/keys.hpp"
 
 namespace driftd::app {
 
 /// `events: digests_only`: a sink that gets each event without its values (proto/digests.hpp).
-std::unique_ptr<core::Sink> digests_only(std::unique_ptr<core::Sink> sink, const Key& key);
+/// An event has the digests of the key of its time, also when it is sent after a rotation.
+std::unique_ptr<core::Sink> digests_only(std::unique_ptr<core::Sink> sink, const store::InstallationKey& key);
 
 }  // namespace driftd::app

@@ -75,11 +75,14 @@ class RecordFile {
   Status failed_;
 };
 
-core::ResourceWrite baseline_of(const core::Value& entry, std::vector<std::string>& kinds) {
+/// A record of before a rotation holds digests of a former link: they are brought up to `keys`.
+core::ResourceWrite baseline_of(const core::Value& entry, const core::RedactionKeys& keys, std::vector<std::string>& kinds) {
   core::ResourceWrite out;
   out.next.id = {text(entry, "kind"), text(entry, "id")};
-  const core::Value* body = entry.find("body");
-  out.next.baseline = core::render(body == nullptr ? core::Value() : *body);
+  const core::Value* found = entry.find("body");
+  core::Value body = found == nullptr ? core::Value() : *found;
+  core::rewrap(body, keys);
+  out.next.baseline = core::render(body);
   out.next.observed = out.next.baseline;
   out.next.external_name = text(entry, "external_name");
   out.next.observed_external_name = out.next.external_name;
@@ -108,7 +111,7 @@ core::BackendRow row_of(const core::BackendSpec& spec, const core::Value& backen
 /// Fills the store backend by backend. A backend that is not configured here is passed over.
 class Loader {
  public:
-  Loader(const config::Config& config, store::SqliteStore& store) : config_(config), store_(store) {}
+  Loader(const config::Config& config, store::SqliteStore& store) : config_(config), store_(store), keys_(store.key().steps()) {}
 
   Task<Status> backend(core::Value value) {
     DRIFTD_CO_CHECK(co_await commit());
@@ -127,7 +130,7 @@ class Loader {
   Task<Status> resource(core::Value value) {
     ++resources_;
     if (!known_) co_return Status{};
-    page_.writes.push_back(baseline_of(value, page_.established));
+    page_.writes.push_back(baseline_of(value, keys_, page_.established));
     if (page_.writes.size() >= kPage) DRIFTD_CO_CHECK(co_await commit());
     co_return Status{};
   }
@@ -149,19 +152,22 @@ class Loader {
  private:
   const config::Config& config_;
   store::SqliteStore& store_;
+  const core::RedactionKeys keys_;
   core::PageCommit page_;
   bool known_ = false;
   std::size_t resources_ = 0;
 };
 
-Status check_head(const std::string& file, const core::Value& head, const std::string& key_id) {
+Status check_head(const std::string& file, const core::Value& head, const core::RedactionKey& key) {
   const std::string format = text(head, "format");
   if (format != kFormat && format != kFirstFormat) {
     return fail(Code::corrupt, file + ": expected format " + std::string(kFormat) + ", found '" + format + "'");
   }
-  if (text(head, "key") == key_id) return {};
-  return fail(Code::conflict, file + " was recorded under another installation key (" + text(head, "key") + ", here " +
-                                  key_id + "): its credentials cannot be compared. Put " + file +
+  const std::string made_with = text(head, "key");
+  const bool is_layer = std::any_of(key.layers.begin(), key.layers.end(), [&](const auto& layer) { return layer.id == made_with; });
+  if (made_with == key.id || is_layer) return {};
+  return fail(Code::conflict, file + " was recorded under another installation key, or after a rotation that this one does not know (" +
+                                  made_with + ", here " + key.newest_id() + "): its credentials cannot be compared. Put " + file +
                                   ".key or the recording agent's installation.key in place, or record it anew");
 }
 
@@ -234,7 +240,7 @@ Task<Result<std::size_t>> save_backend(const core::BackendRow& row, store::Sqlit
 
 Task<Status> save_record(std::string file, store::SqliteStore& store) {
   RecordFile out(file);
-  out.line({{"format", core::Value(kFormat)}, {"key", core::Value(store.key().store.id)}});
+  out.line({{"format", core::Value(kFormat)}, {"key", core::Value(store.key().store.newest_id())}});
   DRIFTD_CO_TRY(const auto rows, co_await store.backends());
   std::size_t resources = 0;
   for (const auto& row : rows) {
@@ -258,7 +264,7 @@ Task<Status> load_record(std::string file, const config::Config& config, store::
     if (!line) co_return fail(Code::corrupt, where + line.error().message);
     if (done) co_return fail(Code::corrupt, where + "expected nothing behind the end of the record");
     if (number == 1) {
-      DRIFTD_CO_CHECK(check_head(file, *line, store.key().store.id));
+      DRIFTD_CO_CHECK(check_head(file, *line, store.key().store));
       done = text(*line, "format") == kFirstFormat;
       if (done) DRIFTD_CO_CHECK(co_await load_document(std::move(*line), loader));
       continue;

@@ -9,14 +9,6 @@
 namespace driftd::cli {
 namespace {
 
-Outcome<config::Config> read_config(const Context& context) {
-  config::LoadOptions options;
-  options.resolve_secrets = false;
-  auto loaded = config::load(context.config, options);
-  if (!loaded) return tl::unexpected(Failure{kConfig, config::render(loaded.error())});
-  return std::move(*loaded);
-}
-
 /// `3 backends, 408 resources, 7 open drifts, 1204 events, the newest of 2026-11-22T12:01:03.000Z`
 std::string words_of(const core::Value& answer) {
   const std::string newest = text(answer, "newest_at");
@@ -25,16 +17,11 @@ std::string words_of(const core::Value& answer) {
          (newest.empty() ? "" : ", the newest of " + newest);
 }
 
-int finish(const Context& context, const Result<core::Value>& done, const std::function<void(const core::Value&)>& show) {
-  if (!done) return context.fail(done.error().code == Code::invalid ? kUsage : kUnreachable, done.error().message);
-  return context.print(Outcome<core::Value>(*done), show);
-}
-
 int back_up(const Context& context, const std::string& to, bool with_key) {
-  const auto config = read_config(context);
+  const auto config = config_beside_agent(context);
   if (!config) return context.fail(config.error());
   if (!context.hooks.back_up) return context.fail(kUsage, "this binary holds no agent; use driftd");
-  return finish(context, context.hooks.back_up(*config, to, with_key), [&](const core::Value& answer) {
+  return finish_offline(context, context.hooks.back_up(*config, to, with_key), [&](const core::Value& answer) {
     context.out() << "wrote " << printable(text(answer, "file")) << ", verified: " << words_of(answer) << "\n";
     const std::string key = text(answer, "key_file");
     context.out() << (key.empty() ? "it needs installation.key, which is not in it: keep one copy elsewhere (--with-key puts it "
@@ -45,10 +32,10 @@ int back_up(const Context& context, const std::string& to, bool with_key) {
 }
 
 int restore(const Context& context, const std::string& from, const std::string& key) {
-  const auto config = read_config(context);
+  const auto config = config_beside_agent(context);
   if (!config) return context.fail(config.error());
   if (!context.hooks.restore) return context.fail(kUsage, "this binary holds no agent; use driftd");
-  return finish(context, context.hooks.restore(*config, from, key), [&](const core::Value& answer) {
+  return finish_offline(context, context.hooks.restore(*config, from, key), [&](const core::Value& answer) {
     context.out() << "restored " << printable(text(answer, "file")) << ": " << words_of(answer) << "\n";
     const std::string kept = text(answer, "kept");
     if (!kept.empty()) context.out() << "the former store is " << printable(kept) << "\n";
@@ -57,6 +44,19 @@ int restore(const Context& context, const std::string& from, const std::string& 
 }
 
 }  // namespace
+
+Outcome<config::Config> config_beside_agent(const Context& context) {
+  config::LoadOptions options;
+  options.resolve_secrets = false;
+  auto loaded = config::load(context.config, options);
+  if (!loaded) return tl::unexpected(Failure{kConfig, config::render(loaded.error())});
+  return std::move(*loaded);
+}
+
+int finish_offline(const Context& context, const Result<core::Value>& done, const std::function<void(const core::Value&)>& show) {
+  if (!done) return context.fail(done.error().code == Code::invalid ? kUsage : kUnreachable, done.error().message);
+  return context.print(Outcome<core::Value>(*done), show);
+}
 
 void add_backup(CLI::App& app, Context& context) {
   auto* backup = app.add_subcommand("backup", "copy the store into one verified file, also while the agent runs");

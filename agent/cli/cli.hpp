@@ -20,6 +20,8 @@ struct Hooks {
   std::function<std::vector<config::ConfigError>(const config::Config&)> try_programs;
   std::function<Result<core::Value>(const config::Config&, const std::string& to, bool with_key)> back_up;
   std::function<Result<core::Value>(const config::Config&, const std::string& from, const std::string& key)> restore;
+  std::function<Result<core::Value>(const config::Config&)> key_state;
+  std::function<Result<core::Value>(const config::Config&, const std::string& reason)> rotate_key;
   std::function<Result<app::LockReport>(const config::Config&, const std::string& lock_file)> lock_plugins;
   /// Whether a plugin's code may run for `driftd plugin check`; `lock` may be empty.
   std::function<Status(const std::string& plugin, const std::string& lock)> admit_plugin;

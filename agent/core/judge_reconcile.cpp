@@ -48,11 +48,11 @@ bool standing(const Setting& setting, const Drift& drift, const Group& group) {
          nothing_new(setting, drift.changes, group.changes);
 }
 
-std::string new_id(const Setting& setting, const StoredResource& stored, const GroupKey& key, const Group& group) {
+/// Nothing of the values: an id goes everywhere and stays for ever, and whoever came by a former key could try guesses on it.
+std::string new_id(const Setting& setting, const StoredResource& stored, const GroupKey& key) {
   const auto [cls, against, action] = key;
   const Digest id = digest(0, {setting.backend_uid, render(stored.id), render(cls), render(against), render(action),
-                               digest_of(group.changes), std::to_string(setting.now_ns),
-                               std::to_string(stored.revision)});
+                               std::to_string(setting.now_ns), std::to_string(stored.revision)});
   std::string hex;
   for (int shift = 60; shift >= 0; shift -= 4) hex += "0123456789abcdef"[(id.low >> shift) & 15];
   return "d-" + hex;
@@ -208,7 +208,7 @@ void Reconciler::apply(Drift& drift) {
 void Reconciler::open(const GroupKey& key, Group group) {
   Drift drift;
   std::tie(drift.cls, drift.against, drift.action) = key;
-  drift.id = new_id(setting_, stored_, key, group);
+  drift.id = new_id(setting_, stored_, key);
   drift.backend_uid = setting_.backend_uid;
   drift.resource = out_.next.id;
   drift.operation = group.operation;

@@ -84,10 +84,22 @@ class WorkerRedaction {
   std::vector<Glob> named_;
 };
 
+/// `hex` with the layers from number `first` on around it.
+std::string wrapped(std::string hex, const RedactionKey& key, std::size_t first) {
+  for (std::size_t i = first; i < key.layers.size(); ++i) hex = hmac_hex(key.layers[i].key, {hex});
+  return hex;
+}
+
+std::string sealed_hex(const std::string& worker_hex, const RedactionKey& key) {
+  return wrapped(hmac_hex(key.key, {worker_hex}), key, 0);
+}
+
+/// Both key ids stay visible: a new key of either step re-baselines instead of looking like a rotation.
+std::string id_of(const std::string& store_id, const std::string& worker_id) { return store_id + worker_id; }
+
 void seal_value(Value& value, const RedactionKey& key) {
   if (const auto worker = as_digest(value)) {
-    // both key ids stay visible: a new key of either step re-baselines instead of looking like a rotation
-    value = digest_value(key.id + worker->key_id, worker->revision, hmac_hex(key.key, {worker->hex}), worker->withheld);
+    value = digest_value(id_of(key.newest_id(), worker->key_id), worker->revision, sealed_hex(worker->hex, key), worker->withheld);
     return;
   }
   if (auto* object = value.object()) {
@@ -96,6 +108,16 @@ void seal_value(Value& value, const RedactionKey& key) {
   if (auto* array = value.array()) {
     for (auto& element : *array) seal_value(element, key);
   }
+}
+
+/// How many layers are around a digest with this id; all of them: nothing is to be done, or it is of other keys.
+std::size_t layers_around(const std::string& key_id, const RedactionKeys& keys) {
+  const auto& layers = keys.store.layers;
+  if (key_id == id_of(keys.store.id, keys.worker.id)) return 0;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    if (key_id == id_of(layers[i].id, keys.worker.id)) return i + 1;
+  }
+  return layers.size();
 }
 
 Value shown(const Value& value) {
@@ -170,10 +192,34 @@ Result<std::string> seal(std::string_view body, const RedactionKey& store_key) {
   return render(value);
 }
 
+bool rewrap(Value& value, const RedactionKeys& keys) {
+  if (const auto digest = as_digest(value)) {
+    const std::size_t around = layers_around(digest->key_id, keys);
+    if (around == keys.store.layers.size()) return false;
+    value = digest_value(id_of(keys.store.newest_id(), keys.worker.id), digest->revision, wrapped(digest->hex, keys.store, around),
+                         digest->withheld);
+    return true;
+  }
+  bool changed = false;
+  if (auto* object = value.object()) {
+    for (auto& [name, member] : *object) changed |= rewrap(member, keys);
+  }
+  if (auto* array = value.array()) {
+    for (auto& element : *array) changed |= rewrap(element, keys);
+  }
+  return changed;
+}
+
+Result<std::string> rewrap(std::string_view json, const RedactionKeys& keys) {
+  DRIFTD_TRY(Value value, parse(json));
+  rewrap(value, keys);
+  return render(value);
+}
+
 Value sealed_digest(const Value& value, const ResourceId& id, const Path& path, const KindSchema& schema,
                     const RedactionKeys& keys, bool withheld) {
-  const std::string hex = hmac_hex(keys.store.key, {worker_hex(value, id, path, schema, keys.worker.key)});
-  return digest_value(keys.store.id + keys.worker.id, kNormaliserRevision, hex, withheld);
+  const std::string hex = sealed_hex(worker_hex(value, id, path, schema, keys.worker.key), keys.store);
+  return digest_value(id_of(keys.store.newest_id(), keys.worker.id), kNormaliserRevision, hex, withheld);
 }
 
 std::string presentable(const Value& value) { return render(shown(value)); }

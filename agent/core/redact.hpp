@@ -30,10 +30,22 @@ std::optional<DigestRef> as_digest(const Value& value);
 /// It is one, or has one in it.
 bool holds_digest(const Value& value);
 
-/// Key of one of the two steps of semantics 19 with its id.
+/// A key that a rotation put around the store's.
+struct KeyLayer {
+  std::string id;  ///< 8 hex
+  Key key{};
+};
+
+/// Key of one of the two steps of semantics 19 with its id. The store's step is a chain: a rotation cannot make digests anew,
+/// for nobody has the values, so it puts a layer around those that are stored (ADR 0014).
 struct RedactionKey {
   std::string id;  ///< 8 hex
   Key key{};
+  std::vector<KeyLayer> layers{};  ///< of the store's step alone, oldest first
+
+  const std::string& newest_id() const { return layers.empty() ? id : layers.back().id; }  ///< digests carry it
+  /// Whoever knows only a former key file does not know this one.
+  const Key& newest() const { return layers.empty() ? key : layers.back().key; }
 };
 
 /// Both steps: with them the agent can tell whether a digest is of a value that it knows in clear.
@@ -65,8 +77,13 @@ Result<std::string> redact(std::string_view body, const ResourceId& id, const Ki
 Value sealed_digest(const Value& value, const ResourceId& id, const Path& path, const KindSchema& schema,
                     const RedactionKeys& keys, bool withheld);
 
-/// Agent side: each worker digest w becomes HMAC(K_store, w). Returns canonical JSON.
+/// Agent side: each worker digest w becomes HMAC(K_store, w), with each layer around it. Returns canonical JSON.
 Result<std::string> seal(std::string_view body, const RedactionKey& store_key);
+
+/// A JSON text with digests of before a rotation, as it would be with those layers that came since; what stands under
+/// other keys stays. Equal values stay equal, others stay different. Returns canonical JSON.
+Result<std::string> rewrap(std::string_view json, const RedactionKeys& keys);
+bool rewrap(Value& value, const RedactionKeys& keys);  ///< whether anything was of before
 
 /// For people and sinks: each digest becomes "[REDACTED]".
 std::string presentable(const Value& value);

@@ -39,7 +39,7 @@ std::string verb_of(core::DriftStatus status) {
 }  // namespace
 
 std::string binding_of(const core::RedactionKey& store_key, const core::Drift& drift) {
-  return hmac_hex(store_key.key, {"driftd decision 1", drift.id, drift.digest});
+  return hmac_hex(store_key.newest(), {"driftd decision 1", drift.id, drift.digest});
 }
 
 Result<core::Decision> bound(const core::RedactionKey& store_key, const core::StoredResource& stored,

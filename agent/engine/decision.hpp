@@ -12,7 +12,8 @@
 namespace driftd::engine {
 
 /// Names this drift with the values it has now: 64 hex characters under the key of the store. Without that key nobody can
-/// look for two values whose bindings begin alike, so a short beginning is enough to name one.
+/// look for two values whose bindings begin alike, so a short beginning is enough to name one. A rotation of the key makes
+/// another one: what was shown before is refused, as if the value had moved.
 std::string binding_of(const core::RedactionKey& store_key, const core::Drift& drift);
 
 /// The decision as core::decide takes it: a binding, or at least its first 8 characters, becomes the whole digest of the

@@ -83,6 +83,12 @@ Status check_structure(Connection& db, const fs::path& file) {
   return {};
 }
 
+Result<std::string> read_key_ids(Connection& db) {
+  auto query = db.statement("SELECT CAST(value AS TEXT) FROM meta WHERE key = 'key_ids'");
+  DRIFTD_TRY(const bool found, query.next());
+  return found ? ids_named(query.text(0)) : std::string();
+}
+
 Result<Content> read_content(Connection& db) {
   Content out;
   DRIFTD_TRY(out.backends, db.integer("SELECT count(*) FROM backend WHERE deleted_ns IS NULL"));
@@ -91,9 +97,7 @@ Result<Content> read_content(Connection& db) {
   DRIFTD_TRY(out.events, db.integer("SELECT count(*) FROM event"));
   DRIFTD_TRY(out.newest_event, db.integer("SELECT max(seq) FROM event"));
   DRIFTD_TRY(out.newest_ns, db.integer("SELECT recorded_ns FROM event ORDER BY seq DESC LIMIT 1"));
-  auto query = db.statement("SELECT CAST(value AS TEXT) FROM meta WHERE key = 'key_ids'");
-  DRIFTD_TRY(const bool found, query.next());
-  if (found) out.key_ids = query.text(0);
+  DRIFTD_TRY(out.key_ids, read_key_ids(db));
   return out;
 }
 
@@ -146,6 +150,8 @@ struct ChosenKey {
   bool in_place = false;
 };
 
+/// A key that was rotated since the copy was made opens it too, and the next start brings the copy up to it: the key of
+/// data_dir is never given up for one of before.
 Result<ChosenKey> choose_key(const fs::path& data_dir, const fs::path& from, const fs::path& asked, const Content& content) {
   const fs::path own = data_dir / "installation.key", beside = with(from, ".key");
   ChosenKey out{asked, false};
@@ -156,10 +162,14 @@ Result<ChosenKey> choose_key(const fs::path& data_dir, const fs::path& from, con
                                      " is there, and without it no stored digest can be compared. Name it with --key");
   }
   if (!key) return fail(key.error());
-  const std::string ids = key->worker.id + " " + key->store.id;
-  if (content.key_ids.empty() || content.key_ids == ids) return out;
-  return fail(Code::conflict, out.file.string() + " belongs to another store (key ids " + ids + ", the backup was written with " +
-                                  content.key_ids + "); name the right one with --key");
+  std::string ids = ids_of(*key);
+  const auto newer = read_key(own);
+  if (!out.in_place && newer && ids_of(*newer).starts_with(ids + " ")) {
+    out = {own, true};
+    ids = ids_of(*newer);
+  }
+  if (content.key_ids.empty() || content.key_ids == ids || ids.starts_with(content.key_ids + " ")) return out;
+  return fail(Code::conflict, key_fault(out.file.string(), ids, "the backup", content.key_ids) + ", named with --key");
 }
 
 /// root may, unlike at a start: all that it makes there is given to the owner.
@@ -214,6 +224,11 @@ Status lay_beside(const fs::path& from, const fs::path& fresh, Nanos now) {
 Result<Content> verify(const fs::path& file) {
   DRIFTD_TRY(const auto db, open_reading(file));
   return verify_open(*db, file);
+}
+
+Result<std::string> key_ids_in(const fs::path& file) {
+  DRIFTD_TRY(const auto db, open_reading(file));
+  return read_key_ids(*db);
 }
 
 Result<Backup> back_up(const fs::path& data_dir, const fs::path& to, bool with_key, Nanos now) {

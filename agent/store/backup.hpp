@@ -23,6 +23,9 @@ struct Content {
 /// newer driftd; `not_found`: no such file.
 Result<Content> verify(const std::filesystem::path& file);
 
+/// Ids of the key that a store names, also beside a running agent; empty: it names none.
+Result<std::string> key_ids_in(const std::filesystem::path& file);
+
 struct Backup {
   std::filesystem::path file, key_file;  ///< key_file: empty, or the copy of installation.key
   Content content;

@@ -141,6 +141,20 @@ Status begin(Connection& db, const Mark& next, const std::string& place, const s
   return done;
 }
 
+/// What stands in meta under `key`, as an event `what`; once.
+Status tell_untold(SqliteStore::State& state, const char* key, const char* what) {
+  Connection& db = *state.db;
+  DRIFTD_TRY(const auto text, meta_text(db, key));
+  if (text.empty()) return {};
+  core::AgentEvent event;
+  event.what = what;
+  DRIFTD_TRY(event.details, strings_of(text));
+  event.message = event.details["message"];
+  event.details.erase("message");
+  DRIFTD_CHECK(db.statement("DELETE FROM meta WHERE key = ?").bind(std::string_view(key)).run());
+  return insert_own_event(state, std::move(event));
+}
+
 }  // namespace
 
 Status take_incarnation(SqliteStore::State& state, const std::filesystem::path& file) {
@@ -183,16 +197,8 @@ void keep_mark(SqliteStore::State& state) {
 Task<Status> SqliteStore::announce() {
   const auto state = state_;
   Work work = [state]() -> Status {
-    Connection& db = *state->db;
-    DRIFTD_TRY(const auto text, meta_text(db, "untold"));
-    if (text.empty()) return {};
-    core::AgentEvent event;
-    event.what = "incarnation";
-    DRIFTD_TRY(event.details, strings_of(text));
-    event.message = event.details["message"];
-    event.details.erase("message");
-    DRIFTD_CHECK(db.statement("DELETE FROM meta WHERE key = 'untold'").run());
-    return insert_own_event(*state, std::move(event));
+    DRIFTD_CHECK(tell_untold(*state, "untold", "incarnation"));
+    return tell_untold(*state, "untold_rotation", "key_rotated");
   };
   auto outcome = co_await in_group(state, std::move(work));
   co_return outcome;

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include "store/files.hpp"
@@ -14,6 +15,8 @@ namespace driftd::store {
 namespace {
 
 constexpr std::string_view kTitle = "driftd installation key v1";
+constexpr std::string_view kLayeredTitle = "driftd installation key v2";  // a driftd of before rotations must not read it
+constexpr std::size_t kMaxText = 1u << 20;
 
 bool unhex(std::string_view text, unsigned char* out, std::size_t size) {
   if (text.size() != size * 2) return false;
@@ -26,61 +29,153 @@ bool unhex(std::string_view text, unsigned char* out, std::size_t size) {
 
 std::string hex_of(const Key& key) { return to_hex({reinterpret_cast<const char*>(key.data()), key.size()}); }
 
-std::string render_key(const InstallationKey& key) {
-  char seed[17];
-  std::snprintf(seed, sizeof seed, "%016llx", static_cast<unsigned long long>(key.digest_seed));
-  return std::string(kTitle) + "\nworker " + key.worker.id + " " + hex_of(key.worker.key) + "\nstore " + key.store.id +
-         " " + hex_of(key.store.key) + "\nseed " + seed + "\n";
+Status fill_random(unsigned char* out, std::size_t size) {
+  if (RAND_bytes(out, static_cast<int>(size)) == 1) return {};
+  return fail(Code::internal, "the system gave no random bytes for an installation key");
 }
 
-bool parse_key(std::istream& in, core::RedactionKey& key, const std::string& expected_name) {
-  std::string name, hex;
-  in >> name >> key.id >> hex;
-  unsigned char id[4];
-  const bool good =
-      in && name == expected_name && unhex(key.id, id, sizeof id) && unhex(hex, key.key.data(), key.key.size());
+Status fill(std::string& id, Key& key) {
+  unsigned char name[4];
+  DRIFTD_CHECK(fill_random(key.data(), key.size()));
+  DRIFTD_CHECK(fill_random(name, sizeof name));
+  id = to_hex({reinterpret_cast<const char*>(name), sizeof name});
+  return {};
+}
+
+/// Another one than `former`.
+Result<std::uint64_t> random_seed(std::uint64_t former) {
+  std::uint64_t out = former;
+  while (out == former) {
+    unsigned char bytes[sizeof out];
+    DRIFTD_CHECK(fill_random(bytes, sizeof bytes));
+    std::memcpy(&out, bytes, sizeof out);
+  }
+  return out;
+}
+
+bool parse_pair(std::istream& in, std::string& id, Key& key) {
+  std::string hex;
+  in >> id >> hex;
+  unsigned char bytes[4];
+  const bool good = in && unhex(id, bytes, sizeof bytes) && unhex(hex, key.data(), key.size());
   OPENSSL_cleanse(hex.data(), hex.size());
   return good;
 }
 
+bool parse_named(std::istream& in, const char* expected_name, core::RedactionKey& key) {
+  std::string name;
+  in >> name;
+  return name == expected_name && parse_pair(in, key.id, key.key);
+}
+
 bool parse_seed(std::istream& in, std::uint64_t& seed) {
-  std::string name, hex;
-  in >> name >> hex;
-  if (!in || name != "seed" || hex.size() != 16) return false;
+  std::string hex;
+  in >> hex;
+  if (!in || hex.size() != 16) return false;
   return std::from_chars(hex.data(), hex.data() + 16, seed, 16).ptr == hex.data() + 16;
+}
+
+/// `layer <id> <hex> <nanoseconds>` for each rotation, then `seed <hex>`.
+bool parse_rest(std::istream& in, InstallationKey& key) {
+  std::string name;
+  while (in >> name && name == "layer") {
+    core::KeyLayer layer;
+    Rotation rotation;
+    if (!parse_pair(in, layer.id, layer.key) || !(in >> rotation.at_ns)) return false;
+    key.store.layers.push_back(layer);
+    key.rotations.push_back(rotation);
+  }
+  return name == "seed" && parse_seed(in, key.digest_seed) && !(in >> name);
 }
 
 }  // namespace
 
-Result<InstallationKey> create_key(const std::filesystem::path& file) {
-  unsigned char random[2 * 32 + 2 * 4 + 8];
-  if (RAND_bytes(random, sizeof random) != 1)
-    return fail(Code::internal, "the system gave no random bytes for " + file.string());
+const Key& InstallationKey::for_event(std::int64_t seq) const {
+  const Key* out = &store.key;
+  for (std::size_t i = 0; i < store.layers.size(); ++i) {
+    if (seq > rotations[i].newest_event) out = &store.layers[i].key;
+  }
+  return *out;
+}
+
+std::string ids_of(const InstallationKey& key) {
+  std::string out = key.worker.id + " " + key.store.id;
+  for (const auto& layer : key.store.layers) out += " " + layer.id;
+  return out;
+}
+
+std::string ids_named(const std::string& key_ids) {
+  std::istringstream words(key_ids);
+  std::string out;
+  for (std::string word; words >> word;) out += (out.empty() ? "" : " ") + word.substr(0, word.find('@'));
+  return out;
+}
+
+std::string key_fault(const std::string& key_name, const std::string& ids, const std::string& what, const std::string& stored) {
+  const std::string both = " (key ids " + ids + ", " + what + " was written with " + stored + "); ";
+  if (stored.starts_with(ids + " ")) {
+    return key_name + " is of before a rotation" + both + "put the newer key in place: one that knows all of these ids";
+  }
+  return key_name + " belongs to another store" + both + "restore the one that belongs to it";
+}
+
+Result<InstallationKey> make_key() {
   InstallationKey key;
-  std::memcpy(key.worker.key.data(), random, 32);
-  std::memcpy(key.store.key.data(), random + 32, 32);
-  key.worker.id = to_hex({reinterpret_cast<const char*>(random + 64), 4});
-  key.store.id = to_hex({reinterpret_cast<const char*>(random + 68), 4});
-  std::memcpy(&key.digest_seed, random + 72, 8);
-  OPENSSL_cleanse(random, sizeof random);
-  DRIFTD_CHECK(write_private(file, render_key(key)));
+  DRIFTD_CHECK(fill(key.worker.id, key.worker.key));
+  DRIFTD_CHECK(fill(key.store.id, key.store.key));
+  DRIFTD_TRY(key.digest_seed, random_seed(0));
+  return key;
+}
+
+Result<InstallationKey> rotated(InstallationKey key, Nanos now) {
+  core::KeyLayer layer;
+  DRIFTD_CHECK(fill(layer.id, layer.key));
+  key.store.layers.push_back(layer);
+  key.rotations.push_back({now, Rotation::kNotInForce});
+  DRIFTD_TRY(key.digest_seed, random_seed(key.digest_seed));
+  return key;
+}
+
+std::string render(const InstallationKey& key) {
+  char seed[17];
+  std::snprintf(seed, sizeof seed, "%016llx", static_cast<unsigned long long>(key.digest_seed));
+  std::string out(key.store.layers.empty() ? kTitle : kLayeredTitle);
+  out += "\nworker " + key.worker.id + " " + hex_of(key.worker.key) + "\nstore " + key.store.id + " " + hex_of(key.store.key);
+  for (std::size_t i = 0; i < key.store.layers.size(); ++i) {
+    const auto& layer = key.store.layers[i];
+    out += "\nlayer " + layer.id + " " + hex_of(layer.key) + " " + std::to_string(key.rotations[i].at_ns);
+  }
+  return out + "\nseed " + seed + "\n";
+}
+
+Result<InstallationKey> parse_key(const std::string& text, const std::string& where) {
+  std::istringstream in(text);
+  std::string title;
+  std::getline(in, title);
+  InstallationKey key;
+  const bool known = title == kTitle || title == kLayeredTitle;
+  if (text.size() > kMaxText || !known || !parse_named(in, "worker", key.worker) || !parse_named(in, "store", key.store) ||
+      !parse_rest(in, key) || (title == kTitle) != key.store.layers.empty()) {
+    return fail(Code::corrupt, where + " is not an installation key of this version; restore it from the backup that belongs to "
+                                       "this store");
+  }
+  return key;
+}
+
+Result<InstallationKey> create_key(const std::filesystem::path& file) {
+  DRIFTD_TRY(auto key, make_key());
+  DRIFTD_CHECK(write_private(file, render(key)));
   return key;
 }
 
 Result<InstallationKey> read_key(const std::filesystem::path& file) {
   if (!std::filesystem::exists(file)) return fail(Code::not_found, "no " + file.string());
   DRIFTD_CHECK(check_private(file));
-  std::ifstream in(file);
+  std::ifstream in(file, std::ios::binary);
   if (!in) return fail(Code::denied, "cannot read " + file.string() + "; it must belong to the agent's user");
-  std::string title;
-  std::getline(in, title);
-  InstallationKey key;
-  if (title != kTitle || !parse_key(in, key.worker, "worker") || !parse_key(in, key.store, "store") ||
-      !parse_seed(in, key.digest_seed)) {
-    return fail(Code::corrupt, file.string() +
-                                   " is not an installation key of this version; restore it from the backup "
-                                   "that belongs to this store");
-  }
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  auto key = parse_key(text, file.string());
+  OPENSSL_cleanse(text.data(), text.size());
   return key;
 }
 

@@ -12,6 +12,7 @@
 #include "store/incarnation.hpp"
 #include "store/mend.hpp"
 #include "store/migrations.hpp"
+#include "store/rotate.hpp"
 #include "store/state.hpp"
 
 namespace driftd::store {
@@ -63,17 +64,6 @@ Status name_key(const Settings& settings) {
   return sync(settings.data_dir);
 }
 
-Status check_key(Connection& db, const Settings& settings, const InstallationKey& key) {
-  const std::string ids = key.worker.id + " " + key.store.id;
-  auto query = db.statement("SELECT value FROM meta WHERE key = 'key_ids'");
-  DRIFTD_TRY(const bool found, query.next());
-  if (!found) return db.statement("INSERT INTO meta (key, value, crc) VALUES ('key_ids', ?1, driftd_crc('key_ids', ?1))").bind(ids).run();
-  if (query.text(0) == ids) return {};
-  return fail(Code::conflict, settings.data_dir.string() + "/installation.key belongs to another store (key ids " +
-                                  ids + ", the store was written with " + query.text(0) +
-                                  "); restore the one that belongs to it");
-}
-
 Status set_up(Connection& db) {
   DRIFTD_CHECK(db.statement("PRAGMA journal_mode = WAL").run());
   DRIFTD_CHECK(
@@ -119,6 +109,14 @@ Status log_taken_over(Connection& db, bool is_new, const Mark& mark) {
   return {};
 }
 
+/// The key knows layers that the store does not: a rotation that was cut, a restored backup of before one, or a key that was
+/// put in place from outside.
+Status catch_up(SqliteStore::State& state, bool is_behind) {
+  if (is_behind) return finish_rotation(state, core::AuditEntry{.actor = "driftd", .reason = "the key had layers that the store did not"});
+  sweep(state);
+  return {};
+}
+
 }  // namespace
 
 SqliteStore::State::~State() {
@@ -133,8 +131,7 @@ SqliteStore::SqliteStore(std::shared_ptr<State> state) : state_(std::move(state)
 SqliteStore::~SqliteStore() = default;
 const InstallationKey& SqliteStore::key() const { return state_->key; }
 
-Result<std::unique_ptr<SqliteStore>> SqliteStore::open(Settings settings, asio::any_io_executor store_thread,
-                                                       asio::any_io_executor io_pool, const Clock& clock) {
+Result<StatePtr> open_state(Settings settings, asio::any_io_executor store_thread, asio::any_io_executor io_pool, const Clock& clock) {
   const auto file = settings.data_dir / "store.db";
   DRIFTD_CHECK(prepare_directory(settings.data_dir));
   DRIFTD_TRY(auto lock, DirectoryLock::take(settings.data_dir, clock.wall()));
@@ -147,11 +144,11 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(Settings settings, asio::
   DRIFTD_CHECK(migrate(*db, file, migrations()));
   DRIFTD_CHECK(check_ground(*db, file));
   DRIFTD_CHECK(check_indexes(*db, file));
-  DRIFTD_CHECK(check_key(*db, settings, key));
+  DRIFTD_TRY(const bool is_behind, check_key(*db, key_file(settings).string(), key));
   log_chain(*db, "opened");
   DRIFTD_CHECK(sync(settings.data_dir));
-  auto state = std::make_shared<State>(std::move(settings), asio::make_strand(std::move(store_thread)),
-                                       std::move(io_pool), clock, file.string());
+  auto state = std::make_shared<SqliteStore::State>(std::move(settings), asio::make_strand(std::move(store_thread)),
+                                                    std::move(io_pool), clock, file.string());
   state->lock.emplace(std::move(lock));
   state->key = std::move(key);
   state->db = std::move(db);
@@ -159,7 +156,14 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(Settings settings, asio::
   DRIFTD_CHECK(take_incarnation(*state, file));
   DRIFTD_CHECK(mend_wrong(*state));
   DRIFTD_CHECK(name_key(state->settings));
+  DRIFTD_CHECK(catch_up(*state, is_behind));
   DRIFTD_CHECK(log_taken_over(*state->db, is_new, state->reached));
+  return state;
+}
+
+Result<std::unique_ptr<SqliteStore>> SqliteStore::open(Settings settings, asio::any_io_executor store_thread,
+                                                       asio::any_io_executor io_pool, const Clock& clock) {
+  DRIFTD_TRY(auto state, open_state(std::move(settings), std::move(store_thread), std::move(io_pool), clock));
   for (const char* name : {"store.db", "store.db-wal", "lock"}) state->files.add(state->settings.data_dir / name);
   return std::make_unique<SqliteStore>(std::move(state));
 }

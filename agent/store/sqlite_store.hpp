@@ -24,6 +24,7 @@ struct Settings {
   std::chrono::milliseconds longest_read{1'000};
   /// Sinks of the store's own events (`gap`, `corrupt`) [store thread]; empty function: every open sink.
   std::function<std::vector<std::string>(const core::AgentEvent&)> route;
+  std::function<void(std::string_view)> at_step;  ///< of a rotation of the key: a test ends the process there
 };
 
 /// State, outbox and history in `data_dir/store.db` (SQLite, WAL, synchronous=FULL). Owns data_dir under its lock. All
@@ -42,8 +43,8 @@ class SqliteStore final : public core::Store, public core::Outbox, public core::
   ~SqliteStore() override;
 
   const InstallationKey& key() const;
-  /// Writes the `incarnation` event that open() found due, once, also when the agent was killed in between. For when the
-  /// sinks are open.
+  /// Writes the `incarnation` and `key_rotated` events that open() found due, once, also when the agent was killed in
+  /// between. For when the sinks are open.
   Task<Status> announce();
   /// Ends the process when store.db, its log or the lock was removed or replaced; each commit looks too.
   Task<Status> look();

@@ -79,6 +79,9 @@ struct SqliteStore::State : std::enable_shared_from_this<SqliteStore::State> {
 
 using StatePtr = std::shared_ptr<SqliteStore::State>;
 
+/// SqliteStore::open() without the public face. [open.cpp]
+Result<StatePtr> open_state(Settings settings, asio::any_io_executor store_thread, asio::any_io_executor io_pool, const Clock& clock);
+
 /// Runs `work` in the next transaction, in its own SAVEPOINT, and returns its status once that is on the disk. An error
 /// undoes the work and no other. Callers name `work` before they pass it: g++ 12 destroys temporary closures of a
 /// co_await expression twice. [group.cpp]

@@ -72,6 +72,47 @@ TEST_F(Redaction, SealingHidesTheWorkerDigestAndKeepsBothKeyIds) {
   EXPECT_EQ(seal(body, store_).value(), sealed);
 }
 
+class RotatedKey : public Redaction {
+ protected:
+  RedactionKeys keys(std::size_t layers) const {
+    RedactionKeys out{worker_, store_};
+    for (std::size_t i = 0; i < layers; ++i) {
+      out.store.layers.push_back({"cccc000" + std::to_string(i), {static_cast<std::uint8_t>(3 + i)}});
+    }
+    return out;
+  }
+  std::string sealed(const std::string& body, std::size_t layers) const { return seal(redacted(body), keys(layers).store).value(); }
+};
+
+TEST_F(RotatedKey, StoredDigestOfEachFormerLinkBecomesTheOneThatIsMadeNow) {
+  for (const char* body : {R"({"p":"x","w":"y","open":[{"a":1}]})", R"({"p":"x"})", R"({"open":1})"}) {
+    for (std::size_t before = 0; before <= 3; ++before) {
+      EXPECT_EQ(rewrap(sealed(body, before), keys(3)).value(), sealed(body, 3)) << before << body;
+    }
+  }
+  EXPECT_EQ(digest_at(sealed(R"({"p":"x"})", 2), "p").key_id, "cccc0001aaaa1111");
+}
+
+TEST_F(RotatedKey, DigestOfOtherKeysAndTextThatLooksLikeOneStay) {
+  const auto foreign = seal(redact(R"({"p":"x"})", id_, *schema_, {}, {"eeee1111", {1}}).value(), store_).value();
+  EXPECT_EQ(rewrap(foreign, keys(1)).value(), foreign);
+  const std::string text = R"({"open":"bbbb2222aaaa1111:1:)" + std::string(64, 'a') + R"("})";
+  EXPECT_EQ(rewrap(text, keys(1)).value(), text);
+}
+
+TEST_F(RotatedKey, FormerLinksDoNotGiveTheNewDigest) {
+  const auto before = digest_at(sealed(R"({"p":"x"})", 1), "p"), after = digest_at(sealed(R"({"p":"x"})", 2), "p");
+  EXPECT_NE(before.hex, after.hex);
+  RedactionKeys other = keys(2);
+  other.store.layers[1].key = {99};
+  EXPECT_NE(digest_at(seal(redacted(R"({"p":"x"})"), other.store).value(), "p").hex, after.hex);
+}
+
+TEST_F(RotatedKey, KnownValueIsComparedUnderAllLayers) {
+  const auto made = sealed_digest(Value("x"), id_, Path().child("p"), *schema_, keys(2), false);
+  EXPECT_EQ(as_digest(made), digest_at(sealed(R"({"p":"x"})", 2), "p"));
+}
+
 TEST_F(Redaction, WhatPeopleSeeHoldsNoDigest) {
   const auto body = redacted(R"({"p":"x","b":[1],"a":{"w":2}})", {"a.w"});
   EXPECT_EQ(presentable_json(body), R"({"a":{"w":"[REDACTED]"},"b":[1],"p":"[REDACTED]"})");

@@ -27,6 +27,15 @@ struct Life : testing::Test, Scene {
   }
 };
 
+TEST_F(Life, IdOfADriftSaysNothingOfItsValue) {
+  const Scene before = *this;
+  a_is("5");
+  const std::string id = drift().id;
+  static_cast<Scene&>(*this) = before;
+  a_is("6");
+  EXPECT_EQ(drift().id, id) << "an id goes everywhere: guesses at a secret could be tried on it";
+}
+
 TEST_F(Life, MovedWhileClaimedMakesTheDecisionStale) {
   a_is("5");
   claim();

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/rotate.hpp"
+
+#include <algorithm>
+#include <boost/asio/system_executor.hpp>
+#include <cstdlib>
+#include <sstream>
+
+#include "base/log.hpp"
+#include "store/audit.hpp"
+#include "store/checksums.hpp"
+#include "store/fields.hpp"
+
+namespace driftd::store {
+namespace {
+
+void step(const SqliteStore::State& state, std::string_view name) {
+  if (state.settings.at_step) state.settings.at_step(name);
+}
+
+/// `worker store layer@event …`: a layer with the newest event of the time when it came.
+std::string named_in_store(const InstallationKey& key) {
+  std::string out = key.worker.id + " " + key.store.id;
+  for (std::size_t i = 0; i < key.store.layers.size(); ++i) {
+    out += " " + key.store.layers[i].id + "@" + std::to_string(key.rotations[i].newest_event);
+  }
+  return out;
+}
+
+Status set_meta(Connection& db, std::string_view key, const std::string& value) {
+  return db.statement("INSERT OR REPLACE INTO meta (key, value, crc) VALUES (?1, ?2, driftd_crc(?1, ?2))").bind(key, value).run();
+}
+
+/// Fills the events of the layers that the store names.
+void take_events(const std::string& named, InstallationKey& key) {
+  std::istringstream words(named);
+  std::size_t layer = 0;
+  for (std::string word; words >> word;) {
+    const auto at = word.find('@');
+    if (at == std::string::npos || layer == key.rotations.size()) continue;
+    key.rotations[layer++].newest_event = std::strtoll(word.c_str() + at + 1, nullptr, 10);
+  }
+}
+
+Result<std::vector<std::int64_t>> ids_in(Connection& db, std::string_view sql) {
+  std::vector<std::int64_t> out;
+  auto query = db.statement(sql);
+  while (true) {
+    DRIFTD_TRY(const bool more, query.next());
+    if (!more) return out;
+    out.push_back(query.integer(0));
+  }
+}
+
+bool may_hold_digests(const std::optional<std::string>& text) { return text && text->find("$hmac") != std::string::npos; }
+
+Status rewrap_text(std::optional<std::string>& text, const core::RedactionKeys& keys) {
+  if (!may_hold_digests(text)) return {};
+  DRIFTD_TRY(text, core::rewrap(*text, keys));
+  return {};
+}
+
+/// Rows of state with their bodies. Records are judged once more: their digests were made under the former seed, and whoever
+/// knows that one could try guesses on them.
+Status rewrap_resources(SqliteStore::State& state) {
+  Connection& db = *state.db;
+  const auto keys = state.key.steps();
+  DRIFTD_TRY(const auto ids, ids_in(db, "SELECT id FROM resource WHERE instr(baseline, '$hmac') OR instr(observed, '$hmac')"));
+  for (const auto id : ids) {
+    std::optional<std::string> baseline, observed;
+    {
+      auto query = db.statement("SELECT baseline, observed FROM resource WHERE id = ?");
+      DRIFTD_TRY([[maybe_unused]] const bool found, query.bind(id).next());
+      baseline = query.maybe_text(0);
+      observed = query.maybe_text(1);
+    }
+    DRIFTD_CHECK(rewrap_text(baseline, keys));
+    DRIFTD_CHECK(rewrap_text(observed, keys));
+    DRIFTD_CHECK(db.statement("UPDATE resource SET baseline = ?, observed = ? WHERE id = ?").bind(baseline, observed, id).run());
+  }
+  DRIFTD_CHECK(db.execute("UPDATE resource SET digest_low = 0, digest_high = 0, rules_generation = 0"));
+  return db.execute("UPDATE resource SET crc = " DRIFTD_CRC_RESOURCE);
+}
+
+/// Open ones and ended ones.
+Status rewrap_drifts(SqliteStore::State& state) {
+  Connection& db = *state.db;
+  const auto keys = state.key.steps();
+  DRIFTD_TRY(const auto rows, ids_in(db, "SELECT rowid FROM drift WHERE instr(changes, '$hmac')"));
+  for (const auto row : rows) {
+    std::vector<core::Change> changes;
+    {
+      auto query = db.statement("SELECT changes FROM drift WHERE rowid = ?");
+      DRIFTD_TRY([[maybe_unused]] const bool found, query.bind(row).next());
+      DRIFTD_TRY(changes, changes_of(query.text(0)));
+    }
+    for (auto& change : changes) {
+      DRIFTD_CHECK(rewrap_text(change.old_value, keys));
+      DRIFTD_CHECK(rewrap_text(change.new_value, keys));
+    }
+    DRIFTD_CHECK(db.statement("UPDATE drift SET changes = ?, digest = ? WHERE rowid = ?")
+                     .bind(to_text(changes), core::digest_of(changes), row)
+                     .run());
+    DRIFTD_CHECK(db.statement("UPDATE drift SET crc = " DRIFTD_CRC_DRIFT " WHERE rowid = ?").bind(row).run());
+  }
+  return {};
+}
+
+Status rewrap_declarations(SqliteStore::State& state) {
+  Connection& db = *state.db;
+  const auto keys = state.key.steps();
+  DRIFTD_TRY(const auto rows, ids_in(db, "SELECT rowid FROM declaration WHERE instr(body, '$hmac')"));
+  for (const auto row : rows) {
+    std::optional<std::string> body;
+    {
+      auto query = db.statement("SELECT body FROM declaration WHERE rowid = ?");
+      DRIFTD_TRY([[maybe_unused]] const bool found, query.bind(row).next());
+      body = query.maybe_text(0);
+    }
+    DRIFTD_CHECK(rewrap_text(body, keys));
+    DRIFTD_CHECK(db.statement("UPDATE declaration SET body = ? WHERE rowid = ?").bind(body, row).run());
+  }
+  DRIFTD_CHECK(db.execute("UPDATE declaration SET digest_low = 0, digest_high = 0"));
+  return db.execute("UPDATE declaration SET crc = " DRIFTD_CRC_DECLARATION);
+}
+
+std::map<std::string, std::string> told(const InstallationKey& key, const core::AuditEntry& line) {
+  const std::size_t layers = key.store.layers.size();
+  return {{"message", "the installation key was rotated by " + line.actor + ": each stored digest has now " + std::to_string(layers) +
+                          (layers == 1 ? " layer" : " layers") + " of it around, no value was taken for another"},
+          {"layers", std::to_string(layers)},
+          {"key", key.store.newest_id()},
+          {"actor", line.actor}};
+}
+
+Status rewrap_store(SqliteStore::State& state, const core::AuditEntry& line) {
+  Connection& db = *state.db;
+  DRIFTD_CHECK(rewrap_resources(state));
+  step(state, "resources");
+  DRIFTD_CHECK(rewrap_drifts(state));
+  step(state, "drifts");
+  DRIFTD_CHECK(rewrap_declarations(state));
+  step(state, "declarations");
+  DRIFTD_CHECK(set_meta(db, "key_ids", named_in_store(state.key)));
+  DRIFTD_CHECK(set_meta(db, "untold_rotation", to_text(told(state.key, line))));
+  DRIFTD_CHECK(set_meta(db, "unswept", "1"));
+  DRIFTD_CHECK(write_audit(db, line));
+  step(state, "named");
+  return {};
+}
+
+Status overwrite_former_pages(Connection& db) {
+  DRIFTD_CHECK(db.statement("PRAGMA secure_delete = ON").run());
+  DRIFTD_CHECK(db.execute("VACUUM"));
+  DRIFTD_CHECK(db.statement("PRAGMA wal_checkpoint(TRUNCATE)").run());
+  DRIFTD_CHECK(db.execute("DELETE FROM meta WHERE key = 'unswept'"));
+  return db.statement("PRAGMA secure_delete = OFF").run();
+}
+
+/// Copies that stand under a former key, as earlier versions and restores left them.
+std::vector<std::filesystem::path> former_files(const std::filesystem::path& data_dir) {
+  std::vector<std::filesystem::path> out;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(data_dir, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (name.find(".before-") != std::string::npos || name == "store.db.restoring") out.push_back(at->path());
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+}  // namespace
+
+Result<bool> check_key(Connection& db, const std::string& key_name, InstallationKey& key) {
+  const std::string ids = ids_of(key);
+  std::string named;
+  {
+    auto query = db.statement("SELECT CAST(value AS TEXT) FROM meta WHERE key = 'key_ids'");
+    DRIFTD_TRY(const bool found, query.next());
+    if (found) named = query.text(0);
+  }
+  if (named.empty()) {
+    for (auto& rotation : key.rotations) rotation.newest_event = 0;  // all that this store will hold comes after them
+    DRIFTD_CHECK(set_meta(db, "key_ids", named_in_store(key)));
+    return false;
+  }
+  take_events(named, key);
+  const std::string stored = ids_named(named);
+  if (stored == ids) return false;
+  if (ids.starts_with(stored + " ")) return true;
+  return fail(Code::conflict, key_fault(key_name, ids, "the store", stored));
+}
+
+Status finish_rotation(SqliteStore::State& state, core::AuditEntry line) {
+  InstallationKey& key = state.key;
+  for (auto& rotation : key.rotations) {
+    if (rotation.newest_event == Rotation::kNotInForce) rotation.newest_event = state.newest_seq;
+  }
+  line.verb = "rotated key";
+  line.subject = "installation key";
+  line.at_ns = state.clock.wall();
+  line.reason = (line.reason.empty() ? "" : line.reason + "; ") + "now " + ids_of(key);
+  DRIFTD_CHECK(state.db->statement("PRAGMA secure_delete = ON").run());
+  DRIFTD_CHECK(run_now(state, [&state, &line] { return rewrap_store(state, line); }));
+  step(state, "rewrapped");
+  log::room("store").info("the installation key was rotated, the store is under {}", ids_of(key));
+  sweep(state);
+  step(state, "swept");
+  return {};
+}
+
+void sweep(SqliteStore::State& state) {
+  const auto due = state.db->integer("SELECT count(*) FROM meta WHERE key = 'unswept'");
+  if (due && *due == 0) return;
+  const Status done = due ? overwrite_former_pages(*state.db) : Status(fail(due.error()));
+  if (done) return;
+  log::room("store").warn("the key was rotated, and store.db may still hold digests under the former one in unused pages: {}. The next start tries again",
+                          done.error().message);
+}
+
+Result<Rotated> rotate(Settings settings, core::AuditEntry line, const Clock& clock) {
+  const auto data_dir = settings.data_dir;
+  const asio::any_io_executor here = asio::system_executor();  // nothing is posted to it
+  std::error_code error;
+  if (!std::filesystem::exists(data_dir / "store.db", error)) {
+    return fail(Code::not_found, "there is no store in " + data_dir.string() + ": nothing is under a key yet, the first start makes one");
+  }
+  DRIFTD_TRY(const auto state, open_state(std::move(settings), here, here, clock));
+  DRIFTD_TRY(auto next, rotated(state->key, clock.wall()));
+  step(*state, "made");
+  DRIFTD_CHECK(write_private(data_dir / "installation.key", render(next)));
+  step(*state, "written");
+  state->key = std::move(next);
+  const Status done = finish_rotation(*state, std::move(line));
+  if (!done) {
+    return fail(done.error().code, "installation.key has its next layer, and the store could not be rewritten yet: " + done.error().message +
+                                       ". Nothing is lost; the next start, or `driftd key rotate`, finishes it");
+  }
+  return Rotated{ids_of(state->key), state->key.store.layers.size(), former_files(data_dir)};
+}
+
+}  // namespace driftd::store

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The key of a store and its rotation (ADR 0014): a digest cannot be made anew, for nobody has its value, so a rotation puts a
+// layer around all that are stored. Blocks.
+#pragma once
+
+#include "core/audit.hpp"
+#include "store/state.hpp"
+
+namespace driftd::store {
+
+/// Whether the store names fewer layers than `key` has: a rotation is to be finished. Fills `key.rotations`. A store that
+/// names no key takes this one. `conflict`: the key is of another store, or of before a rotation.
+Result<bool> check_key(Connection& db, const std::string& key_name, InstallationKey& key);
+
+/// Puts the layers that the store lacks around every digest in it, in one transaction with `line` and what it names as its
+/// key; then overwrites what the file still holds of former pages. `state.key` is the key with all layers.
+Status finish_rotation(SqliteStore::State& state, core::AuditEntry line);
+/// What a former run could not overwrite. A failure is logged and tried again at the next start.
+void sweep(SqliteStore::State& state);
+
+struct Rotated {
+  std::string key_ids;
+  std::size_t layers = 0;
+  std::vector<std::filesystem::path> former;  ///< files in data_dir that a former key still opens
+};
+/// `driftd key rotate` where the key lies in data_dir: opens the store, writes the key with the next layer, rewrites the store.
+/// A kill in between leaves what the next start finishes. `line`: who asked, and why. `conflict`: an agent runs.
+Result<Rotated> rotate(Settings settings, core::AuditEntry line, const Clock& clock);
+
+}  // namespace driftd::store

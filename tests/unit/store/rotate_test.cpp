@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+// The key of a store is rotated: every digest in it is under the new chain, no value is taken for another, whatever dies when.
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <filesystem>
+#include <fstream>
+
+#include "proto/codec.hpp"
+#include "store/backup.hpp"
+#include "store/rotate.hpp"
+#include "unit/store/bench.hpp"
+
+namespace driftd::test {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class RotateTest : public StoreTest {
+ protected:
+  static constexpr int kRows = 40;
+  std::string data(const std::string& name = {}) const { return dir.file("data/" + name); }
+
+  /// What a worker says of value number `n`, as the store holds it under `key`.
+  static std::string sealed(const store::InstallationKey& key, int n) {
+    const std::string hex = to_hex(sha256("worker digest " + std::to_string(n)));
+    return core::seal("{\"open\":" + std::to_string(n) + ",\"p\":{\"$hmac\":\"" + key.worker.id + ":1:" + hex + "\"}}", key.store).value();
+  }
+  static std::string sealed_value(const store::InstallationKey& key, int n) {
+    return core::render(*core::parse(sealed(key, n)).value().find("p"));
+  }
+  static core::Drift drift_of(const store::InstallationKey& key, const std::string& id, int n) {
+    core::Drift out;
+    out.id = id;
+    out.resource = {"config", "r" + std::to_string(n)};
+    out.changes = {{"p", core::ChangeClass::credential, sealed_value(key, n), sealed_value(key, n + 1'000), true},
+                   {"q", core::ChangeClass::config, "\"" + key.store.id + key.worker.id + ":1:text\"", std::nullopt, false}};
+    out.digest = core::digest_of(out.changes);
+    return out;
+  }
+
+  /// A digest in each place that may hold one.
+  void fill() {
+    const auto key = bench->key();
+    std::vector<core::ResourceWrite> writes;
+    for (int n = 0; n < kRows; ++n) {
+      writes.push_back(resource_write("r" + std::to_string(n), sealed(key, n)));
+      writes.back().next.observed = sealed(key, n + 1'000);
+      writes.back().next.digest = {7, 8};
+      writes.back().next.rules_generation = 9;
+      writes.back().next.open = {drift_of(key, "d-open" + std::to_string(n), n)};
+      writes.back().ended = {drift_of(key, "d-done" + std::to_string(n), n + 2'000)};
+      writes.back().ended[0].status = core::DriftStatus::approved;
+    }
+    auto page = page_of(std::move(writes), {event_draft("a")});
+    core::DeclarationWrite declared;
+    declared.target = "orders";
+    declared.declaration.source_uid = backend_row().uid;
+    declared.declaration.id = {"config", "r0"};
+    declared.declaration.digest = {5, 6};
+    declared.declaration.body = sealed(key, 3'000);
+    page.declarations = {declared};
+    bench.get(bench->commit(std::move(page)));
+  }
+  /// All of it is what an agent would make now.
+  void expect_under(const store::InstallationKey& key) {
+    for (int n = 0; n < kRows; ++n) {
+      const auto rows = bench.get(bench->load(backend_row().uid, {{"config", "r" + std::to_string(n)}}));
+      ASSERT_EQ(rows.size(), 1U);
+      EXPECT_EQ(rows[0].baseline, sealed(key, n));
+      EXPECT_EQ(rows[0].observed, sealed(key, n + 1'000));
+      ASSERT_EQ(rows[0].open.size(), 1U);
+      const auto wanted = drift_of(key, "", n);
+      EXPECT_EQ(rows[0].open[0].changes[0].old_value, wanted.changes[0].old_value);
+      EXPECT_EQ(rows[0].open[0].changes[0].new_value, wanted.changes[0].new_value);
+      EXPECT_EQ(rows[0].open[0].digest, core::digest_of(rows[0].open[0].changes));
+    }
+    core::DriftFilter every;
+    every.all = true;
+    every.limit = 1'000;
+    for (const auto& row : bench.get(bench->drifts(every))) {
+      const int n = std::stoi(row.drift.id.substr(6)) + (row.drift.id.starts_with("d-done") ? 2'000 : 0);
+      EXPECT_EQ(row.drift.changes[0].new_value, sealed_value(key, n + 1'000)) << row.drift.id;
+    }
+    const auto declared = bench.get(bench->declarations("orders", {{"config", "r0"}}));
+    ASSERT_EQ(declared.size(), 1U);
+    EXPECT_EQ(declared[0].body, sealed(key, 3'000));
+  }
+  Result<store::Rotated> rotate(std::function<void(std::string_view)> at_step = {}) {
+    store::Settings settings;
+    settings.data_dir = data();
+    settings.at_step = std::move(at_step);
+    core::AuditEntry line;
+    line.actor = "olga";
+    line.reason = "a backup was lost";
+    return store::rotate(std::move(settings), line, bench.clock);
+  }
+  /// Runs a rotation in a process that ends at once at this step; whether it got there.
+  bool killed_at(const std::string& step) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      (void)rotate([&](std::string_view at) { if (at == step) ::_exit(9); });
+      ::_exit(0);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 9;
+  }
+  std::string all_bytes() const {
+    std::string out;
+    for (const auto& entry : fs::directory_iterator(data())) {
+      if (entry.path().filename().string().starts_with("store")) out += read_file(entry.path().string());
+    }
+    return out;
+  }
+  std::vector<core::StoredEvent> told() {
+    bench.get(bench->announce());
+    std::vector<core::StoredEvent> out;
+    for (auto& event : bench.get(bench->events(0, 1'000'000))) {
+      if (event.agent_event && event.what == "key_rotated") out.push_back(std::move(event));
+    }
+    return out;
+  }
+};
+
+TEST_F(RotateTest, EveryDigestIsWhatTheAgentWouldMakeUnderTheNewKey) {
+  fill();
+  const auto before = bench->key();
+  bench.close();
+  for (const std::size_t layers : {1U, 2U, 3U}) {
+    const auto done = rotate();
+    ASSERT_TRUE(done) << done.error().message;
+    EXPECT_EQ(done->layers, layers);
+    EXPECT_TRUE(store::verify(file())) << store::verify(file()).error().message;
+    ASSERT_TRUE(bench.open());
+    EXPECT_EQ(bench->key().store.layers.size(), layers);
+    EXPECT_EQ(bench->key().worker.key, before.worker.key) << "workers go on as they were";
+    expect_under(bench->key());
+    bench.close();
+  }
+}
+
+TEST_F(RotateTest, TheFileHoldsNothingOfTheFormerKey) {
+  fill();
+  const auto before = bench->key();
+  for (int n = 0; n < kRows; ++n) {  // pages that were written over leave their bytes behind
+    auto again = resource_write("r" + std::to_string(n), "{}", 1);
+    bench.get(bench->commit(page_of({again})));
+    if (n % 2 == 0) continue;
+    again = resource_write("r" + std::to_string(n), sealed(before, n), 2);
+    bench.get(bench->commit(page_of({again})));
+  }
+  bench.close();
+  const auto hex_of = [&](int n) { return core::as_digest(*core::parse(sealed(before, n)).value().find("p"))->hex; };
+  ASSERT_NE(all_bytes().find(hex_of(1)), std::string::npos);
+  ASSERT_TRUE(rotate());
+  const std::string bytes = all_bytes();
+  for (int n = 0; n < kRows; ++n) {
+    for (const int of : {n, n + 1'000, n + 2'000, n + 3'000}) EXPECT_EQ(bytes.find(hex_of(of)), std::string::npos) << of;
+  }
+  EXPECT_EQ(bytes.find(drift_of(before, "", 1).digest), std::string::npos) << "a digest over digests is as good to try guesses on";
+}
+
+TEST_F(RotateTest, DigestsOfRecordsAreMadeAnewUnderAnotherSeed) {
+  fill();
+  const auto seed = bench->key().digest_seed;
+  bench.close();
+  ASSERT_TRUE(rotate());
+  ASSERT_TRUE(bench.open());
+  EXPECT_NE(bench->key().digest_seed, seed);
+  for (const auto& entry : bench.get(bench->index(backend_row().uid))) {
+    EXPECT_EQ(entry.digest, Digest{}) << "whoever knows the former seed could try guesses on it";
+    EXPECT_EQ(entry.rules_generation, 0U) << "declarations' digests are folded into it";
+    EXPECT_TRUE(entry.has_open);
+  }
+  for (const auto& entry : bench.get(bench->declared_by(backend_row().uid))) EXPECT_EQ(entry.digest, Digest{});
+}
+
+TEST_F(RotateTest, AKillAtAnyStepLeavesStoreAndKeyTogether) {
+  fill();
+  const auto before = bench->key();
+  bench.close();
+  fs::copy(data(), dir.file("untouched"), fs::copy_options::recursive);
+  for (const char* step : {"made", "written", "resources", "drifts", "declarations", "named", "rewrapped", "swept"}) {
+    fs::remove_all(data());
+    fs::copy(dir.file("untouched"), data(), fs::copy_options::recursive);
+    ASSERT_TRUE(killed_at(step)) << step;
+    const auto opened = bench.open();
+    ASSERT_TRUE(opened) << step << ": " << opened.error().message;
+    const bool written = std::string_view(step) != "made";
+    EXPECT_EQ(bench->key().store.layers.size(), written ? 1U : 0U) << step;
+    expect_under(bench->key());
+    EXPECT_EQ(told().size(), written ? 1U : 0U) << step;
+    const auto audit = bench.get(bench->audit(10));
+    EXPECT_EQ(audit.size(), written ? 1U : 0U) << step;
+    EXPECT_TRUE(bench.get(bench->verify_audit()).whole);
+    bench.close();
+    EXPECT_TRUE(store::verify(file())) << step;
+    const std::string hex = core::as_digest(*core::parse(sealed(before, 0)).value().find("p"))->hex;
+    EXPECT_EQ(all_bytes().find(hex) == std::string::npos, written) << step;
+  }
+}
+
+TEST_F(RotateTest, AnUnopenedOutboxKeepsItsBytesAndTheRotationIsToldOnce) {
+  fill();
+  const auto before = bench.get(bench->events(0, 100));
+  bench.close();
+  ASSERT_TRUE(rotate());
+  ASSERT_TRUE(bench.open());
+  EXPECT_EQ(told().size(), 1U);
+  const auto after = bench.get(bench->events(0, 100));
+  ASSERT_EQ(after.size(), before.size() + 1);
+  for (std::size_t i = 0; i < before.size(); ++i) EXPECT_EQ(after[i].payload, before[i].payload);
+  restart();
+  ASSERT_EQ(told().size(), 1U);
+  EXPECT_THAT(proto::to_json(told()[0]).value(), AllOf(HasSubstr("\"layers\":\"1\""), HasSubstr("\"actor\":\"olga\"")));
+  const auto audit = bench.get(bench->audit(10));
+  ASSERT_EQ(audit.size(), 1U);
+  EXPECT_EQ(audit[0].verb, "rotated key");
+  EXPECT_EQ(audit[0].actor, "olga");
+  EXPECT_THAT(audit[0].reason, HasSubstr("a backup was lost"));
+}
+
+TEST_F(RotateTest, EachEventKeepsTheKeyOfItsTimeForSinksWithoutValues) {
+  const auto first = emit(2);
+  const auto base = bench->key().store.key;
+  bench.close();
+  ASSERT_TRUE(rotate());
+  ASSERT_TRUE(bench.open());
+  const auto second = emit(2);
+  bench.close();
+  ASSERT_TRUE(rotate());
+  ASSERT_TRUE(bench.open());
+  const auto third = emit(1);
+  const auto& key = bench->key();
+  for (const auto seq : first) EXPECT_EQ(key.for_event(seq), base);
+  for (const auto seq : second) EXPECT_EQ(key.for_event(seq), key.store.layers[0].key);
+  for (const auto seq : third) EXPECT_EQ(key.for_event(seq), key.store.layers[1].key);
+}
+
+TEST_F(RotateTest, TheFormerKeyFileDoesNotOpenTheNewStore) {
+  bench.close();
+  fs::copy(data("installation.key"), dir.file("leaked.key"));
+  ASSERT_TRUE(rotate());
+  const std::string newer = read_file(data("installation.key"));
+  fs::copy(dir.file("leaked.key"), data("installation.key"), fs::copy_options::overwrite_existing);
+  const auto opened = bench.open();
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, Code::conflict);
+  EXPECT_THAT(opened.error().message, AllOf(HasSubstr("is of before a rotation"), HasSubstr("installation.key")));
+  std::ofstream(data("installation.key"), std::ios::binary) << newer;
+  EXPECT_TRUE(bench.open());
+}
+
+TEST_F(RotateTest, RunningAgentKeepsItsKey) {
+  const std::string before = read_file(data("installation.key"));
+  const auto done = rotate();
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, Code::conflict);
+  EXPECT_THAT(done.error().message, HasSubstr("in use by pid"));
+  EXPECT_EQ(read_file(data("installation.key")), before);
+}
+
+TEST_F(RotateTest, BackupOfBeforeIsBroughtUpWhenItIsRestored) {
+  fill();
+  ASSERT_TRUE(store::back_up(data(), dir.file("with.db"), true, bench.clock.wall()));
+  ASSERT_TRUE(store::back_up(data(), dir.file("without.db"), false, bench.clock.wall()));
+  bench.close();
+  ASSERT_TRUE(rotate());
+  ASSERT_TRUE(rotate());
+  for (const char* name : {"with.db", "without.db"}) {
+    const auto restored = store::restore(data(), dir.file(name), {}, bench.clock.wall());
+    ASSERT_TRUE(restored) << restored.error().message;
+    ASSERT_TRUE(bench.open());
+    EXPECT_EQ(bench->key().store.layers.size(), 2U) << "the key of before is not taken back";
+    expect_under(bench->key());
+    bench.close();
+  }
+}
+
+TEST_F(RotateTest, BackupOfAfterIsNotRestoredUnderTheKeyOfBefore) {
+  fs::copy(data("installation.key"), dir.file("former.key"));
+  bench.close();
+  ASSERT_TRUE(rotate());
+  const auto made = store::back_up(data(), dir.file("copy.db"), true, bench.clock.wall());
+  ASSERT_TRUE(made) << made.error().message;
+  const auto refused = store::restore(dir.file("new"), dir.file("copy.db"), dir.file("former.key"), bench.clock.wall());
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("is of before a rotation"));
+  const auto restored = store::restore(dir.file("new"), dir.file("copy.db"), {}, bench.clock.wall());
+  ASSERT_TRUE(restored) << restored.error().message;
+  Bench elsewhere(dir.file("new"));
+  EXPECT_TRUE(elsewhere.open());
+}
+
+TEST_F(RotateTest, DamagedRowIsNotSignedByARotation) {
+  fill();
+  bench.close();
+  tamper(file(), "UPDATE resource SET baseline = replace(baseline, '\"open\":3', '\"open\":4') WHERE name = 'r3'");
+  ASSERT_TRUE(rotate());
+  ASSERT_TRUE(bench.open());
+  const auto rows = bench.get(bench->load(backend_row().uid, {{"config", "r3"}}));
+  EXPECT_EQ(rows[0].baseline, "{}") << "it was forgotten as damaged rows are";
+  int told_of = 0;
+  for (const auto& event : bench.get(bench->events(0, 1'000))) told_of += event.what == "corrupt";
+  EXPECT_EQ(told_of, 1);
+}
+
+TEST_F(RotateTest, NothingIsMadeWhereThereIsNoStore) {
+  store::Settings settings;
+  settings.data_dir = dir.file("nowhere");
+  const auto done = store::rotate(std::move(settings), {}, bench.clock);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, Code::not_found);
+  EXPECT_FALSE(fs::exists(dir.file("nowhere")));
+}
+
+}  // namespace
+}  // namespace driftd::test
