@@ -50,7 +50,7 @@ TEST(Lists, AFilterThatNamesNothingListsWhatIsKnown) {
   FakeAgent agent;
   const std::pair<const char*, const char*> cases[] = {
       {"/v1/drifts?backend=cahce", "there is no backend 'cahce'; known: cache"},
-      {"/v1/drifts?kind=sevrer", "there is no kind 'sevrer'; known: backend, registration, scope, server"},
+      {"/v1/drifts?kind=sevrer", "there is no kind 'sevrer'; known: backend, claim, registration, scope, server"},
       {"/v1/drifts?id=nope", "there is no resource with id 'nope'"},
       {"/v1/resources?backend=cahce", "there is no backend 'cahce'"},
       {"/v1/resources?backend=cache&kind=sevrer", "there is no kind 'sevrer'"},
