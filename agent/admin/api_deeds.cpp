@@ -175,9 +175,9 @@ Task<Answer> Api::do_deed(Request request) {
   if (path == "/v1/deadletters/replay") co_return co_await settle_dead("replay", std::move(request));
   if (path == "/v1/deadletters/drop") co_return co_await settle_dead("drop", std::move(request));
   if (path == "/v1/reload") {
-    const auto status = co_await backstage_.control.reload();
-    if (!status) co_return fail(status.error());
-    co_return Value::Object{{"reloaded", Value(true)}};
+    const auto reloaded = co_await backstage_.control.reload();
+    if (!reloaded) co_return fail(reloaded.error());
+    co_return to_json(*reloaded);
   }
   co_return fail(no_such_path(request));
 }

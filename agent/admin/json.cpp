@@ -52,6 +52,7 @@ Value worker(const core::WorkerStatus& status) {
                        {"last_budget_hit", status.last_budget_hit},
                        {"last_failure", status.last_failure},
                        {"jail", status.jail},
+                       {"secret_fault", status.secret_fault},
                        {"upgrade_refused", status.upgrade_refused}};
 }
 
@@ -145,7 +146,18 @@ Value to_json(const core::AgentView& view) {
                        {"backends", list_of(view.backends)},
                        {"sinks", list_of(view.sinks)},
                        {"backlog_events", number(view.backlog_events)},
-                       {"backlog_bytes", number(view.backlog_bytes)}};
+                       {"backlog_bytes", number(view.backlog_bytes)},
+                       {"needs_restart", list_of(view.needs_restart)}};
+}
+
+Value to_json(const core::Waiting& setting) { return Value::Object{{"setting", setting.what}, {"where", setting.where}}; }
+
+Value to_json(const core::Control::Reloaded& reloaded) {
+  Value::Array applied;
+  for (const auto& what : reloaded.applied) applied.emplace_back(what);
+  return Value::Object{{"reloaded", Value(true)},
+                       {"applied", Value(std::move(applied))},
+                       {"needs_restart", list_of(reloaded.needs_restart)}};
 }
 
 Value to_json(const core::Drift& drift) {

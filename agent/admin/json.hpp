@@ -34,6 +34,8 @@ core::Value to_json(const core::Diagnostic& diagnostic);
 core::Value to_json(const core::Discovered& backend);
 core::Value to_json(const core::DiscoverOutcome& outcome);
 core::Value to_json(const core::Control::Refreshed& refreshed);
+core::Value to_json(const core::Control::Reloaded& reloaded);
+core::Value to_json(const core::Waiting& setting);
 core::Value to_json(const core::SessionFactory::Found& found);
 /// The same with all that the plugin says of itself: settings schema, kinds with their schemas, extensions, metrics.
 core::Value described(const core::SessionFactory::Found& found);

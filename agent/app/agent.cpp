@@ -8,8 +8,8 @@
 #include "app/digests_sink.hpp"
 #include "app/plain_references.hpp"
 #include "app/plugins.hpp"
-#include "app/program_session.hpp"
 #include "app/record.hpp"
+#include "app/renewed_session.hpp"
 #include "app/sinks.hpp"
 #include "base/fatal.hpp"
 #include "base/log.hpp"
@@ -101,9 +101,9 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
       core, *out->store_, [agent = out.get()](const core::AgentEvent& event) { return agent->agent_routes(event); },
       [agent = out.get()] { agent->relay_->wake(); });
   DRIFTD_CHECK(out->add_sinks());
-  ProgramOptions programs{core, executors.io.get_executor(), &out->clock_, host::make_session_factory(host_options(c, executors)), {}, {}};
-  programs.on_program = [agent = out.get()](const std::string& backend, bool ok) { agent->metrics_.secret_program(backend, ok); };
-  out->sessions_ = with_programs(std::move(programs), c.program_uses);
+  RenewalOptions renewal{core, executors.io.get_executor(), &out->clock_, host::make_session_factory(host_options(c, executors)), {}, {}};
+  renewal.on_program = [agent = out.get()](const std::string& backend, bool ok) { agent->metrics_.secret_program(backend, ok); };
+  out->sessions_ = with_secrets(std::move(renewal), c);
   tell_jail();
   out->sessions_->on_event([agent = out.get()](core::SessionEvent event) { agent->tell(std::move(event)); });
   const auto& key = out->store_->key();
@@ -135,7 +135,8 @@ Status Agent::add_sinks() {
 
 Task<Status> Agent::start() {
   const auto plugins = co_await sessions_->scan();
-  for (auto& spec : config_.backends) {
+  specs_ = config_.backends;
+  for (auto& spec : specs_) {
     DRIFTD_CO_CHECK(reveal_plain_references(spec, plugins));
   }
   if (stop_asked_) co_return stopped_early();
@@ -144,7 +145,7 @@ Task<Status> Agent::start() {
   DRIFTD_CO_CHECK(co_await store_->announce());
   relay_->wake();
   if (stop_asked_) co_return stopped_early();
-  DRIFTD_CO_CHECK(co_await engine_->start(config_.backends, true));
+  DRIFTD_CO_CHECK(co_await engine_->start(specs_, true));
   if (stop_asked_) co_return stopped_early();
   admin::ServerSettings settings;
   settings.socket = config_.admin.socket;
@@ -193,7 +194,7 @@ std::vector<std::string> Agent::agent_routes(const core::AgentEvent& event) cons
 
 void Agent::tell(core::SessionEvent event) {
   static const std::set<std::string> kEvents = {"budget", "parked", "secret_denied", "upgrade_refused", "upgrade_reverted", "plugin_refused",
-                                              "program_failed"};
+                                              "program_failed", "secret_file_failed"};
   if (!kEvents.contains(event.what)) return;
   core::AgentEvent out;
   out.agent = config_.agent.name;

@@ -36,7 +36,7 @@ class Agent final : public core::Control {
   Task<Result<std::vector<core::Step>>> explain(std::string backend, core::ResourceId id, std::string path) override;
   Task<Result<core::DiscoverOutcome>> discover(std::string backend) override;
   Task<Result<std::string>> schema(std::string provider, std::string what) override;
-  Task<Status> reload() override;
+  Task<Result<Reloaded>> reload() override;
   Task<Result<std::int64_t>> replay(Replay request) override;
   Task<Result<std::int64_t>> dead_letter(std::string sink, std::string verb, std::vector<std::int64_t> seqs) override;
   Task<Result<std::vector<std::string>>> resume(std::string name) override;
@@ -50,7 +50,8 @@ class Agent final : public core::Control {
   Agent(config::Config config, Executors& executors);
   Result<std::unique_ptr<core::Sink>> open_sink(const config::SinkSpec& spec);
   Status add_sinks();
-  Task<Status> reload_now();
+  Task<Result<Reloaded>> reload_now();
+  void take_hot(const config::Config& next);
   Task<Status> start_new_sinks(const config::Config& next);
   void tell(core::SessionEvent event);
   Task<Result<core::Value>> notifications();
@@ -58,7 +59,9 @@ class Agent final : public core::Control {
   Task<Status> keep_house_once();
   std::vector<std::string> agent_routes(const core::AgentEvent& event) const;
 
-  config::Config config_;
+  config::Config config_;                  ///< as loaded, with what reloads took over
+  std::vector<core::BackendSpec> specs_;   ///< its backends as they run: plain references revealed
+  std::vector<core::Waiting> needs_restart_;
   Executors& executors_;
   SystemClock clock_;
   admin::PrometheusMetrics metrics_;

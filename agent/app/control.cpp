@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What people and programs may ask of a running agent.
+#include <algorithm>
+
 #include "app/agent.hpp"
 #include "app/plain_references.hpp"
 #include "app/sinks.hpp"
@@ -18,6 +20,7 @@ core::AgentView Agent::view() {
   out.sinks = relay_->views();
   out.backlog_events = backlog_.events;
   out.backlog_bytes = backlog_.bytes;
+  out.needs_restart = needs_restart_;
   return out;
 }
 
@@ -83,13 +86,13 @@ Task<Result<std::string>> Agent::schema(std::string provider, std::string what) 
   co_return fail(Code::not_found, "provider " + provider + " has no kind '" + what + "'");
 }
 
-Task<Status> Agent::reload() {
+Task<Result<core::Control::Reloaded>> Agent::reload() {
   const engine::Turn::Held held = co_await reloading_.enter();
-  const auto status = co_await reload_now();
-  co_return status;
+  auto reloaded = co_await reload_now();
+  co_return reloaded;
 }
 
-Task<Status> Agent::reload_now() {
+Task<Result<core::Control::Reloaded>> Agent::reload_now() {
   const std::string file = config_.file;
   auto work = [file] {
     Result<config::Config> out;
@@ -107,32 +110,43 @@ Task<Status> Agent::reload_now() {
     co_return fail(loaded.error());
   }
   const auto plugins = co_await sessions_->scan();
-  for (auto& spec : loaded->backends) {  // as at the start, or endpoints and plain settings would look changed
-    DRIFTD_CO_CHECK(reveal_plain_references(spec, plugins));
-  }
-  for (auto& spec : config_.backends) {  // for those whose plugin came later
+  for (auto& spec : specs_) {  // for those whose plugin came later
     DRIFTD_CO_CHECK(reveal_plain_references(spec, plugins));
   }
   const config::Comparison changes = config::compare(config_, *loaded);
   const Status started = co_await start_new_sinks(*loaded);
   if (!started) {
     log::room("config").error("reload refused, the running configuration stays: {}", started.error().message);
-    co_return started;
+    co_return fail(started.error());
   }
-  for (const auto& change : changes.restart) log::room("config").warn("reload: {} needs a restart", change);
+  Reloaded out;
+  for (const auto& [what, where] : changes.restart) {
+    log::room("config").warn("reload: {} needs a restart{}{}", what, where.empty() ? "" : ": ", where);
+    out.needs_restart.push_back({what, where});
+  }
   for (const auto& change : changes.hot) log::room("config").info("reload: {}", change);
-  std::vector<core::BackendSpec> specs;
-  for (auto& spec : config_.backends) {
-    for (auto& next : loaded->backends) {
-      if (next.name != spec.name) continue;
-      spec.rules = next.rules;
-      specs.push_back(spec);
+  out.applied = changes.hot;
+  needs_restart_ = out.needs_restart;
+  take_hot(*loaded);
+  std::vector<core::BackendSpec> specs;  // of both: one that left the config goes on as it is, until a restart
+  for (const auto& spec : specs_) {
+    const auto same = [&spec](const auto& next) { return next.name == spec.name; };
+    if (std::any_of(loaded->backends.begin(), loaded->backends.end(), same)) specs.push_back(spec);
+  }
+  co_await engine_->reload(std::move(specs));
+  co_return out;
+}
+
+void Agent::take_hot(const config::Config& next) {
+  for (auto* backends : {&config_.backends, &specs_}) {
+    for (auto& spec : *backends) {
+      const auto same = [&spec](const auto& other) { return other.name == spec.name; };
+      const auto other = std::find_if(next.backends.begin(), next.backends.end(), same);
+      if (other != next.backends.end()) spec.rules = other->rules;
     }
   }
-  config_.routes = loaded->routes;
+  config_.routes = next.routes;
   context_->routes = std::make_shared<const std::vector<core::Route>>(config_.routes);
-  co_await engine_->reload(std::move(specs));
-  co_return Status{};
 }
 
 /// A route of the new configuration may lead to a sink that is new: events must not pile up for one that does not run. All

@@ -11,8 +11,8 @@
 #include "app/executors.hpp"
 #include "app/plain_references.hpp"
 #include "app/plugins.hpp"
-#include "app/program_session.hpp"
 #include "app/record.hpp"
+#include "app/renewed_session.hpp"
 #include "base/fatal.hpp"
 #include "base/log.hpp"
 #include "engine/engine.hpp"
@@ -162,9 +162,9 @@ OnceResult once(const std::string& config_file, const OnceOptions& options) {
     return failed;
   }
   core::NoMetrics metrics;
-  ProgramOptions programs{executors.core.get_executor(), executors.io.get_executor(), &clock,
+  RenewalOptions renewal{executors.core.get_executor(), executors.io.get_executor(), &clock,
                           host::make_session_factory(host_options(*config, executors)), {}, {}};
-  const auto sessions = with_programs(std::move(programs), config->program_uses);
+  const auto sessions = with_secrets(std::move(renewal), *config);
   const auto& key = (*store)->key();
   auto context = std::make_shared<engine::Context>(engine::Context{
       executors.core.get_executor(), executors.diff.get_executor(), **store, clock, metrics, key.store, config->agent.name,

@@ -37,6 +37,8 @@ std::string whole_note(const core::Value& backend) {
 
 std::string note_of(const core::Value& backend) {
   std::string note = whole_note(backend);
+  const std::string secret = text(member(backend, "worker"), "secret_fault");
+  if (!secret.empty()) note += (note.empty() ? "" : "; ") + secret;
   if (note.size() <= kNote) return note;
   std::size_t end = kNote;
   while (end > 0 && (static_cast<unsigned char>(note[end]) & 0xC0) == 0x80) --end;  // not inside of a character
@@ -61,6 +63,10 @@ void show(const Context& context, const core::Value& status) {
                 << " events\n";
   if (const std::string lack = lacking_jail(status); !lack.empty()) {
     context.out() << painted("workers are not held: " + printable(lack), Colour::yellow, context.streams.colour) << "\n";
+  }
+  for (const auto& one : list(status, "needs_restart")) {
+    const std::string where = text(one, "where"), what = text(one, "setting") + (where.empty() ? "" : " (" + where + ")");
+    context.out() << painted("needs a restart: " + printable(what), Colour::yellow, context.streams.colour) << "\n";
   }
   context.out() << "\n";
   Table backends({"BACKEND", "TYPE", "STATE", "HEALTH", "RESOURCES", "DRIFTS", "LAST COMPLETE", "NOTE"});

@@ -57,6 +57,7 @@ void read_settings(Section& section, const LoadOptions& options, core::BackendSp
   spec.secrets = std::move(settings.secrets);
   config.backend_settings_at[spec.name] = used.at;
   if (here) std::move(settings.programs.begin(), settings.programs.end(), std::back_inserter(config.program_uses));
+  if (here) std::move(settings.files.begin(), settings.files.end(), std::back_inserter(config.file_uses));
   spec.registration_json = registration(spec, settings.with_references);
 }
 

@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "config/config.hpp"
+#include "config/places.hpp"
 
 namespace driftd::config {
 namespace {
@@ -31,87 +32,138 @@ std::vector<ProgramUse> programs_of(const Config& config, const std::string& bac
   return out;
 }
 
-void compare_backend(const core::BackendSpec& a, const core::BackendSpec& b, Comparison& out) {
-  const std::string at = "backends." + a.name;
-  const auto restart = [&](bool differs, const char* what) {
-    if (differs) out.restart.push_back(at + "." + what);
-  };
-  restart(a.was != b.was, "was");
-  restart(a.provider != b.provider, "provider");
-  restart(a.endpoint != b.endpoint, "endpoint");
-  restart(a.settings_json != b.settings_json || a.secrets != b.secrets, "settings");
-  restart(a.redact != b.redact, "redact");
-  restart(a.labels != b.labels, "labels");
-  restart(a.patterns != b.patterns, "patterns");
-  restart(a.interval != b.interval, "interval");
-  restart(a.isolation != b.isolation, "isolation");
-  restart(a.discover != b.discover, "discover");
-  restart(a.spoken_by != b.spoken_by, "spoken_by");
-  restart(!same(a.budgets, b.budgets), "budgets");
-  if (a.rules->generation != b.rules->generation) out.hot.push_back("rules of backend " + a.name);
+std::vector<FileUse> files_of(const Config& config, const std::string& backend) {
+  std::vector<FileUse> out;
+  std::copy_if(config.file_uses.begin(), config.file_uses.end(), std::back_inserter(out),
+               [&](const FileUse& use) { return use.backend == backend; });
+  return out;
 }
 
-void compare_backends(const Config& running, const Config& next, Comparison& out) {
+/// But for what stands in files: that is followed, and needs no restart.
+std::map<std::string, std::string> fixed_secrets(const core::BackendSpec& spec, const std::vector<FileUse>& files) {
+  auto out = spec.secrets;
+  for (const auto& use : files) out.erase(use.token);
+  return out;
+}
+
+/// Collects what waits for a restart, with its place in the next config.
+class Waiting {
+ public:
+  Waiting(const Config& next, Comparison& out) : next_(next), out_(out) {}
+  void add(bool differs, const std::string& what, const std::string& note = "") {
+    if (!differs) return;
+    const Position at = place_of(next_.places, what);
+    const std::string where = at.line == 0 ? std::string() : next_.file + ":" + std::to_string(at.line);
+    out_.restart.push_back({what + note, where});
+  }
+  void add_removed(const std::string& what) { out_.restart.push_back({what + " (removed)", {}}); }
+
+ private:
+  const Config& next_;
+  Comparison& out_;
+};
+
+bool same_settings(const Config& running, const core::BackendSpec& a, const Config& next, const core::BackendSpec& b) {
+  const auto before = files_of(running, a.name), after = files_of(next, b.name);
+  return a.settings_json == b.settings_json && before == after && fixed_secrets(a, before) == fixed_secrets(b, after);
+}
+
+void compare_backend(const core::BackendSpec& a, const core::BackendSpec& b, Waiting& waiting) {
+  const std::string at = "backends." + a.name + ".";
+  waiting.add(a.was != b.was, at + "was");
+  waiting.add(a.provider != b.provider, at + "provider");
+  waiting.add(a.endpoint != b.endpoint, at + "endpoint");
+  waiting.add(a.redact != b.redact, at + "redact");
+  waiting.add(a.labels != b.labels, at + "labels");
+  waiting.add(a.patterns != b.patterns, at + "patterns");
+  waiting.add(a.interval != b.interval, at + "interval");
+  waiting.add(a.isolation != b.isolation, at + "isolation");
+  waiting.add(a.discover != b.discover, at + "discover");
+  waiting.add(a.spoken_by != b.spoken_by, at + "spoken_by");
+  waiting.add(!same(a.budgets, b.budgets), at + "budgets");
+}
+
+void compare_backends(const Config& running, const Config& next, Waiting& waiting, Comparison& out) {
   for (const auto& spec : running.backends) {
+    const std::string at = "backends." + spec.name;
     const auto* other = find_backend(next.backends, spec.name);
     if (other == nullptr) {
-      out.restart.push_back("backends." + spec.name + " (removed)");
-    } else {
-      compare_backend(spec, *other, out);
-      if (programs_of(running, spec.name) != programs_of(next, spec.name)) {
-        out.restart.push_back("backends." + spec.name + ".settings (${exec:…})");
-      }
+      waiting.add_removed(at);
+      continue;
     }
+    compare_backend(spec, *other, waiting);
+    waiting.add(!same_settings(running, spec, next, *other), at + ".settings");
+    waiting.add(programs_of(running, spec.name) != programs_of(next, spec.name), at + ".settings", " (${exec:…})");
+    if (spec.rules->generation != other->rules->generation) out.hot.push_back("rules of backend " + spec.name);
   }
   for (const auto& spec : next.backends) {
-    if (find_backend(running.backends, spec.name) == nullptr) out.restart.push_back("backends." + spec.name + " (added)");
+    waiting.add(find_backend(running.backends, spec.name) == nullptr, "backends." + spec.name, " (added)");
   }
 }
 
-void compare_sinks(const Config& running, const Config& next, Comparison& out) {
+void compare_sinks(const Config& running, const Config& next, Waiting& waiting, Comparison& out) {
   for (const auto& sink : running.sinks) {
     const auto* other = find_sink(next.sinks, sink.name);
-    const bool equal = other != nullptr && other->type == sink.type && other->settings_json == sink.settings_json &&
-                       other->secrets == sink.secrets;
-    if (!equal) out.restart.push_back("sinks." + sink.name + (other == nullptr ? " (removed)" : ""));
+    if (other == nullptr) {
+      waiting.add_removed("sinks." + sink.name);
+      continue;
+    }
+    const bool settings = other->type == sink.type && other->settings_json == sink.settings_json;
+    const bool secrets = other->secrets == sink.secrets;
+    waiting.add(!settings || !secrets, "sinks." + sink.name, settings ? " (a secret)" : "");
   }
   for (const auto& sink : next.sinks) {
     if (find_sink(running.sinks, sink.name) == nullptr) out.hot.push_back("sinks." + sink.name + " (added)");
   }
 }
 
-bool same(const Agent& a, const Agent& b) {
-  return a.name == b.name && a.cluster == b.cluster && a.data_dir == b.data_dir && a.plugin_dirs == b.plugin_dirs &&
-         a.experimental == b.experimental && a.plugin_lock == b.plugin_lock &&
-         a.plugin_lock_named == b.plugin_lock_named && a.worker == b.worker && a.jail_required == b.jail_required && a.programs == b.programs && a.drain == b.drain;
+void compare_agent(const Agent& a, const Agent& b, Waiting& waiting) {
+  waiting.add(a.name != b.name, "agent.name");
+  waiting.add(a.node != b.node, "agent.node");
+  waiting.add(a.cluster != b.cluster, "agent.cluster");
+  waiting.add(a.data_dir != b.data_dir, "agent.data_dir");
+  waiting.add(a.plugin_dirs != b.plugin_dirs, "agent.plugin_dirs");
+  waiting.add(a.plugin_lock != b.plugin_lock || a.plugin_lock_named != b.plugin_lock_named, "agent.plugin_lock");
+  waiting.add(a.worker != b.worker, "agent.worker");
+  waiting.add(a.jail_required != b.jail_required, "agent.jail");
+  waiting.add(a.experimental != b.experimental, "agent.experimental");
+  waiting.add(a.programs != b.programs, "agent.programs");
+  waiting.add(a.drain != b.drain, "agent.drain");
 }
-bool same(const Admin& a, const Admin& b) {
-  return a.listen == b.listen && a.socket == b.socket && a.socket_group == b.socket_group &&
-         a.read_group == b.read_group && a.decide_group == b.decide_group && a.uids == b.uids && a.gids == b.gids;
+
+void compare_admin(const Admin& a, const Admin& b, Waiting& waiting) {
+  waiting.add(a.listen != b.listen, "admin.listen");
+  waiting.add(a.socket != b.socket, "admin.socket");
+  waiting.add(a.socket_group != b.socket_group, "admin.socket_group");
+  waiting.add(a.read_group != b.read_group, "admin.read_group");
+  waiting.add(a.decide_group != b.decide_group, "admin.decide_group");
+  waiting.add(a.uids != b.uids, "admin.uids");
+  waiting.add(a.gids != b.gids, "admin.gids");
 }
-bool same(const log::Settings& a, const log::Settings& b) {
-  return a.level == b.level && a.format == b.format && a.rooms == b.rooms;
-}
-bool same(const Retention& a, const Retention& b) {
-  return a.delivered == b.delivered && a.undelivered == b.undelivered && a.audit == b.audit;
-}
-bool same(const Delivery& a, const Delivery& b) {
-  return a.max_backlog_bytes == b.max_backlog_bytes && a.max_backlog_events == b.max_backlog_events &&
-         a.drop_pending == b.drop_pending;
+
+void compare_rest(const Config& a, const Config& b, Waiting& waiting) {
+  waiting.add(a.log.level != b.log.level, "log.level");
+  waiting.add(a.log.format != b.log.format, "log.format");
+  waiting.add(a.log.rooms != b.log.rooms, "log.rooms");
+  waiting.add(a.metrics.prefix != b.metrics.prefix, "metrics.prefix");
+  waiting.add(a.retention.delivered != b.retention.delivered, "retention.delivered");
+  waiting.add(a.retention.undelivered != b.retention.undelivered, "retention.undelivered");
+  waiting.add(a.retention.audit != b.retention.audit, "retention.audit");
+  waiting.add(a.delivery.max_backlog_bytes != b.delivery.max_backlog_bytes, "delivery.max_backlog_bytes");
+  waiting.add(a.delivery.max_backlog_events != b.delivery.max_backlog_events, "delivery.max_backlog_events");
+  waiting.add(a.delivery.drop_pending != b.delivery.drop_pending, "delivery.drop_pending");
 }
 
 }  // namespace
 
 Comparison compare(const Config& running, const Config& next) {
   Comparison out;
-  if (!same(running.agent, next.agent)) out.restart.push_back("agent");
-  if (!same(running.log, next.log)) out.restart.push_back("log");
-  if (!same(running.admin, next.admin)) out.restart.push_back("admin");
-  if (running.metrics.prefix != next.metrics.prefix) out.restart.push_back("metrics");
-  if (!same(running.retention, next.retention)) out.restart.push_back("retention");
-  if (!same(running.delivery, next.delivery)) out.restart.push_back("delivery");
-  compare_backends(running, next, out);
-  compare_sinks(running, next, out);
+  Waiting waiting(next, out);
+  compare_agent(running.agent, next.agent, waiting);
+  compare_admin(running.admin, next.admin, waiting);
+  compare_rest(running, next, waiting);
+  compare_backends(running, next, waiting, out);
+  compare_sinks(running, next, waiting, out);
   const bool routes = std::equal(running.routes.begin(), running.routes.end(), next.routes.begin(), next.routes.end(),
                                  [](const auto& a, const auto& b) { return same(a, b); });
   if (!routes) out.hot.push_back("routes");

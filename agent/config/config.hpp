@@ -15,6 +15,7 @@
 #include "base/log.hpp"
 #include "config/errors.hpp"
 #include "config/programs.hpp"
+#include "config/secret_file.hpp"
 #include "core/backend.hpp"
 #include "sinks/file/settings.hpp"
 #include "sinks/nats/settings.hpp"
@@ -95,7 +96,9 @@ struct Config {
   Delivery delivery;
   std::vector<std::filesystem::path> secret_files;  ///< that were read for `${file:…}` and `${credential:…}`
   std::vector<ProgramUse> program_uses;     ///< each `${exec:…}`, in the order of the file; not run by load()
+  std::vector<FileUse> file_uses;           ///< each `${file:…}` and `${credential:…}` of backends, in the order of the file
   std::map<std::string, Position> backend_settings_at;  ///< backend → where its settings stand, for schema errors
+  std::map<std::string, Position> places;   ///< of settings (config/places.hpp)
   std::vector<ConfigError> warnings;
   bool secrets_resolved = true;  ///< false: references were checked in form only and stand for empty text
 };
@@ -116,10 +119,16 @@ tl::expected<std::string, std::vector<ConfigError>> socket_of(const std::filesys
 /// The same from text; `file` is the name that errors print and that relative paths start from.
 Loaded parse(std::string_view text, const std::string& file, const LoadOptions& options = {});
 
-/// What a reload would change. Hot: policies, ignores, expectations, routes; all else needs a restart.
+/// What a reload would change. Hot: policies, ignores, expectations, routes, new sinks; all else needs a restart, but for
+/// what stands in files of `${file:…}` of backends, which is followed. Both as loaded.
 struct Comparison {
-  std::vector<std::string> hot;      ///< `policy of backend orders-kafka`, `routes` …
-  std::vector<std::string> restart;  ///< `backends.orders-kafka.settings`, `sinks.ops` …
+  struct Waiting {
+    std::string what;   ///< `backends.orders-kafka.settings`, `sinks.ops` …
+    std::string where;  ///< `driftd.yaml:14` of the next config; empty: it is not there any more
+    friend bool operator==(const Waiting&, const Waiting&) = default;
+  };
+  std::vector<std::string> hot;  ///< `rules of backend orders-kafka`, `routes` …
+  std::vector<Waiting> restart;
 };
 Comparison compare(const Config& running, const Config& next);
 

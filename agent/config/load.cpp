@@ -5,6 +5,7 @@
 
 #include "config/load.hpp"
 #include "config/parts.hpp"
+#include "config/places.hpp"
 #include "config/rights.hpp"
 
 namespace driftd::config {
@@ -68,6 +69,7 @@ Loaded parse_reported(std::string_view text, const LoadOptions& options, Report&
   if (!report.errors.empty()) return tl::unexpected(report.errors);
   config.warnings = report.warnings;
   config.secret_files = report.secret_files;
+  config.places = places_of(*node, config.agent.node);
   return config;
 }
 

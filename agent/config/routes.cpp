@@ -13,7 +13,7 @@ const std::vector<std::string> kWhats = {
     "created",       "updated",           "deleted",      "credentials.rotated", "endpoint.changed", "health.changed",
     "config.updated", "drift.decided",    "agent.gap",    "agent.dead_letter",   "agent.parked",     "agent.budget",
     "agent.corrupt", "agent.secret_denied", "agent.upgrade_refused", "agent.upgrade_reverted", "agent.plugin_refused",
-    "agent.program_failed", "agent.incarnation", "agent.key_rotated"};
+    "agent.program_failed", "agent.secret_file_failed", "agent.incarnation", "agent.key_rotated"};
 
 /// Reports each pattern that can never match one of `names`; `loose`: patterns with a wildcard may match later ones.
 void check_globs(Section& section, std::string_view key, std::string_view noun, const std::vector<std::string>& names,

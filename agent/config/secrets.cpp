@@ -5,18 +5,16 @@
 #include <array>
 #include <cctype>
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
 
 #include "base/digest.hpp"
 #include "base/secret_text.hpp"
 #include "config/rights.hpp"
+#include "config/secret_file.hpp"
 
 namespace driftd::config {
 namespace {
 
 constexpr std::array<std::string_view, 4> kSchemes = {"env", "file", "credential", "exec"};
-constexpr std::size_t kMostSecretBytes = 64 * 1024;
 constexpr std::string_view kTokenStart = "driftd-secret-";
 
 /// RFC 8259's number, so that 007, 0x10 and 1_000 stay text.
@@ -170,7 +168,9 @@ SettingsReader::Pair SettingsReader::convert_text(const Node& node, const std::s
   if (alone && text.starts_with("${exec:")) return convert_program(node, path);  // its arguments may hold braces
   const bool whole = alone && colon != std::string::npos && text.find('}') == text.size() - 1;
   if (whole) {
+    file_.clear();
     const auto bytes = resolve(node, text.substr(2, colon - 2), text.substr(colon + 1, text.size() - colon - 2));
+    if (!file_.empty()) out_.files.push_back({owner_, path.substr(1), token_of(path), file_});
     return mint(path, bytes.value_or(""), text);
   }
   if (looks_like_reference(text)) {
@@ -213,7 +213,7 @@ std::optional<std::string> SettingsReader::resolve(const Node& node, const std::
   if (scheme == "env") return resolve_env(node, rest);
   if (scheme == "credential") return resolve_credential(node, rest);
   const std::filesystem::path path(rest);
-  return read_secret_file(
+  return read_file(
       node, path.is_absolute() ? rest : (std::filesystem::path(report_.file).parent_path() / path).string());
 }
 
@@ -235,40 +235,31 @@ std::optional<std::string> SettingsReader::resolve_credential(const Node& node, 
     report_.error(node.at, "credential '" + name + "' has a slash in its name", "a name as in LoadCredential=");
     return std::nullopt;
   }
-  if (folder && !folder->empty()) return read_secret_file(node, *folder + "/" + name);
+  if (folder && !folder->empty()) return read_file(node, *folder + "/" + name);
   report_.error(node.at, "credential '" + name + "' cannot be read: $CREDENTIALS_DIRECTORY is not set",
                 "to be started by systemd", "", "add LoadCredential=" + name + ":/path to the unit, or use ${file:…}");
   return std::nullopt;
 }
 
-/// Who writes a secret chooses where the agent logs in, and as whom.
-bool SettingsReader::check_rights(const Node& node, const std::string& path) {
+/// Who writes a secret chooses where the agent logs in, and as whom; who reads it does so, too.
+void SettingsReader::warn_of_rights(const Node& node, const std::string& path) {
   const Rights rights = rights_of(path);
   if (!rights.replaced.empty() && rights.written.empty()) {
     report_.warn(node.at, "others may put another file in the place of secret file " + path + ": " + rights.replaced, "");
   }
   if (!rights.read.empty()) report_.warn(node.at, "secret file " + rights.read, "");
-  if (rights.written.empty()) return true;
-  report_.error(node.at, "secret file " + path + " is not used, because others may write it: " + rights.written);
-  return false;
 }
 
-std::optional<std::string> SettingsReader::read_secret_file(const Node& node, const std::string& path) {
-  report_.secret_files.push_back(std::filesystem::absolute(path));
-  std::ifstream in(path, std::ios::binary);
-  std::string text(kMostSecretBytes + 1, '\0');
-  if (in) in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!in.is_open() || in.bad() || (in.fail() && !in.eof())) {
-    report_.error(node.at, "secret file " + path + " cannot be read", "a file that the agent's user may read", "",
-                  "check that it exists and its owner and mode");
-    return std::nullopt;
-  }
-  text.resize(static_cast<std::size_t>(in.gcount()));
-  if (!check_rights(node, path)) return std::nullopt;
-  if (text.ends_with('\n')) text.pop_back();
-  if (text.ends_with('\r')) text.pop_back();
-  if (!text.empty() && text.size() <= kMostSecretBytes) return text;
-  report_.error(node.at, "secret file " + path + (text.empty() ? " is empty" : " is too big"), "1 byte to 64 KiB");
+std::optional<std::string> SettingsReader::read_file(const Node& node, const std::string& path) {
+  const auto absolute = std::filesystem::absolute(path);
+  report_.secret_files.push_back(absolute);
+  auto read = read_secret_file(path);
+  if (read && read->mark.regular) file_ = absolute;
+  if (read || read.error().code == Code::denied) warn_of_rights(node, path);
+  if (read) return std::move(read->text);
+  const bool unreadable = read.error().code == Code::unavailable, unfit = read.error().code == Code::invalid;
+  report_.error(node.at, read.error().message, unreadable ? "a file that the agent's user may read" : unfit ? "1 byte to 64 KiB" : "",
+                "", unreadable ? "check that it exists and its owner and mode" : "");
   return std::nullopt;
 }
 

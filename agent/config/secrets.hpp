@@ -8,6 +8,7 @@
 
 #include "config/config.hpp"
 #include "config/programs.hpp"
+#include "config/secret_file.hpp"
 #include "config/section.hpp"
 #include "core/value.hpp"
 
@@ -31,6 +32,7 @@ struct Settings {
   core::Value with_tokens, with_references;
   std::map<std::string, std::string> secrets;  ///< token → bytes
   std::vector<ProgramUse> programs;            ///< their tokens have no bytes yet
+  std::vector<FileUse> files;                  ///< whose text the tokens stand for
 };
 
 /// Turns free-form YAML into settings. Numbers and booleans keep their type, quoted text stays text. References become
@@ -57,14 +59,15 @@ class SettingsReader {
   std::optional<std::string> resolve(const Node& node, const std::string& scheme, const std::string& rest);
   std::optional<std::string> resolve_env(const Node& node, const std::string& name);
   std::optional<std::string> resolve_credential(const Node& node, const std::string& name);
-  bool check_rights(const Node& node, const std::string& path);
-  std::optional<std::string> read_secret_file(const Node& node, const std::string& path);
+  void warn_of_rights(const Node& node, const std::string& path);
+  std::optional<std::string> read_file(const Node& node, const std::string& path);
   std::optional<std::string> environment(const std::string& name) const;
 
   Report& report_;
   const LoadOptions& options_;
   std::string owner_;
   const std::vector<Program>* programs_;
+  std::filesystem::path file_;  ///< that the reference at hand was read from, where it can be followed
   Settings out_;
 };
 

@@ -48,7 +48,7 @@ struct BackendEvent {
 /// What concerns the agent itself.
 struct AgentEvent {
   std::string agent, cluster;
-  std::string what;     ///< gap | dead_letter | parked | budget | corrupt | secret_denied | upgrade_refused | plugin_refused | program_failed | incarnation
+  std::string what;     ///< gap | dead_letter | parked | budget | corrupt | secret_denied | upgrade_refused | plugin_refused | program_failed | secret_file_failed | incarnation
   std::string backend;  ///< empty: none in particular
   std::string message;
   std::map<std::string, std::string> details;

@@ -49,6 +49,11 @@ struct SinkView {
   std::uint64_t missed_wakeups = 0;    ///< the lane slept though it had work: a defect of driftd, mended by the watch
 };
 
+/// A setting whose new value is not in use before a restart.
+struct Waiting {
+  std::string what, where;  ///< `backends.orders.interval`, `driftd.yaml:14`; where: empty for what was removed
+};
+
 struct AgentView {
   std::string name, cluster, version;
   Nanos started_ns = 0;
@@ -57,6 +62,7 @@ struct AgentView {
   std::vector<BackendView> backends;
   std::vector<SinkView> sinks;
   std::int64_t backlog_events = 0, backlog_bytes = 0;
+  std::vector<Waiting> needs_restart;  ///< as the last reload found it
 };
 
 /// What people and programs may ask of a running agent; API and CLI are skins over it. Core thread.
@@ -79,8 +85,12 @@ class Control {
   /// The backends that a backend's provider knows of (driftd.discover/1).
   virtual Task<Result<DiscoverOutcome>> discover(std::string backend) = 0;
   virtual Task<Result<std::string>> schema(std::string provider, std::string what) = 0;
-  /// Reloads policies, ignores, expectations, routes from the config file: whole or not at all.
-  virtual Task<Status> reload() = 0;
+  /// Reloads policies, ignores, expectations, routes from the config file: whole or not at all. What else changed waits.
+  struct Reloaded {
+    std::vector<std::string> applied;  ///< `rules of backend orders`, `routes`, `sinks.ops (added)`
+    std::vector<Waiting> needs_restart;
+  };
+  virtual Task<Result<Reloaded>> reload() = 0;
   /// Sends stored events again to one sink; returns how many.
   struct Replay { std::string sink; std::int64_t from_seq = 0; std::string from_id; Nanos from_ns = 0; std::string key; int rate = 0; };
   virtual Task<Result<std::int64_t>> replay(Replay request) = 0;

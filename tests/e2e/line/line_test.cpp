@@ -421,6 +421,52 @@ TEST_F(Line, ReloadIsWholeOrNotAtAll) {
   EXPECT_EQ(a.log().find("needs a restart"), std::string::npos) << a.log();
 }
 
+TEST_F(Line, AReloadNamesWhatWaitsForARestartUntilThen) {
+  Agent a = agent("200ms", terraform_backend(state_), "  desk: { type: notifications }\n");
+  ASSERT_NO_FATAL_FAILURE(start(a, {"platform"}));
+  const auto reload = [&] { return run({Agent::binary(), "reload", "--config", a.config()}); };
+  const std::string good = read_file(a.config());
+  std::string other = good;
+  other.replace(other.find("interval: 200ms"), 15, "interval: 300ms\n  ignore: [\"partitions\"]");
+  std::ofstream(a.config()) << other;
+  const Output told = reload();
+  EXPECT_EQ(told.code, 0);
+  EXPECT_THAT(told.out, HasSubstr("reloaded: rules of backend platform"));
+  EXPECT_THAT(told.err, HasSubstr("backends.platform.interval  " + a.config() + ":"));
+  EXPECT_THAT(a.cli({"status"}).out, HasSubstr("needs a restart: backends.platform.interval"));
+  EXPECT_EQ(reload().out, "reloaded\n") << "the rules are in use";
+  EXPECT_THAT(reload().err, HasSubstr("backends.platform.interval")) << "the interval is not";
+  std::ofstream(a.config()) << good;
+  EXPECT_EQ(reload().err, "");
+  EXPECT_THAT(a.cli({"status"}).out, Not(HasSubstr("needs a restart")));
+  std::ofstream(a.config()) << other;
+  EXPECT_THAT(reload().err, HasSubstr("backends.platform.interval"));
+  EXPECT_EQ(a.stop(), 0);
+  a.start();
+  ASSERT_TRUE(eventually([&] { return a.backend("platform").has_value(); }, std::chrono::seconds(40))) << a.log();
+  EXPECT_THAT(a.cli({"status"}).out, Not(HasSubstr("needs a restart")));
+}
+
+/// What the next start would retire undecided is told before it.
+TEST_F(Line, ValidateNamesABackendThatLeftWithOpenDrifts) {
+  Agent a = agent("200ms", terraform_backend(state_), "  desk: { type: notifications }\n");
+  ASSERT_NO_FATAL_FAILURE(start(a, {"platform"}));
+  replace_file(state_, tfstate(7, 8));
+  ASSERT_TRUE(eventually([&] { return !drifts(a, "platform").empty(); })) << a.log();
+  EXPECT_EQ(a.stop(), 0);
+  const auto validate = [&](const std::string& how) { return run({Agent::binary(), "--config", a.config(), "validate", how}); };
+  EXPECT_THAT(validate("--strict").err, Not(HasSubstr("not in this file"))) << "it is there";
+  std::string text = read_file(a.config());
+  text.replace(text.find("name: platform"), 14, "name: another");
+  std::ofstream(a.config()) << text;
+  const Output strict = validate("--strict");
+  EXPECT_EQ(strict.code, 78);
+  EXPECT_THAT(strict.err, HasSubstr("backend 'platform' is not in this file any more, and has "));
+  text.replace(text.find("name: another"), 13, "name: another\n    was: platform");
+  std::ofstream(a.config()) << text;
+  EXPECT_THAT(validate("--strict").err, Not(HasSubstr("not in this file"))) << "it has another name now";
+}
+
 TEST_F(Line, EditedExcludeMovesOutOfScopeAndDeletesNothing) {
   Agent a = agent("200ms", redis_backend(redis_) + terraform_backend(state_), "  desk: { type: notifications }\n");
   redis_.command({"ACL", "SETUSER", "app", "on", ">p"});

@@ -87,7 +87,10 @@ class FakeControl final : public core::Control {
     if (provider != "redis") co_return fail(Code::not_found, "there is no provider '" + provider + "'");
     co_return "{\"what\":\"" + what + "\"}";
   }
-  Task<Status> reload() override { co_return reload_result; }
+  Task<Result<Reloaded>> reload() override {
+    if (!reload_result) co_return fail(reload_result.error());
+    co_return reloaded;
+  }
   Task<Result<std::int64_t>> replay(Replay request) override {
     calls.push_back("replay " + request.sink + " " + std::to_string(request.from_seq) + " " + request.from_id);
     co_return 7;
@@ -116,6 +119,7 @@ class FakeControl final : public core::Control {
   std::vector<core::AuditEntry> lines;
   bool audit_works = true;
   Status reload_result;
+  Reloaded reloaded;
   bool complete = true;
 };
 

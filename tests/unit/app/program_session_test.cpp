@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A backend whose password a real script gives: over sessions that only remember what they were opened with.
-#include "app/program_session.hpp"
+#include "app/renewed_session.hpp"
 
 #include <gmock/gmock.h>
 #include <boost/asio/as_tuple.hpp>
 
+#include "fake_sessions.hpp"
 #include "loop.hpp"
 
 namespace driftd::app {
@@ -17,81 +18,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
-
-/// What the sessions below did.
-struct Seen {
-  std::vector<std::string> opened, stopped;  ///< passwords
-  std::string hold;   ///< a refresh with this password ends when it is emptied
-  bool fails = false;  ///< refreshes fail
-};
-
-class FakeSession final : public core::Session {
- public:
-  FakeSession(asio::any_io_executor core, Seen& seen, std::string password)
-      : core_(std::move(core)), seen_(seen), password_(std::move(password)), stopped_(core_, asio::steady_timer::time_point::max()) {}
-  Task<Result<std::shared_ptr<const core::ProviderInfo>>> info() override { co_return std::make_shared<const core::ProviderInfo>(); }
-  Task<Result<core::RefreshOutcome>> refresh(core::RefreshRequest, core::PageHandler) override {
-    while (seen_.hold == password_) {
-      asio::steady_timer soon(core_, milliseconds(5));
-      co_await soon.async_wait(asio::as_tuple(asio::use_awaitable));
-    }
-    if (seen_.fails) co_return fail(Code::unauthenticated, "WRONGPASS");
-    core::RefreshOutcome out;
-    out.unchanged = ended_;
-    co_return out;
-  }
-  Task<Result<core::ReadOutcome>> read(std::vector<core::ResourceId>, milliseconds) override { co_return core::ReadOutcome{}; }
-  Task<Result<core::HealthReport>> health() override {
-    core::HealthReport out;
-    out.reason = password_;
-    co_return out;
-  }
-  Task<Status> watch(std::string, core::PageHandler) override {
-    co_await stopped_.async_wait(asio::as_tuple(asio::use_awaitable));
-    co_return fail(Code::cancelled, "stopped");
-  }
-  Task<Result<std::vector<core::Demotion>>> demote(core::ResourceId, std::vector<core::Change>) override {
-    co_return std::vector<core::Demotion>{};
-  }
-  Task<Result<core::DiscoverOutcome>> discover() override { co_return core::DiscoverOutcome{}; }
-  Task<Result<std::string>> upgrade(std::string, std::uint32_t, std::string) override { co_return std::string(); }
-  Task<Result<core::ApplyOutcome>> apply(core::ApplyRequest) override { co_return core::ApplyOutcome{}; }
-  core::WorkerStatus status() const override {
-    core::WorkerStatus out;
-    out.state = "running";
-    out.restarts = 1;
-    return out;
-  }
-  Task<void> stop() override {
-    if (!std::exchange(ended_, true)) seen_.stopped.push_back(password_);
-    stopped_.cancel();
-    co_return;
-  }
-
- private:
-  asio::any_io_executor core_;
-  Seen& seen_;
-  const std::string password_;
-  asio::steady_timer stopped_;
-  bool ended_ = false;
-};
-
-class FakeFactory final : public core::SessionFactory {
- public:
-  FakeFactory(asio::any_io_executor core, Seen& seen) : core_(std::move(core)), seen_(seen) {}
-  Task<std::vector<Found>> scan() override { co_return std::vector<Found>{}; }
-  Result<std::shared_ptr<core::Session>> open(core::SessionSpec spec) override {
-    const auto secret = spec.secrets.find("driftd-secret-1");
-    const std::string password = secret == spec.secrets.end() ? "" : secret->second;
-    seen_.opened.push_back(password);
-    return std::make_shared<FakeSession>(core_, seen_, password);
-  }
-  void on_event(std::function<void(core::SessionEvent)>) override {}
-
- private:
-  asio::any_io_executor core_;
-  Seen& seen_;
-};
 
 class Programs : public testing::Test {
  protected:
@@ -112,10 +38,12 @@ class Programs : public testing::Test {
     auto use = Scripts::use({scripts_.script("tool", body)});
     use.program.refresh = refresh;
     use.program.timeout = timeout;
-    ProgramOptions options{loop_.core.get_executor(), loop_.io.get_executor(), &clock_,
+    RenewalOptions options{loop_.core.get_executor(), loop_.io.get_executor(), &clock_,
                            std::make_shared<FakeFactory>(loop_.core.get_executor(), seen_), {}, {}};
     options.on_program = [this](const std::string&, bool ok) { ++(ok ? good_ : bad_); };
-    factory_ = with_programs(std::move(options), {use});
+    config::Config config;
+    config.program_uses = {use};
+    factory_ = with_secrets(std::move(options), config);
     factory_->on_event([this](core::SessionEvent event) { events_.push_back(event.what + " " + event.backend + " " + event.message); });
     core::SessionSpec spec;
     spec.backend = "orders";

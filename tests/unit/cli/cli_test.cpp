@@ -208,6 +208,31 @@ TEST(Cli, ReplayAndDeadLettersSayHowMany) {
   EXPECT_EQ(ask(agent, {"deadletter", "drop", "--sink", "ops", "4", "5"}).out, "2 dropped\n");
 }
 
+TEST(Cli, ReloadSaysWhatItTookAndLoudlyWhatWaits) {
+  FakeAgent agent;
+  agent.control()->reloaded = {{"rules of backend cache", "routes"}, {}};
+  const Said whole = ask(agent, {"reload"});
+  EXPECT_EQ(whole.out, "reloaded: rules of backend cache, routes\n");
+  EXPECT_EQ(whole.err, "");
+  agent.control()->reloaded.needs_restart = {{"backends.cache.interval", "d.yaml:14"}, {"sinks.ops (removed)", ""}};
+  const Said said = ask(agent, {"reload"});
+  EXPECT_EQ(said.code, kOk);
+  EXPECT_EQ(said.err, "driftd: 2 settings are not in use before the agent is restarted:\n"
+                      "  backends.cache.interval  d.yaml:14\n  sinks.ops (removed)\n");
+  const Said json = ask(agent, {"-o", "json", "reload"});
+  EXPECT_THAT(json.out, HasSubstr(R"("applied":["rules of backend cache","routes"],"needs_restart":[{"setting":"backends.cache.interval","where":"d.yaml:14"})"));
+  EXPECT_THAT(json.err, HasSubstr("2 settings are not in use"));
+  EXPECT_EQ(json.code, kOk);
+}
+
+TEST(Cli, StatusShowsWhatWaitsForARestart) {
+  FakeAgent agent;
+  EXPECT_THAT(ask(agent, {"status"}).out, Not(HasSubstr("needs a restart")));
+  agent.control()->agent.needs_restart = {{"backends.cache.interval", "d.yaml:14"}, {"sinks.ops (removed)", ""}};
+  const std::string out = ask(agent, {"status"}).out;
+  EXPECT_THAT(out, HasSubstr("needs a restart: backends.cache.interval (d.yaml:14)\nneeds a restart: sinks.ops (removed)\n"));
+}
+
 TEST(Cli, ReloadTellsWhyItWasRefused) {
   FakeAgent agent;
   EXPECT_EQ(ask(agent, {"reload"}).out, "reloaded\n");
@@ -272,6 +297,24 @@ TEST(Cli, APluginThatIsMissingIsAMistakeOnlyWhereThatWasAsked) {
   EXPECT_EQ(lenient.code, kOk);
   EXPECT_THAT(lenient.err, HasSubstr("no plugin for provider 'redis'"));
   EXPECT_EQ(strict.code, kConfig);
+}
+
+TEST(Cli, WhatLeftTheFileWithWorkUndoneIsAMistakeOnlyWhereThatWasAskedAndAStoreThatCannotBeReadNever) {
+  const TempDir folder;
+  const std::string file = folder.write("d.yaml", "backends: [ { name: a, provider: redis } ]\n");
+  Hooks hooks;
+  hooks.check_settings = [](const config::Config& config) {
+    app::Checked out;
+    out.left = {{config.file, {}, "sink 'ops' is not in this file any more", "", "", ""}};
+    out.notes = {{config.file, {}, "the store was not looked into: Permission denied", "", "", ""}};
+    return out;
+  };
+  const Said lenient = driftd({"validate", file}, hooks), strict = driftd({"validate", "--strict", file}, hooks);
+  EXPECT_EQ(lenient.code, kOk);
+  EXPECT_THAT(lenient.err, HasSubstr("sink 'ops' is not in this file any more"));
+  EXPECT_THAT(lenient.err, HasSubstr("the store was not looked into"));
+  EXPECT_EQ(strict.code, kConfig);
+  EXPECT_THAT(strict.err, HasSubstr("1 mistake\n"));
 }
 
 TEST(Cli, AConfigThatWasNamedAndCannotBeReadNamesNoOtherAgent) {

@@ -2,11 +2,19 @@
 #include <gtest/gtest.h>
 
 #include "config/config.hpp"
+#include "support/process.hpp"
 
 namespace driftd::config {
 namespace {
 
 using Names = std::vector<std::string>;
+
+/// What waits, each with its place behind `@`.
+Names waiting(const Comparison& comparison) {
+  Names out;
+  for (const auto& one : comparison.restart) out.push_back(one.what + (one.where.empty() ? "" : "@" + one.where));
+  return out;
+}
 
 Config config(const std::string& text) {
   auto loaded = parse(text, "driftd.yaml");
@@ -26,21 +34,71 @@ Comparison against_base(const std::string& from, const std::string& to) {
 TEST(Compare, SameFileChangesNothing) {
   const auto same = compare(config(kBase), config("# moved\n" + kBase));
   EXPECT_EQ(same.hot, Names{});
-  EXPECT_EQ(same.restart, Names{});
+  EXPECT_EQ(waiting(same), Names{});
 }
 
 TEST(Compare, RulesAndRoutesAreHot) {
   EXPECT_EQ(against_base("provider: p,", "provider: p, ignore: [\"**.t\"],").hot, Names{"rules of backend x"});
   EXPECT_EQ(against_base("{ to: [s] }", "{ match: { change: [created] }, to: [s] }").hot, Names{"routes"});
-  EXPECT_EQ(against_base("provider: p,", "provider: p, policy: { config: auto },").restart, Names{});
+  EXPECT_EQ(against_base("provider: p,", "provider: p, policy: { config: auto },").restart.size(), 0u);
 }
 
-TEST(Compare, TheRestNeedsARestartAndIsNamed) {
-  EXPECT_EQ(against_base("k: 1", "k: 2").restart, Names{"backends.x.settings"});
-  EXPECT_EQ(against_base("provider: p,", "provider: p, interval: 1m,").restart, Names{"backends.x.interval"});
-  EXPECT_EQ(against_base("name: a", "name: b").restart, Names{"agent"});
-  EXPECT_EQ(against_base("name: x", "name: y").restart, (Names{"backends.x (removed)", "backends.y (added)"}));
-  EXPECT_EQ(against_base("type: stdout", "type: notifications").restart, Names{"sinks.s"});
+TEST(Compare, TheRestNeedsARestartAndIsNamedWithItsPlace) {
+  const auto from_to = [](const std::string& from, const std::string& to) { return waiting(against_base(from, to)); };
+  EXPECT_EQ(from_to("k: 1", "k: 2"), Names{"backends.x.settings@driftd.yaml:3"});
+  EXPECT_EQ(from_to("provider: p,", "provider: p,\n  interval: 1m,"), Names{"backends.x.interval@driftd.yaml:4"});
+  EXPECT_EQ(from_to("name: a", "name: b"), Names{"agent.name@driftd.yaml:1"});
+  EXPECT_EQ(from_to("name: x", "name: y"), (Names{"backends.x (removed)", "backends.y (added)@driftd.yaml:3"}));
+  EXPECT_EQ(from_to("type: stdout", "type: notifications"), Names{"sinks.s@driftd.yaml:4"});
+  EXPECT_EQ(from_to("sinks: {", "admin: { listen: \"\" }\nretention: { delivered: 2d }\nsinks: {"),
+            (Names{"admin.listen@driftd.yaml:4", "retention.delivered@driftd.yaml:5"}));
+}
+
+TEST(Compare, WhatABackendTakesFromTheDefaultsStandsThere) {
+  EXPECT_EQ(waiting(against_base("agent: {", "defaults:\n  interval: 7s\nagent: {")), Names{"backends.x.interval@driftd.yaml:2"});
+}
+
+TEST(Compare, WhatIsNotWrittenAnyMoreStandsWhereItStood) {
+  const std::string base = "backends:\n- name: x\n  provider: p\n";
+  EXPECT_EQ(waiting(compare(config(base + "  interval: 1m\n"), config("# moved\n" + base))), Names{"backends.x.interval@driftd.yaml:3"})
+      << "the backend itself";
+}
+
+TEST(Compare, OneOfSeveralNodesIsFoundUnderItsWrittenName) {
+  const std::string base = "agent: { node: n1 }\nbackends:\n- { name: x, node: \"n*\", provider: p, interval: ";
+  EXPECT_EQ(waiting(compare(config(base + "1m } \n"), config(base + "2m }\n"))), Names{"backends.x-n1.interval@driftd.yaml:3"});
+}
+
+TEST(Compare, WhatStandsInAFileOfABackendIsFollowedAndTheReferenceIsNot) {
+  const test::TempDir folder;
+  folder.write("pw", "one");
+  folder.write("other", "two");
+  const auto loaded = [&](const std::string& reference) {
+    auto out = parse("backends: [ { name: x, provider: p, settings: { password: \"" + reference + "\", user: \"${file:pw}\" } } ]\n",
+                     folder.file("driftd.yaml"));
+    if (!out) ADD_FAILURE() << render(out.error());
+    return out.value_or(Config{});
+  };
+  const Config running = loaded("${file:pw}");
+  folder.write("pw", "two");
+  EXPECT_EQ(waiting(compare(running, loaded("${file:pw}"))), Names{});
+  const Names settings{"backends.x.settings@" + folder.file("driftd.yaml") + ":1"};
+  EXPECT_EQ(waiting(compare(running, loaded("${file:other}"))), settings);
+  EXPECT_EQ(waiting(compare(running, loaded("literal"))), settings);
+  EXPECT_EQ(waiting(compare(loaded("literal"), loaded("lateral"))), settings);
+}
+
+TEST(Compare, ASecretOfASinkIsNotFollowed) {
+  const test::TempDir folder;
+  folder.write("hook", "one");
+  const auto loaded = [&] {
+    auto out = parse("sinks: { s: { type: webhook, url: \"https://h/x\", secret: \"${file:hook}\" } }\n", folder.file("driftd.yaml"));
+    if (!out) ADD_FAILURE() << render(out.error());
+    return out.value_or(Config{});
+  };
+  const Config running = loaded();
+  folder.write("hook", "two");
+  EXPECT_EQ(waiting(compare(running, loaded())), Names{"sinks.s (a secret)@" + folder.file("driftd.yaml") + ":1"});
 }
 
 }  // namespace

@@ -124,10 +124,12 @@ TEST_F(Programs, SecretsInTheCommandOrTheEntryWarn) {
 }
 
 TEST_F(Programs, AReloadNamesAnotherCommandOrLimit) {
+  using testing::Contains;
+  using testing::Field;
   const auto running = load(tool_ + " a");
   EXPECT_THAT(compare(*running, *load(tool_ + " a")).restart, IsEmpty());
-  EXPECT_THAT(compare(*running, *load(tool_ + " b")).restart, testing::Contains("backends.a.settings (${exec:…})"));
-  EXPECT_THAT(compare(*running, *load(tool_ + " a", ", refresh: 1m")).restart, testing::Contains("agent"));
+  EXPECT_THAT(compare(*running, *load(tool_ + " b")).restart, Contains(Field(&Comparison::Waiting::what, "backends.a.settings (${exec:…})")));
+  EXPECT_THAT(compare(*running, *load(tool_ + " a", ", refresh: 1m")).restart, Contains(Field(&Comparison::Waiting::what, "agent.programs")));
 }
 
 }  // namespace

@@ -3,31 +3,35 @@
 
 #include <list>
 
+#include "app/file_secrets.hpp"
 #include "app/program_values.hpp"
+#include "config/config.hpp"
 #include "core/ports/session.hpp"
 
 namespace driftd::app {
 
-/// What sessions whose secrets come from programs need of the agent.
-struct ProgramOptions {
+/// What sessions whose secrets come from programs and files need of the agent.
+struct RenewalOptions {
   asio::any_io_executor core, io;
   const Clock* clock = nullptr;
   std::shared_ptr<core::SessionFactory> factory;             ///< opens the sessions below
-  std::function<void(core::SessionEvent)> on_event;          ///< program_failed
+  std::function<void(core::SessionEvent)> on_event;          ///< program_failed, secret_file_failed
   std::function<void(const std::string&, bool)> on_program;  ///< a run ended: backend, ok
 };
 
-/// A backend's session whose secrets come from programs. It opens the real session with the first answers; when they
-/// change another one with the new ones, which takes over once it answers, while calls under way end on the old one.
-/// Until there are answers, and once they expired, calls are `unavailable` and say why. Core thread only.
-class ProgramSession final : public core::Session, public std::enable_shared_from_this<ProgramSession> {
+/// A backend's session whose secrets come from programs and files, and may change. It opens the real session with the first
+/// answers of the programs (at once, where there are files only); when a secret changes another one with the new ones, which
+/// takes over once it answers, while calls under way end on the old one. Files are looked at by info(), refresh() and health(),
+/// so in each cycle, and again when the system refuses what was read. Until programs have answered, and once their answers
+/// expired, calls are `unavailable` and say why. Core thread only.
+class RenewedSession final : public core::Session, public std::enable_shared_from_this<RenewedSession> {
  public:
-  ProgramSession(ProgramOptions options, core::SessionSpec spec);
-  ~ProgramSession() override;
-  ProgramSession(const ProgramSession&) = delete;
-  ProgramSession& operator=(const ProgramSession&) = delete;
-  /// Runs the programs; once, after construction.
-  void start(const std::vector<config::ProgramUse>& uses);
+  RenewedSession(RenewalOptions options, core::SessionSpec spec);
+  ~RenewedSession() override;
+  RenewedSession(const RenewedSession&) = delete;
+  RenewedSession& operator=(const RenewedSession&) = delete;
+  /// Runs the programs, or opens the session where there are none; once, after construction.
+  Status start(const std::vector<config::ProgramUse>& programs, std::vector<config::FileUse> files);
 
   Task<Result<std::shared_ptr<const core::ProviderInfo>>> info() override;
   Task<Result<core::RefreshOutcome>> refresh(core::RefreshRequest request, core::PageHandler on_page) override;
@@ -66,19 +70,26 @@ class ProgramSession final : public core::Session, public std::enable_shared_fro
     core::Session* operator->() const { return inner->session.get(); }
   };
   Task<Result<Use>> use(std::chrono::milliseconds most);
+  void run_programs(const std::vector<config::ProgramUse>& uses);
+  void look_at_files(bool refused);
+  static Task<void> look(std::shared_ptr<RenewedSession> self);
+  void take_files(FileSecrets::News news);
+  Task<void> follow_files();
+  void note_refusal(const Error& error);
   Task<void> pause(std::chrono::milliseconds most);
   void wake();
   void take_values(std::map<std::string, std::string> values);
   void take_missing(std::string why);
-  static Task<void> renew(std::shared_ptr<ProgramSession> self);
-  static Task<void> retire(std::shared_ptr<ProgramSession> self, std::shared_ptr<Inner> old);
+  static Task<void> renew(std::shared_ptr<RenewedSession> self);
+  static Task<void> retire(std::shared_ptr<RenewedSession> self, std::shared_ptr<Inner> old);
   void serve(std::shared_ptr<Inner> next);
   std::shared_ptr<Inner> open();
   void remember(const core::WorkerStatus& old);
 
-  const ProgramOptions options_;
+  const RenewalOptions options_;
   core::SessionSpec spec_;  ///< with the newest answers
-  std::shared_ptr<ProgramValues> values_;
+  std::shared_ptr<ProgramValues> values_;  ///< null: no program is asked
+  std::optional<FileSecrets> files_;
   std::shared_ptr<Inner> inner_;  ///< serves; null: there is no answer (any more)
   std::shared_ptr<Inner> next_;   ///< is tried, to take over
   std::string missing_;           ///< why; empty: the programs still run for the first time
@@ -87,12 +98,14 @@ class ProgramSession final : public core::Session, public std::enable_shared_fro
   std::list<asio::steady_timer*> waiting_;
   std::uint64_t newest_ = 0, served_ = 0;  ///< answers, counted
   bool renewing_ = false, stopping_ = false;
+  bool looking_ = false, refused_ = false;  ///< at the files; the system refused what was read from them
   bool dark_ = false;    ///< calls were refused since the last one served
   bool ailing_ = false;  ///< the last refresh or health probe failed
   int tasks_ = 0;        ///< renewals and retirements under way
 };
 
-/// `options.factory`, with a ProgramSession for each backend that a use names.
-std::shared_ptr<core::SessionFactory> with_programs(ProgramOptions options, std::vector<config::ProgramUse> uses);
+/// `options.factory`, with a RenewedSession for each backend of the config whose secrets come from programs or files. The
+/// config as it was loaded: plain settings are references yet, for their files are followed, too.
+std::shared_ptr<core::SessionFactory> with_secrets(RenewalOptions options, const config::Config& config);
 
 }  // namespace driftd::app

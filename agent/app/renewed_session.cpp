@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session over time: the first answers, new ones, none any more. Its calls are in program_calls.cpp.
-#include "app/program_session.hpp"
+// A session over time: the first answers, new ones, none any more. Its calls are in renewed_calls.cpp.
+#include "app/renewed_session.hpp"
 
 #include <algorithm>
 #include <boost/asio/as_tuple.hpp>
@@ -20,14 +20,25 @@ constexpr auto kDrain = std::chrono::minutes(70);  // above every deadline of a 
 
 }  // namespace
 
-ProgramSession::ProgramSession(ProgramOptions options, core::SessionSpec spec)
+RenewedSession::RenewedSession(RenewalOptions options, core::SessionSpec spec)
     : options_(std::move(options)), spec_(std::move(spec)) {}
 
-ProgramSession::~ProgramSession() {
+RenewedSession::~RenewedSession() {
   if (values_) values_->cancel();
 }
 
-void ProgramSession::start(const std::vector<config::ProgramUse>& uses) {
+Status RenewedSession::start(const std::vector<config::ProgramUse>& programs, std::vector<config::FileUse> files) {
+  if (!files.empty()) files_.emplace(std::move(files), spec_.secrets);
+  if (!programs.empty()) {
+    run_programs(programs);
+    return {};
+  }
+  inner_ = open();
+  if (!inner_) return fail(Code::unavailable, missing_);
+  return {};
+}
+
+void RenewedSession::run_programs(const std::vector<config::ProgramUse>& uses) {
   const auto weak = weak_from_this();
   ProgramValues::Told told;
   told.values = [weak](std::map<std::string, std::string> values) {
@@ -46,18 +57,18 @@ void ProgramSession::start(const std::vector<config::ProgramUse>& uses) {
   values_->start();
 }
 
-void ProgramSession::wake() {
+void RenewedSession::wake() {
   for (auto* timer : waiting_) timer->cancel();
 }
 
-Task<void> ProgramSession::pause(milliseconds most) {
+Task<void> RenewedSession::pause(milliseconds most) {
   asio::steady_timer timer(options_.core, most);
   const auto at = waiting_.insert(waiting_.end(), &timer);
   co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
   waiting_.erase(at);
 }
 
-void ProgramSession::take_values(std::map<std::string, std::string> values) {
+void RenewedSession::take_values(std::map<std::string, std::string> values) {
   if (stopping_) return;
   for (auto& [token, bytes] : values) spec_.secrets[token] = std::move(bytes);
   missing_.clear();
@@ -67,7 +78,43 @@ void ProgramSession::take_values(std::map<std::string, std::string> values) {
   asio::co_spawn(options_.core, renew(shared_from_this()), fatal);
 }
 
-void ProgramSession::take_missing(std::string why) {
+/// Nobody waits for the file system but who asked: one that hangs costs the backend the change, and no look follows it.
+void RenewedSession::look_at_files(bool refused) {
+  if (!files_ || stopping_) return;
+  refused_ = refused_ || refused;
+  if (!std::exchange(looking_, true)) asio::co_spawn(options_.core, look(shared_from_this()), fatal);
+}
+
+Task<void> RenewedSession::look(std::shared_ptr<RenewedSession> self) {
+  do {
+    auto work = [asked = self->files_->asked(), refused = std::exchange(self->refused_, false)] {
+      return FileSecrets::look(asked, refused);
+    };
+    auto found = co_await run_on(self->options_.io, std::move(work));
+    if (self->stopping_) break;
+    self->take_files(self->files_->take(std::move(found)));
+  } while (self->refused_ && !self->stopping_);
+  self->looking_ = false;
+  self->wake();
+}
+
+void RenewedSession::take_files(FileSecrets::News news) {
+  for (const auto& line : news.failing) {
+    log::room("app").warn("{}: {}", spec_.backend, line);
+    if (options_.on_event) options_.on_event({spec_.backend, "secret_file_failed", line});
+  }
+  for (const auto& line : news.mended) log::room("app").info("{}: {}", spec_.backend, line);
+  if (news.values.empty()) return;
+  for (const auto& line : news.changed) log::room("app").info("{}: {} changed: a worker with it takes over", spec_.backend, line);
+  for (auto& [token, bytes] : news.values) spec_.secrets[token] = std::move(bytes);
+  ++newest_;
+  if (!inner_ && !renewing_) return;  // the programs' answers open the first session
+  if (!values_) missing_.clear();
+  ++tasks_;
+  asio::co_spawn(options_.core, renew(shared_from_this()), fatal);
+}
+
+void RenewedSession::take_missing(std::string why) {
   missing_ = std::move(why);
   dark_ = true;
   ++newest_;
@@ -80,7 +127,7 @@ void ProgramSession::take_missing(std::string why) {
   wake();
 }
 
-std::shared_ptr<ProgramSession::Inner> ProgramSession::open() {
+std::shared_ptr<RenewedSession::Inner> RenewedSession::open() {
   auto opened = options_.factory->open(spec_);
   if (!opened) {
     missing_ = opened.error().message;
@@ -96,7 +143,7 @@ std::shared_ptr<ProgramSession::Inner> ProgramSession::open() {
 }
 
 /// One at a time: whoever comes meanwhile is seen by the count of answers.
-Task<void> ProgramSession::renew(std::shared_ptr<ProgramSession> self) {
+Task<void> RenewedSession::renew(std::shared_ptr<RenewedSession> self) {
   const bool alone = !std::exchange(self->renewing_, true);
   while (alone && !self->stopping_ && self->missing_.empty() && self->served_ != self->newest_) {
     const std::uint64_t wanted = self->newest_;
@@ -123,7 +170,7 @@ Task<void> ProgramSession::renew(std::shared_ptr<ProgramSession> self) {
   self->wake();
 }
 
-void ProgramSession::serve(std::shared_ptr<Inner> next) {
+void RenewedSession::serve(std::shared_ptr<Inner> next) {
   const auto old = std::exchange(inner_, std::move(next));
   const bool failed = std::exchange(ailing_, false), dark = std::exchange(dark_, false);
   if (old) {
@@ -136,7 +183,7 @@ void ProgramSession::serve(std::shared_ptr<Inner> next) {
 }
 
 /// Its calls end first; its watch does not end by itself.
-Task<void> ProgramSession::retire(std::shared_ptr<ProgramSession> self, std::shared_ptr<Inner> old) {
+Task<void> RenewedSession::retire(std::shared_ptr<RenewedSession> self, std::shared_ptr<Inner> old) {
   const auto last = std::chrono::steady_clock::now() + kDrain;
   while (old->calls > 0 && !self->stopping_ && std::chrono::steady_clock::now() < last) co_await self->pause(kIdlePoll);
   co_await old->session->stop();
@@ -145,7 +192,7 @@ Task<void> ProgramSession::retire(std::shared_ptr<ProgramSession> self, std::sha
 }
 
 /// The counts of a backend go on when its worker gets another secret.
-void ProgramSession::remember(const core::WorkerStatus& old) {
+void RenewedSession::remember(const core::WorkerStatus& old) {
   past_.restarts += old.restarts;
   past_.denied_secrets += old.denied_secrets;
   for (const auto& [rule, count] : old.misuses) past_.misuses[rule] += count;
@@ -154,7 +201,7 @@ void ProgramSession::remember(const core::WorkerStatus& old) {
   if (!old.last_budget_hit.empty()) past_.last_budget_hit = old.last_budget_hit;
 }
 
-core::WorkerStatus ProgramSession::status() const {
+core::WorkerStatus RenewedSession::status() const {
   core::WorkerStatus out;
   if (inner_) {
     out = inner_->session->status();
@@ -162,6 +209,7 @@ core::WorkerStatus ProgramSession::status() const {
     out.state = stopping_ ? "stopped" : missing_.empty() ? "starting" : "no secret";
     out.last_exit = missing_;
   }
+  if (files_) out.secret_fault = files_->fault();
   out.restarts += past_.restarts;
   out.denied_secrets += past_.denied_secrets;
   for (const auto& [rule, count] : past_.misuses) out.misuses[rule] += count;
@@ -171,11 +219,11 @@ core::WorkerStatus ProgramSession::status() const {
   return out;
 }
 
-Task<void> ProgramSession::stop() {
+Task<void> RenewedSession::stop() {
   const auto self = shared_from_this();
   stopping_ = true;
   wake();
-  co_await values_->stop();
+  if (values_) co_await values_->stop();
   if (next_) co_await next_->session->stop();
   if (inner_) co_await inner_->session->stop();
   while (tasks_ > 0) co_await pause(kIdlePoll);
@@ -183,22 +231,32 @@ Task<void> ProgramSession::stop() {
 
 namespace {
 
-class ProgramFactory final : public core::SessionFactory {
+template <class Use>
+std::vector<Use> of_backend(const std::vector<Use>& uses, const std::string& backend) {
+  std::vector<Use> out;
+  std::copy_if(uses.begin(), uses.end(), std::back_inserter(out), [&](const Use& use) { return use.backend == backend; });
+  return out;
+}
+
+class RenewingFactory final : public core::SessionFactory {
  public:
-  ProgramFactory(ProgramOptions options, std::vector<config::ProgramUse> uses)
-      : options_(std::move(options)), uses_(std::move(uses)), handler_(std::make_shared<Handler>()) {
+  RenewingFactory(RenewalOptions options, const config::Config& config)
+      : options_(std::move(options)), programs_(config.program_uses), files_(config.file_uses), handler_(std::make_shared<Handler>()) {
+    for (const auto& backend : config.backends) {
+      if (!of_backend(files_, backend.name).empty()) settings_[backend.name] = backend.settings_json;
+    }
     options_.on_event = [handler = handler_](core::SessionEvent event) {
       if (*handler) (*handler)(std::move(event));
     };
   }
   Task<std::vector<Found>> scan() override { return options_.factory->scan(); }
   Result<std::shared_ptr<core::Session>> open(core::SessionSpec spec) override {
-    std::vector<config::ProgramUse> mine;
-    std::copy_if(uses_.begin(), uses_.end(), std::back_inserter(mine),
-                 [&](const config::ProgramUse& use) { return use.backend == spec.backend; });
-    if (mine.empty()) return options_.factory->open(std::move(spec));
-    const auto session = std::make_shared<ProgramSession>(options_, std::move(spec));
-    session->start(mine);
+    const auto programs = of_backend(programs_, spec.backend);
+    auto files = of_backend(files_, spec.backend);
+    if (programs.empty() && files.empty()) return options_.factory->open(std::move(spec));
+    if (const auto settings = settings_.find(spec.backend); settings != settings_.end()) spec.settings_json = settings->second;
+    const auto session = std::make_shared<RenewedSession>(options_, std::move(spec));
+    DRIFTD_CHECK(session->start(programs, std::move(files)));
     return session;
   }
   void on_event(std::function<void(core::SessionEvent)> handler) override {
@@ -209,16 +267,18 @@ class ProgramFactory final : public core::SessionFactory {
 
  private:
   using Handler = std::function<void(core::SessionEvent)>;
-  ProgramOptions options_;
-  const std::vector<config::ProgramUse> uses_;
+  RenewalOptions options_;
+  const std::vector<config::ProgramUse> programs_;
+  const std::vector<config::FileUse> files_;
+  std::map<std::string, std::string> settings_;  ///< of backends with files, with a token for each reference
   const std::shared_ptr<Handler> handler_;
 };
 
 }  // namespace
 
-std::shared_ptr<core::SessionFactory> with_programs(ProgramOptions options, std::vector<config::ProgramUse> uses) {
-  if (uses.empty()) return options.factory;
-  return std::make_shared<ProgramFactory>(std::move(options), std::move(uses));
+std::shared_ptr<core::SessionFactory> with_secrets(RenewalOptions options, const config::Config& config) {
+  if (config.program_uses.empty() && config.file_uses.empty()) return options.factory;
+  return std::make_shared<RenewingFactory>(std::move(options), config);
 }
 
 }  // namespace driftd::app

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/secret_file.hpp"
+
+namespace driftd::app {
+
+/// Whether a file is read (again): it is another one than the one that was read, or the system refused what was read. Also
+/// one that cannot be looked at is read, for the reason.
+bool must_read(const std::optional<config::FileMark>& was, const std::optional<config::FileMark>& now, bool refused);
+
+/// The secrets of one backend that stand in files, as they are in use. A file that is gone, cannot be read, or is one that
+/// others may write leaves in use what was read before. Core thread, but for look().
+class FileSecrets {
+ public:
+  /// `in_use`: token → bytes, as the config was loaded.
+  FileSecrets(std::vector<config::FileUse> uses, const std::map<std::string, std::string>& in_use);
+
+  /// A file, and as of when it was read.
+  struct Asked {
+    std::filesystem::path file;
+    std::optional<config::FileMark> was;
+  };
+  /// Empty: the file is the one that was read.
+  using Found = std::optional<tl::expected<config::SecretText, Error>>;
+  std::vector<Asked> asked() const;
+  /// Looks at each, and reads those that moved; all of them where the system `refused` what is in use. [any thread]
+  static std::vector<Found> look(const std::vector<Asked>& asked, bool refused);
+
+  struct News {
+    std::map<std::string, std::string> values;  ///< token → bytes that are new
+    std::vector<std::string> changed;           ///< which settings and files they are of
+    std::vector<std::string> failing;           ///< what began to fail, and what that means
+    std::vector<std::string> mended;
+  };
+  /// `found` in the order of asked().
+  News take(std::vector<Found> found);
+  /// Why what was read before stays in use; empty: each file is as it was read.
+  std::string fault() const;
+
+ private:
+  struct One {
+    config::FileUse use;
+    std::string text;
+    std::optional<config::FileMark> mark;
+    std::string fault;
+  };
+  static void take_text(One& one, config::SecretText read, News& out);
+
+  std::vector<One> all_;
+};
+
+}  // namespace driftd::app
