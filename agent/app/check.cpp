@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `driftd validate` asks beyond the config's own form.
+#include <algorithm>
 
 #include "app/app.hpp"
 #include "app/executors.hpp"
@@ -8,8 +9,10 @@
 #include "app/record.hpp"
 #include "app/sinks.hpp"
 #include "base/fatal.hpp"
+#include "config/places.hpp"
 #include "host/host.hpp"
 #include "host/settings_schema.hpp"
+#include "store/leftovers.hpp"
 
 namespace driftd::app {
 namespace {
@@ -49,10 +52,54 @@ void check_backend(const config::Config& config, const core::BackendSpec& spec, 
   }
 }
 
+config::ConfigError at_place(const config::Config& config, const char* section, std::string what, std::string next) {
+  return {config.file, config::place_of(config.places, section), std::move(what), {}, {}, std::move(next)};
+}
+
+std::string count_of(std::int64_t n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
+
+void check_left_sink(const config::Config& config, const store::Leftovers::Sink& left, Checked& out) {
+  const auto same = [&left](const auto& sink) { return sink.name == left.name; };
+  const auto& dropped = config.delivery.drop_pending;
+  if (std::any_of(config.sinks.begin(), config.sinks.end(), same)) return;
+  if (std::find(dropped.begin(), dropped.end(), left.name) != dropped.end()) return;
+  std::string still = left.pending > 0 ? count_of(left.pending, "pending event") : std::string();
+  if (left.dead > 0) still += (still.empty() ? "" : " and ") + count_of(left.dead, "dead letter");
+  out.left.push_back(at_place(config, "sinks",
+                              "sink '" + left.name + "' is not in this file any more, and the store still has " + still +
+                                  " for it, which nobody would get",
+                              "put it back until they are delivered, or name it under delivery.drop_pending to give them up"));
+}
+
+void check_left_backend(const config::Config& config, const store::Leftovers::Backend& left, Checked& out) {
+  const auto named = [&config](const std::string& name) {
+    const auto same = [&name](const auto& spec) { return spec.name == name || spec.was == name; };
+    return std::any_of(config.backends.begin(), config.backends.end(), same);
+  };
+  if (named(left.name) || (!left.finder.empty() && named(left.finder))) return;
+  out.left.push_back(at_place(config, "backends",
+                              "backend '" + left.name + "' is not in this file any more, and has " +
+                                  count_of(left.open_drifts, "open drift") + ", which the next start retires undecided",
+                              "decide them first (`driftd drifts`), or name it as `was` of the backend that it is now"));
+}
+
+/// What the store still holds for somebody who left the file is told before the agent is started with it.
+void check_store(const config::Config& config, Checked& out) {
+  const auto left = store::read_leftovers(config.agent.data_dir);
+  if (!left) {
+    const bool none = left.error().code == Code::not_found;
+    if (!none) out.notes.push_back(at_place(config, "agent.data_dir", "the store was not looked into: " + left.error().message, {}));
+    return;
+  }
+  for (const auto& sink : left->sinks) check_left_sink(config, sink, out);
+  for (const auto& backend : left->backends) check_left_backend(config, backend, out);
+}
+
 }  // namespace
 
 Checked check_settings(const config::Config& config) {
   Checked out;
+  check_store(config, out);
   const SystemClock clock;
   Executors executors;
   for (const auto& sink : config.sinks) {

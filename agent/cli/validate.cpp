@@ -44,6 +44,8 @@ int validate(const Context& context, const Options& asked) {
     auto checked = context.hooks.check_settings(*loaded);
     append(std::move(checked.errors), errors);
     append(std::move(checked.missing), asked.strict ? errors : warnings);
+    append(std::move(checked.left), asked.strict ? errors : warnings);
+    append(std::move(checked.notes), warnings);
   }
   if (loaded && asked.run_programs && context.hooks.try_programs) append(context.hooks.try_programs(*loaded), errors);
   if (context.json()) {
@@ -69,7 +71,7 @@ void add_validate(CLI::App& app, Context& context) {
   auto options = std::make_shared<Options>();
   command->add_flag("--no-secrets", options->no_secrets, "do not read what secret references name");
   command->add_flag("--run-programs", options->run_programs, "run the programs of ${exec:…} once and check what they answer");
-  command->add_flag("--strict", options->strict, "a plugin that is missing or refused is a mistake; the agent would start without it");
+  command->add_flag("--strict", options->strict, "a plugin that is missing or refused, and a sink or backend that left the file with work undone, are mistakes; the agent would start");
   command->add_option("FILE", options->file, "configuration file (default: --config)");
   command->callback([&context, options] {
     if (!options->file.empty()) context.config = options->file;

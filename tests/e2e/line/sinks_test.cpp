@@ -65,7 +65,18 @@ TEST_F(SinksOfTheConfig, ASinkThatLeftWithPendingEventsIsAnOrphanUntilItComesBac
   ASSERT_TRUE(eventually([&] { return read_file(file("log")).find("config.updated") != std::string::npos; })) << a.log();
   EXPECT_EQ(a.stop(), 0);
   rewrite(a, sinks({"log", "stuck"}), sinks({"log"}));
+  const auto validate = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {Agent::binary(), "--config", a.config(), "validate"});
+    return run(more);
+  };
+  const Output warned = validate({}), strict = validate({"--strict"});
+  EXPECT_EQ(warned.code, 0) << warned.err;
+  EXPECT_THAT(warned.err, HasSubstr("sink 'stuck' is not in this file any more, and the store still has "));
+  EXPECT_EQ(strict.code, 78);
+  EXPECT_THAT(strict.err, HasSubstr("delivery.drop_pending"));
   a.start();
+  EXPECT_TRUE(eventually([&] { return sink(a, "log").is_object(); }, std::chrono::seconds(40))) << a.log();
+  EXPECT_THAT(validate({}).err, HasSubstr("sink 'stuck'")) << "beside the running agent, too";
   ASSERT_TRUE(eventually([&] { return sink(a, "stuck").is_object(); }, std::chrono::seconds(40))) << a.log();
   EXPECT_THAT(sink(a, "stuck")["state"].get<std::string>(), HasSubstr("orphaned: sink stuck still has"));
   EXPECT_THAT(sink(a, "stuck")["state"].get<std::string>(), HasSubstr("delivery.drop_pending"));
