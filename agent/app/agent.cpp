@@ -87,6 +87,8 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
   settings.cluster = c.agent.cluster;
   settings.audit = c.retention.audit;
   settings.history = c.retention.audit;
+  out->routes_ = std::make_shared<const std::vector<core::Route>>(c.routes);
+  settings.route = [agent = out.get()](const core::AgentEvent& event) { return agent->agent_routes(event); };
   DRIFTD_TRY(out->store_, store::SqliteStore::open(std::move(settings), executors.store.get_executor(),
                                                    executors.io.get_executor(), out->clock_));
   delivery::RelaySettings relay;
@@ -109,7 +111,7 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
   const auto& key = out->store_->key();
   out->context_ = std::make_shared<engine::Context>(engine::Context{
       core, executors.diff.get_executor(), *out->store_, out->clock_, out->metrics_, key.store, c.agent.name,
-      c.agent.cluster, std::make_shared<const std::vector<core::Route>>(c.routes),
+      c.agent.cluster, out->routes_.load(),
       [agent = out.get()] { agent->relay_->wake(); }});
   out->engine_ = std::make_unique<engine::Engine>(out->context_, *out->sessions_, key.worker, key.digest_seed);
   out->started_ns_ = out->clock_.wall();
@@ -189,7 +191,7 @@ Task<void> Agent::stop() {
 }
 
 std::vector<std::string> Agent::agent_routes(const core::AgentEvent& event) const {
-  return core::resolve_routes(*context_->routes, "agent." + event.what, event.backend, std::nullopt, {});
+  return core::resolve_routes(*routes_.load(), "agent." + event.what, event.backend, std::nullopt, {});
 }
 
 void Agent::tell(core::SessionEvent event) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
+#include <atomic>
 #include <memory>
 
 #include "admin/server.hpp"
@@ -57,11 +58,13 @@ class Agent final : public core::Control {
   Task<Result<core::Value>> notifications();
   Task<void> keep_house();
   Task<Status> keep_house_once();
+  /// [any thread]
   std::vector<std::string> agent_routes(const core::AgentEvent& event) const;
 
   config::Config config_;                  ///< as loaded, with what reloads took over
   std::vector<core::BackendSpec> specs_;   ///< its backends as they run: plain references revealed
   std::vector<core::Waiting> needs_restart_;
+  std::atomic<std::shared_ptr<const std::vector<core::Route>>> routes_;  ///< the store asks on its own thread
   Executors& executors_;
   SystemClock clock_;
   admin::PrometheusMetrics metrics_;

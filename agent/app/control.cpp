@@ -146,7 +146,8 @@ void Agent::take_hot(const config::Config& next) {
     }
   }
   config_.routes = next.routes;
-  context_->routes = std::make_shared<const std::vector<core::Route>>(config_.routes);
+  routes_ = std::make_shared<const std::vector<core::Route>>(config_.routes);
+  context_->routes = routes_.load();
 }
 
 /// A route of the new configuration may lead to a sink that is new: events must not pile up for one that does not run. All

@@ -17,7 +17,8 @@ class StoreOfAnAgent : public ::testing::Test {
   std::string state = dir.write("infra/terraform.tfstate", tfstate(7, 3));
   std::string sink = dir.file("out/events.jsonl");
   Agent agent{dir, "defaults:\n  interval: 200ms\nbackends:\n" + terraform_backend(state) +
-                       "sinks:\n  out: { type: file, path: " + sink + " }\nroutes:\n  - { to: [out] }\n"};
+                       "sinks:\n  out: { type: file, path: " + sink + " }\n  aside: { type: file, path: " + dir.file("out/aside.jsonl") +
+                       " }\nroutes:\n  - { to: [out] }\n  - { match: { change: [config.updated] }, to: [aside] }\n"};
 
   void SetUp() override {
     fs::create_directory(dir.file("out"));
@@ -74,6 +75,9 @@ TEST_F(StoreOfAnAgent, RestoredBackupTellsConsumersThatItBeginsAnew) {
   ASSERT_TRUE(eventually([&] { return sent("subject", kTopic).size() > before && !sent("type", kBeginning).empty(); })) << agent.log();
   EXPECT_GT(order_of(sent("subject", kTopic).back()), last_of_the_lost_time);
   EXPECT_EQ(sent("type", kBeginning).front().at("data").at("details").at("reason"), "restored");
+  const std::string aside = read_file(dir.file("out/aside.jsonl"));
+  EXPECT_THAT(aside, HasSubstr("config.updated"));
+  EXPECT_EQ(aside.find(kBeginning), std::string::npos) << "the store's own events follow the routes, too";
   EXPECT_EQ(agent.stop(), 0);
 }
 
