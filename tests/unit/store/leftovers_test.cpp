@@ -51,6 +51,21 @@ TEST_F(LeftoversTest, AStoreThatNobodyHasOpenGetsNoFileBesideIt) {
   EXPECT_EQ(files(), before);
 }
 
+/// As a kill leaves it, or a copy: a log, and the index of it or none.
+TEST_F(LeftoversTest, ALogThatNobodyWritesIsReadOrNamedAndNothingIsMade) {
+  emit(3);
+  const std::string copy = dir.file("copy");
+  fs::copy(data(), copy);
+  const auto left = store::read_leftovers(copy);
+  ASSERT_TRUE(left) << left.error().message;
+  EXPECT_EQ(left->sinks.at(0).pending, 3);
+  fs::remove(copy + "/store.db-shm");
+  const auto without = store::read_leftovers(copy);
+  EXPECT_TRUE(without || without.error().code == Code::unavailable);
+  EXPECT_EQ(without ? without->sinks.at(0).pending : 3, 3) << "never what it was before the log";
+  EXPECT_FALSE(fs::exists(copy + "/store.db-shm"));
+}
+
 TEST_F(LeftoversTest, OpenDriftsAreCountedByBackend) {
   auto write = resource_write("a");
   for (const char* id : {"d-1", "d-2"}) {
