@@ -12,7 +12,8 @@ std::vector<core::Speaker> read_speakers(Section& section) {
     Section speaker(section.report(), item, "backends[].spoken_by[]", "spoken_by of " + section.title());
     core::Speaker one;
     one.source = speaker.required_text("source", "the name of the backend that speaks, such as a cluster or a Terraform state");
-    one.name_space = speaker.text("namespace");
+    const Node* where = speaker.find("namespace");
+    if (where != nullptr) one.name_space = speaker.required_text("namespace", "a namespace; without the key: anywhere in the source");
     speaker.close();
     out.push_back(std::move(one));
   }

@@ -27,14 +27,28 @@ void Claims::load(const core::StoredResource& stored) {
   speaking_.insert(known.accepted.begin(), known.accepted.end());
 }
 
-bool Claims::add(const core::Speaker& who) { return speaking_.size() < kMost && speaking_.insert(render(who)).second; }
+void Claims::decided(const core::StoredResource& next) {
+  const auto accepted = core::claimed(next).accepted;
+  accepted_.clear();
+  for (const auto& one : accepted) {  // whoever made no claim any more meanwhile is not believed for having been accepted
+    if (speaking_.contains(one)) accepted_.insert(one);
+  }
+}
+
+bool Claims::add(const core::Speaker& who) {
+  if (speaking_.size() >= kMost || !speaking_.insert(render(who)).second) return false;
+  settled_ = false;
+  return true;
+}
 
 bool Claims::keep(const std::string& source, const std::set<core::Speaker>& named) {
   std::set<std::string> stay;
   for (const auto& who : named) stay.insert(render(who));
   const auto over = [&](const std::string& one) { return source_of(one) == source && !stay.contains(one); };
   std::erase_if(accepted_, over);
-  return std::erase_if(speaking_, over) > 0;
+  if (std::erase_if(speaking_, over) == 0) return false;
+  settled_ = false;
+  return true;
 }
 
 std::set<std::string> Claims::sources() const {

@@ -64,6 +64,10 @@ class Engine final : private Sources {
   Task<Status> take_one(std::string source, std::string uid, core::Discovered found);
   /// Which backends went away, and which are held because too many went at once.
   Task<Status> count_misses(std::string source, std::string uid, std::set<std::string> named);
+  /// Not believed about a backend that is registered, be it by anybody.
+  bool is_of_another(const std::string& source, const core::Discovered& found) const;
+  /// Notes of backends of a store that did not, where they are found, if they are in one place only.
+  void note_places(const std::string& source, const std::vector<core::Discovered>& found);
   Task<Status> unregister(std::string name);
 
   /// What sources say of other backends (engine_words.cpp).
@@ -79,6 +83,7 @@ class Engine final : private Sources {
   std::string claim(const Word& word);
   std::string contest(Runner& target, const core::Speaker& who);
   bool takes_back(const Word& word);
+  bool is_believed(const std::string& backend, const core::Speaker& who) const;
   Task<Status> remember_speakers();
   Task<Status> forget_speaker(Runner& runner, std::string why);
   Runner* finder_of(const core::BackendRow& row);

@@ -125,11 +125,11 @@ Task<core::Coverage> Engine::take_discovered(std::string source, core::DiscoverO
   const Turn::Held held = co_await registry_.enter();
   if (stopping_) co_return line;
   std::set<std::string> named;
+  note_places(source, outcome.backends);
   for (const auto& found : outcome.backends) {
     ++line.resources;
-    const auto known = discovered_.find(found.name);
-    const bool of_another = known != discovered_.end() && !runners_.at(found.name)->believes({source, defined_in(found.metadata)});
-    if (!of_another) named.insert(found.name);
+    const bool placed = !discovered_.contains(found.name) || !runners_.at(found.name)->found_in().empty();
+    if (!placed || !is_of_another(source, found)) named.insert(found.name);
     const Status taken = co_await take_one(source, uid, found);
     if (!taken) add_once(line.reasons, found.name + ": " + taken.error().message);
   }
@@ -137,11 +137,29 @@ Task<core::Coverage> Engine::take_discovered(std::string source, core::DiscoverO
     if (line.reasons.empty()) line.reasons.emplace_back("not listed whole: the provider did not say so");
     co_return line;
   }
-  if (!speaker->speaks()) listed(source);  // else its registrations say it, which come with each whole refresh
-  for (const auto& d : outcome.diagnostics) named.insert(d.id);  // there, and not enough of it to be read
+  if (!speaker->listed_registrations()) listed(source);  // else they say it, with each whole refresh
+  for (const auto& d : outcome.diagnostics) {  // there, and not enough of it to be read
+    const auto known = runners_.find(d.id);
+    if (known != runners_.end() && is_about(d, known->second->found_in())) named.insert(d.id);
+  }
   const Status gone = co_await count_misses(source, uid, named);
   if (!gone) add_once(line.reasons, gone.error().message);
   co_return line;
+}
+
+bool Engine::is_of_another(const std::string& source, const core::Discovered& found) const {
+  return discovered_.contains(found.name) && !runners_.at(found.name)->believes({source, defined_in(found.metadata)});
+}
+
+void Engine::note_places(const std::string& source, const std::vector<core::Discovered>& found) {
+  std::map<std::string, std::set<std::string>> places;
+  for (const auto& one : found) places[one.name].insert(defined_in(one.metadata));
+  for (const auto& [name, in] : places) {
+    const auto known = discovered_.contains(name) ? runners_.find(name) : runners_.end();
+    if (known != runners_.end() && in.size() == 1 && known->second->ledger().spec().discovered_by == source) {
+      known->second->found_in(*in.begin());
+    }
+  }
 }
 
 Task<Status> Engine::take_one(std::string source, std::string uid, core::Discovered found) {

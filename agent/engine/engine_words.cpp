@@ -25,6 +25,10 @@ Task<void> settle_claims(std::shared_ptr<Runner> runner) {
 
 }  // namespace
 
+bool is_about(const core::Diagnostic& d, const std::string& name_space) {
+  return d.kind != core::kRegistration || d.path.empty() || name_space.empty() || d.path == name_space;
+}
+
 core::Speaker Word::who() const { return {source, defined_in(record.metadata)}; }
 
 void Engine::declared(const std::string& backend) {
@@ -55,7 +59,11 @@ Task<Status> Engine::remember_speakers() {
     const auto speaker = std::find_if(runners_.begin(), runners_.end(), is_it);
     const bool there = speaker != runners_.end();
     const core::Speaker who{there ? speaker->first : std::string(), in == notes.end() ? std::string() : in->second};
-    if (there && (runner->believes(who) || runner->claims().accepts(who))) {
+    const auto& named = runner->ledger().spec().spoken_by;
+    const auto of_it = [&](const core::Speaker& one) { return one.source == who.source; };
+    // The store did not always note where: then the first of those who are believed goes on.
+    const bool anywhere = in == notes.end() && std::any_of(named.begin(), named.end(), of_it);
+    if (there && (anywhere || runner->believes(who) || runner->claims().accepts(who))) {
       speakers_[name] = who;
     } else {
       DRIFTD_CO_CHECK(co_await forget_speaker(*runner, there ? "the configuration lets nobody speak of it who did"
@@ -98,7 +106,9 @@ void Engine::listed(const std::string& source) {
 }
 
 void Engine::claims_decided(const std::string& backend) {
-  for (const auto& name : runners_.at(backend)->claims().sources()) {
+  const auto target = runners_.find(backend);
+  if (target == runners_.end()) return;
+  for (const auto& name : target->second->claims().sources()) {
     if (Runner* source = find(name); source != nullptr) source->declared();  // a full cycle, in which it speaks again
   }
 }
@@ -112,6 +122,8 @@ std::string Engine::claim(const Word& word) {
   const core::Speaker who = word.who();
   Runner& runner = *runners_.at(target);
   if (!runner.believes(who)) {
+    const bool placed = !discovered_.contains(target) || !runner.found_in().empty() || who.name_space.empty();
+    if (!placed) return "where backend " + target + " is found is not known yet: a discovery says it";
     if (std::string why = contest(runner, who); !why.empty()) return why;
   }
   core::Speaker& speaker = speakers_.emplace(target, who).first->second;
@@ -139,7 +151,8 @@ std::string Engine::hear(Word word) {
       unheard_.erase(target);
       return "speaks of too many backends that it does not discover";
     }
-    std::erase_if(waiting, [&](const Word& other) { return other.who() == word.who(); });
+    const bool all = word.record.tombstone && word.who().name_space.empty();  // of that source
+    std::erase_if(waiting, [&](const Word& other) { return all ? other.source == word.source : other.who() == word.who(); });
     if (!word.record.tombstone) waiting.push_back(std::move(word));
     if (waiting.empty()) unheard_.erase(target);
     return {};
@@ -167,17 +180,27 @@ Task<Result<core::ReadOutcome>> Engine::ask_speaker(std::string backend) {
   const auto speaker = speakers_.find(backend);
   const auto found = speaker == speakers_.end() ? runners_.end() : runners_.find(speaker->second.source);
   if (found == runners_.end()) co_return fail(Code::not_found, "no source speaks for backend " + backend);
-  const std::string where = speaker->second.name_space;
+  const core::Speaker who = speaker->second;
   const std::shared_ptr<Runner> source = found->second;
   const core::ResourceId id{std::string(core::kRegistration), backend};
+  core::ReadOutcome gone;  // who is believed no more is heard no more, whatever they still have to say
+  gone.not_found.push_back(id);
+  if (!is_believed(backend, who)) co_return gone;
   std::vector<core::ResourceId> ids(1, id);
   DRIFTD_CO_TRY(auto answer, co_await source->session().read(std::move(ids), kAskDeadline));
-  const auto elsewhere = [&](const auto& one) { return !where.empty() && defined_in(one.metadata) != where; };
-  const bool told = std::all_of(answer.found.begin(), answer.found.end(),
-                                [](const auto& one) { return !defined_in(one.metadata).empty(); });
-  const auto others = std::erase_if(answer.found, elsewhere);  // what another says of it is no proof that it is there
-  if (others > 0 && answer.found.empty() && told && answer.diagnostics.empty()) answer.not_found.push_back(id);
+  if (!is_believed(backend, who)) co_return gone;
+  if (who.name_space.empty()) co_return answer;
+  // What is said elsewhere in the source proves neither that it is there nor that nobody knows.
+  const auto others = std::erase_if(answer.found, [&](const auto& one) { return defined_in(one.metadata) != who.name_space; });
+  const bool unsure = std::any_of(answer.diagnostics.begin(), answer.diagnostics.end(),
+                                  [&](const auto& d) { return is_about(d, who.name_space); });
+  if (others > 0 && answer.found.empty() && !unsure) answer.not_found.push_back(id);
   co_return answer;
+}
+
+bool Engine::is_believed(const std::string& backend, const core::Speaker& who) const {
+  const auto target = runners_.find(backend);
+  return target != runners_.end() && (target->second->believes(who) || target->second->claims().accepts(who));
 }
 
 void Engine::let_go(const std::string& backend) {

@@ -234,6 +234,7 @@ Task<CycleReport> Runner::cycle(bool full) {
   }
   if (report.status) co_await discover(!report.unchanged);
   if (const Status settled = co_await settle_speaker(); report.status && !settled) report.status = settled;
+  if (const Status asked = co_await ask_claims(); report.status && !asked) report.status = asked;
   if (plugin != plugin_changes_) co_return report;  // upgraded meanwhile: the next cycle reads everything
   if (full && report.status) {
     if (last_full_ == Schedule::Clock::time_point{}) watch_due_.cancel();
@@ -251,8 +252,9 @@ Task<Status> Runner::load() {
   const core::ResourceId id{"backend", ledger_.spec().name};
   const Index::Entry* pseudo = ledger_.index().find(id);
   identity_held_ = pseudo != nullptr && pseudo->open;
-  const auto in = ledger_.row().notes.find(kSpokenIn);
-  if (in != ledger_.row().notes.end()) speaker_in_ = in->second;
+  const auto& notes = ledger_.row().notes;
+  if (const auto in = notes.find(kSpokenIn); in != notes.end()) speaker_in_ = in->second;
+  if (const auto in = notes.find(kFoundIn); in != notes.end()) found_in_ = in->second;
   const Status claims = co_await load_claims();
   co_return claims;
 }

@@ -42,6 +42,9 @@ class Runner : public std::enable_shared_from_this<Runner> {
   /// Whom the configuration named, or who discovered it.
   bool believes(const core::Speaker& who) const;
   Claims& claims() { return claims_; }
+  /// Where in its source a discovered backend was found first; empty: the source has no such places, or nobody noted it.
+  const std::string& found_in() const { return found_in_; }
+  void found_in(const std::string& name_space);
   /// The drift of `claim/<backend>` as claims() says now.
   Task<Status> settle_claims();
   /// A source speaks of this backend's registration. True: take_said() is to be called, which judges the newest word.
@@ -61,6 +64,8 @@ class Runner : public std::enable_shared_from_this<Runner> {
   std::string doubt_of(const std::string& backend, Moment::Mono heard) const;
   /// Its provider speaks of the registration of others.
   bool speaks() const { return session_->inner_speaks(); }
+  /// And listed all of them in its last refresh.
+  bool listed_registrations() const { return session_->inner_speaks() && session_->inner_listed(); }
   /// When a source spoke of this backend last; {}: not in this process.
   Moment::Mono heard() const { return heard_; }
   core::Session& session() { return *session_; }
@@ -86,6 +91,7 @@ class Runner : public std::enable_shared_from_this<Runner> {
   Task<void> discover(bool changed);
   Task<Status> settle_speaker();
   Task<Status> load_claims();
+  Task<Status> ask_claims();
   void add_unspoken(std::vector<core::Coverage>& coverage);
   std::optional<core::BackendRow> accepting(const core::Drift& drift, const core::Decision& decision) const;
   Task<void> ended();
@@ -111,6 +117,7 @@ class Runner : public std::enable_shared_from_this<Runner> {
   Moment watched_;  ///< when the watch gave its last page, or began
   std::optional<core::Observation> said_;    ///< heard, and not judged yet
   std::string speaker_, speaker_in_;         ///< uid of the source whose word was heard last; where in it
+  std::string found_in_;
   Claims claims_;
   std::optional<core::Coverage> discovery_;  ///< line of coverage of the last one
   bool full_next_ = true;    ///< the first cycle of a process, and the one after a reload, reads everything

@@ -14,13 +14,15 @@ core::ResourceId claim_of(const core::BackendSpec& spec) { return {"claim", spec
 
 bool Runner::believes(const core::Speaker& who) const {
   const core::BackendSpec& spec = ledger_.spec();
-  if (!spec.discovered_by.empty()) {  // whoever found it, where it was found
-    const auto where = ledger_.row().notes.find(kFoundIn);
-    return spec.discovered_by == who.source && (where == ledger_.row().notes.end() || where->second == who.name_space);
-  }
+  // Whoever found it, where it was found: nobody until a store that did not note it has seen one place alone.
+  if (!spec.discovered_by.empty()) return spec.discovered_by == who.source && found_in_ == who.name_space;
   return std::any_of(spec.spoken_by.begin(), spec.spoken_by.end(), [&](const core::Speaker& named) {
     return named.source == who.source && (named.name_space.empty() || named.name_space == who.name_space);
   });
+}
+
+void Runner::found_in(const std::string& name_space) {
+  if (found_in_.empty()) found_in_ = name_space;  // the row notes it with what was found there
 }
 
 Task<Status> Runner::load_claims() {
@@ -36,14 +38,24 @@ Task<Status> Runner::settle_claims() {
   const auto self = shared_from_this();
   const Turn::Held held = co_await turn_.enter();
   if (stopping_) co_return Status{};
+  const auto status = co_await ask_claims();
+  co_return status;
+}
+
+/// Under the Turn. Writes only what moved, or what could not be written before.
+Task<Status> Runner::ask_claims() {
+  if (claims_.settled()) co_return Status{};
+  const auto asked = claims_.names();
   std::vector<core::ResourceId> ids(1, claim_of(ledger_.spec()));
   DRIFTD_CO_TRY(auto rows, co_await context_->store.load(ledger_.row().uid, std::move(ids)));
   core::StoredResource& stored = rows.front();
-  if (claims_.empty() && stored.revision == 0) co_return Status{};
-  core::Judgement judgement = core::judge_claims(ledger_.row().uid, stored, claims_.names(), context_->clock.wall());
-  if (judgement.transitions.empty() && judgement.next.baseline == stored.baseline) co_return Status{};
-  const auto status = co_await ledger_.commit(std::move(stored), std::move(judgement), "who speaks for it");
-  co_return status;
+  if (asked.empty() && stored.revision == 0) co_return Status{};
+  core::Judgement judgement = core::judge_claims(ledger_.row().uid, stored, asked, context_->clock.wall());
+  if (!judgement.transitions.empty() || judgement.next.baseline != stored.baseline) {
+    DRIFTD_CO_CHECK(co_await ledger_.commit(std::move(stored), std::move(judgement), "who speaks for it"));
+  }
+  claims_.settle(asked);
+  co_return Status{};
 }
 
 }  // namespace driftd::engine

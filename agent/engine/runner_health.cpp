@@ -92,6 +92,7 @@ Task<Result<core::Drift>> Runner::decide(core::StoredResource resource, std::str
     extras.row = accepting(decided, decision);
     extras.audit.push_back(decided_line(context_->store_key, decided, from, decision, ledger_.spec().name));
     const bool accepts = extras.row.has_value();
+    const core::StoredResource next = claim ? judgement.next : core::StoredResource{};
     const Status done =
         co_await ledger_.commit(std::move(resource), std::move(judgement), "decision of " + decision.actor, std::move(extras));
     if (done && pseudo) {
@@ -100,7 +101,7 @@ Task<Result<core::Drift>> Runner::decide(core::StoredResource resource, std::str
       hint();
     }
     if (done && claim) {
-      DRIFTD_CO_CHECK(co_await load_claims());
+      claims_.decided(next);
       context_->sources->claims_decided(ledger_.spec().name);
     }
     if (done) co_return decided;

@@ -23,6 +23,10 @@ inline const std::string kFoundAt = "found_at";
 /// Writes both: a restart knows them before the next discovery.
 void note_found(core::BackendRow& row, const core::BackendSpec& spec);
 
+/// Whether what cannot be read concerns that place of its source: a provider names it in the `path` of what it says of
+/// registrations, where many write in it.
+bool is_about(const core::Diagnostic& d, const std::string& name_space);
+
 /// A source's word on the registration of another backend: a record or tombstone of kind `registration`.
 struct Word {
   std::string source;  ///< its name

@@ -83,7 +83,7 @@ Task<Result<core::ReadOutcome>> ScriptedSession::read(std::vector<core::Resource
     for (const auto& tenant : world_->tenants) {
       if (id != core::ResourceId{std::string(core::kRegistration), tenant.backend}) continue;
       out.found.push_back(observed(id, tenant.body));
-      out.found.back().metadata["defined_in"] = tenant.name_space;
+      if (!tenant.name_space.empty()) out.found.back().metadata["defined_in"] = tenant.name_space;
       of_tenants = true;
     }
     const auto said = world_->declared.find({id.id, id});  // a registration, of the backend of that name
@@ -203,7 +203,7 @@ core::RecordPage ScriptedSession::declared_page(const std::string& backend, cons
     ++complete.count;
     page.records.push_back(observed({kind, backend}, tenant.body));
     page.records.back().backend = backend;
-    page.records.back().metadata["defined_in"] = tenant.name_space;
+    if (!tenant.name_space.empty()) page.records.back().metadata["defined_in"] = tenant.name_space;
   }
   if (world_->sends_complete) page.marks.push_back(complete);
   return page;

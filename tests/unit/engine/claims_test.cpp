@@ -214,6 +214,39 @@ TEST_F(ClaimsOfSources, AClaimOfASourceThatLeftTheConfigIsOver) {
   EXPECT_TRUE(asked(0));
 }
 
+/// A read that still finds what the list does not name confirms nothing of whom nobody believes any more.
+TEST_F(ClaimsOfSources, WhoIsBelievedNoMoreIsNotHeardThroughTheReadThatConfirms) {
+  line_->start(false);
+  tenant("one", 6379);
+  look();
+  ASSERT_TRUE(asked());
+  decide(Decision::Verb::approve);
+  look();
+  source().declared_kinds.clear();  // not listed, and read still
+  look();
+  tenant("evil", 6666);
+  look();
+  look();
+  EXPECT_TRUE(asked());
+  EXPECT_THAT(told(), Not(Contains("credentials.rotated")));
+  EXPECT_THAT(told(), Not(Contains("endpoint.changed")));
+}
+
+/// Its record was refused, so that nobody knows where it stands.
+TEST_F(ClaimsOfSources, AWordWithoutAPlaceKeepsNobodyElsesAlive) {
+  prepare({{"source", "prod"}});
+  line_->start(false);
+  own("one", 6379);
+  look();
+  source().tenants = {{"b", "", body("x", 1)}};
+  source().declared.clear();
+  const auto gone = [&] {
+    look();
+    return std::ranges::any_of(line_->drifts(), [](const auto& d) { return d.resource.kind == "registration" && d.operation == core::Operation::deleted; });
+  };
+  EXPECT_TRUE(eventually(gone, std::chrono::seconds(10)));
+}
+
 /// The name of a discovered backend belongs to who found it, and where.
 class ClaimsOfNames : public ClaimsOfSources {
  protected:
@@ -262,6 +295,79 @@ TEST_F(ClaimsOfNames, ATenantsObjectsDoNotKeepANameThatItsOwnerGaveUp) {
     return endpoint() == "orders.a-tenant:9092";
   })) << endpoint();
   EXPECT_THAT(told("orders"), Contains("deleted")) << "another backend, which was created";
+}
+
+TEST_F(ClaimsOfNames, WhatCannotBeReadElsewhereKeepsNoNameOfAnothers) {
+  source().discovered.backends = {found("prod")};
+  line_->start(false);
+  look();
+  source().discovered.backends.clear();
+  source().discovered.diagnostics = {{Code::invalid, "registration", "orders", "tenant", "it has no type", "", 0, "orders"}};
+  EXPECT_TRUE(eventually([&] {
+    look();
+    return endpoint() == "none";
+  }));
+}
+
+TEST_F(ClaimsOfNames, WhatCannotBeReadInItsOwnPlaceStands) {
+  source().discovered.backends = {found("prod")};
+  line_->start(false);
+  look();
+  source().discovered.backends.clear();
+  source().discovered.diagnostics = {{Code::invalid, "registration", "orders", "prod", "it has no type", "", 0, "orders"}};
+  for (int i = 0; i < 5; ++i) look();
+  EXPECT_EQ(endpoint(), "orders.prod:9092");
+}
+
+/// A row of before does not know where its backend was found.
+TEST_F(ClaimsOfNames, OfAStoreThatDidNotNoteThePlaceTheFirstOfTheAlphabetGetsNothing) {
+  core::Discovered old = found("prod");
+  old.metadata.clear();
+  source().discovered.backends = {old};
+  line_->start(false);
+  look();
+  restart();
+  source().discovered.backends = {found("a-tenant"), found("prod")};
+  own("one", 9092, "orders");
+  tenant("evil", 6666, "orders");
+  for (int i = 0; i < 5; ++i) look();
+  EXPECT_EQ(endpoint(), "orders.prod:9092");
+  EXPECT_THAT(told("orders"), Not(Contains("deleted")));
+  source().discovered.backends = {found("prod")};  // one place alone: it is that
+  look();
+  source().discovered.backends = {found("a-tenant"), found("prod")};
+  look();
+  EXPECT_EQ(endpoint(), "orders.prod:9092");
+}
+
+TEST_F(ClaimsOfNames, AnApprovalEndsWithTheBackendThatItWasGivenFor) {
+  source().discovered.backends = {found("prod")};
+  line_->start(false);
+  tenant("one", 1, "orders");
+  look();
+  ASSERT_TRUE(asked());
+  decide(Decision::Verb::approve);
+  look();
+  source().discovered.backends.clear();
+  ASSERT_TRUE(eventually([&] {
+    look();
+    return endpoint() == "none";
+  }));
+  source().discovered.backends = {found("zed")};
+  look();
+  EXPECT_TRUE(asked());
+  EXPECT_EQ(endpoint(), "orders.zed:9092");
+}
+
+TEST_F(ClaimsOfNames, AClaimOfASourceThatSpeaksOfNoRegistrationIsOverWithItsDiscovery) {
+  source().kinds = {"object"};
+  source().discovered.backends = {found("prod"), found("a-tenant")};
+  line_->start(false);
+  look();
+  ASSERT_TRUE(asked());
+  source().discovered.backends = {found("prod")};
+  look();
+  EXPECT_TRUE(asked(0));
 }
 
 TEST_F(ClaimsOfNames, EndpointAndPlaceAreKnownAfterARestartBeforeTheNextDiscovery) {
