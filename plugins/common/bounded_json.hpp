@@ -87,6 +87,7 @@ inline std::string fit_members(nlohmann::json& body, std::size_t most, std::vect
 }
 
 inline constexpr std::size_t kMaxPaths = 4096;  ///< sensitive paths of a record that the host takes (provider.h)
+inline constexpr std::size_t kMaxPath = 4096;   ///< bytes of each
 
 /// The first segment of an attribute path: `a` of `a.b[0]`, `["x.y"]` of `["x.y"].z`. Pure.
 inline std::string first_segment(const std::string& path) {
@@ -96,12 +97,19 @@ inline std::string first_segment(const std::string& path) {
   return path.substr(0, end + 2);
 }
 
-/// More secrets than a record may name: then the members that hold them are secret as wholes. Pure.
+/// More secrets than a record may name, or under a name longer than a path may be: then the members that hold them are
+/// secret as wholes, and where that is not enough all of the body is. Pure.
 inline void bound_paths(std::vector<std::string>& paths) {
-  if (paths.size() <= kMaxPaths) return;
-  for (auto& path : paths) path = first_segment(path);
+  const auto too_long = [](const std::string& path) { return path.size() > kMaxPath; };
+  const bool too_many = paths.size() > kMaxPaths;
+  if (!too_many && std::none_of(paths.begin(), paths.end(), too_long)) return;
+  for (auto& path : paths) {
+    if (too_many || too_long(path)) path = first_segment(path);
+    if (too_long(path)) path = "**";
+  }
   std::sort(paths.begin(), paths.end());
   paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
+  if (paths.size() > kMaxPaths) paths.assign(1, "**");
 }
 
 }  // namespace driftd::common

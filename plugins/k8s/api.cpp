@@ -20,9 +20,8 @@ constexpr std::size_t kMostMessage = 300;
 
 std::string member(const std::string& body, const char* name) {
   const json status = json::parse(body, nullptr, false);
-  if (!status.is_object() || status.value("kind", "") != "Status") return {};
-  const auto found = status.find(name);
-  return found != status.end() && found->is_string() ? found->get<std::string>() : std::string();
+  if (!status.is_object() || text(status, {"kind"}) != "Status") return {};
+  return text(status, {name});
 }
 
 http::Response too_soon(std::chrono::milliseconds left, std::int64_t now_ns) {

@@ -15,6 +15,11 @@ std::string plural_of(const std::string& type) {
   return type == "Service" ? "services" : type == "Secret" ? "secrets" : "configmaps";
 }
 
+/// Nobody is answered: that is no fault of one reference.
+bool concerns_all(const http::Response& response) {
+  return response.status == 401 || response.status == 429 || response.status >= 500;
+}
+
 }  // namespace
 
 std::vector<std::string> spaces_of(const Resource& resource, const Settings& settings) {
@@ -26,13 +31,8 @@ Ref ref_of(const Resource& resource, const json& object) {
   return {resource.object, text(object, {"metadata", "namespace"}), text(object, {"metadata", "name"})};
 }
 
-bool is_labelled(const json& object, const Settings& settings) {
-  const auto eq = settings.discover.find('=');
-  const json& label = find(object, {"metadata", "labels", settings.discover.substr(0, eq).c_str()});
-  return label.is_string() && (eq == std::string::npos || label == json(settings.discover.substr(eq + 1)));
-}
-
-Objects Directory::collect(sdk::Call& call, const std::vector<Resource>& resources) {
+Objects Directory::collect(sdk::Call& call, const std::vector<Resource>& resources, std::vector<sdk::Diagnostic>& diagnostics) {
+  references_ = {};
   Objects out;
   for (const auto& known : resources) {
     const bool prism = known.kind == kPrismBackend;
@@ -46,24 +46,41 @@ Objects Directory::collect(sdk::Call& call, const std::vector<Resource>& resourc
       });
     }
   }
-  complete(call, out);
+  complete(call, out, diagnostics);
   return out;
 }
 
-void Directory::complete(sdk::Call& call, Objects& objects) {
+std::optional<Absence> Directory::look(sdk::Call& call, const Ref& ref, Objects& objects) {
+  const std::string path = "/api/v1/namespaces/" + http::escape(ref.space) + "/" + plural_of(ref.type) + "/" + http::escape(ref.name);
+  const http::Response response = ask(call, api_, client_, path);
+  if (response.status == 404 && reason_of(response.body) == "NotFound") return Absence{};
+  const std::string right = "get " + plural_of(ref.type) + " in namespace " + ref.space;
+  if (!response.ok()) {
+    const sdk::Failure failure = refusal(response, "GET " + path, kRegistration, right);
+    if (concerns_all(response)) throw failure;
+    return Absence{failure.code, failure.what(), failure.right};
+  }
+  json object = common::parse_bounded(response.body).value;
+  if (!object.is_object()) return Absence{DRIFTD_CORRUPT, "GET " + path + ": no JSON object", {}};
+  objects[ref] = std::move(object);
+  return std::nullopt;
+}
+
+void Directory::complete(sdk::Call& call, Objects& objects, std::vector<sdk::Diagnostic>& diagnostics) {
   std::vector<sdk::Diagnostic> unused;
+  const auto& allowed = settings_.namespaces;
+  references_.age();
   for (const auto& [place, definition] : definitions(objects, settings_, unused)) {
     for (const auto& ref : missing(definition, objects)) {
-      const auto& allowed = settings_.namespaces;
       if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), ref.space) == allowed.end()) continue;
-      const std::string path = "/api/v1/namespaces/" + http::escape(ref.space) + "/" + plural_of(ref.type) + "/" + http::escape(ref.name);
-      const http::Response response = ask(call, api_, client_, path);
-      if (response.status == 404 && reason_of(response.body) == "NotFound") continue;
-      const std::string right = "get " + plural_of(ref.type) + " in namespace " + ref.space;
-      if (!response.ok()) throw refusal(response, "GET " + path, kRegistration, right);
-      json object = common::parse_bounded(response.body).value;
-      if (!object.is_object()) throw sdk::Failure(DRIFTD_CORRUPT, "GET " + path + ": no JSON object", kRegistration);
-      objects[ref] = std::move(object);
+      std::optional<Absence> absence = references_.known(ref, definition.space);
+      if (!absence) {
+        absence = look(call, ref, objects);
+        if (absence) references_.note(ref, *absence);
+      }
+      if (!absence || absence->text.empty()) continue;
+      const std::string what = "backend " + definition.name + " in namespace " + definition.space + ": ";
+      diagnostics.push_back(fault_of(definition, absence->code, what + absence->text, absence->right));
     }
   }
 }

@@ -5,7 +5,7 @@
 
 #include "k8s/catalog.hpp"
 #include "k8s/lister.hpp"
-#include "k8s/prism.hpp"
+#include "k8s/references.hpp"
 
 namespace driftd::k8s {
 
@@ -15,13 +15,18 @@ class Directory {
   Directory(Api& api, const Settings& settings, http::Client& client, Lister& lister)
       : api_(api), settings_(settings), client_(client), lister_(lister) {}
 
-  /// Every labelled Service, Secret and ConfigMap, every PrismBackend, and what those point to. Throws where one of these
-  /// could not be looked at: half of them would look like a change.
-  Objects collect(sdk::Call& call, const std::vector<Resource>& resources);
-  /// Adds what the definitions point to and `objects` do not hold; what does not exist stays missing.
-  void complete(sdk::Call& call, Objects& objects);
+  /// Every labelled Service, Secret and ConfigMap, every PrismBackend, and what those point to. Throws where one of the
+  /// lists could not be read: half of them would look like a change.
+  Objects collect(sdk::Call& call, const std::vector<Resource>& resources, std::vector<sdk::Diagnostic>& diagnostics);
+  /// Adds what the definitions point to and `objects` do not hold. What does not exist stays missing, and so does what the
+  /// API server does not give for a reason of its own, which is a fault of that definition alone. Throws where nobody is
+  /// answered: no credential, too many requests, a server that is ill, a connection that is none.
+  void complete(sdk::Call& call, Objects& objects, std::vector<sdk::Diagnostic>& diagnostics);
 
  private:
+  std::optional<Absence> look(sdk::Call& call, const Ref& ref, Objects& objects);
+
+  References references_;
   Api& api_;
   const Settings& settings_;
   http::Client& client_;
@@ -32,8 +37,5 @@ class Directory {
 std::vector<std::string> spaces_of(const Resource& resource, const Settings& settings);
 
 Ref ref_of(const Resource& resource, const nlohmann::json& object);
-
-/// The object carries the label that makes it part of a backend.
-bool is_labelled(const nlohmann::json& object, const Settings& settings);
 
 }  // namespace driftd::k8s

@@ -67,21 +67,20 @@ void Watcher::follow_releases(sdk::Call& call) {
 
 void Watcher::follow_backends(sdk::Call& call) {
   const bool first = !defining_;
+  std::vector<sdk::Diagnostic> diagnostics;
   if (first) {
-    defining_ = directory_.collect(call, resources_);
+    defining_ = directory_.collect(call, resources_, diagnostics);
     // What moved while the right was missing was not told: the next refresh lists.
     if (std::exchange(refused_until_, {}) != Clock::time_point{}) vouch_.forget();
   } else {
-    directory_.complete(call, *defining_);
+    directory_.complete(call, *defining_, diagnostics);
   }
-  std::vector<sdk::Diagnostic> diagnostics;
   auto now = definitions(*defining_, settings_, diagnostics);
-  for (const auto& diagnostic : diagnostics) call.diag(diagnostic);
   for (const auto& ref : causes_) {
     for (const auto& [place, definition] : now) {
       const auto before = known_.find(place);
       if (!definition.uses(ref) && (before == known_.end() || !before->second.uses(ref))) continue;
-      sdk::Record record = registration_of(definition, *defining_, settings_, ref);
+      sdk::Record record = registration_or_unreadable(definition, *defining_, settings_, ref, diagnostics);
       record.observed_ns = call.now_ns();
       emit(call, record);
     }
@@ -96,6 +95,7 @@ void Watcher::follow_backends(sdk::Call& call) {
       emit(call, gone);
     }
   }
+  for (const auto& diagnostic : diagnostics) call.diag(diagnostic);
   known_ = std::move(now);
   causes_.clear();
 }

@@ -6,7 +6,9 @@
 #include <cctype>
 
 #include "k8s/kinds.hpp"
+#include "common/bounded_json.hpp"
 #include "k8s/mapping.hpp"
+#include "k8s/selector.hpp"
 #include "k8s/tree.hpp"
 
 namespace driftd::k8s {
@@ -22,6 +24,9 @@ constexpr std::array<Type, 6> kTypes = {{{"kafka", "kafka", 9092},
                                          {"postgres", "postgresql", 5432},
                                          {"mysql", "mysql", 3306},
                                          {"mongodb", "mongodb", 27017}}};
+
+constexpr std::size_t kMostType = 253, kMostName = 4u << 10, kMostValue = 8u << 10;  // the last two: of the host
+constexpr std::size_t kMostCapabilities = 256, kMostMetadata = 64u << 10;  // of one backend: all of a discovery share 6 MiB
 
 const json& get(const Objects& objects, const std::optional<Ref>& ref) {
   static const json kNull;
@@ -117,8 +122,14 @@ void guess_type(Definition& definition, const Objects& objects) {
 }
 
 /// `config.kafka.auth.sasl.password` for Kafka, `config.redis.password` for the others.
+/// What stands there and is no object gives way: its author may have written anything.
 json& credentials_in(json& config, const std::string& type) {
-  return type == "kafka" ? config["auth"]["sasl"] : config;
+  json* at = &config;
+  for (const char* name : type == "kafka" ? std::vector{"auth", "sasl"} : std::vector<const char*>{}) {
+    at = &(*at)[name];
+    if (!at->is_object()) *at = json::object();
+  }
+  return *at;
 }
 
 /// A tenant names the type: what is not a plain name is quoted, so that it stays one member and is never a pattern.
@@ -199,6 +210,15 @@ void add_credentials(const Definition& definition, const json& secret, json& con
   }
 }
 
+/// At most what the host takes of a value, whole characters, and that it was cut.
+std::string cut(const std::string& text) {
+  constexpr std::string_view kMark = " [cut]";
+  if (text.size() <= kMostValue) return text;
+  std::size_t end = kMostValue - kMark.size();
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return text.substr(0, end).append(kMark);
+}
+
 void add_metadata(const Definition& definition, const Objects& objects, sdk::Record& record) {
   auto& out = record.metadata;
   out["resource_version"] = record.version;
@@ -214,9 +234,45 @@ void add_metadata(const Definition& definition, const Objects& objects, sdk::Rec
   if (definition.prism) out["prism_backend"] = definition.prism->space + "/" + definition.prism->name;
   out["defined_in"] = definition.space;
   std::erase_if(out, [](const auto& item) { return item.second.empty(); });
+  for (auto& [name, value] : out) value = cut(value);
+}
+
+/// What its author says beside: as much of it as all of them together leave room for.
+void add_said(const json& said, sdk::Backend& out) {
+  std::size_t bytes = 0, left_out = 0;
+  for (const auto& [name, value] : said.items()) {
+    if (!value.is_string()) continue;
+    const std::string shown = looks_secret({}, value) ? "[REDACTED]" : cut(value.get_ref<const std::string&>());
+    const std::size_t more = name.size() + shown.size() + 32;
+    const bool fits = name.size() <= kMostName && bytes + more <= kMostMetadata;
+    if (fits) bytes += more, out.metadata[name] = shown;
+    left_out += fits ? 0 : 1;
+  }
+  if (left_out != 0) out.metadata["left_out"] = std::to_string(left_out) + " members of its metadata are too long or too many";
+}
+
+/// Of a body that no host takes the longest members are unread, so that they hide neither the others nor other records.
+void fit(json& body, sdk::Record& record) {
+  std::vector<std::string> left_out;
+  record.body = common::fit_members(body, common::kMaxBody, left_out);
+  for (const auto& name : left_out) {
+    const auto inside = [&](const std::string& path) { return path.starts_with(name) || path.starts_with("[\"" + name); };
+    std::erase_if(record.unread, [&](const sdk::Unread& each) { return inside(each.path); });
+    std::erase_if(record.sensitive, inside);
+    record.unread.push_back({name, DRIFTD_BUDGET, "it is too long to be read: the record would be larger than 4 MiB or 90,000 values"});
+  }
+  common::bound_paths(record.sensitive);
 }
 
 }  // namespace
+
+bool is_labelled(const json& object, const Settings& settings) {
+  return selects(settings.discover, find(object, {"metadata", "labels"}));
+}
+
+sdk::Diagnostic fault_of(const Definition& definition, driftd_status code, const std::string& text, const std::string& right) {
+  return {code, kRegistration, definition.name, definition.space, text, right, 0, definition.name};
+}
 
 Definitions definitions(const Objects& objects, const Settings& settings, std::vector<sdk::Diagnostic>& diagnostics) {
   Definitions out;
@@ -224,10 +280,8 @@ Definitions definitions(const Objects& objects, const Settings& settings, std::v
     if (ref.type == "PrismBackend") out.try_emplace({ref.name, ref.space}, from_prism(ref, object));
   }
   const std::string name_label = settings.group + "/backend-name";
-  const auto eq = settings.discover.find('=');
-  const std::string key = settings.discover.substr(0, eq);
   for (const auto& [ref, object] : objects) {
-    if (ref.type == "PrismBackend" || !find(object, {"metadata", "labels"}).contains(key)) continue;
+    if (ref.type == "PrismBackend" || !is_labelled(object, settings)) continue;
     const std::string label = text(object, {"metadata", "labels", name_label.c_str()});
     const std::string name = label.empty() ? ref.name : label;
     Definition& definition = out[{name, ref.space}];
@@ -238,10 +292,12 @@ Definitions definitions(const Objects& objects, const Settings& settings, std::v
   }
   for (auto at = out.begin(); at != out.end();) {
     guess_type(at->second, objects);
-    const bool whole = !at->second.type.empty();
-    const std::string& name = at->first.first;
-    const std::string why = "backend " + name + " in namespace " + at->first.second + " has no type; label it " + settings.group + "/backend-type";
-    if (!whole) diagnostics.push_back({DRIFTD_INVALID, kRegistration, name, {}, why, {}, 0, name});
+    const Definition& definition = at->second;
+    const bool whole = !definition.type.empty() && definition.type.size() <= kMostType;
+    const std::string what = "backend " + definition.name + " in namespace " + definition.space;
+    const std::string why = definition.type.empty() ? " has no type; label it " + settings.group + "/backend-type"
+                                                    : " has a type of " + std::to_string(definition.type.size()) + " bytes, at most 253";
+    if (!whole) diagnostics.push_back(fault_of(definition, DRIFTD_INVALID, what + why));
     at = whole ? std::next(at) : out.erase(at);
   }
   return out;
@@ -264,23 +320,21 @@ sdk::Backend backend_of(const Definition& definition, const Objects& objects, co
   const std::string host = service.is_null() ? std::string() : host_of(definition, service, settings);
   if (!host.empty()) out.endpoints = {host + ":" + std::to_string(service_port(definition, service))};
   if (service.is_null() && (definition.service || !definition.prism)) {  // as leave_endpoint_unknown(): the agent keeps the last one
-    out.metadata["endpoint_unread"] = why_missing(definition.service, "Service", "endpoint");
+    out.metadata["endpoint_unread"] = cut(why_missing(definition.service, "Service", "endpoint"));
   }
   out.origin = definition.prism ? "prism-backend" : origin_of("Service");
   const json& main = get(objects, definition.prism ? definition.prism : definition.service);
   out.revision = version_of(main);
   for (const auto& each : definition.capabilities) {
-    if (each.is_string()) out.capabilities.push_back(each);
+    const bool fits = each.is_string() && each.get_ref<const std::string&>().size() <= kMostType && out.capabilities.size() < kMostCapabilities;
+    if (fits) out.capabilities.push_back(each);
   }
   const json& keys = find(get(objects, definition.secret), {"data"});
   for (const auto& [path, key] : {std::pair{"username", definition.username_key}, {"password", definition.password_key}}) {
     if (!keys.contains(key)) continue;
     out.credentials[path] = "k8s:" + definition.secret->space + "/" + definition.secret->name + "#" + key;
   }
-  for (const auto& [name, value] : definition.metadata.items()) {
-    if (!value.is_string()) continue;
-    out.metadata[name] = looks_secret({}, value) ? "[REDACTED]" : value.get<std::string>();
-  }
+  add_said(definition.metadata, out);
   out.metadata["namespace"] = out.metadata["defined_in"] = definition.space;
   return out;
 }
@@ -298,18 +352,45 @@ sdk::Record registration_of(const Definition& definition, const Objects& objects
   }
   const json& map = get(objects, definition.config_map);
   if (!definition.config_key.empty()) put(config, "data", find(map, {"data", definition.config_key.c_str()}));
-  const json body = {{"type", definition.type},
-                     {"discovery", discovery},
-                     {"config", {{definition.type, config}}},
-                     {"capabilities", definition.capabilities},
-                     {"metadata", definition.metadata}};
+  json body = {{"type", definition.type},
+               {"discovery", discovery},
+               {"config", {{definition.type, config}}},
+               {"capabilities", definition.capabilities},
+               {"metadata", definition.metadata}};
   mark_secrets(body, {}, out);
-  out.body = body.dump();
+  fit(body, out);
   const bool known = cause && definition.uses(*cause) && objects.contains(*cause);
   out.version = version_of(get(objects, known ? cause : definition.prism ? definition.prism : definition.service));
   out.origin = origin_of(cause ? cause->type : newest(definition, objects));
   add_metadata(definition, objects, out);
   return out;
+}
+
+sdk::Record registration_or_unreadable(const Definition& definition, const Objects& objects, const Settings& settings,
+                                       const std::optional<Ref>& cause, std::vector<sdk::Diagnostic>& diagnostics) {
+  try {
+    return registration_of(definition, objects, settings, cause);
+  } catch (const json::exception&) {  // its text could quote a value
+    const std::string why = "what defines it is not of the form of its type";
+    diagnostics.push_back(fault_of(definition, DRIFTD_CORRUPT, "backend " + definition.name + " in namespace " + definition.space + ": " + why));
+    sdk::Record out;
+    out.kind = kRegistration;
+    out.id = out.backend = definition.name;
+    out.metadata["defined_in"] = definition.space;
+    out.unread.push_back({"**", DRIFTD_CORRUPT, why});
+    return out;
+  }
+}
+
+std::optional<sdk::Backend> backend_or_fault(const Definition& definition, const Objects& objects, const Settings& settings,
+                                             std::vector<sdk::Diagnostic>& diagnostics) {
+  try {
+    return backend_of(definition, objects, settings);
+  } catch (const json::exception&) {
+    diagnostics.push_back(fault_of(definition, DRIFTD_CORRUPT, "backend " + definition.name + " in namespace " + definition.space +
+                                                                   ": what defines it is not of the form of its type"));
+    return std::nullopt;
+  }
 }
 
 }  // namespace driftd::k8s

@@ -38,9 +38,14 @@ struct Definition {
 using Definitions = std::map<std::pair<std::string, std::string>, Definition>;
 
 /// The definitions in these objects: each PrismBackend, and the labelled Services, Secrets and ConfigMaps that share a
-/// name and a namespace. What is not enough for one gets a diagnostic with its name, and costs no other. Pure.
-Definitions definitions(const Objects& objects, const Settings& settings,
-                                              std::vector<sdk::Diagnostic>& diagnostics);
+/// name and a namespace. What is not enough for one gets a fault_of() it, and costs no other. Pure.
+Definitions definitions(const Objects& objects, const Settings& settings, std::vector<sdk::Diagnostic>& diagnostics);
+
+/// The object carries the labels that make it part of a backend.
+bool is_labelled(const nlohmann::json& object, const Settings& settings);
+
+/// A diagnostic that concerns this definition alone: `id` and `backend` are its name, `path` the namespace that it is in.
+sdk::Diagnostic fault_of(const Definition& definition, driftd_status code, const std::string& text, const std::string& right = {});
 
 /// What a definition points to and `objects` do not hold yet.
 std::vector<Ref> missing(const Definition& definition, const Objects& objects);
@@ -50,5 +55,12 @@ std::vector<Ref> missing(const Definition& definition, const Objects& objects);
 sdk::Backend backend_of(const Definition& definition, const Objects& objects, const Settings& settings);
 sdk::Record registration_of(const Definition& definition, const Objects& objects, const Settings& settings,
                             const std::optional<Ref>& cause);
+
+/// The same, and where the objects are not of the form of their type a fault of this definition: a record with all of it
+/// unread, no backend.
+sdk::Record registration_or_unreadable(const Definition& definition, const Objects& objects, const Settings& settings,
+                                       const std::optional<Ref>& cause, std::vector<sdk::Diagnostic>& diagnostics);
+std::optional<sdk::Backend> backend_or_fault(const Definition& definition, const Objects& objects, const Settings& settings,
+                                             std::vector<sdk::Diagnostic>& diagnostics);
 
 }  // namespace driftd::k8s

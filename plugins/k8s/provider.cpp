@@ -62,15 +62,16 @@ class KubernetesInstance final : public sdk::Instance {
     Directory directory(api_, settings_, *client, lister);
     const std::int64_t sent = call.now_ns();
     const auto types = catalog_.look(call, *client);
-    const Objects objects = directory.collect(call, types.resources);
     std::vector<sdk::Diagnostic> diagnostics;
+    const Objects objects = directory.collect(call, types.resources, diagnostics);
     const auto about_them = [](const sdk::Diagnostic& each) { return each.kind == kPrismBackend; };
     std::copy_if(types.diagnostics.begin(), types.diagnostics.end(), std::back_inserter(diagnostics), about_them);
     for (const auto& [place, definition] : definitions(objects, settings_, diagnostics)) {
-      sdk::Backend backend = backend_of(definition, objects, settings_);
-      backend.observed_ns = sent;
+      auto backend = backend_or_fault(definition, objects, settings_, diagnostics);
+      if (!backend) continue;
+      backend->observed_ns = sent;
       api_.witness().stand(client.cluster);
-      to.push(backend);
+      to.push(*backend);
     }
     for (const auto& diagnostic : diagnostics) call.diag(diagnostic);
     park(std::move(client));

@@ -94,11 +94,11 @@ bool Reader::refresh_backends(sdk::Call& call, const Catalog::Answer& types) {
   }
   try {
     const std::int64_t sent = call.now_ns();
-    const Objects objects = directory_.collect(call, types.resources);
     std::vector<sdk::Diagnostic> diagnostics;
+    const Objects objects = directory_.collect(call, types.resources, diagnostics);
     std::map<std::string, std::uint64_t> of_each;  // a name may be defined in several namespaces
     for (const auto& [place, definition] : definitions(objects, settings_, diagnostics)) {
-      emit(call, registration_of(definition, objects, settings_, std::nullopt), sent);
+      emit(call, registration_or_unreadable(definition, objects, settings_, std::nullopt, diagnostics), sent);
       ++of_each[definition.name];
     }
     for (const auto& each : diagnostics) {
@@ -194,16 +194,19 @@ bool Reader::read_release(sdk::Call& call, const Resource& resource, const Place
 
 bool Reader::read_backend(sdk::Call& call, const sdk::Identity& id, const std::vector<Resource>& resources) {
   const std::int64_t sent = call.now_ns();
-  const Objects objects = directory_.collect(call, resources);
   std::vector<sdk::Diagnostic> diagnostics;
-  const auto found = definitions(objects, settings_, diagnostics);
-  bool none = diagnostics.empty();
-  for (const auto& [place, definition] : found) {
+  const Objects objects = directory_.collect(call, resources, diagnostics);
+  bool none = true;
+  for (const auto& [place, definition] : definitions(objects, settings_, diagnostics)) {
     if (definition.name != id.id) continue;
-    emit(call, registration_of(definition, objects, settings_, std::nullopt), sent);
+    emit(call, registration_or_unreadable(definition, objects, settings_, std::nullopt, diagnostics), sent);
     none = false;
   }
-  for (const auto& each : diagnostics) call.diag(each);
+  for (const auto& each : diagnostics) {
+    if (each.backend != id.id) continue;  // of another backend: no word on this one
+    call.diag(each);
+    none = false;
+  }
   return none;
 }
 

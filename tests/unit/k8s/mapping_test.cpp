@@ -4,7 +4,6 @@
 
 #include "k8s/helm.hpp"
 #include "k8s/mapping.hpp"
-#include "k8s/prism.hpp"
 
 namespace driftd::k8s {
 namespace {
@@ -188,134 +187,6 @@ TEST(K8sMapping, AnObjectThatIsNotOfItsFormOrTooDeepCostsItselfOnly) {
   EXPECT_TRUE(map_or_unreadable(resource, deployment("kubectl"), false, settings).unread.empty());
 }
 
-Objects labelled(const char* type) {
-  const json labels = {{"prism.io/backend", "true"}, {"prism.io/backend-name", "q"}};
-  json service = {{"metadata", {{"name", "svc"}, {"namespace", "n"}, {"labels", labels}}},
-                  {"spec", {{"type", type}, {"externalName", "db.example"}, {"ports", json::array({{{"port", 5432}}})}}}};
-  json secret = {{"metadata", {{"name", "sec"}, {"namespace", "n"}, {"labels", labels}}}, {"data", {{"password", "cHc="}}}};
-  return {{{"Service", "n", "svc"}, service}, {{"Secret", "n", "sec"}, secret}};
-}
-
-TEST(K8sBackends, AMissingServiceIsSaidAndNoEndpointIsGuessed) {
-  const Settings settings;
-  std::vector<sdk::Diagnostic> none;
-  const Objects all = labelled("ClusterIP");
-  const auto found = definitions(all, settings, none);
-  EXPECT_FALSE(backend_of(found.at({"q", "n"}), all, settings).metadata.contains("endpoint_unread"));
-  Objects without = all;
-  without.erase({"Service", "n", "svc"});
-  const sdk::Backend backend = backend_of(found.at({"q", "n"}), without, settings);
-  EXPECT_TRUE(backend.endpoints.empty());
-  EXPECT_THAT(backend.metadata.at("endpoint_unread"), HasSubstr("the Service n/svc is missing"));
-}
-
-TEST(K8sBackends, ATypeIsNeverAPatternOverPaths) {
-  const Settings settings;
-  Definition definition;
-  definition.name = "q";
-  definition.type = "**.a.**.a.**";
-  definition.service = Ref{"Service", "n", "svc"};
-  const sdk::Record record = registration_of(definition, {}, settings, std::nullopt);
-  EXPECT_THAT(record.sensitive, testing::Contains("config[\"**.a.**.a.**\"].password"));
-  for (const auto& unread : record.unread) EXPECT_FALSE(unread.path.starts_with("config.**")) << unread.path;
-}
-
-TEST(K8sBackends, TakeTheirTypeFromTheUsualPortAndAnExternalNameIsTheEndpoint) {
-  const Settings settings;
-  std::vector<sdk::Diagnostic> none;
-  const Objects objects = labelled("ExternalName");
-  const auto found = definitions(objects, settings, none);
-  ASSERT_EQ(found.count({"q", "n"}), 1u);
-  const sdk::Backend backend = backend_of(found.at({"q", "n"}), objects, settings);
-  EXPECT_EQ(backend.type, "postgres");
-  EXPECT_TRUE(backend.external);
-  EXPECT_EQ(backend.endpoints, std::vector<std::string>{"db.example:5432"});
-}
-
-TEST(K8sBackends, ASecretThatIsNotThereLeavesItsFieldsUnknown) {
-  const Settings settings;
-  std::vector<sdk::Diagnostic> none;
-  Objects objects = labelled("ClusterIP");
-  const auto found = definitions(objects, settings, none);
-  objects.erase({"Secret", "n", "sec"});
-  const sdk::Record record = registration_of(found.at({"q", "n"}), objects, settings, std::nullopt);
-  EXPECT_EQ(record.unread.size(), 2u);
-  EXPECT_FALSE(json::parse(record.body)["config"]["postgres"].contains("password"));
-}
-
-/// A tenant writes the type: as a path it would be a pattern, of which some take minutes to match.
-TEST(K8sBackends, ATypeThatIsNoPlainNameStaysOneMember) {
-  const Settings settings;
-  std::vector<sdk::Diagnostic> none;
-  Objects objects = labelled("ClusterIP");
-  for (auto& [ref, object] : objects) object["metadata"]["labels"]["prism.io/backend-type"] = "**.a.**.b";
-  const auto found = definitions(objects, settings, none);
-  ASSERT_EQ(found.count({"q", "n"}), 1u);
-  ASSERT_EQ(found.at({"q", "n"}).type, "**.a.**.b");
-  const sdk::Record record = registration_of(found.at({"q", "n"}), objects, settings, std::nullopt);
-  ASSERT_FALSE(record.sensitive.empty());
-  for (const auto& path : record.sensitive) EXPECT_TRUE(path.starts_with("config[\"**.a.**.b\"].")) << path;
-}
-
-/// Paths that could not be read, one after the other.
-std::vector<std::string> unread_of(const sdk::Record& record) {
-  std::vector<std::string> out;
-  for (const auto& unread : record.unread) out.push_back(unread.path);
-  return out;
-}
-
-TEST(K8sBackends, AServiceThatIsNotThereLeavesItsEndpointUnknownAndNoneIsInvented) {
-  const Settings settings;
-  std::vector<sdk::Diagnostic> none;
-  Objects objects{{{"PrismBackend", "n", "q"},
-                   {{"metadata", {{"name", "q"}, {"namespace", "n"}}},
-                    {"spec", {{"type", "redis"}, {"discovery", {{"service", {{"name", "db"}}}}}}}}}};
-  const auto found = definitions(objects, settings, none);
-  const sdk::Record record = registration_of(found.at({"q", "n"}), objects, settings, std::nullopt);
-  const json body = json::parse(record.body);
-  EXPECT_FALSE(body["config"]["redis"].contains("host"));
-  EXPECT_FALSE(body["discovery"]["service"].contains("port"));
-  EXPECT_EQ(body["discovery"]["service"]["name"], "db");
-  EXPECT_THAT(unread_of(record), testing::ElementsAre("discovery.service.port", "config.redis.host", "config.redis.port"));
-  EXPECT_TRUE(backend_of(found.at({"q", "n"}), objects, settings).endpoints.empty());
-}
-
-TEST(K8sBackends, AServiceThatLosesItsLabelLeavesTheEndpointUnknown) {
-  const Settings settings;
-  std::vector<sdk::Diagnostic> none;
-  Objects objects = labelled("ClusterIP");
-  objects.erase({"Service", "n", "svc"});
-  objects.begin()->second["metadata"]["labels"]["prism.io/backend-type"] = "kafka";
-  const auto found = definitions(objects, settings, none);
-  const sdk::Record record = registration_of(found.at({"q", "n"}), objects, settings, std::nullopt);
-  EXPECT_THAT(unread_of(record), testing::ElementsAre("discovery.service", "config.kafka.brokers"));
-}
-
-TEST(K8sBackends, AValueThatHoldsASecretIsSensitiveWhereverItIsShown) {
-  const Settings settings;
-  std::vector<sdk::Diagnostic> none;
-  const std::string url = "postgres://app:hunter2@db/app";
-  const json spec{{"type", "redis"},
-                  {"metadata", {{"runbook", url}, {"team", "orders"}}},
-                  {"config", {{"sentinels", json::array({"a:1", url})}, {"deep", {{"a.b", url}}}}},
-                  {"discovery", {{"configMap", {{"name", "c"}, {"key", "url"}}}}}};
-  const Ref prism{"PrismBackend", "n", "q"};
-  Objects objects{{prism, {{"metadata", {{"name", "q"}, {"namespace", "n"}}}, {"spec", spec}}},
-                  {{"ConfigMap", "n", "c"}, {{"metadata", {{"name", "c"}}}, {"data", {{"url", url}}}}}};
-  const auto found = definitions(objects, settings, none);
-  const sdk::Record record = registration_of(found.at({"q", "n"}), objects, settings, std::nullopt);
-  for (const char* path : {"[\"config\"][\"redis\"][\"data\"]", "[\"config\"][\"redis\"][\"sentinels\"][1]",
-                           "[\"config\"][\"redis\"][\"deep\"][\"a.b\"]", "[\"metadata\"][\"runbook\"]"}) {
-    EXPECT_THAT(record.sensitive, testing::Contains(path));
-  }
-  EXPECT_THAT(record.sensitive, testing::Not(testing::Contains("[\"metadata\"][\"team\"]")));
-  EXPECT_EQ(backend_of(found.at({"q", "n"}), objects, settings).metadata.at("runbook"), "[REDACTED]");
-  sdk::Record custom;
-  json body, status;
-  map_custom(objects.at(prism), nullptr, body, status, custom);
-  EXPECT_THAT(custom.sensitive, testing::Contains("[\"metadata\"][\"runbook\"]"));
-}
-
 TEST(K8sSecretText, AnyUrlOfATextMayHoldThePassword) {
   EXPECT_TRUE(looks_secret({}, "http://a/b postgres://u:p@db"));
   EXPECT_TRUE(looks_secret({}, "amqp://a:5672,amqp://u:p@b"));
@@ -323,60 +194,6 @@ TEST(K8sSecretText, AnyUrlOfATextMayHoldThePassword) {
   for (const char c : {'?', '#', '"', '<', '\''}) {  // a password that should have been written with %
     EXPECT_TRUE(looks_secret({}, std::string("postgres://u:p") + c + "w@db/x")) << c;
   }
-}
-
-TEST(K8sBackends, WithoutALabelledSecretTheirCredentialsAreUnknownNotGone) {
-  const Settings settings;
-  std::vector<sdk::Diagnostic> none;
-  Objects objects = labelled("ClusterIP");
-  objects.erase({"Secret", "n", "sec"});
-  const auto found = definitions(objects, settings, none);
-  EXPECT_EQ(registration_of(found.at({"q", "n"}), objects, settings, std::nullopt).unread.size(), 2u);
-}
-
-/// Whoever may write in one namespace puts no Service of his own beside the Secret of another.
-TEST(K8sBackends, ObjectsOfTwoNamespacesAreTwoDefinitionsAndSayWhereTheyAre) {
-  const Settings settings;
-  std::vector<sdk::Diagnostic> none;
-  Objects objects = labelled("ClusterIP");
-  json forged = objects.at({"Service", "n", "svc"});
-  forged["metadata"]["namespace"] = "a-tenant";
-  objects[{"Service", "a-tenant", "svc"}] = forged;
-  const auto found = definitions(objects, settings, none);
-  ASSERT_EQ(found.size(), 2u);
-  const sdk::Record own = registration_of(found.at({"q", "n"}), objects, settings, std::nullopt);
-  const sdk::Record other = registration_of(found.at({"q", "a-tenant"}), objects, settings, std::nullopt);
-  EXPECT_EQ(own.backend, "q");
-  EXPECT_EQ(own.metadata.at("defined_in"), "n");
-  EXPECT_EQ(json::parse(own.body)["config"]["postgres"]["host"], "svc.n.svc.cluster.local");
-  EXPECT_EQ(other.backend, "q");
-  EXPECT_EQ(other.metadata.at("defined_in"), "a-tenant");
-  EXPECT_FALSE(json::parse(other.body)["config"]["postgres"].contains("password")) << "the Secret of another namespace";
-  EXPECT_EQ(backend_of(found.at({"q", "a-tenant"}), objects, settings).metadata.at("defined_in"), "a-tenant");
-}
-
-/// Its author may write any metadata into it but where it stands.
-TEST(K8sBackends, APrismBackendIsDefinedWhereItStandsWhateverItSays) {
-  const Settings settings;
-  std::vector<sdk::Diagnostic> none;
-  const json spec{{"type", "redis"},
-                  {"metadata", {{"defined_in", "prod"}, {"namespace", "prod"}}},
-                  {"discovery", {{"service", {{"name", "db"}, {"namespace", "prod"}}}, {"secret", {{"name", "s"}, {"namespace", "prod"}}}}}};
-  const Objects objects{{{"PrismBackend", "tenant", "q"}, {{"metadata", {{"name", "q"}, {"namespace", "tenant"}}}, {"spec", spec}}}};
-  const auto found = definitions(objects, settings, none);
-  const Definition& definition = found.at({"q", "tenant"});
-  EXPECT_EQ(registration_of(definition, objects, settings, std::nullopt).metadata.at("defined_in"), "tenant");
-  EXPECT_EQ(backend_of(definition, objects, settings).metadata.at("defined_in"), "tenant");
-}
-
-TEST(K8sBackends, OneWithoutATypeIsTold) {
-  const Settings settings;
-  std::vector<sdk::Diagnostic> told;
-  Objects objects = labelled("ClusterIP");
-  objects.erase({"Service", "n", "svc"});
-  EXPECT_TRUE(definitions(objects, settings, told).empty());
-  ASSERT_EQ(told.size(), 1u);
-  EXPECT_THAT(told[0].text, HasSubstr("prism.io/backend-type"));
 }
 
 }  // namespace

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "k8s/references.hpp"
+
+#include <algorithm>
+
+namespace driftd::k8s {
+namespace {
+
+constexpr std::chrono::minutes kFresh{1};
+constexpr std::size_t kMostName = 253, kShown = 64;
+
+bool is_label(const std::string& text) {
+  const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  for (const char c : text) {
+    if (!plain(c) && c != '-') return false;
+  }
+  return !text.empty() && plain(text.front()) && plain(text.back());
+}
+
+/// A text that somebody wrote as a name, as far as a sentence has room for it; it is UTF-8 and stays so.
+std::string shown(const std::string& text) {
+  std::size_t end = std::min(kShown, text.size());
+  while (end < text.size() && end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return "'" + text.substr(0, end) + (end < text.size() ? "…'" : "'");
+}
+
+}  // namespace
+
+bool is_object_name(const std::string& name) {
+  if (name.size() > kMostName) return false;
+  for (std::size_t from = 0;;) {
+    const auto dot = name.find('.', from);
+    if (!is_label(name.substr(from, dot - from))) return false;
+    if (dot == name.npos) return true;
+    from = dot + 1;
+  }
+}
+
+std::optional<Absence> References::known(const Ref& ref, const std::string& space) {
+  for (const auto* name : {&ref.space, &ref.name}) {
+    if (is_object_name(*name)) continue;
+    return Absence{DRIFTD_INVALID, "it points to a " + ref.type + " by " + shown(*name) + ", expected a DNS name of at most 253 bytes; it is not asked for", {}};
+  }
+  if (const auto found = absent_.find(ref); found != absent_.end()) return found->second;
+  std::size_t& of_space = asked_[space];
+  if (all_ >= kMost || of_space >= kMostOfSpace) {
+    return Absence{DRIFTD_BUDGET, "its " + ref.type + " is not asked for: what backends point to is asked for at most " + std::to_string(kMostOfSpace) +
+                                      " times for those of one namespace and " + std::to_string(kMost) + " times in all", {}};
+  }
+  ++of_space;
+  ++all_;
+  return std::nullopt;
+}
+
+void References::age(Clock::time_point now) {
+  if (since_ && now - *since_ < kFresh) return;
+  *this = {};
+  since_ = now;
+}
+
+}  // namespace driftd::k8s
