@@ -157,7 +157,7 @@ driftd_status ActiveCall::diagnose(core::Diagnostic diagnostic) {
   return send(FrameType::diagnostic, encode(diagnostic));
 }
 
-void ActiveCall::blame(core::ResourceId record, std::string fault) {
+void ActiveCall::blame(core::ResourceId record, std::string backend, std::string fault) {
   if (blamed_ >= kMaxBlamed || flush() != DRIFTD_OK) return;
   if (++blamed_ == kMaxBlamed) fault += "; further records of this call that cannot be taken are not named";
   core::Diagnostic out;
@@ -165,6 +165,7 @@ void ActiveCall::blame(core::ResourceId record, std::string fault) {
   out.kind = std::move(record.kind);
   out.id = std::move(record.id);
   out.text = std::move(fault);
+  out.backend = std::move(backend);
   (void)send(FrameType::diagnostic, encode(out));
 }
 

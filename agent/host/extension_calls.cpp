@@ -24,9 +24,7 @@ struct DiscoverPush {
   DiscoverAnswer answer;
 };
 
-/// A backend that cannot be taken costs itself: the others are known, nobody is taken for gone, and who it was is told.
-driftd_status pass_over(DiscoverPush& to, std::string fault) {
-  to.refused = true;
+driftd_status tell(DiscoverPush& to, std::string fault) {
   to.call->tenant.misuse(fault);
   core::Diagnostic told;
   told.code = Code::corrupt;
@@ -34,19 +32,28 @@ driftd_status pass_over(DiscoverPush& to, std::string fault) {
   return to.call->diagnose(std::move(told));
 }
 
+/// A backend that cannot be taken costs itself: the others are known, nobody is taken for gone, and who it was is told.
+driftd_status pass_over(DiscoverPush& to, std::string fault) {
+  to.refused = true;
+  return tell(to, std::move(fault));
+}
+
 driftd_status take_backend(DiscoverPush& to, const driftd_discovered& given) {
   auto taken = take_discovered(to.call->tenant, given);
-  if (!taken) {
-    const std::string name = printable(view(given.name), 128);
-    return pass_over(to, to.call->tenant.scrubber.text("discover: backend " + name + ": " + taken.error().message));
+  const std::string what = "discover: backend " + printable(view(given.name), 128);
+  const auto text = [&](const std::string& fault) { return to.call->tenant.scrubber.text(what + ": " + fault); };
+  if (!taken) return pass_over(to, text(taken.error().message));
+  auto& [backend, fault] = *taken;
+  const auto where = backend.metadata.find("defined_in");  // one name in two namespaces: the agent says who is believed
+  if (!to.pushed.insert({backend.name, where == backend.metadata.end() ? std::string() : where->second}).second) {
+    return pass_over(to, what + " was pushed twice");
   }
-  const auto where = taken->metadata.find("defined_in");  // one name in two namespaces: the agent says who is believed
-  if (!to.pushed.insert({taken->name, where == taken->metadata.end() ? std::string() : where->second}).second) {
-    return pass_over(to, "discover: backend " + printable(taken->name, 128) + " was pushed twice");
+  if (!fault.empty()) {
+    if (const auto status = tell(to, text(fault)); status != DRIFTD_OK) return status;
   }
-  to.bytes += encode(*taken).size();
+  to.bytes += encode(backend).size();
   if (to.pushed.size() > kMostBackends || to.bytes > kMostBytes) return DRIFTD_BUDGET;
-  to.answer.backends.push_back(std::move(*taken));
+  to.answer.backends.push_back(std::move(backend));
   return to.call->cancelled() ? DRIFTD_CANCELLED : to.call->ending() ? DRIFTD_DEADLINE : DRIFTD_OK;
 }
 

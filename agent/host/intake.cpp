@@ -52,6 +52,22 @@ Result<std::map<std::string, std::string>> pairs(const Tenant& tenant, Pairs giv
   return out;
 }
 
+/// A source speaks of backends in many places. Which of them a record or a backend is of says this member of its metadata:
+/// without it the agent would not know whose word that is.
+constexpr std::string_view kDefinedIn = "defined_in";
+
+/// What can be kept of metadata that breaks a limit.
+std::map<std::string, std::string> only_place(const Tenant& tenant, Pairs given) {
+  const auto all = elements(given.first, given.count, given.stride, given.member);
+  if (!all) return {};
+  for (const auto& kv : *all) {
+    if (view(kv.key) != kDefinedIn) continue;
+    auto value = name(kv.value, given.member, kMaxText);
+    if (value) return {{std::string(kDefinedIn), core::Disclosure::shown_text(tenant.scrubber.document(std::move(*value)))}};
+  }
+  return {};
+}
+
 Result<std::vector<std::string>> texts(const driftd_str* first, std::uint64_t count, const char* member) {
   std::vector<std::string> out;
   if (count > kMaxParts || (first == nullptr && count != 0)) {
@@ -134,7 +150,9 @@ Status take_company(const Tenant& tenant, const driftd_record& record, core::Obs
   keep(out.version, name(record.version, "version"));
   keep(out.external_name, name(record.external_name, "external_name"));
   keep(out.origin, name(record.origin, "origin"));
-  keep(out.metadata, pairs(tenant, {record.metadata, record.metadata_count, record.metadata_stride, "metadata"}));
+  const Pairs metadata{record.metadata, record.metadata_count, record.metadata_stride, "metadata"};
+  out.metadata = only_place(tenant, metadata);
+  keep(out.metadata, pairs(tenant, metadata));
   out.status = "{}";
   keep(out.status, take_object(tenant, record.status, out.id, "status"));
   return fault;
@@ -181,7 +199,7 @@ Result<Taken> take_record(Tenant& tenant, const driftd_record& record) {
     out.fault = status.error().message;
     to.body = "{}";
     to.status = "{}";
-    to.metadata.clear();
+    std::erase_if(to.metadata, [](const auto& item) { return item.first != kDefinedIn; });
     to.unread = {{"**", Code::corrupt, tenant.scrubber.text(printable(out.fault, kMaxText))}};
   }
   to.digest = digest_of(tenant.open.digest_seed, to);
@@ -209,7 +227,7 @@ Result<Intake> take_records(Tenant& tenant, const driftd_record* records, std::u
       return fmt::format("emit: record {} ({}/{}): {}", i, printable(view(record.kind), 64), printable(view(record.id), 64), fault);
     };
     if (!taken) return fail(Code::invalid, text(taken.error().message));
-    if (!taken->fault.empty()) out.faults.push_back({taken->record.id, tenant.scrubber.text(text(taken->fault))});
+    if (!taken->fault.empty()) out.faults.push_back({taken->record.id, taken->record.backend, tenant.scrubber.text(text(taken->fault))});
     out.records.push_back(std::move(taken->record));
   }
   return out;
@@ -278,8 +296,9 @@ core::HealthReport take_health(Tenant& tenant, const driftd_health& given) {
           clean(given.server_version)};
 }
 
-Result<core::Discovered> take_discovered(const Tenant& tenant, const driftd_discovered& backend) {
-  core::Discovered out;
+Result<TakenBackend> take_discovered(const Tenant& tenant, const driftd_discovered& backend) {
+  TakenBackend taken;
+  core::Discovered& out = taken.backend;
   DRIFTD_TRY(out.name, name(backend.name, "name"));
   DRIFTD_TRY(out.type, name(backend.type, "type"));
   if (out.name.empty() || out.type.empty()) return fail(Code::invalid, "`name` and `type` must not be empty");
@@ -294,10 +313,12 @@ Result<core::Discovered> take_discovered(const Tenant& tenant, const driftd_disc
   DRIFTD_TRY(out.credentials, pairs(tenant, {backend.credentials, backend.credential_count, backend.credential_stride,
                                              "credentials"}));
   DRIFTD_TRY(out.labels, pairs(tenant, {backend.labels, backend.label_count, backend.label_stride, "labels"}));
-  DRIFTD_TRY(out.metadata,
-             pairs(tenant, {backend.metadata, backend.metadata_count, backend.metadata_stride, "metadata"}));
+  const Pairs metadata{backend.metadata, backend.metadata_count, backend.metadata_stride, "metadata"};
+  auto said = pairs(tenant, metadata);
+  if (!said) taken.fault = said.error().message;
+  out.metadata = said ? std::move(*said) : only_place(tenant, metadata);
   out.observed_ns = backend.observed_ns;
-  return out;
+  return taken;
 }
 
 }  // namespace driftd::host

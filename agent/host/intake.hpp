@@ -28,6 +28,7 @@ T adopt(const void* given) {
 struct Intake {
   struct Fault {
     core::ResourceId id;
+    std::string backend;  ///< that was spoken of; empty: the instance's own
     std::string text;
   };
   std::vector<core::Observation> records;  ///< as many as were given
@@ -40,7 +41,11 @@ Result<Intake> take_records(Tenant& tenant, const driftd_record* records, std::u
 Result<core::Mark> take_mark(const Tenant& tenant, const driftd_mark& mark);
 core::Diagnostic take_diagnostic(Tenant& tenant, const driftd_diagnostic& diagnostic);
 core::HealthReport take_health(Tenant& tenant, const driftd_health& health);
+struct TakenBackend {
+  core::Discovered backend;
+  std::string fault;  ///< of its metadata, of which nothing is kept but where it is defined; empty: taken as it is
+};
 /// `invalid` names the member that breaks its rule.
-Result<core::Discovered> take_discovered(const Tenant& tenant, const driftd_discovered& backend);
+Result<TakenBackend> take_discovered(const Tenant& tenant, const driftd_discovered& backend);
 
 }  // namespace driftd::host

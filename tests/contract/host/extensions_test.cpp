@@ -117,6 +117,18 @@ TEST_P(Extensions, ABackendPushedTwiceOrWithoutANameCostsItselfAndIsCounted) {
   EXPECT_THAT(events_, ElementsAre(HasSubstr("backend orders was pushed twice"), HasSubstr("must not be empty")));
 }
 
+/// What stands beside a backend is anybody's to write: it costs itself and never the name, else no discovery is ever complete.
+TEST_P(Extensions, MetadataThatBreaksALimitCostsTheMetadataButWhereTheBackendIsDefined) {
+  const auto outcome = core_.run(open({{"discover", "wordy"}}).discover());
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_TRUE(outcome->complete);
+  ASSERT_EQ(outcome->backends.size(), 3u);
+  EXPECT_EQ(outcome->backends[1].name, "wordy");
+  EXPECT_THAT(outcome->backends[1].metadata, ElementsAre(Pair("defined_in", "db")));
+  ASSERT_EQ(outcome->diagnostics.size(), 1u);
+  EXPECT_THAT(outcome->diagnostics[0].text, HasSubstr("discover: backend wordy: `metadata` has 9000 bytes"));
+}
+
 TEST_P(Extensions, AFailedDiscoveryIsItsError) {
   const auto outcome = core_.run(open({{"discover", "fails"}}).discover());
   ASSERT_FALSE(outcome);

@@ -21,10 +21,13 @@ class Poison : public ::testing::TestWithParam<SessionSpec::Isolation> {
   void SetUp() override {
     factory_ = host::make_session_factory(host_options(core_));
     factory_->on_event([this](core::SessionEvent event) { events_.push_back(event.what + ": " + event.message); });
+    open("poison");
+  }
+  void open(const std::string& mode) {
     SessionSpec spec;
     spec.backend = "b";
     spec.provider = DRIFTD_BINARY_DIR "/tests/providers/tester.so";
-    spec.settings_json = R"({"mode":"poison"})";
+    spec.settings_json = "{\"mode\":\"" + mode + "\"}";
     spec.isolation = GetParam();
     if (kSanitized) spec.budgets.rss_bytes = 0;
     spec.worker_key = {"0a0b0c0d", {1, 2, 3}};
@@ -105,6 +108,27 @@ TEST_P(Poison, TheCulpritIsToldAndCounted) {
   EXPECT_EQ(told.size(), all.size() - 2);
   EXPECT_EQ(session_->status().misuses.at("emit"), all.size() - 2);
   EXPECT_THAT(events_, Contains(HasSubstr("(thing/long-body): `body` has 5242")));
+}
+
+/// A source speaks of backends in many namespaces: whose word a record is must not be lost with the record, and what is
+/// wrong with it concerns that backend, not the source's own kind.
+TEST_P(Poison, WhatIsSaidOfAnotherBackendKeepsWhereItIsDefinedAndIsBlamedOnThatOne) {
+  core_.run(session_->stop());
+  open("source");
+  const auto all = refreshed();
+  ASSERT_EQ(all.size(), 2u);
+  for (const auto& o : all) {
+    EXPECT_EQ(o.backend, "orders");
+    EXPECT_EQ(o.metadata, (std::map<std::string, std::string>{{"defined_in", "db"}})) << o.id.id;
+  }
+  std::size_t told = 0;
+  for (const auto& page : pages_->all) {
+    for (const auto& d : page.diagnostics) {
+      EXPECT_EQ(d.backend + " " + d.kind, "orders registration") << d.text;
+      ++told;
+    }
+  }
+  EXPECT_EQ(told, 2u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Isolations, Poison, ::testing::Values(SessionSpec::Isolation::process, SessionSpec::Isolation::in_process),

@@ -200,5 +200,44 @@ TEST_F(HostileTenant, TheNameOfADiscoveredBackendIsNotTakenOverFromAnotherNamesp
   expect_unharmed();
 }
 
+/// PrismBackends are anybody's to write: none of them hides another, whatever it says and points to.
+TEST_F(HostileTenant, PoisonousPrismBackendsCostNoOtherBackendItsRegistration) {
+  namespaces_ = "tenant, prod";
+  kube_.create_namespace("prod");
+  kube_.install_prism();
+  create_map("quiet", "greeting", "hello");
+  define("prod", "orders", 6379, "canary-own");
+  kube_.create_secret("tenant", "mine", {{"password", "canary-mine"}});
+  ASSERT_NO_FATAL_FAILURE(watch());
+  const auto endpoint = [&] { return agent_->backend("orders") ? agent_->backend("orders")->value("endpoint", "") : "none"; };
+  ASSERT_TRUE(eventually([&] { return endpoint() == "orders.prod.svc.cluster.local:6379"; }, seconds(30))) << agent_->log();
+  int number = 0;
+  const auto poison = [&](const json& spec) {
+    kube_.create("/apis/prism.io/v1alpha1/namespaces/tenant/prismbackends",
+                 {{"apiVersion", "prism.io/v1alpha1"}, {"kind", "PrismBackend"}, {"metadata", {{"name", "a-poison-" + std::to_string(++number)}}}, {"spec", spec}});
+  };
+  const json mine{{"secret", {{"name", "mine"}}}};
+  poison({{"type", "kafka"}, {"config", {{"auth", "x"}}}, {"discovery", mine}});
+  poison({{"type", "kafka"}, {"config", {{"auth", {{"sasl", {1}}}}}}, {"discovery", mine}});
+  poison({{"type", std::string(10'000, 't')}, {"discovery", mine}});
+  poison({{"type", "redis"}, {"metadata", {{"long", std::string(20'000, 'x')}}}, {"capabilities", {std::string(20'000, 'c')}}});
+  for (const std::string& name : {std::string(".."), std::string("a%b"), std::string("a/b?c"), std::string("UPPER"), std::string(500'000, 'x')}) {
+    poison({{"type", "redis"}, {"discovery", {{"secret", {{"name", name}}}, {"service", {{"name", name}}}}}});
+    poison({{"type", "redis"}, {"discovery", {{"secret", {{"name", "mine"}, {"namespace", name}}}}}});
+  }
+  for (int i = 0; i < 100; ++i) {
+    poison({{"type", "redis"}, {"discovery", {{"secret", {{"name", "none-" + std::to_string(i)}}}, {"service", {{"name", "none-" + std::to_string(i)}}}}}});
+  }
+  ASSERT_NO_FATAL_FAILURE(settle());
+  redefine("prod", "orders", 6380, "canary-new");
+  EXPECT_TRUE(eventually([&] {
+    const auto told = subjects("orders");
+    return std::ranges::find(told, "credentials.rotated") != told.end() && std::ranges::find(told, "endpoint.changed") != told.end();
+  }, seconds(30))) << agent_->log();
+  EXPECT_EQ(agent_->backend("cluster")->at("worker").value("crashes", 0), 0) << agent_->backend("cluster")->dump();
+  EXPECT_EQ(everything().find("canary-"), std::string::npos);
+  expect_unharmed();
+}
+
 }  // namespace
 }  // namespace driftd::test

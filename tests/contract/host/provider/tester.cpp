@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A provider of things that do not exist: the contract suite's counterpart. What it does is said in its settings.
 //   count: so many things; secret: a token; block: "refresh" blocks until cancelled; deaf: and ignores the cancel
-//   mode "poison": records that break each limit, between two that break none
-//   discover: "partial", "twice", "nameless", "fails"; a body with `no_object` is upgraded to a list; wet: a dry run is none
+//   mode "poison": records that break each limit, between two that break none; "source": the same of another backend
+//   discover: "partial", "twice", "nameless", "wordy", "fails"; a body with `no_object` is upgraded to a list; wet: a dry run is none
 #include <poll.h>
 #include <charconv>
 #include <map>
@@ -40,6 +40,7 @@ class Tester final : public Instance {
     }
     if (mode == "stale") return stale(call);
     if (mode == "poison") return poison(call);
+    if (mode == "source") return speak(call);
     if (!request.wants("thing")) return {};
     const int count = settings_.value("count", 3);
     for (int i = 0; i < count; ++i) {
@@ -75,6 +76,7 @@ class Tester final : public Instance {
     to.push(orders);
     if (mode == "twice") to.push(orders);
     if (mode == "nameless") to.push({.type = "redis"});
+    if (mode == "wordy") to.push({.name = "wordy", .type = "redis", .metadata = {{"defined_in", "db"}, {"note", std::string(9000, 'm')}}});
     to.push({.name = "cache", .type = "redis", .external = true, .origin = "tester-file"});
     if (mode == "partial") call.diag({DRIFTD_DENIED, {}, {}, {}, "may not see namespace b", "b|get", 0, {}});
     return {mode != "partial", 9000};
@@ -191,6 +193,16 @@ class Tester final : public Instance {
     for (const auto& each : all) call.emit(each);
     emit_thing(call, 2);
     call.complete("thing", all.size() + 2);
+    return {};
+  }
+
+  RefreshResult speak(Call& call) {
+    const std::map<std::string, std::string> where{{"defined_in", "db"}, {"note", "n"}};
+    call.emit(Record{.kind = "registration", .id = "deep", .body = std::string(300, '['), .backend = "orders", .metadata = where});
+    Record wordy{.kind = "registration", .id = "wordy", .body = "{}", .backend = "orders", .metadata = where};
+    wordy.metadata["note"] = std::string(9000, 'm');
+    call.emit(wordy);
+    call.complete("thing", 0);
     return {};
   }
 
