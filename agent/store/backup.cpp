@@ -164,6 +164,10 @@ Result<ChosenKey> choose_key(const fs::path& data_dir, const fs::path& from, con
   if (!key) return fail(key.error());
   std::string ids = ids_of(*key);
   const auto newer = read_key(own);
+  if (!newer && newer.error().code != Code::not_found && asked.empty()) {
+    return fail(newer.error().code, newer.error().message + ". It may be of after a rotation, so the key beside the backup is not put in its "
+                                                            "place; mend it, or name a key with --key");
+  }
   if (!out.in_place && newer && ids_of(*newer).starts_with(ids + " ")) {
     out = {own, true};
     ids = ids_of(*newer);

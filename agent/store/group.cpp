@@ -156,7 +156,8 @@ struct Initiate {
 Status run_now(SqliteStore::State& state, Work work) {
   std::vector<Job> group;
   group.push_back({std::move(work), {}, {}});
-  DRIFTD_CHECK(run_group(state, group));
+  const Status done = run_group(state, group);
+  if (!done) undo_group(state, group, done.error());
   return group.front().outcome;
 }
 

@@ -112,8 +112,11 @@ Status log_taken_over(Connection& db, bool is_new, const Mark& mark) {
 /// The key knows layers that the store does not: a rotation that was cut, a restored backup of before one, or a key that was
 /// put in place from outside.
 Status catch_up(SqliteStore::State& state, bool is_behind) {
-  if (is_behind) return finish_rotation(state, core::AuditEntry{.actor = "driftd", .reason = "the key had layers that the store did not"});
-  sweep(state);
+  if (is_behind) DRIFTD_CHECK(finish_rotation(state, core::AuditEntry{.actor = "driftd", .reason = "the key had layers that the store did not"}));
+  if (const Status swept = sweep(state); !swept) {
+    log::room("store").warn("the key was rotated, and store.db still holds digests under the former one in unused pages: {}. The next start tries again",
+                            swept.error().message);
+  }
   return {};
 }
 

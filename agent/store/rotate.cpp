@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/rotate.hpp"
 
+#include <sqlite3.h>
 #include <algorithm>
 #include <boost/asio/system_executor.hpp>
 #include <cstdlib>
@@ -149,10 +150,18 @@ Status rewrap_store(SqliteStore::State& state, const core::AuditEntry& line) {
   return {};
 }
 
+/// A reader that keeps the log from being emptied is no error to SQLite: it is the first column of the answer.
+Status empty_log(Connection& db) {
+  auto checkpoint = db.statement("PRAGMA wal_checkpoint(TRUNCATE)");
+  DRIFTD_TRY(const bool answered, checkpoint.next());
+  if (answered && checkpoint.integer(0) == 0) return {};
+  return fail(Code::unavailable, "another process reads the store and keeps its log");
+}
+
 Status overwrite_former_pages(Connection& db) {
   DRIFTD_CHECK(db.statement("PRAGMA secure_delete = ON").run());
   DRIFTD_CHECK(db.execute("VACUUM"));
-  DRIFTD_CHECK(db.statement("PRAGMA wal_checkpoint(TRUNCATE)").run());
+  DRIFTD_CHECK(empty_log(db));
   DRIFTD_CHECK(db.execute("DELETE FROM meta WHERE key = 'unswept'"));
   return db.statement("PRAGMA secure_delete = OFF").run();
 }
@@ -168,6 +177,30 @@ std::vector<std::filesystem::path> former_files(const std::filesystem::path& dat
   std::sort(out.begin(), out.end());
   return out;
 }
+
+/// The file of the key while a rotation is under way.
+struct KeyFile {
+  std::filesystem::path path;
+  bool touched = false;
+
+  /// The last act of the transaction: what could fail for want of room or for a row has been done by then.
+  Status write(SqliteStore::State& state) {
+    const int flushed = sqlite3_db_cacheflush(state.db->handle());
+    if (flushed != SQLITE_OK) return fail(Code::internal, std::string("cannot write the rewritten store to its log: ") + sqlite3_errstr(flushed));
+    touched = true;
+    DRIFTD_CHECK(write_private(path, render(state.key)));
+    step(state, "written");
+    return {};
+  }
+  /// After a transaction that did not come to be: the store is under `former`.
+  Error put_back(const InstallationKey& former, const Error& error) const {
+    const Status back = touched ? write_private(path, render(former)) : Status();
+    if (back) return {error.code, "the installation key was not rotated, the key and the store are as they were: " + error.message};
+    return {error.code, path.string() + " has its next layer, and the store could not be rewritten yet: " + error.message +
+                            ". Nothing is lost; the next start, or `driftd key rotate`, finishes it (the former key could not be put back: " +
+                            back.error().message + ")"};
+  }
+};
 
 }  // namespace
 
@@ -191,7 +224,7 @@ Result<bool> check_key(Connection& db, const std::string& key_name, Installation
   return fail(Code::conflict, key_fault(key_name, ids, "the store", stored));
 }
 
-Status finish_rotation(SqliteStore::State& state, core::AuditEntry line) {
+Status finish_rotation(SqliteStore::State& state, core::AuditEntry line, const Work& last) {
   InstallationKey& key = state.key;
   for (auto& rotation : key.rotations) {
     if (rotation.newest_event == Rotation::kNotInForce) rotation.newest_event = state.newest_seq;
@@ -201,21 +234,22 @@ Status finish_rotation(SqliteStore::State& state, core::AuditEntry line) {
   line.at_ns = state.clock.wall();
   line.reason = (line.reason.empty() ? "" : line.reason + "; ") + "now " + ids_of(key);
   DRIFTD_CHECK(state.db->statement("PRAGMA secure_delete = ON").run());
-  DRIFTD_CHECK(run_now(state, [&state, &line] { return rewrap_store(state, line); }));
+  const auto rewrite = [&state, &line, &last]() -> Status {
+    DRIFTD_CHECK(rewrap_store(state, line));
+    return last ? last() : Status();
+  };
+  DRIFTD_CHECK(run_now(state, rewrite));
   step(state, "rewrapped");
   log::room("store").info("the installation key was rotated, the store is under {}", ids_of(key));
-  sweep(state);
-  step(state, "swept");
   return {};
 }
 
-void sweep(SqliteStore::State& state) {
-  const auto due = state.db->integer("SELECT count(*) FROM meta WHERE key = 'unswept'");
-  if (due && *due == 0) return;
-  const Status done = due ? overwrite_former_pages(*state.db) : Status(fail(due.error()));
-  if (done) return;
-  log::room("store").warn("the key was rotated, and store.db may still hold digests under the former one in unused pages: {}. The next start tries again",
-                          done.error().message);
+Status sweep(SqliteStore::State& state) {
+  DRIFTD_TRY(const auto due, state.db->integer("SELECT count(*) FROM meta WHERE key = 'unswept'"));
+  if (due == 0) return {};
+  DRIFTD_CHECK(overwrite_former_pages(*state.db));
+  step(state, "swept");
+  return {};
 }
 
 Result<Rotated> rotate(Settings settings, core::AuditEntry line, const Clock& clock) {
@@ -226,17 +260,15 @@ Result<Rotated> rotate(Settings settings, core::AuditEntry line, const Clock& cl
     return fail(Code::not_found, "there is no store in " + data_dir.string() + ": nothing is under a key yet, the first start makes one");
   }
   DRIFTD_TRY(const auto state, open_state(std::move(settings), here, here, clock));
-  DRIFTD_TRY(auto next, rotated(state->key, clock.wall()));
+  const InstallationKey former = state->key;
+  DRIFTD_TRY(state->key, rotated(former, clock.wall()));
   step(*state, "made");
-  DRIFTD_CHECK(write_private(data_dir / "installation.key", render(next)));
-  step(*state, "written");
-  state->key = std::move(next);
-  const Status done = finish_rotation(*state, std::move(line));
-  if (!done) {
-    return fail(done.error().code, "installation.key has its next layer, and the store could not be rewritten yet: " + done.error().message +
-                                       ". Nothing is lost; the next start, or `driftd key rotate`, finishes it");
-  }
-  return Rotated{ids_of(state->key), state->key.store.layers.size(), former_files(data_dir)};
+  KeyFile file{data_dir / "installation.key", false};
+  const Status done = finish_rotation(*state, std::move(line), [&] { return file.write(*state); });
+  if (!done) return fail(file.put_back(former, done.error()));
+  Rotated out{ids_of(state->key), state->key.store.layers.size(), former_files(data_dir), {}};
+  if (const Status swept = sweep(*state); !swept) out.unswept = swept.error().message;
+  return out;
 }
 
 }  // namespace driftd::store

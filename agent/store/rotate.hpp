@@ -12,19 +12,20 @@ namespace driftd::store {
 /// names no key takes this one. `conflict`: the key is of another store, or of before a rotation.
 Result<bool> check_key(Connection& db, const std::string& key_name, InstallationKey& key);
 
-/// Puts the layers that the store lacks around every digest in it, in one transaction with `line` and what it names as its
-/// key; then overwrites what the file still holds of former pages. `state.key` is the key with all layers.
-Status finish_rotation(SqliteStore::State& state, core::AuditEntry line);
-/// What a former run could not overwrite. A failure is logged and tried again at the next start.
-void sweep(SqliteStore::State& state);
+/// Puts the layers that the store lacks around every digest in it, in one transaction with `line`, what it names as its key
+/// and, before the commit, `last`. `state.key` is the key with all layers. An error: nothing of it stands. Then sweep().
+Status finish_rotation(SqliteStore::State& state, core::AuditEntry line, const Work& last = {});
+/// Overwrites what the file still holds of pages of before a rotation. An error: the next start tries again.
+Status sweep(SqliteStore::State& state);
 
 struct Rotated {
   std::string key_ids;
   std::size_t layers = 0;
   std::vector<std::filesystem::path> former;  ///< files in data_dir that a former key still opens
+  std::string unswept;  ///< why store.db still holds digests under the former key in unused pages; empty: it does not
 };
-/// `driftd key rotate` where the key lies in data_dir: opens the store, writes the key with the next layer, rewrites the store.
-/// A kill in between leaves what the next start finishes. `line`: who asked, and why. `conflict`: an agent runs.
+/// `driftd key rotate` where the key lies in data_dir: opens the store, rewrites it, writes the key with the next layer, commits.
+/// An error leaves key and store as they were, a kill between the last two what the next start finishes. `line`: who asked, and why. `conflict`: an agent runs.
 Result<Rotated> rotate(Settings settings, core::AuditEntry line, const Clock& clock);
 
 }  // namespace driftd::store

@@ -8,6 +8,7 @@
 
 #include "proto/codec.hpp"
 #include "store/backup.hpp"
+#include "store/checksums.hpp"
 #include "store/rotate.hpp"
 #include "unit/store/bench.hpp"
 
@@ -108,6 +109,16 @@ class RotateTest : public StoreTest {
     ::waitpid(child, &status, 0);
     return WIFEXITED(status) && WEXITSTATUS(status) == 9;
   }
+  /// Of a rotation that could not be: nothing of it is there.
+  void expect_untouched(const std::string& key_text, const store::InstallationKey& key) {
+    EXPECT_TRUE(read_file(data("installation.key")) == key_text) << "the former key is gone";
+    const auto opened = bench.open();
+    ASSERT_TRUE(opened) << opened.error().message;
+    EXPECT_EQ(bench->key().store.layers.size(), 0U);
+    EXPECT_TRUE(told().empty());
+    EXPECT_TRUE(bench.get(bench->audit(10)).empty());
+    EXPECT_EQ(bench.get(bench->load(backend_row().uid, {{"config", "r1"}}))[0].baseline, sealed(key, 1));
+  }
   std::string all_bytes() const {
     std::string out;
     for (const auto& entry : fs::directory_iterator(data())) {
@@ -183,13 +194,13 @@ TEST_F(RotateTest, AKillAtAnyStepLeavesStoreAndKeyTogether) {
   const auto before = bench->key();
   bench.close();
   fs::copy(data(), dir.file("untouched"), fs::copy_options::recursive);
-  for (const char* step : {"made", "written", "resources", "drifts", "declarations", "named", "rewrapped", "swept"}) {
+  for (const char* step : {"made", "resources", "drifts", "declarations", "named", "written", "rewrapped", "swept"}) {
     fs::remove_all(data());
     fs::copy(dir.file("untouched"), data(), fs::copy_options::recursive);
     ASSERT_TRUE(killed_at(step)) << step;
     const auto opened = bench.open();
     ASSERT_TRUE(opened) << step << ": " << opened.error().message;
-    const bool written = std::string_view(step) != "made";
+    const bool written = std::string_view(step) == "written" || std::string_view(step) == "rewrapped" || std::string_view(step) == "swept";
     EXPECT_EQ(bench->key().store.layers.size(), written ? 1U : 0U) << step;
     expect_under(bench->key());
     EXPECT_EQ(told().size(), written ? 1U : 0U) << step;
@@ -201,6 +212,60 @@ TEST_F(RotateTest, AKillAtAnyStepLeavesStoreAndKeyTogether) {
     const std::string hex = core::as_digest(*core::parse(sealed(before, 0)).value().find("p"))->hex;
     EXPECT_EQ(all_bytes().find(hex) == std::string::npos, written) << step;
   }
+}
+
+TEST_F(RotateTest, WhatCannotBeRewrittenLeavesTheKeyAndTheStoreOfBefore) {
+  fill();
+  const auto before = bench->key();
+  bench.close();
+  {
+    const auto db = store::Connection::open(file(), store::Connection::Mode::read_write);
+    ASSERT_TRUE(db);
+    ASSERT_TRUE((*db)->execute("UPDATE drift SET changes = 'of another time, \"$hmac\"' WHERE id = 'd-done3'"));
+    ASSERT_TRUE((*db)->execute("UPDATE drift SET crc = " DRIFTD_CRC_DRIFT));
+  }
+  const std::string key_text = read_file(data("installation.key"));
+  const auto done = rotate();
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, HasSubstr("the key and the store are as they were"));
+  expect_untouched(key_text, before);
+}
+
+TEST_F(RotateTest, ACommitThatFailsAfterTheKeyWasWrittenPutsTheFormerOneBack) {
+  fill();
+  const auto before = bench->key();
+  bench.close();
+  tamper(file(), "CREATE TRIGGER full BEFORE UPDATE ON meta WHEN new.key = 'commits' AND EXISTS (SELECT 1 FROM meta WHERE key = 'unswept') "
+                 "BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END");
+  const std::string key_text = read_file(data("installation.key"));
+  bool was_written = false;
+  const auto done = rotate([&](std::string_view at) { was_written |= at == "written" && read_file(data("installation.key")) != key_text; });
+  ASSERT_FALSE(done);
+  EXPECT_TRUE(was_written);
+  EXPECT_THAT(done.error().message, AllOf(HasSubstr("disk is full"), HasSubstr("the key and the store are as they were")));
+  expect_untouched(key_text, before);
+  if (HasFatalFailure()) return;
+  bench.close();
+  tamper(file(), "DROP TRIGGER full");
+  ASSERT_TRUE(rotate()) << "and the next one is as if there had been none";
+}
+
+TEST_F(RotateTest, ReaderBesideARotationKeepsFormerPagesAndTheAnswerSaysSo) {
+  fill();
+  const std::string hex = core::as_digest(*core::parse(sealed(bench->key(), 0)).value().find("p"))->hex;
+  bench.close();
+  auto reader = store::Connection::open(file(), store::Connection::Mode::read_only);
+  ASSERT_TRUE(reader);
+  ASSERT_TRUE((*reader)->execute("BEGIN"));
+  ASSERT_TRUE((*reader)->integer("SELECT count(*) FROM resource"));
+  const auto done = rotate();
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_THAT(done->unswept, HasSubstr("reads the store"));
+  EXPECT_NE(all_bytes().find(hex), std::string::npos);
+  reader->reset();
+  ASSERT_TRUE(bench.open());
+  bench.close();
+  EXPECT_EQ(all_bytes().find(hex), std::string::npos) << "the next start overwrites them";
 }
 
 TEST_F(RotateTest, AnUnopenedOutboxKeepsItsBytesAndTheRotationIsToldOnce) {
@@ -293,6 +358,26 @@ TEST_F(RotateTest, BackupOfAfterIsNotRestoredUnderTheKeyOfBefore) {
   ASSERT_TRUE(restored) << restored.error().message;
   Bench elsewhere(dir.file("new"));
   EXPECT_TRUE(elsewhere.open());
+}
+
+TEST_F(RotateTest, KeyThatCannotBeReadIsNotRenamedAwayForOneOfBefore) {
+  fill();
+  ASSERT_TRUE(store::back_up(data(), dir.file("with.db"), true, bench.clock.wall()));
+  bench.close();
+  ASSERT_TRUE(rotate());
+  const std::string whole = read_file(data("installation.key")), cut = whole.substr(0, whole.size() / 2);
+  for (const auto& [text, mode, code] : {std::tuple(whole, 0644, Code::denied), std::tuple(cut, 0600, Code::corrupt)}) {
+    std::ofstream(data("installation.key"), std::ios::binary) << text;
+    fs::permissions(data("installation.key"), static_cast<fs::perms>(mode));
+    const auto refused = store::restore(data(), dir.file("with.db"), {}, bench.clock.wall());
+    ASSERT_FALSE(refused) << text.size();
+    EXPECT_EQ(refused.error().code, code);
+    EXPECT_THAT(refused.error().message, AllOf(HasSubstr("installation.key"), HasSubstr("--key")));
+    EXPECT_EQ(read_file(data("installation.key")), text);
+    EXPECT_FALSE(fs::exists(data("store.db.restoring")));
+  }
+  const auto restored = store::restore(data(), dir.file("with.db"), dir.file("with.db.key"), bench.clock.wall());
+  EXPECT_TRUE(restored) << "who names a key has decided: " << restored.error().message;
 }
 
 TEST_F(RotateTest, DamagedRowIsNotSignedByARotation) {
