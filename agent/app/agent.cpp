@@ -11,6 +11,7 @@
 #include "app/record.hpp"
 #include "app/renewed_session.hpp"
 #include "app/sinks.hpp"
+#include "app/store.hpp"
 #include "base/fatal.hpp"
 #include "base/log.hpp"
 #include "base/trust.hpp"
@@ -81,14 +82,9 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
     return fail(workers.error().code, config::render(config::ConfigError{c.file, {}, workers.error().message, {}, {}, {}}));
   }
   const auto core = executors.core.get_executor();
-  store::Settings settings;
-  settings.data_dir = c.agent.data_dir;
-  settings.agent = c.agent.name;
-  settings.cluster = c.agent.cluster;
-  settings.audit = c.retention.audit;
-  settings.history = c.retention.audit;
+  store::Settings settings = store_settings(c);
   out->routes_ = std::make_shared<const std::vector<core::Route>>(c.routes);
-  settings.route = [agent = out.get()](const core::AgentEvent& event) { return agent->agent_routes(event); };
+  settings.route = [agent = out.get()](const core::AgentEvent& event) { return agent->agent_routes(event); };  // as reloads leave them
   DRIFTD_TRY(out->store_, store::SqliteStore::open(std::move(settings), executors.store.get_executor(),
                                                    executors.io.get_executor(), out->clock_));
   delivery::RelaySettings relay;
@@ -191,7 +187,7 @@ Task<void> Agent::stop() {
 }
 
 std::vector<std::string> Agent::agent_routes(const core::AgentEvent& event) const {
-  return core::resolve_routes(*routes_.load(), "agent." + event.what, event.backend, std::nullopt, {});
+  return sinks_of(*routes_.load(), event);
 }
 
 void Agent::tell(core::SessionEvent event) {

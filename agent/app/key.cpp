@@ -5,6 +5,7 @@
 
 #include "admin/peer.hpp"
 #include "app/app.hpp"
+#include "app/store.hpp"
 #include "base/log.hpp"
 #include "store/backup.hpp"
 #include "store/rotate.hpp"
@@ -76,16 +77,13 @@ Result<core::Value> rotate_key(const config::Config& config, const std::string& 
   log.level = "warn";
   log::configure(log);
   const SystemClock clock;
-  store::Settings settings;
-  settings.data_dir = config.agent.data_dir;
-  settings.agent = config.agent.name;
-  settings.cluster = config.agent.cluster;
-  DRIFTD_TRY(const auto rotated, store::rotate(std::move(settings), asked_by_this_process(reason), clock));
+  DRIFTD_TRY(const auto rotated, store::rotate(store_settings(config), asked_by_this_process(reason), clock));
   core::Value::Array former;
   for (const auto& each : rotated.former) former.emplace_back(each.string());
   return core::Value(core::Value::Object{{"file", core::Value((config.agent.data_dir / "installation.key").string())},
                                          {"ids", core::Value(rotated.key_ids)},
                                          {"layers", core::Value(core::Value::Number{std::to_string(rotated.layers)})},
+                                         {"unswept", core::Value(rotated.unswept)},
                                          {"former", core::Value(std::move(former))}});
 }
 

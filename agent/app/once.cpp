@@ -13,11 +13,11 @@
 #include "app/plugins.hpp"
 #include "app/record.hpp"
 #include "app/renewed_session.hpp"
+#include "app/store.hpp"
 #include "base/fatal.hpp"
 #include "base/log.hpp"
 #include "engine/engine.hpp"
 #include "host/host.hpp"
-#include "store/sqlite_store.hpp"
 
 namespace driftd::app {
 namespace {
@@ -140,10 +140,7 @@ OnceResult once(const std::string& config_file, const OnceOptions& options) {
   config->log.level = config->log.level == "info" ? "warn" : config->log.level;
   log::configure(config->log);
   Scratch scratch;
-  store::Settings settings;
-  settings.data_dir = config->agent.data_dir;
-  settings.agent = config->agent.name;
-  settings.cluster = config->agent.cluster;
+  store::Settings settings = store_settings(*config);
   settings.longest_read = kLongestRead;
   failed.exit = kUnreachable;
   if (!options.baseline_file.empty() || !options.record_file.empty()) {

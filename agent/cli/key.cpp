@@ -29,6 +29,10 @@ int show(const Context& context) {
 void show_rotated(const Context& context, const core::Value& answer) {
   context.out() << "rotated " << printable(text(answer, "file")) << ": key ids " << text(answer, "ids")
                 << "; the store is rewritten under it\nback up both now: the former key does not open this store any more\n";
+  if (const std::string unswept = text(answer, "unswept"); !unswept.empty()) {
+    context.out() << "store.db and its log still hold digests under the former key in unused pages: " << printable(unswept)
+                  << "; the next start overwrites them\n";
+  }
   const auto former = list(answer, "former");
   if (former.empty()) return;
   context.out() << "the former key still opens these copies; remove them when you do not need them:\n";

@@ -159,6 +159,7 @@ def check_unit(root):
     """minbase has no systemd: this machine's, when it has one, reads the unit with the root's binaries."""
     unit = root.path / "lib/systemd/system/driftd.service"
     require(unit.is_file(), f"no {unit}")
+    require("\nTimeoutStartSec=infinity\n" in unit.read_text(), "a start that rewrites a large store is cut after 90 s, and again")
     if shutil.which("systemd-analyze"):
         copy = root.path.parent / "driftd.service"
         copy.write_text(unit.read_text().replace("=/usr/bin/driftd", f"={root.path}/usr/bin/driftd"))
