@@ -56,6 +56,22 @@ TEST_F(SinksOfTheConfig, AReloadStartsASinkThatIsNewAndTakingItBackKeepsTheNextS
   EXPECT_TRUE(eventually([&] { return a.backend("platform").has_value(); }, std::chrono::seconds(40))) << a.log();
 }
 
+TEST_F(SinksOfTheConfig, ASinkThatAReloadBringsGetsNoValuesWhereItIsToGetNone) {
+  Agent a = agent({"old"});
+  a.start();
+  ASSERT_TRUE(eventually([&] { return a.established({"platform"}); }, std::chrono::seconds(40))) << a.log();
+  std::string wanted = sinks({"old", "bare"});
+  const auto path = wanted.find(file("bare"));
+  wanted.insert(path + file("bare").size(), ", events: digests_only");
+  rewrite(a, sinks({"old"}), wanted);
+  ASSERT_EQ(run({Agent::binary(), "reload", "--config", a.config()}).code, 0);
+  replace_file(state_, tfstate(8, 9));
+  EXPECT_TRUE(eventually([&] { return read_file(file("old")).find("config.updated") != std::string::npos; })) << a.log();
+  EXPECT_TRUE(eventually([&] { return read_file(file("bare")).find("config.updated") != std::string::npos; })) << a.log();
+  EXPECT_EQ(read_file(file("old")).find("digest:"), std::string::npos);
+  EXPECT_NE(read_file(file("bare")).find("digest:"), std::string::npos) << read_file(file("bare"));
+}
+
 TEST_F(SinksOfTheConfig, ASinkThatLeftWithPendingEventsIsAnOrphanUntilItComesBack) {
   Agent a = agent({"log", "stuck"});
   std::filesystem::create_directory(file("stuck"));  // a sink that cannot write keeps its events pending

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The store of a real agent is backed up, lost and restored; the consumer of docs/sinks.md reads the file sink.
+#include <sqlite3.h>
 #include <filesystem>
 #include <fstream>
 
@@ -90,6 +91,24 @@ TEST_F(StoreOfAnAgent, LostStoreIsNoNewBaseline) {
     EXPECT_EQ(refused.code, 69);
     EXPECT_THAT(refused.err, HasSubstr("the store was lost"));
   }
+}
+
+TEST_F(StoreOfAnAgent, WhatACommandFindsInTheStoreFollowsTheRoutesToo) {
+  replace_file(state, tfstate(8, 4));
+  ASSERT_TRUE(eventually([&] { return read_file(dir.file("out/aside.jsonl")).find("config.updated") != std::string::npos; })) << agent.log();
+  ASSERT_EQ(agent.stop(), 0);
+  const std::string file = agent.data_dir() + "/store.db";
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(file.c_str(), &db), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(db, "UPDATE resource SET version = 'of a broken disk'", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(db);
+  const Output rotated = driftd({"--config", agent.config(), "key", "rotate"});
+  ASSERT_EQ(rotated.code, 0) << rotated.err;
+  agent.start();
+  ASSERT_TRUE(eventually([&] { return !sent("type", "io.driftd.agent.corrupt.v1").empty(); })) << agent.log();
+  ASSERT_TRUE(eventually([&] { return !sent("type", "io.driftd.agent.key_rotated.v1").empty(); })) << agent.log();
+  EXPECT_EQ(agent.stop(), 0);
+  EXPECT_EQ(read_file(dir.file("out/aside.jsonl")).find("io.driftd.agent."), std::string::npos);
 }
 
 TEST_F(StoreOfAnAgent, RemovedUnderTheRunningAgentEndsIt) {
