@@ -157,16 +157,10 @@ driftd_status ActiveCall::diagnose(core::Diagnostic diagnostic) {
   return send(FrameType::diagnostic, encode(diagnostic));
 }
 
-void ActiveCall::blame(core::ResourceId record, std::string backend, std::string fault) {
+void ActiveCall::blame(core::Diagnostic told) {
   if (blamed_ >= kMaxBlamed || flush() != DRIFTD_OK) return;
-  if (++blamed_ == kMaxBlamed) fault += "; further records of this call that cannot be taken are not named";
-  core::Diagnostic out;
-  out.code = Code::corrupt;
-  out.kind = std::move(record.kind);
-  out.id = std::move(record.id);
-  out.text = std::move(fault);
-  out.backend = std::move(backend);
-  (void)send(FrameType::diagnostic, encode(out));
+  if (++blamed_ == kMaxBlamed) told.text += "; further records of this call that cannot be taken are not named";
+  (void)send(FrameType::diagnostic, encode(told));
 }
 
 driftd_status ActiveCall::permit(const std::string& bucket, std::uint32_t tokens) {

@@ -76,8 +76,8 @@ class ActiveCall {
   driftd_status emit(std::vector<core::Observation> batch);
   driftd_status mark(core::Mark mark);
   driftd_status diagnose(core::Diagnostic diagnostic);
-  /// A record of `backend` that could not be taken as it is; the first ones are told.
-  void blame(core::ResourceId record, std::string backend, std::string fault);
+  /// A record that could not be taken as it is, told in these words; of the first ones of the call.
+  void blame(core::Diagnostic told);
   driftd_status send(FrameType type, std::string payload);  ///< under the credit; OK, CANCELLED or DEADLINE
   driftd_status say(FrameType type, std::string payload);   ///< beside the credit (rate-limited elsewhere)
   driftd_status flush();

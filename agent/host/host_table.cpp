@@ -127,7 +127,7 @@ driftd_status emit(driftd_call handle, const driftd_record* records, std::uint32
       const auto status = call->emit(std::move(taken->records));
       for (auto& fault : taken->faults) {
         call->tenant.misuse(fault.text);
-        call->blame(std::move(fault.id), std::move(fault.backend), std::move(fault.text));
+        call->blame(std::move(fault));
       }
       return status;
     }

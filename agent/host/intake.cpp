@@ -206,6 +206,19 @@ Result<Taken> take_record(Tenant& tenant, const driftd_record& record) {
   return out;
 }
 
+/// What is said of another backend is that one's fault, where it is defined, and not the source's own.
+core::Diagnostic fault_of(const core::Observation& record, std::string text) {
+  core::Diagnostic out;
+  out.code = Code::corrupt;
+  out.kind = record.id.kind;
+  out.id = record.id.id;
+  out.text = std::move(text);
+  out.backend = record.backend;
+  const auto place = record.metadata.find(std::string(kDefinedIn));
+  if (!record.backend.empty() && place != record.metadata.end()) out.path = place->second;
+  return out;
+}
+
 }  // namespace
 
 std::vector<driftd_change> borrowed(const std::vector<DemoteChange>& changes) {
@@ -227,7 +240,7 @@ Result<Intake> take_records(Tenant& tenant, const driftd_record* records, std::u
       return fmt::format("emit: record {} ({}/{}): {}", i, printable(view(record.kind), 64), printable(view(record.id), 64), fault);
     };
     if (!taken) return fail(Code::invalid, text(taken.error().message));
-    if (!taken->fault.empty()) out.faults.push_back({taken->record.id, taken->record.backend, tenant.scrubber.text(text(taken->fault))});
+    if (!taken->fault.empty()) out.faults.push_back(fault_of(taken->record, tenant.scrubber.text(text(taken->fault))));
     out.records.push_back(std::move(taken->record));
   }
   return out;

@@ -26,13 +26,8 @@ T adopt(const void* given) {
 
 /// What became of the records of one emit.
 struct Intake {
-  struct Fault {
-    core::ResourceId id;
-    std::string backend;  ///< that was spoken of; empty: the instance's own
-    std::string text;
-  };
   std::vector<core::Observation> records;  ///< as many as were given
-  std::vector<Fault> faults;               ///< of those that could not be taken as they are
+  std::vector<core::Diagnostic> faults;    ///< of those that could not be taken as they are
 };
 /// Copies, checks and redacts records. One of a known kind whose id or body breaks a limit (too long, nested too deep, not
 /// UTF-8, a duplicate key) is taken with all of it unread, so that it costs itself only: it is neither gone nor new, and

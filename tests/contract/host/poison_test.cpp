@@ -124,7 +124,7 @@ TEST_P(Poison, WhatIsSaidOfAnotherBackendKeepsWhereItIsDefinedAndIsBlamedOnThatO
   std::size_t told = 0;
   for (const auto& page : pages_->all) {
     for (const auto& d : page.diagnostics) {
-      EXPECT_EQ(d.backend + " " + d.kind, "orders registration") << d.text;
+      EXPECT_EQ(d.backend + " " + d.kind + " " + d.path, "orders registration db") << d.text;
       ++told;
     }
   }

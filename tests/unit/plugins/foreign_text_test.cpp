@@ -105,6 +105,19 @@ TEST(BoundedJson, TooManySecretPathsBecomeTheMembersThatHoldThem) {
   EXPECT_EQ(many, (std::vector<std::string>{"[\"x].\\\"y\"]", "data"}));
 }
 
+/// A name longer than a path may be is a secret of its member, and a member of such a name one of the whole body.
+TEST(BoundedJson, ASecretUnderANameThatNoPathHoldsIsOneOfWhatHoldsIt) {
+  const std::string name(5000, 'k');
+  std::vector<std::string> paths = {"data[\"a\"]", "config[\"" + name + "\"]"}, whole = {"[\"" + name + "\"]", "data.b"}, many;
+  bound_paths(paths);
+  EXPECT_EQ(paths, (std::vector<std::string>{"config", "data[\"a\"]"}));
+  bound_paths(whole);
+  EXPECT_EQ(whole, (std::vector<std::string>{"**", "data.b"}));
+  for (int i = 0; i < 5000; ++i) many.push_back("m" + std::to_string(i) + ".password");
+  bound_paths(many);
+  EXPECT_EQ(many, std::vector<std::string>{"**"});
+}
+
 TEST(ShownUrl, UserPasswordQueryAndFragmentAreNeverShown) {
   for (const std::string secret : {"hunter2", "p/w", "p?w", "p#w", "p@w", "p:w", "1:2@3", "99"}) {
     for (const std::string& url : {"https://me:" + secret + "@host.example/state/x", "https://me:" + secret + "@host.example:8443/a",
