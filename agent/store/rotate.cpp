@@ -181,20 +181,20 @@ std::vector<std::filesystem::path> former_files(const std::filesystem::path& dat
 /// The file of the key while a rotation is under way.
 struct KeyFile {
   std::filesystem::path path;
-  bool touched = false;
 
   /// The last act of the transaction: what could fail for want of room or for a row has been done by then.
-  Status write(SqliteStore::State& state) {
+  Status write(SqliteStore::State& state) const {
     const int flushed = sqlite3_db_cacheflush(state.db->handle());
     if (flushed != SQLITE_OK) return fail(Code::internal, std::string("cannot write the rewritten store to its log: ") + sqlite3_errstr(flushed));
-    touched = true;
     DRIFTD_CHECK(write_private(path, render(state.key)));
     step(state, "written");
     return {};
   }
   /// After a transaction that did not come to be: the store is under `former`.
   Error put_back(const InstallationKey& former, const Error& error) const {
-    const Status back = touched ? write_private(path, render(former)) : Status();
+    const auto now = read_key(path);
+    const bool is_former = now && ids_of(*now) == ids_of(former);
+    const Status back = is_former ? Status() : write_private(path, render(former));
     if (back) return {error.code, "the installation key was not rotated, the key and the store are as they were: " + error.message};
     return {error.code, path.string() + " has its next layer, and the store could not be rewritten yet: " + error.message +
                             ". Nothing is lost; the next start, or `driftd key rotate`, finishes it (the former key could not be put back: " +
@@ -263,7 +263,7 @@ Result<Rotated> rotate(Settings settings, core::AuditEntry line, const Clock& cl
   const InstallationKey former = state->key;
   DRIFTD_TRY(state->key, rotated(former, clock.wall()));
   step(*state, "made");
-  KeyFile file{data_dir / "installation.key", false};
+  const KeyFile file{data_dir / "installation.key"};
   const Status done = finish_rotation(*state, std::move(line), [&] { return file.write(*state); });
   if (!done) return fail(file.put_back(former, done.error()));
   Rotated out{ids_of(state->key), state->key.store.layers.size(), former_files(data_dir), {}};

@@ -250,6 +250,18 @@ TEST_F(RotateTest, ACommitThatFailsAfterTheKeyWasWrittenPutsTheFormerOneBack) {
   ASSERT_TRUE(rotate()) << "and the next one is as if there had been none";
 }
 
+TEST_F(RotateTest, AKeyThatCannotBeWrittenIsNotCalledWritten) {
+  fill();
+  const auto before = bench->key();
+  bench.close();
+  fs::create_directory(data("installation.key.new"));  // nothing can be put in place of the key, nor put back
+  const std::string key_text = read_file(data("installation.key"));
+  const auto done = rotate();
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, AllOf(HasSubstr("installation.key.new"), HasSubstr("the key and the store are as they were")));
+  expect_untouched(key_text, before);
+}
+
 TEST_F(RotateTest, ReaderBesideARotationKeepsFormerPagesAndTheAnswerSaysSo) {
   fill();
   const std::string hex = core::as_digest(*core::parse(sealed(bench->key(), 0)).value().find("p"))->hex;
