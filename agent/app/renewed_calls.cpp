@@ -47,6 +47,7 @@ void RenewedSession::note_refusal(const Error& error) {
 }
 
 Task<Result<std::shared_ptr<const core::ProviderInfo>>> RenewedSession::info() {
+  try_again();
   co_await follow_files();
   DRIFTD_CO_TRY(const Use held, co_await use(kFirst));
   auto out = co_await held->info();

@@ -33,8 +33,7 @@ Status RenewedSession::start(const std::vector<config::ProgramUse>& programs, st
     run_programs(programs);
     return {};
   }
-  inner_ = open();
-  if (!inner_) return fail(Code::unavailable, missing_);
+  DRIFTD_TRY(inner_, open());
   return {};
 }
 
@@ -116,6 +115,7 @@ void RenewedSession::take_files(FileSecrets::News news) {
 
 void RenewedSession::take_missing(std::string why) {
   missing_ = std::move(why);
+  untaken_.clear();
   dark_ = true;
   ++newest_;
   const auto old = std::exchange(inner_, nullptr);
@@ -127,19 +127,30 @@ void RenewedSession::take_missing(std::string why) {
   wake();
 }
 
-std::shared_ptr<RenewedSession::Inner> RenewedSession::open() {
-  auto opened = options_.factory->open(spec_);
-  if (!opened) {
-    missing_ = opened.error().message;
-    return nullptr;
-  }
-  (*opened)->on_change([weak = weak_from_this()] {
+Result<std::shared_ptr<RenewedSession::Inner>> RenewedSession::open() {
+  auto out = std::make_shared<Inner>();
+  DRIFTD_TRY(out->session, options_.factory->open(spec_));
+  out->session->on_change([weak = weak_from_this()] {
     const auto self = weak.lock();
     if (self && self->changed_) self->changed_();
   });
-  auto out = std::make_shared<Inner>();
-  out->session = std::move(*opened);
   return out;
+}
+
+/// What serves goes on. Where nothing does, calls say why.
+void RenewedSession::stay(std::string why) {
+  if (!inner_) missing_ = why;
+  dark_ = dark_ || !inner_;
+  if (untaken_ != why) log::room("app").warn("{}: a worker with the new secret does not answer: {}", spec_.backend, why);
+  untaken_ = std::move(why);
+}
+
+/// The answers are the same, so nobody brings them again.
+void RenewedSession::try_again() {
+  if (untaken_.empty() || renewing_ || stopping_) return;
+  if (!inner_) missing_.clear();
+  ++tasks_;
+  asio::co_spawn(options_.core, renew(shared_from_this()), fatal);
 }
 
 /// One at a time: whoever comes meanwhile is seen by the count of answers.
@@ -147,23 +158,29 @@ Task<void> RenewedSession::renew(std::shared_ptr<RenewedSession> self) {
   const bool alone = !std::exchange(self->renewing_, true);
   while (alone && !self->stopping_ && self->missing_.empty() && self->served_ != self->newest_) {
     const std::uint64_t wanted = self->newest_;
-    self->next_ = self->open();
-    const auto next = self->next_;
-    if (!next) {
-      self->wake();
+    const auto opened = self->open();
+    if (!opened) {
+      self->stay(opened.error().message);
       break;
     }
-    if (self->inner_) {  // what fails here fails in the calls that follow, with its reason
-      (void)co_await next->session->info();
-      (void)co_await next->session->health();
+    const auto next = *opened;
+    self->next_ = next;
+    std::optional<std::string> mute;
+    if (self->inner_) {
+      const auto info = co_await next->session->info();
+      if (!info) mute = info.error().message;
+      if (info) (void)co_await next->session->health();  // its worker runs; what fails here fails in the calls that follow
     }
     self->next_.reset();
-    if (self->stopping_ || wanted != self->newest_) {
-      co_await next->session->stop();
+    const bool newer = self->stopping_ || wanted != self->newest_;
+    if (!newer && !mute) {
+      self->served_ = wanted;
+      self->serve(next);
       continue;
     }
-    self->served_ = wanted;
-    self->serve(next);
+    if (!newer) self->stay(*mute);
+    co_await next->session->stop();
+    if (wanted == self->newest_) break;
   }
   if (alone) self->renewing_ = false;
   --self->tasks_;
@@ -172,6 +189,7 @@ Task<void> RenewedSession::renew(std::shared_ptr<RenewedSession> self) {
 
 void RenewedSession::serve(std::shared_ptr<Inner> next) {
   const auto old = std::exchange(inner_, std::move(next));
+  untaken_.clear();
   const bool failed = std::exchange(ailing_, false), dark = std::exchange(dark_, false);
   if (old) {
     remember(old->session->status());
@@ -210,6 +228,9 @@ core::WorkerStatus RenewedSession::status() const {
     out.last_exit = missing_;
   }
   if (files_) out.secret_fault = files_->fault();
+  if (inner_ && !untaken_.empty() && out.secret_fault.empty()) {
+    out.secret_fault = "a worker with the new secret does not answer: " + untaken_ + "; what was read before stays in use until one does";
+  }
   out.restarts += past_.restarts;
   out.denied_secrets += past_.denied_secrets;
   for (const auto& [rule, count] : past_.misuses) out.misuses[rule] += count;

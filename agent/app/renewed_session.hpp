@@ -21,7 +21,7 @@ struct RenewalOptions {
 
 /// A backend's session whose secrets come from programs and files, and may change. It opens the real session with the first
 /// answers of the programs (at once, where there are files only); when a secret changes another one with the new ones, which
-/// takes over once it answers, while calls under way end on the old one. Files are looked at by info(), refresh() and health(),
+/// takes over once it answers, while calls under way end on the old one; until then the old one serves. Files are looked at by info(), refresh() and health(),
 /// so in each cycle, and again when the system refuses what was read. Until programs have answered, and once their answers
 /// expired, calls are `unavailable` and say why. Core thread only.
 class RenewedSession final : public core::Session, public std::enable_shared_from_this<RenewedSession> {
@@ -83,7 +83,9 @@ class RenewedSession final : public core::Session, public std::enable_shared_fro
   static Task<void> renew(std::shared_ptr<RenewedSession> self);
   static Task<void> retire(std::shared_ptr<RenewedSession> self, std::shared_ptr<Inner> old);
   void serve(std::shared_ptr<Inner> next);
-  std::shared_ptr<Inner> open();
+  Result<std::shared_ptr<Inner>> open();
+  void stay(std::string why);
+  void try_again();
   void remember(const core::WorkerStatus& old);
 
   const RenewalOptions options_;
@@ -93,6 +95,7 @@ class RenewedSession final : public core::Session, public std::enable_shared_fro
   std::shared_ptr<Inner> inner_;  ///< serves; null: there is no answer (any more)
   std::shared_ptr<Inner> next_;   ///< is tried, to take over
   std::string missing_;           ///< why; empty: the programs still run for the first time
+  std::string untaken_;           ///< why no session with the newest answers serves: the next cycle opens another one
   core::WorkerStatus past_;       ///< counts of those that served before
   std::function<void()> changed_;
   std::list<asio::steady_timer*> waiting_;

@@ -16,13 +16,18 @@ struct Seen {
   std::vector<std::string> settings;                    ///< of each that was opened
   std::string hold;   ///< a refresh with this password ends when it is emptied
   bool fails = false;  ///< refreshes fail
+  std::string mute;    ///< a session with this password has no plugin
+  std::string unopened;  ///< one with this password cannot be opened
 };
 
 class FakeSession final : public core::Session {
  public:
   FakeSession(asio::any_io_executor core, Seen& seen, std::string password)
       : core_(std::move(core)), seen_(seen), password_(std::move(password)), stopped_(core_, asio::steady_timer::time_point::max()) {}
-  Task<Result<std::shared_ptr<const core::ProviderInfo>>> info() override { co_return std::make_shared<const core::ProviderInfo>(); }
+  Task<Result<std::shared_ptr<const core::ProviderInfo>>> info() override {
+    if (seen_.mute == password_) co_return fail(Code::unavailable, "there is no plugin");
+    co_return std::make_shared<const core::ProviderInfo>();
+  }
   Task<Result<core::RefreshOutcome>> refresh(core::RefreshRequest, core::PageHandler) override {
     seen_.refreshed.push_back(password_);
     while (seen_.hold == password_) {
@@ -79,6 +84,7 @@ class FakeFactory final : public core::SessionFactory {
     const std::string password = secret == spec.secrets.end() ? "" : secret->second;
     seen_.opened.push_back(password);
     seen_.settings.push_back(spec.settings_json);
+    if (!password.empty() && seen_.unopened == password) return fail(Code::not_found, "no plugin for it");
     return std::make_shared<FakeSession>(core_, seen_, password);
   }
   void on_event(std::function<void(core::SessionEvent)>) override {}

@@ -207,6 +207,40 @@ TEST_F(Files, WhereTheSystemRefusesWhatIsInUseTheFilesAreReadAgainAtOnce) {
   EXPECT_THAT(seen_.opened, ElementsAre("one", "two"));
 }
 
+/// Its plugin's file is gone meanwhile, say.
+TEST_F(Files, AWorkerThatDoesNotAnswerTakesOverNothingAndIsTriedAgainInTheNextCycle) {
+  open();
+  ASSERT_EQ(cycle(), "one");
+  seen_.mute = "two";
+  put("two");
+  EXPECT_EQ(cycle(), "one") << "the old one answers";
+  EXPECT_THAT(seen_.stopped, ElementsAre("two"));
+  EXPECT_EQ(fault(), "a worker with the new secret does not answer: there is no plugin; what was read before stays in use until one does");
+  EXPECT_THAT(seen_.opened, ElementsAre("one", "two")) << "once a cycle";
+  EXPECT_EQ(cycle(), "one");
+  EXPECT_THAT(seen_.opened, ElementsAre("one", "two", "two"));
+  seen_.mute.clear();
+  EXPECT_EQ(cycle(), "two");
+  EXPECT_EQ(fault(), "");
+  EXPECT_TRUE(loop_.until([&] { return seen_.stopped.size() == 3; }));
+  EXPECT_THAT(seen_.stopped, ElementsAre("two", "two", "one"));
+  EXPECT_EQ(cycle(), "two");
+  EXPECT_THAT(seen_.opened, SizeIs(4)) << "what serves is opened no more";
+}
+
+TEST_F(Files, OneThatCannotBeOpenedTakesOverNothingAndIsTriedAgainInTheNextCycle) {
+  open();
+  ASSERT_EQ(cycle(), "one");
+  seen_.unopened = "two";
+  put("two");
+  EXPECT_EQ(cycle(), "one");
+  EXPECT_THAT(fault(), HasSubstr("no plugin for it; what was read before stays in use"));
+  seen_.unopened.clear();
+  EXPECT_EQ(cycle(), "two");
+  EXPECT_EQ(fault(), "");
+  EXPECT_THAT(seen_.stopped, Not(testing::Contains("two")));
+}
+
 TEST_F(Files, ARefusedSecretIsReadThoughNothingMoved) {
   FileSecrets files({{"orders", "password", "t", path()}}, {{"t", "another"}});
   auto asked = files.asked();

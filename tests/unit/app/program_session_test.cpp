@@ -155,6 +155,18 @@ TEST_F(Programs, OneThatFailsLaterLeavesItsAnswerInUse) {
   EXPECT_THAT(seen_.opened, ElementsAre("canary-1"));
 }
 
+TEST_F(Programs, AFirstSessionThatCannotBeOpenedIsTriedAgainInTheNextCycle) {
+  seen_.unopened = "canary-1";
+  open("echo canary-1", seconds(3600));
+  EXPECT_EQ(refreshed(), "no plugin for it");
+  EXPECT_EQ(session_->status().last_exit, "no plugin for it");
+  seen_.unopened.clear();
+  const auto info = loop_.wait(session_->info());
+  EXPECT_TRUE(info && *info);
+  EXPECT_EQ(password(), "canary-1");
+  EXPECT_EQ(changes_, 1) << "what was missed is read at once";
+}
+
 TEST_F(Programs, ATokenThatExpiresIsRenewedBefore) {
   open(credential(12), seconds(3600));  // date cuts it to 11 at least: the last 15 % are what a slow machine has for a renewal
   const auto begin = std::chrono::steady_clock::now();
