@@ -9,6 +9,7 @@
 #include "core/backend.hpp"
 #include "core/ports/control.hpp"
 #include "core/ports/session.hpp"
+#include "core/ports/store.hpp"
 
 namespace driftd::engine {
 
