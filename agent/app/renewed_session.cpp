@@ -16,6 +16,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kIdlePoll{20};
+constexpr milliseconds kTurn{1'000};  // of a look at files: one that takes longer hangs
 constexpr auto kDrain = std::chrono::minutes(70);  // above every deadline of a call
 
 }  // namespace
@@ -84,12 +85,29 @@ void RenewedSession::look_at_files(bool refused) {
   if (!std::exchange(looking_, true)) asio::co_spawn(options_.core, look(shared_from_this()), fatal);
 }
 
+/// Those of cycles that begin together pass in turn; behind one that hangs nobody waits: the next cycle asks again.
+Task<bool> RenewedSession::may_look() {
+  const auto looks = options_.looks;
+  const auto began = std::chrono::steady_clock::now();
+  const auto passes = [&] {
+    const auto now = std::chrono::steady_clock::now();
+    return now - *looks->since < kTurn && now - began < kTurn;
+  };
+  while (looks->since && !stopping_ && passes()) co_await pause(kIdlePoll);
+  co_return !looks->since && !stopping_;
+}
+
 Task<void> RenewedSession::look(std::shared_ptr<RenewedSession> self) {
+  const auto looks = self->options_.looks;
   do {
-    auto work = [asked = self->files_->asked(), refused = std::exchange(self->refused_, false)] {
-      return FileSecrets::look(asked, refused);
+    const bool mine = co_await self->may_look();
+    if (!mine) break;
+    looks->since = std::chrono::steady_clock::now();
+    auto work = [look = looks->look, asked = self->files_->asked(), refused = std::exchange(self->refused_, false)] {
+      return look(asked, refused);
     };
     auto found = co_await run_on(self->options_.io, std::move(work));
+    looks->since.reset();
     if (self->stopping_) break;
     self->take_files(self->files_->take(std::move(found)));
   } while (self->refused_ && !self->stopping_);

@@ -10,6 +10,13 @@
 
 namespace driftd::app {
 
+/// One look at a time in the whole agent: a file system that hangs costs one thread of the io pool, whoever has files on
+/// it. Core thread, but for the look.
+struct FileLooks {
+  std::function<std::vector<FileSecrets::Found>(const std::vector<FileSecrets::Asked>&, bool)> look = FileSecrets::look;
+  std::optional<std::chrono::steady_clock::time_point> since;  ///< of the one under way
+};
+
 /// What sessions whose secrets come from programs and files need of the agent.
 struct RenewalOptions {
   asio::any_io_executor core, io;
@@ -17,6 +24,7 @@ struct RenewalOptions {
   std::shared_ptr<core::SessionFactory> factory;             ///< opens the sessions below
   std::function<void(core::SessionEvent)> on_event;          ///< program_failed, secret_file_failed
   std::function<void(const std::string&, bool)> on_program;  ///< a run ended: backend, ok
+  std::shared_ptr<FileLooks> looks = std::make_shared<FileLooks>();  ///< shared by all
 };
 
 /// A backend's session whose secrets come from programs and files, and may change. It opens the real session with the first
@@ -72,6 +80,7 @@ class RenewedSession final : public core::Session, public std::enable_shared_fro
   Task<Result<Use>> use(std::chrono::milliseconds most);
   void run_programs(const std::vector<config::ProgramUse>& uses);
   void look_at_files(bool refused);
+  Task<bool> may_look();
   static Task<void> look(std::shared_ptr<RenewedSession> self);
   void take_files(FileSecrets::News news);
   Task<void> follow_files();

@@ -25,7 +25,7 @@ class FakeSession final : public core::Session {
   FakeSession(asio::any_io_executor core, Seen& seen, std::string password)
       : core_(std::move(core)), seen_(seen), password_(std::move(password)), stopped_(core_, asio::steady_timer::time_point::max()) {}
   Task<Result<std::shared_ptr<const core::ProviderInfo>>> info() override {
-    if (seen_.mute == password_) co_return fail(Code::unavailable, "there is no plugin");
+    if (!password_.empty() && seen_.mute == password_) co_return fail(Code::unavailable, "there is no plugin");
     co_return std::make_shared<const core::ProviderInfo>();
   }
   Task<Result<core::RefreshOutcome>> refresh(core::RefreshRequest, core::PageHandler) override {
