@@ -37,7 +37,7 @@ std::vector<FileSecrets::Found> FileSecrets::look(const std::vector<Asked>& aske
     if (now && !now->regular) {
       found = tl::unexpected(no_regular_file(one.file));
     } else if (must_read(one.was, now, refused)) {
-      found = config::read_secret_file(one.file);
+      found = config::read_secret_file_again(one.file);
     }
     out.push_back(std::move(found));
   }

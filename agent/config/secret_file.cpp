@@ -50,13 +50,17 @@ std::optional<FileMark> mark_of(const std::filesystem::path& file) {
   return mark(st);
 }
 
-Result<SecretText> read_secret_file(const std::filesystem::path& file) {
+namespace {
+
+Result<SecretText> read_opened(const std::filesystem::path& file, int flags, bool again) {
   const std::string named = "secret file " + file.string();
   const auto unreadable = [&] { return fail(Code::unavailable, named + " cannot be read: " + std::strerror(errno)); };
   SecretText out;
   struct stat st {};
-  const Descriptor opened{::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
-  if (opened.fd < 0 || ::fstat(opened.fd, &st) != 0 || !read_bytes(opened.fd, out.text)) return unreadable();
+  const Descriptor opened{::open(file.c_str(), O_RDONLY | O_CLOEXEC | flags)};
+  if (opened.fd < 0 || ::fstat(opened.fd, &st) != 0) return unreadable();
+  if (again && !S_ISREG(st.st_mode)) return fail(Code::invalid, named + " is not a regular file any more");
+  if (!read_bytes(opened.fd, out.text)) return unreadable();
   out.mark = mark(st);
   const Rights rights = rights_of(file);
   if (!rights.written.empty()) return fail(Code::denied, named + " is not used, because others may write it: " + rights.written);
@@ -65,6 +69,14 @@ Result<SecretText> read_secret_file(const std::filesystem::path& file) {
   if (out.text.empty()) return fail(Code::invalid, named + " is empty");
   if (out.text.size() > kMaxSecretBytes) return fail(Code::invalid, named + " is too big");
   return out;
+}
+
+}  // namespace
+
+Result<SecretText> read_secret_file(const std::filesystem::path& file) { return read_opened(file, 0, false); }
+
+Result<SecretText> read_secret_file_again(const std::filesystem::path& file) {
+  return read_opened(file, O_NONBLOCK | O_NOCTTY, true);
 }
 
 }  // namespace driftd::config

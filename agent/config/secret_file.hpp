@@ -38,5 +38,8 @@ struct SecretText {
 /// why; `denied`: others may write it; `invalid`: it is empty or above 64 KiB. Each message begins with `secret file PATH`, and none holds
 /// what stands in it. [any thread]
 Result<SecretText> read_secret_file(const std::filesystem::path& file);
+/// The same, of one that is followed: `invalid` where it is no regular file (any more), whatever it was when it was looked
+/// at. It waits for nobody who writes. [any thread]
+Result<SecretText> read_secret_file_again(const std::filesystem::path& file);
 
 }  // namespace driftd::config

@@ -3,8 +3,11 @@
 #include "app/file_secrets.hpp"
 
 #include <gmock/gmock.h>
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <filesystem>
+#include <future>
 
 #include "app/renewed_session.hpp"
 #include "fake_sessions.hpp"
@@ -189,6 +192,23 @@ TEST_F(Files, OneThatIsUnfitLeavesInUseWhatWasRead) {
   put("two");
   EXPECT_EQ(cycle(), "two");
   EXPECT_THAT(seen_.opened, ElementsAre("one", "two"));
+}
+
+/// It was a file when it was looked at, say.
+TEST_F(Files, APipeInTheFilesPlaceHoldsNoThread) {
+  fs::remove(path());
+  ASSERT_EQ(::mkfifo(path().c_str(), 0600), 0);
+  auto read = std::async(std::launch::async, [file = path()] { return config::read_secret_file_again(file); });
+  const bool ended = read.wait_for(std::chrono::seconds(5) * test::kPatience) == std::future_status::ready;
+  EXPECT_TRUE(ended) << "it waits for somebody who writes";
+  if (!ended) {  // ends it
+    const int fd = ::open(path().c_str(), O_WRONLY | O_CLOEXEC);
+    ::close(fd);
+  }
+  const auto text = read.get();
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.error().code, Code::invalid);
+  EXPECT_EQ(text.error().message, "secret file " + path() + " is not a regular file any more");
 }
 
 TEST_F(Files, WhereTheSystemRefusesWhatIsInUseTheFilesAreReadAgainAtOnce) {
