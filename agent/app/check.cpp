@@ -83,7 +83,7 @@ void check_left_backend(const config::Config& config, const store::Leftovers::Ba
                               "decide them first (`driftd drifts`), or name it as `was` of the backend that it is now"));
 }
 
-/// What the store still holds for somebody who left the file is told before the agent is started with it.
+/// Warns of sinks and backends that are not in the config any more and for which the store still holds something.
 void check_store(const config::Config& config, Checked& out) {
   const auto left = store::read_leftovers(config.agent.data_dir);
   if (!left) {

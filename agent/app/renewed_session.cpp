@@ -2,9 +2,7 @@
 // A session over time: the first answers, new ones, none any more. Its calls are in renewed_calls.cpp.
 #include "app/renewed_session.hpp"
 
-#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
-#include <iterator>
 #include <utility>
 
 #include "base/fatal.hpp"
@@ -270,19 +268,12 @@ Task<void> RenewedSession::stop() {
 
 namespace {
 
-template <class Use>
-std::vector<Use> of_backend(const std::vector<Use>& uses, const std::string& backend) {
-  std::vector<Use> out;
-  std::copy_if(uses.begin(), uses.end(), std::back_inserter(out), [&](const Use& use) { return use.backend == backend; });
-  return out;
-}
-
 class RenewingFactory final : public core::SessionFactory {
  public:
   RenewingFactory(RenewalOptions options, const config::Config& config)
       : options_(std::move(options)), programs_(config.program_uses), files_(config.file_uses), handler_(std::make_shared<Handler>()) {
     for (const auto& backend : config.backends) {
-      if (!of_backend(files_, backend.name).empty()) settings_[backend.name] = backend.settings_json;
+      if (!config::uses_of(files_, backend.name).empty()) settings_[backend.name] = backend.settings_json;
     }
     options_.on_event = [handler = handler_](core::SessionEvent event) {
       if (*handler) (*handler)(std::move(event));
@@ -290,8 +281,8 @@ class RenewingFactory final : public core::SessionFactory {
   }
   Task<std::vector<Found>> scan() override { return options_.factory->scan(); }
   Result<std::shared_ptr<core::Session>> open(core::SessionSpec spec) override {
-    const auto programs = of_backend(programs_, spec.backend);
-    auto files = of_backend(files_, spec.backend);
+    const auto programs = config::uses_of(programs_, spec.backend);
+    auto files = config::uses_of(files_, spec.backend);
     if (programs.empty() && files.empty()) return options_.factory->open(std::move(spec));
     if (const auto settings = settings_.find(spec.backend); settings != settings_.end()) spec.settings_json = settings->second;
     const auto session = std::make_shared<RenewedSession>(options_, std::move(spec));

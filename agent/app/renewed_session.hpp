@@ -28,10 +28,10 @@ struct RenewalOptions {
 };
 
 /// A backend's session whose secrets come from programs and files, and may change. It opens the real session with the first
-/// answers of the programs (at once, where there are files only); when a secret changes another one with the new ones, which
-/// takes over once it answers, while calls under way end on the old one; until then the old one serves. Files are looked at by info(), refresh() and health(),
-/// so in each cycle, and again when the system refuses what was read. Until programs have answered, and once their answers
-/// expired, calls are `unavailable` and say why. Core thread only.
+/// answers of the programs; at once, where there are files only. When a secret changes it opens another session with the new
+/// ones. The old one serves until the new one answers, and ends the calls that are under way on it. info(), refresh() and
+/// health() look at the files, so each cycle does; they are read again when the system refuses what was read. Until programs
+/// have answered, and once their answers expired, calls are `unavailable` and say why. Core thread only.
 class RenewedSession final : public core::Session, public std::enable_shared_from_this<RenewedSession> {
  public:
   RenewedSession(RenewalOptions options, core::SessionSpec spec);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <iterator>
 
 #include "config/config.hpp"
 #include "config/places.hpp"
@@ -23,20 +22,6 @@ bool same(const core::Budgets& a, const core::Budgets& b) {
 }
 bool same(const core::Route& a, const core::Route& b) {
   return a.change == b.change && a.backend == b.backend && a.kind == b.kind && a.labels == b.labels && a.to == b.to;
-}
-
-std::vector<ProgramUse> programs_of(const Config& config, const std::string& backend) {
-  std::vector<ProgramUse> out;
-  std::copy_if(config.program_uses.begin(), config.program_uses.end(), std::back_inserter(out),
-               [&](const ProgramUse& use) { return use.backend == backend; });
-  return out;
-}
-
-std::vector<FileUse> files_of(const Config& config, const std::string& backend) {
-  std::vector<FileUse> out;
-  std::copy_if(config.file_uses.begin(), config.file_uses.end(), std::back_inserter(out),
-               [&](const FileUse& use) { return use.backend == backend; });
-  return out;
 }
 
 /// But for what stands in files: that is followed, and needs no restart.
@@ -64,7 +49,7 @@ class Waiting {
 };
 
 bool same_settings(const Config& running, const core::BackendSpec& a, const Config& next, const core::BackendSpec& b) {
-  const auto before = files_of(running, a.name), after = files_of(next, b.name);
+  const auto before = uses_of(running.file_uses, a.name), after = uses_of(next.file_uses, b.name);
   return a.settings_json == b.settings_json && before == after && fixed_secrets(a, before) == fixed_secrets(b, after);
 }
 
@@ -93,7 +78,7 @@ void compare_backends(const Config& running, const Config& next, Waiting& waitin
     }
     compare_backend(spec, *other, waiting);
     waiting.add(!same_settings(running, spec, next, *other), at + ".settings");
-    waiting.add(programs_of(running, spec.name) != programs_of(next, spec.name), at + ".settings", " (${exec:…})");
+    waiting.add(uses_of(running.program_uses, spec.name) != uses_of(next.program_uses, spec.name), at + ".settings", " (${exec:…})");
     if (spec.rules->generation != other->rules->generation) out.hot.push_back("rules of backend " + spec.name);
   }
   for (const auto& spec : next.backends) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -118,6 +120,14 @@ Loaded load(const std::filesystem::path& file, const LoadOptions& options = {});
 tl::expected<std::string, std::vector<ConfigError>> socket_of(const std::filesystem::path& file);
 /// The same from text; `file` is the name that errors print and that relative paths start from.
 Loaded parse(std::string_view text, const std::string& file, const LoadOptions& options = {});
+
+/// Those of one backend: `program_uses`, `file_uses`.
+template <class Use>
+std::vector<Use> uses_of(const std::vector<Use>& all, const std::string& backend) {
+  std::vector<Use> out;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(out), [&](const Use& use) { return use.backend == backend; });
+  return out;
+}
 
 /// What a reload would change. Hot: policies, ignores, expectations, routes, new sinks; all else needs a restart, but for
 /// what stands in files of `${file:…}` of backends, which is followed. Both as loaded.

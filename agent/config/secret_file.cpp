@@ -42,16 +42,6 @@ bool read_bytes(int fd, std::string& out) {
   return true;
 }
 
-}  // namespace
-
-std::optional<FileMark> mark_of(const std::filesystem::path& file) {
-  struct stat st {};
-  if (::stat(file.c_str(), &st) != 0) return std::nullopt;
-  return mark(st);
-}
-
-namespace {
-
 Result<SecretText> read_opened(const std::filesystem::path& file, int flags, bool again) {
   const std::string named = "secret file " + file.string();
   const auto unreadable = [&] { return fail(Code::unavailable, named + " cannot be read: " + std::strerror(errno)); };
@@ -72,6 +62,12 @@ Result<SecretText> read_opened(const std::filesystem::path& file, int flags, boo
 }
 
 }  // namespace
+
+std::optional<FileMark> mark_of(const std::filesystem::path& file) {
+  struct stat st {};
+  if (::stat(file.c_str(), &st) != 0) return std::nullopt;
+  return mark(st);
+}
 
 Result<SecretText> read_secret_file(const std::filesystem::path& file) { return read_opened(file, 0, false); }
 

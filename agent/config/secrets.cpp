@@ -241,7 +241,7 @@ std::optional<std::string> SettingsReader::resolve_credential(const Node& node, 
   return std::nullopt;
 }
 
-/// Who writes a secret chooses where the agent logs in, and as whom; who reads it does so, too.
+/// A user who may write a secret decides where the agent logs in, and as whom; one who may read it can log in likewise.
 void SettingsReader::warn_of_rights(const Node& node, const std::string& path) {
   const Rights rights = rights_of(path);
   if (!rights.replaced.empty() && rights.written.empty()) {

@@ -105,7 +105,7 @@ Judgement judge_scope(const std::string& backend_uid, const StoredResource& stor
 /// config drift at path `claimed_by`, a list of texts. Those accepted before stay so while they are in `speakers`.
 Judgement judge_claims(const std::string& backend_uid, const StoredResource& stored, std::vector<std::string> speakers,
                        Nanos now_ns);
-/// Who was seen in `claim/<backend>`, and whom an approval accepted.
+/// The speakers that `claim/<backend>` listed when it was judged last, and those of them that a person approved.
 struct Claimed {
   std::vector<std::string> speakers, accepted;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pseudo-resources: `backend/<name>` (system identity) and `scope/<kind>` (many gone at once),
-// `claim/<name>` (who speaks for it unasked). Their drifts are always
+// `claim/<name>` (speakers that its configuration does not name). Their drifts are always
 // manual: they ask before anything else is judged.
 #include <algorithm>
 

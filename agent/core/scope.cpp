@@ -26,6 +26,11 @@ bool spoken(const std::string& kind) { return kind == kRegistration; }
 
 }  // namespace
 
+std::string defined_in(const std::map<std::string, std::string>& metadata) {
+  const auto found = metadata.find(std::string(kDefinedIn));
+  return found == metadata.end() ? std::string() : found->second;
+}
+
 Scope Scope::of_settings(std::string_view settings_json) {
   Scope out;
   const auto settings = parse(settings_json);

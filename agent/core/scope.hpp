@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,12 @@ namespace driftd::core {
 
 /// The kind under which a source speaks of what defines a backend; no provider lists it for its own backend.
 inline constexpr std::string_view kRegistration = "registration";
+
+/// In the metadata of a registration or of a discovered backend: where in its source the objects are that define it, such as
+/// a namespace. Only a source in which many may write says it (ADR 0015).
+inline constexpr std::string_view kDefinedIn = "defined_in";
+/// Empty: it is not said.
+std::string defined_in(const std::map<std::string, std::string>& metadata);
 
 /// What of a backend is looked at: `include` and `exclude` of its settings (provider SDK, sdk/scope.hpp): globs over
 /// `kind/id`, or a kind alone; no include: everything. What an edit puts out of scope is not deleted (semantics 4).

@@ -11,11 +11,6 @@ std::string source_of(const std::string& rendered) { return rendered.substr(0, r
 
 }  // namespace
 
-std::string defined_in(const std::map<std::string, std::string>& metadata) {
-  const auto found = metadata.find("defined_in");
-  return found == metadata.end() ? std::string() : found->second;
-}
-
 std::string render(const core::Speaker& who) {
   return who.name_space.empty() ? who.source : who.source + "/" + who.name_space;
 }

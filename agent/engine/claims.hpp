@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -11,14 +10,11 @@
 
 namespace driftd::engine {
 
-/// Where in a source the objects are that define a backend: its metadata `defined_in`. Empty: it did not say, or whoever may
-/// write the source may write all of it, as a Terraform state.
-std::string defined_in(const std::map<std::string, std::string>& metadata);
 /// `source`, or `source/namespace`.
 std::string render(const core::Speaker& who);
 
-/// Who speaks of one backend without being named in the configuration, and whom of those a person accepted: what the drift
-/// of `claim/<backend>` asks (ADR 0015). Core thread only.
+/// The speakers of one backend that its configuration does not name, and which of them a person accepted: the question that
+/// the drift of `claim/<backend>` asks (ADR 0015). Core thread only.
 class Claims {
  public:
   /// As the store knows it.

@@ -232,7 +232,7 @@ Task<Status> Engine::bring_down(core::BackendRow row) {
   DRIFTD_CO_CHECK(co_await ledger.load());
   DRIFTD_CO_TRY(auto open, co_await with_open(row.uid));
   DRIFTD_CO_CHECK(co_await retire(ledger, std::move(open), "backend unregistered"));
-  const core::ResourceId claim{"claim", row.name};  // whom somebody accepted spoke for this one, and for none that follows
+  const core::ResourceId claim{"claim", row.name};  // an approval was for this backend, not for the next one of its name
   if (ledger.index().find(claim) != nullptr) {
     std::vector<core::ResourceId> ids(1, claim);
     DRIFTD_CO_TRY(auto claims, co_await context_->store.load(row.uid, std::move(ids)));

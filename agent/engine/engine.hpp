@@ -64,7 +64,7 @@ class Engine final : private Sources {
   Task<Status> take_one(std::string source, std::string uid, core::Discovered found);
   /// Which backends went away, and which are held because too many went at once.
   Task<Status> count_misses(std::string source, std::string uid, std::set<std::string> named);
-  /// Not believed about a backend that is registered, be it by anybody.
+  /// The backend is registered already, and this source is not believed about it.
   bool is_of_another(const std::string& source, const core::Discovered& found) const;
   /// Notes of backends of a store that did not, where they are found, if they are in one place only.
   void note_places(const std::string& source, const std::vector<core::Discovered>& found);
@@ -108,7 +108,7 @@ class Engine final : private Sources {
   std::uint64_t digest_seed_;
   std::map<std::string, std::shared_ptr<Runner>> runners_;
   std::map<std::string, Discovery> discovered_;
-  std::map<std::string, core::Speaker> speakers_;       ///< backend → who speaks for it
+  std::map<std::string, core::Speaker> speakers_;       ///< backend → the one whose words on its registration count
   /// source → backend → who spoke of it in vain, or accepted by a person, since the source listed all that it says
   std::map<std::string, std::map<std::string, std::set<core::Speaker>>> claimed_;
   std::map<std::string, std::vector<Word>> unheard_;    ///< of backends that are not registered yet, the last of each

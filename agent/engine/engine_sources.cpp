@@ -5,6 +5,7 @@
 
 #include "base/fatal.hpp"
 #include "base/log.hpp"
+#include "core/scope.hpp"
 #include "engine/engine.hpp"
 
 namespace driftd::engine {
@@ -95,7 +96,7 @@ Task<Status> Engine::bring_back(core::BackendRow row) {
   spec.interval = source.interval;
   spec.discovered_by = source.name;
   const auto in = row.notes.find(kFoundIn), at = row.notes.find(kFoundAt);
-  if (in != row.notes.end()) spec.metadata["defined_in"] = in->second;
+  if (in != row.notes.end()) spec.metadata[std::string(core::kDefinedIn)] = in->second;
   if (at != row.notes.end()) spec.endpoint = at->second;
   take_registered(row.registration, spec);
   discovered_[spec.name] = {*discovered_by(row), 0, {}};
@@ -128,6 +129,7 @@ Task<core::Coverage> Engine::take_discovered(std::string source, core::DiscoverO
   note_places(source, outcome.backends);
   for (const auto& found : outcome.backends) {
     ++line.resources;
+    // Of a store that did not note where: it is there, until a discovery finds it in one place alone.
     const bool placed = !discovered_.contains(found.name) || !runners_.at(found.name)->found_in().empty();
     if (!placed || !is_of_another(source, found)) named.insert(found.name);
     const Status taken = co_await take_one(source, uid, found);
@@ -148,12 +150,12 @@ Task<core::Coverage> Engine::take_discovered(std::string source, core::DiscoverO
 }
 
 bool Engine::is_of_another(const std::string& source, const core::Discovered& found) const {
-  return discovered_.contains(found.name) && !runners_.at(found.name)->believes({source, defined_in(found.metadata)});
+  return discovered_.contains(found.name) && !runners_.at(found.name)->believes({source, core::defined_in(found.metadata)});
 }
 
 void Engine::note_places(const std::string& source, const std::vector<core::Discovered>& found) {
   std::map<std::string, std::set<std::string>> places;
-  for (const auto& one : found) places[one.name].insert(defined_in(one.metadata));
+  for (const auto& one : found) places[one.name].insert(core::defined_in(one.metadata));
   for (const auto& [name, in] : places) {
     const auto known = discovered_.contains(name) ? runners_.find(name) : runners_.end();
     if (known != runners_.end() && in.size() == 1 && known->second->ledger().spec().discovered_by == source) {
@@ -168,8 +170,8 @@ Task<Status> Engine::take_one(std::string source, std::string uid, core::Discove
   }
   const auto known = discovered_.find(found.name);
   if (known == discovered_.end() && find(found.name) != nullptr) co_return Status{};  // the config names it: we only speak
-  const core::Speaker who{source, defined_in(found.metadata)};
-  if (known != discovered_.end() && !runners_.at(found.name)->believes(who)) {  // it goes on as the first one found it
+  const core::Speaker who{source, core::defined_in(found.metadata)};
+  if (is_of_another(source, found)) {  // the backend goes on as the first one found it
     const std::string why = contest(*runners_.at(found.name), who);
     if (!why.empty()) co_return fail(Code::conflict, why);
     co_return Status{};

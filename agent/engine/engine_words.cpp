@@ -5,6 +5,7 @@
 
 #include "base/fatal.hpp"
 #include "base/log.hpp"
+#include "core/scope.hpp"
 #include "engine/engine.hpp"
 
 namespace driftd::engine {
@@ -29,7 +30,7 @@ bool is_about(const core::Diagnostic& d, const std::string& name_space) {
   return d.kind != core::kRegistration || d.path.empty() || name_space.empty() || d.path == name_space;
 }
 
-core::Speaker Word::who() const { return {source, defined_in(record.metadata)}; }
+core::Speaker Word::who() const { return {source, core::defined_in(record.metadata)}; }
 
 void Engine::declared(const std::string& backend) {
   if (Runner* runner = find(backend); runner != nullptr) runner->declared();
@@ -191,7 +192,7 @@ Task<Result<core::ReadOutcome>> Engine::ask_speaker(std::string backend) {
   if (!is_believed(backend, who)) co_return gone;
   if (who.name_space.empty()) co_return answer;
   // What is said elsewhere in the source proves neither that it is there nor that nobody knows.
-  const auto others = std::erase_if(answer.found, [&](const auto& one) { return defined_in(one.metadata) != who.name_space; });
+  const auto others = std::erase_if(answer.found, [&](const auto& one) { return core::defined_in(one.metadata) != who.name_space; });
   const bool unsure = std::any_of(answer.diagnostics.begin(), answer.diagnostics.end(),
                                   [&](const auto& d) { return is_about(d, who.name_space); });
   if (others > 0 && answer.found.empty() && !unsure) answer.not_found.push_back(id);

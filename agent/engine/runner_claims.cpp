@@ -49,9 +49,9 @@ Task<Status> Runner::ask_claims() {
   std::vector<core::ResourceId> ids(1, claim_of(ledger_.spec()));
   DRIFTD_CO_TRY(auto rows, co_await context_->store.load(ledger_.row().uid, std::move(ids)));
   core::StoredResource& stored = rows.front();
-  if (asked.empty() && stored.revision == 0) co_return Status{};
+  const bool never = asked.empty() && stored.revision == 0;  // it was taken back before it was stored
   core::Judgement judgement = core::judge_claims(ledger_.row().uid, stored, asked, context_->clock.wall());
-  if (!judgement.transitions.empty() || judgement.next.baseline != stored.baseline) {
+  if (!never && (!judgement.transitions.empty() || judgement.next.baseline != stored.baseline)) {
     DRIFTD_CO_CHECK(co_await ledger_.commit(std::move(stored), std::move(judgement), "who speaks for it"));
   }
   claims_.settle(asked);

@@ -2,6 +2,7 @@
 // A backend as a source of others, and as one that sources speak of.
 #include <algorithm>
 
+#include "core/scope.hpp"
 #include "engine/runner.hpp"
 
 namespace driftd::engine {
@@ -37,7 +38,7 @@ Task<void> Runner::discover(bool changed) {
 bool Runner::hear(Word word, const std::string& speaker_uid) {
   word.record.backend.clear();
   speaker_ = speaker_uid;
-  if (!word.record.tombstone) speaker_in_ = defined_in(word.record.metadata);
+  if (!word.record.tombstone) speaker_in_ = core::defined_in(word.record.metadata);
   heard_ = context_->clock.mono();
   const bool asked = said_.has_value();
   said_ = word.record;
@@ -102,7 +103,7 @@ std::string Runner::doubt_of(const std::string& backend, Moment::Mono heard) con
 }
 
 void note_found(core::BackendRow& row, const core::BackendSpec& spec) {
-  for (const auto& [key, text] : {std::pair(kFoundIn, defined_in(spec.metadata)), std::pair(kFoundAt, spec.endpoint)}) {
+  for (const auto& [key, text] : {std::pair(kFoundIn, core::defined_in(spec.metadata)), std::pair(kFoundAt, spec.endpoint)}) {
     row.notes.erase(key);
     if (!text.empty()) row.notes[key] = text;
   }

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/parse_limits.hpp"
+#include "core/scope.hpp"
 #include "core/value.hpp"
 #include "host/ext_messages.hpp"
 #include "host/intake.hpp"
@@ -44,8 +45,8 @@ driftd_status take_backend(DiscoverPush& to, const driftd_discovered& given) {
   const auto text = [&](const std::string& fault) { return to.call->tenant.scrubber.text(what + ": " + fault); };
   if (!taken) return pass_over(to, text(taken.error().message));
   auto& [backend, fault] = *taken;
-  const auto where = backend.metadata.find("defined_in");  // one name in two namespaces: the agent says who is believed
-  if (!to.pushed.insert({backend.name, where == backend.metadata.end() ? std::string() : where->second}).second) {
+  // One name in two namespaces is two backends here: the agent says which one is believed.
+  if (!to.pushed.insert({backend.name, core::defined_in(backend.metadata)}).second) {
     return pass_over(to, what + " was pushed twice");
   }
   if (!fault.empty()) {

@@ -7,6 +7,7 @@
 #include "base/digest.hpp"
 #include "base/secret_text.hpp"
 #include "core/redact.hpp"
+#include "core/scope.hpp"
 #include "core/value.hpp"
 #include "host/host_table.hpp"
 
@@ -54,16 +55,15 @@ Result<std::map<std::string, std::string>> pairs(const Tenant& tenant, Pairs giv
 
 /// A source speaks of backends in many places. Which of them a record or a backend is of says this member of its metadata:
 /// without it the agent would not know whose word that is.
-constexpr std::string_view kDefinedIn = "defined_in";
 
 /// What can be kept of metadata that breaks a limit.
 std::map<std::string, std::string> only_place(const Tenant& tenant, Pairs given) {
   const auto all = elements(given.first, given.count, given.stride, given.member);
   if (!all) return {};
   for (const auto& kv : *all) {
-    if (view(kv.key) != kDefinedIn) continue;
+    if (view(kv.key) != core::kDefinedIn) continue;
     auto value = name(kv.value, given.member, kMaxText);
-    if (value) return {{std::string(kDefinedIn), core::Disclosure::shown_text(tenant.scrubber.document(std::move(*value)))}};
+    if (value) return {{std::string(core::kDefinedIn), core::Disclosure::shown_text(tenant.scrubber.document(std::move(*value)))}};
   }
   return {};
 }
@@ -199,7 +199,7 @@ Result<Taken> take_record(Tenant& tenant, const driftd_record& record) {
     out.fault = status.error().message;
     to.body = "{}";
     to.status = "{}";
-    std::erase_if(to.metadata, [](const auto& item) { return item.first != kDefinedIn; });
+    std::erase_if(to.metadata, [](const auto& item) { return item.first != core::kDefinedIn; });
     to.unread = {{"**", Code::corrupt, tenant.scrubber.text(printable(out.fault, kMaxText))}};
   }
   to.digest = digest_of(tenant.open.digest_seed, to);
@@ -214,8 +214,7 @@ core::Diagnostic fault_of(const core::Observation& record, std::string text) {
   out.id = record.id.id;
   out.text = std::move(text);
   out.backend = record.backend;
-  const auto place = record.metadata.find(std::string(kDefinedIn));
-  if (!record.backend.empty() && place != record.metadata.end()) out.path = place->second;
+  if (!record.backend.empty()) out.path = core::defined_in(record.metadata);
   return out;
 }
 

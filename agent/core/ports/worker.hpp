@@ -28,7 +28,7 @@ struct WorkerStatus {
   std::string last_budget_hit;
   std::string last_failure;     ///< `refresh: connection refused`; empty: the last refresh answered OK, or there was none
   std::string jail;             ///< what the worker gave up, as it says; empty: in-process, or not known yet
-  std::string secret_fault;     ///< why the secret of a file, as it was read before, stays in use; empty: the file's is
+  std::string secret_fault;     ///< why an older secret of a file or program stays in use; empty: the newest is
   std::string upgrade_refused;  ///< why the file that lies there now is not taken up; empty: it is
 };
 
