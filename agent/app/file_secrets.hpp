@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <optional>
 #include <string>
@@ -26,8 +27,12 @@ class FileSecrets {
     std::filesystem::path file;
     std::optional<config::FileMark> was;
   };
-  /// Empty: the file is the one that was read.
-  using Found = std::optional<tl::expected<config::SecretText, Error>>;
+  /// What one look saw.
+  struct Found {
+    std::optional<config::FileMark> mark;          ///< empty: there is no file
+    std::chrono::steady_clock::time_point at;      ///< when
+    std::optional<Result<config::SecretText>> read;  ///< empty: it is the one that was read before
+  };
   std::vector<Asked> asked() const;
   /// Looks at each, and reads those that moved; all of them where the system `refused` what is in use. [any thread]
   static std::vector<Found> look(const std::vector<Asked>& asked, bool refused);
@@ -38,19 +43,32 @@ class FileSecrets {
     std::vector<std::string> failing;           ///< what began to fail, and what that means
     std::vector<std::string> mended;
   };
-  /// `found` in the order of asked().
+  /// `found` in the order of asked(). What a file says, and that it is gone or unfit, counts once a second look saw the same
+  /// one `config::kSettle` later: half of what is written in place is nothing, nor is the moment between two names.
   News take(std::vector<Found> found);
+  /// A second look is due in `config::kSettle`.
+  bool unsettled() const;
   /// Why what was read before stays in use; empty: each file is as it was read.
   std::string fault() const;
 
  private:
+  /// What a look saw that no other has confirmed yet.
+  struct Sight {
+    std::optional<config::FileMark> mark;
+    std::chrono::steady_clock::time_point first, restless;  ///< seen so, and another one at each look since then
+    bool settled = false;
+  };
   struct One {
     config::FileUse use;
     std::string text;
-    std::optional<config::FileMark> mark;
+    std::optional<config::FileMark> mark;  ///< of what was read and had settled
     std::string fault;
+    std::optional<Sight> sight;
+    bool unsettled = false;
   };
-  static void take_text(One& one, config::SecretText read, News& out);
+  static bool settles(One& one, const Found& found);
+  static void set_fault(One& one, const std::string& why, News& out);
+  static void take_one(One& one, Found found, News& out);
 
   std::vector<One> all_;
 };

@@ -95,6 +95,14 @@ Task<bool> RenewedSession::may_look() {
   co_return !looks->since && !stopping_;
 }
 
+/// Others look meanwhile.
+Task<void> RenewedSession::settle() {
+  const auto until = std::chrono::steady_clock::now() + config::kSettle;
+  while (std::chrono::steady_clock::now() < until && !stopping_) {
+    co_await pause(std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now()));
+  }
+}
+
 Task<void> RenewedSession::look(std::shared_ptr<RenewedSession> self) {
   const auto looks = self->options_.looks;
   do {
@@ -108,7 +116,8 @@ Task<void> RenewedSession::look(std::shared_ptr<RenewedSession> self) {
     looks->since.reset();
     if (self->stopping_) break;
     self->take_files(self->files_->take(std::move(found)));
-  } while (self->refused_ && !self->stopping_);
+    if (self->files_->unsettled()) co_await self->settle();
+  } while ((self->refused_ || self->files_->unsettled()) && !self->stopping_);
   self->looking_ = false;
   self->wake();
 }

@@ -81,6 +81,7 @@ class RenewedSession final : public core::Session, public std::enable_shared_fro
   void run_programs(const std::vector<config::ProgramUse>& uses);
   void look_at_files(bool refused);
   Task<bool> may_look();
+  Task<void> settle();
   static Task<void> look(std::shared_ptr<RenewedSession> self);
   void take_files(FileSecrets::News news);
   Task<void> follow_files();

@@ -4,15 +4,21 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <thread>
+#include <utility>
 
 #include "config/rights.hpp"
 
 namespace driftd::config {
 namespace {
 
+using std::chrono::milliseconds;
+
 constexpr std::size_t kMaxSecretBytes = 64 * 1024;
+constexpr std::int64_t kOld = 1'000'000'000;  // ns since it was written: nobody is in the middle of it
 
 std::int64_t nanoseconds(const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; }
 
@@ -42,26 +48,52 @@ bool read_bytes(int fd, std::string& out) {
   return true;
 }
 
-Result<SecretText> read_opened(const std::filesystem::path& file, int flags, bool again) {
+/// A file as it was read once.
+struct Reading {
+  Result<SecretText> text;
+  std::optional<FileMark> mark;  ///< empty: it could not be opened
+};
+
+Result<SecretText> judged(const std::filesystem::path& file, SecretText read) {
+  const std::string named = "secret file " + file.string();
+  const Rights rights = rights_of(file);
+  if (!rights.written.empty()) return fail(Code::denied, named + " is not used, because others may write it: " + rights.written);
+  if (read.text.ends_with('\n')) read.text.pop_back();
+  if (read.text.ends_with('\r')) read.text.pop_back();
+  if (read.text.empty()) return fail(Code::invalid, named + " is empty");
+  if (read.text.size() > kMaxSecretBytes) return fail(Code::invalid, named + " is too big");
+  return read;
+}
+
+Reading read_once(const std::filesystem::path& file, int flags, bool again) {
   const std::string named = "secret file " + file.string();
   const auto unreadable = [&] { return fail(Code::unavailable, named + " cannot be read: " + std::strerror(errno)); };
   SecretText out;
-  struct stat st {};
+  struct stat before {}, after {};
   const Descriptor opened{::open(file.c_str(), O_RDONLY | O_CLOEXEC | flags)};
-  if (opened.fd < 0 || ::fstat(opened.fd, &st) != 0) return unreadable();
-  if (again && !S_ISREG(st.st_mode)) return fail(Code::invalid, named + " is not a regular file any more");
-  if (!read_bytes(opened.fd, out.text)) return unreadable();
-  out.mark = mark(st);
-  const Rights rights = rights_of(file);
-  if (!rights.written.empty()) return fail(Code::denied, named + " is not used, because others may write it: " + rights.written);
-  if (out.text.ends_with('\n')) out.text.pop_back();
-  if (out.text.ends_with('\r')) out.text.pop_back();
-  if (out.text.empty()) return fail(Code::invalid, named + " is empty");
-  if (out.text.size() > kMaxSecretBytes) return fail(Code::invalid, named + " is too big");
-  return out;
+  if (opened.fd < 0 || ::fstat(opened.fd, &before) != 0) return {unreadable(), std::nullopt};
+  if (again && !S_ISREG(before.st_mode)) return {fail(Code::invalid, named + " is not a regular file any more"), mark(before)};
+  if (!read_bytes(opened.fd, out.text) || ::fstat(opened.fd, &after) != 0) return {unreadable(), mark(before)};
+  out.mark = mark(after);
+  const auto whole = std::min<std::size_t>(static_cast<std::size_t>(after.st_size), kMaxSecretBytes + 1);
+  const bool torn = mark(before) != out.mark || out.text.size() < whole;
+  if (out.mark.regular && torn) return {fail(restless(file)), out.mark};
+  const FileMark as_read = out.mark;
+  return {judged(file, std::move(out)), as_read};
+}
+
+/// A time to come is no age: it is waited for as for what was written just now.
+bool is_old(const FileMark& mark) {
+  const auto now = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch());
+  return now.count() - mark.written_ns >= kOld;
 }
 
 }  // namespace
+
+Error restless(const std::filesystem::path& file) {
+  return Error{Code::unavailable, "secret file " + file.string() + " is being written: it is never the same for " +
+                                      std::to_string(kSettle.count()) + " ms"};
+}
 
 std::optional<FileMark> mark_of(const std::filesystem::path& file) {
   struct stat st {};
@@ -69,10 +101,24 @@ std::optional<FileMark> mark_of(const std::filesystem::path& file) {
   return mark(st);
 }
 
-Result<SecretText> read_secret_file(const std::filesystem::path& file) { return read_opened(file, 0, false); }
+Result<SecretText> read_secret_file(const std::filesystem::path& file, const std::function<void(milliseconds)>& wait) {
+  Reading now = read_once(file, 0, false);
+  for (auto waited = milliseconds(0); waited < kRestless; waited += kSettle) {
+    if (!now.mark || !now.mark->regular || is_old(*now.mark)) return std::move(now.text);
+    if (wait) {
+      wait(kSettle);
+    } else {
+      std::this_thread::sleep_for(kSettle);
+    }
+    Reading later = read_once(file, 0, false);
+    if (later.mark == now.mark) return std::move(later.text);
+    now = std::move(later);
+  }
+  return fail(restless(file));
+}
 
 Result<SecretText> read_secret_file_again(const std::filesystem::path& file) {
-  return read_opened(file, O_NONBLOCK | O_NOCTTY, true);
+  return read_once(file, O_NONBLOCK | O_NOCTTY, true).text;
 }
 
 }  // namespace driftd::config

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -30,16 +32,24 @@ struct FileMark {
 /// Empty where there is no such file. Looks at the file system. [any thread]
 std::optional<FileMark> mark_of(const std::filesystem::path& file);
 
+/// What is written in place may be read half. A file has settled when it is the same one, by its mark, this much later.
+constexpr std::chrono::milliseconds kSettle{250};
+/// One that never is for this long is told as a fault.
+constexpr std::chrono::milliseconds kRestless{3'000};
+Error restless(const std::filesystem::path& file);
+
 struct SecretText {
   std::string text;  ///< without its trailing newline
-  FileMark mark;     ///< from before it was read: what is written meanwhile is another file
+  FileMark mark;     ///< the same before and after it was read
 };
 /// Reads a file that only root and this process's user may write (config/rights.hpp). `unavailable`: it cannot be read, and
 /// why; `denied`: others may write it; `invalid`: it is empty or above 64 KiB. Each message begins with `secret file PATH`, and none holds
-/// what stands in it. [any thread]
-Result<SecretText> read_secret_file(const std::filesystem::path& file);
-/// The same, of one that is followed: `invalid` where it is no regular file (any more), whatever it was when it was looked
-/// at. It waits for nobody who writes. [any thread]
+/// what stands in it. One that was written within the last second is read again until it has settled, for `kRestless` at
+/// most; `wait` passes the time between. [any thread]
+Result<SecretText> read_secret_file(const std::filesystem::path& file,
+                                    const std::function<void(std::chrono::milliseconds)>& wait = {});
+/// The same once, of one that is followed: `invalid` where it is no regular file (any more), whatever it was when it was
+/// looked at. Whether it has settled is for the caller to see. It waits for nobody who writes. [any thread]
 Result<SecretText> read_secret_file_again(const std::filesystem::path& file);
 
 }  // namespace driftd::config

@@ -70,6 +70,11 @@ class Files : public testing::Test {
   void open(const config::Config& config) {
     RenewalOptions options{loop_.core.get_executor(), loop_.io.get_executor(), &clock_,
                            std::make_shared<FakeFactory>(loop_.core.get_executor(), seen_), {}, {}};
+    options.looks->look = [this](const std::vector<FileSecrets::Asked>& asked, bool refused) {
+      auto found = FileSecrets::look(asked, refused);
+      if (const auto then = std::exchange(after_look_, nullptr)) then();
+      return found;
+    };
     factory_ = with_secrets(std::move(options), config);
     factory_->on_event([this](core::SessionEvent event) { events_.push_back(event.what + " " + event.backend + " " + event.message); });
     core::SessionSpec spec;
@@ -97,6 +102,7 @@ class Files : public testing::Test {
   std::shared_ptr<core::SessionFactory> factory_;
   std::shared_ptr<core::Session> session_;
   std::vector<std::string> events_;
+  std::function<void()> after_look_;  ///< once
   int changes_ = 0;
 };
 
@@ -122,6 +128,28 @@ TEST_F(Files, AFileWrittenInPlaceIsFollowed) {
   ASSERT_EQ(cycle(), "one");
   folder_.write("password", "two");
   EXPECT_EQ(cycle(), "two");
+}
+
+TEST_F(Files, HalfOfAFileThatIsWrittenInPlaceIsNeverTaken) {
+  open();
+  ASSERT_EQ(cycle(), "one");
+  folder_.write("password", "tw");
+  after_look_ = [&] { folder_.write("password", "two"); };
+  EXPECT_EQ(cycle(), "two");
+  EXPECT_THAT(seen_.opened, ElementsAre("one", "two"));
+}
+
+TEST_F(Files, AMomentWithoutTextOrWithoutAFileIsNoFault) {
+  open();
+  ASSERT_EQ(cycle(), "one");
+  folder_.write("password", "");
+  after_look_ = [&] { folder_.write("password", "two"); };
+  EXPECT_EQ(cycle(), "two");
+  fs::remove(path());
+  after_look_ = [&] { put("three"); };
+  EXPECT_EQ(cycle(), "three");
+  EXPECT_THAT(events_, IsEmpty());
+  EXPECT_THAT(seen_.opened, ElementsAre("one", "two", "three"));
 }
 
 TEST_F(Files, WhatChangedBetweenTheLoadAndTheFirstCycleIsSeen) {
@@ -261,12 +289,95 @@ TEST_F(Files, OneThatCannotBeOpenedTakesOverNothingAndIsTriedAgainInTheNextCycle
   EXPECT_THAT(seen_.stopped, Not(testing::Contains("two")));
 }
 
+/// One file by looks at times of their own: what is taken when.
+class Settles : public testing::Test {
+ protected:
+  using Found = FileSecrets::Found;
+  FileSecrets::News look(int at_ms, std::uint64_t inode, std::optional<Result<config::SecretText>> read) {
+    const config::FileMark mark{1, inode, 3, 4, 5, true};
+    if (read && *read) (*read)->mark = mark;
+    return take({inode == 0 ? std::nullopt : std::optional(mark), at(at_ms), std::move(read)});
+  }
+  FileSecrets::News take(Found found) {
+    std::vector<Found> all;
+    all.push_back(std::move(found));
+    return files_.take(std::move(all));
+  }
+  static std::chrono::steady_clock::time_point at(int ms) {
+    return std::chrono::steady_clock::time_point(std::chrono::hours(1)) + std::chrono::milliseconds(ms);
+  }
+  static Result<config::SecretText> text(const std::string& text) { return config::SecretText{text, {}}; }
+  static Result<config::SecretText> gone() { return fail(Code::unavailable, "gone"); }
+  bool marked() const { return files_.asked()[0].was.has_value(); }
+  FileSecrets files_{{{"orders", "password", "t", "/f"}}, {{"t", "one"}}};
+};
+
+TEST_F(Settles, WhatTwoLooksSawTheSameAQuarterOfASecondApart) {
+  EXPECT_THAT(look(0, 1, text("two")).values, IsEmpty());
+  EXPECT_TRUE(files_.unsettled());
+  EXPECT_THAT(look(249, 1, text("two")).values, IsEmpty()) << "another cycle's look";
+  EXPECT_THAT(look(250, 1, text("two")).values, testing::Contains(testing::Pair("t", "two")));
+  EXPECT_FALSE(files_.unsettled());
+  EXPECT_TRUE(marked());
+}
+
+TEST_F(Settles, EachOtherFileBeginsAnew) {
+  look(0, 1, text("t"));
+  EXPECT_THAT(look(300, 2, text("tw")).values, IsEmpty());
+  EXPECT_THAT(look(549, 2, text("two")).values, IsEmpty());
+  EXPECT_THAT(look(550, 2, text("two")).values, SizeIs(1));
+}
+
+TEST_F(Settles, AFileThatWasSwitchedBetweenTheLookAndTheReadIsLookedAtAgain) {
+  look(0, 1, text("two"));
+  const config::FileMark looked{1, 1, 3, 4, 5, true}, opened{1, 2, 3, 4, 5, true};
+  EXPECT_THAT(take({looked, at(300), config::SecretText{"of another", opened}}).values, IsEmpty());
+  EXPECT_TRUE(files_.unsettled());
+}
+
+TEST_F(Settles, WhatIsInUseIsNothingNewButItsMarkIsKeptOnceItHasSettled) {
+  EXPECT_THAT(look(0, 1, text("one")).values, IsEmpty());
+  EXPECT_FALSE(files_.unsettled()) << "nobody is in a hurry";
+  EXPECT_FALSE(marked()) << "it may be written again within the same tick of the clock";
+  look(300, 1, text("one"));
+  EXPECT_TRUE(marked());
+}
+
+TEST_F(Settles, AFaultIsToldOnceItStandsAndStaysUntilAWholeFileIsThere) {
+  EXPECT_THAT(look(0, 0, gone()).failing, IsEmpty());
+  EXPECT_EQ(files_.fault(), "");
+  EXPECT_THAT(look(300, 0, gone()).failing, ElementsAre("setting password: gone; what was read before stays in use"));
+  EXPECT_THAT(look(600, 0, gone()).failing, IsEmpty());
+  const auto half = look(9'000, 1, text("tw"));
+  EXPECT_THAT(half.failing, IsEmpty());
+  EXPECT_THAT(half.mended, IsEmpty());
+  EXPECT_TRUE(files_.unsettled()) << "it was the same before";
+  EXPECT_THAT(look(9'300, 1, text("two")).mended, SizeIs(1));
+  EXPECT_EQ(files_.fault(), "");
+}
+
+TEST_F(Settles, OneThatIsWrittenAllTheTimeIsToldAndWaitsForTheNextCycle) {
+  int at = 0;
+  for (std::uint64_t inode = 1; at < 3'000; ++inode, at += 250) {
+    EXPECT_THAT(look(at, inode, text(std::to_string(inode))).failing, IsEmpty());
+    EXPECT_TRUE(files_.unsettled());
+  }
+  EXPECT_THAT(look(at, 99, text("99")).failing,
+              ElementsAre("setting password: secret file /f is being written: it is never the same for 250 ms; what was read before stays in use"));
+  EXPECT_FALSE(files_.unsettled());
+  EXPECT_THAT(look(at + 5'000, 99, text("99")).values, SizeIs(1));
+  EXPECT_EQ(files_.fault(), "");
+}
+
 TEST_F(Files, ARefusedSecretIsReadThoughNothingMoved) {
   FileSecrets files({{"orders", "password", "t", path()}}, {{"t", "another"}});
   auto asked = files.asked();
   asked[0].was = config::mark_of(path());
-  EXPECT_FALSE(FileSecrets::look(asked, false)[0].has_value());
-  const auto news = files.take(FileSecrets::look(asked, true));
+  EXPECT_FALSE(FileSecrets::look(asked, false)[0].read.has_value());
+  files.take(FileSecrets::look(asked, true));
+  auto again = FileSecrets::look(files.asked(), false);
+  again[0].at += config::kSettle;
+  const auto news = files.take(std::move(again));
   EXPECT_EQ(news.values.at("t"), "one");
   EXPECT_THAT(news.changed, ElementsAre("setting password (" + path() + ")")) << "without the text";
 }
