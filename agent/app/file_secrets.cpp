@@ -20,7 +20,7 @@ bool must_read(const std::optional<config::FileMark>& was, const std::optional<c
 FileSecrets::FileSecrets(std::vector<config::FileUse> uses, const std::map<std::string, std::string>& in_use) {
   for (auto& use : uses) {
     const auto text = in_use.find(use.token);
-    all_.push_back({std::move(use), text == in_use.end() ? std::string() : text->second, std::nullopt, {}, std::nullopt, false});
+    all_.push_back({std::move(use), text == in_use.end() ? std::string() : text->second, std::nullopt, {}, {}, std::nullopt, false});
   }
 }
 
@@ -65,6 +65,14 @@ void FileSecrets::set_fault(One& one, const std::string& why, News& out) {
   if (fault.empty() && !before.empty()) out.mended.push_back(setting + "secret file " + one.use.file.string() + " can be read again");
 }
 
+/// Of the first look the load has spoken.
+void FileSecrets::take_mark(One& one, const config::SecretText& read, News& out) {
+  const bool news = one.mark && read.rights.replaced != one.replaced && !read.rights.replaced.empty();
+  one.mark = read.mark;
+  one.replaced = read.rights.replaced;
+  if (news) out.doubtful.push_back("setting " + one.use.setting + ": " + config::replaceable(one.use.file, read.rights));
+}
+
 void FileSecrets::take_one(One& one, Found found, News& out) {
   one.unsettled = false;
   if (!found.read) {
@@ -73,7 +81,7 @@ void FileSecrets::take_one(One& one, Found found, News& out) {
   }
   const auto& read = *found.read;
   const bool settled = settles(one, found), same = read && read->text == one.text;
-  if (settled && read) one.mark = read->mark;
+  if (settled && read) take_mark(one, *read, out);
   if (same) return set_fault(one, {}, out);
   if (!settled) {
     const bool for_long = found.at - one.sight->restless >= config::kRestless;

@@ -42,6 +42,7 @@ class FileSecrets {
     std::vector<std::string> changed;           ///< which settings and files they are of
     std::vector<std::string> failing;           ///< what began to fail, and what that means
     std::vector<std::string> mended;
+    std::vector<std::string> doubtful;          ///< what others may replace since it was read again
   };
   /// `found` in the order of asked(). What a file says, and that it is gone or unfit, counts once a second look saw the same
   /// one `config::kSettle` later: half of what is written in place is nothing, nor is the moment between two names.
@@ -62,12 +63,13 @@ class FileSecrets {
     config::FileUse use;
     std::string text;
     std::optional<config::FileMark> mark;  ///< of what was read and had settled
-    std::string fault;
+    std::string fault, replaced;  ///< `replaced`: who may put another file in its place
     std::optional<Sight> sight;
     bool unsettled = false;
   };
   static bool settles(One& one, const Found& found);
   static void set_fault(One& one, const std::string& why, News& out);
+  static void take_mark(One& one, const config::SecretText& read, News& out);
   static void take_one(One& one, Found found, News& out);
 
   std::vector<One> all_;

@@ -95,7 +95,7 @@ std::string other_writers(mode_t mode, uid_t owner, gid_t group) {
   return harmless ? std::string() : fmt::format("group {}", group);
 }
 
-std::string distrust(const Hop& hop) {
+std::string distrust(const Hop& hop, int opened) {
   const std::string at = hop.at.string();
   const auto& st = hop.st;
   if (st.st_uid != 0 && st.st_uid != ::geteuid()) {
@@ -108,7 +108,9 @@ std::string distrust(const Hop& hop) {
                        writers == "others" ? 'o' : 'g', at);
   }
   // with an ACL the group's bits are its mask: who is meant stands there
-  const bool listed = (st.st_mode & S_IWGRP) != 0 && ::lgetxattr(at.c_str(), "system.posix_acl_access", nullptr, 0) > 0;
+  constexpr const char* kAcl = "system.posix_acl_access";
+  const ssize_t acl = opened < 0 ? ::lgetxattr(at.c_str(), kAcl, nullptr, 0) : ::fgetxattr(opened, kAcl, nullptr, 0);
+  const bool listed = (st.st_mode & S_IWGRP) != 0 && acl > 0;
   return listed ? fmt::format("{} has an ACL that lets others write; see `getfacl {}`, `setfacl -b {}` takes it off", at, at, at)
                 : std::string();
 }

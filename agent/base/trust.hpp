@@ -33,7 +33,8 @@ Way way_to(const std::filesystem::path& file);
 std::string other_writers(mode_t mode, uid_t owner, gid_t group);
 
 /// Why somebody else than root and this process's user could put another thing in its place, with the command that ends
-/// that: a strange owner, other writers, an ACL. Empty: nobody could, as long as that holds for the hops before it.
-std::string distrust(const Hop& hop);
+/// that: a strange owner, other writers, an ACL. Empty: nobody could, as long as that holds for the hops before it. `opened`:
+/// the file itself, where `hop.st` is of what was opened and no longer of a name.
+std::string distrust(const Hop& hop, int opened = -1);
 
 }  // namespace driftd

@@ -9,11 +9,6 @@
 namespace driftd::config {
 namespace {
 
-bool read_only(const std::filesystem::path& file) {
-  struct statvfs mount {};
-  return ::statvfs(file.c_str(), &mount) == 0 && (mount.f_flag & ST_RDONLY) != 0;
-}
-
 /// All users may pass every folder on the way and read its end.
 bool readable_by_all(const Way& way) {
   for (const auto& hop : way.hops) {
@@ -24,16 +19,12 @@ bool readable_by_all(const Way& way) {
 
 bool strange_owner(const Hop& hop) { return hop.st.st_uid != 0 && hop.st.st_uid != ::geteuid(); }
 
-}  // namespace
-
-Rights rights_of(const std::filesystem::path& file) {
-  const Way way = way_to(file);
+Rights judged(const Way& way, int opened) {
   Rights out;
-  if (way.error != 0 || !S_ISREG(way.hops.back().st.st_mode) || read_only(file)) return out;
   const Hop& last = way.hops.back();
   for (const auto& hop : way.hops) {
-    const std::string why = distrust(hop);
-    const bool itself = &hop == &last && !strange_owner(hop);
+    const bool end = &hop == &last, itself = end && !strange_owner(hop);
+    const std::string why = distrust(hop, end ? opened : -1);
     if (itself) out.written = why;
     if (!itself && out.replaced.empty()) out.replaced = why;
   }
@@ -42,6 +33,29 @@ Rights rights_of(const std::filesystem::path& file) {
   if (out.written.empty() && open) out.written = out.replaced;
   if (readable_by_all(way)) out.read = last.at.string() + " is readable by all users; `chmod o-r " + last.at.string() + "`";
   return out;
+}
+
+}  // namespace
+
+Rights rights_of(const std::filesystem::path& file) {
+  const Way way = way_to(file);
+  struct statvfs mount {};
+  const bool regular = way.error == 0 && S_ISREG(way.hops.back().st.st_mode);
+  if (!regular || (::statvfs(file.c_str(), &mount) == 0 && (mount.f_flag & ST_RDONLY) != 0)) return {};
+  return judged(way, -1);
+}
+
+std::optional<Rights> rights_of(const std::filesystem::path& file, int opened) {
+  struct stat st {};
+  struct statvfs mount {};
+  if (::fstat(opened, &st) != 0 || !S_ISREG(st.st_mode)) return Rights{};
+  Way way = way_to(file);
+  if (way.error != 0) way.hops = {Hop{file, st, true}};  // no name leads to it any more
+  Hop& last = way.hops.back();
+  if (last.st.st_dev != st.st_dev || last.st.st_ino != st.st_ino) return std::nullopt;
+  last.st = st;
+  if (::fstatvfs(opened, &mount) == 0 && (mount.f_flag & ST_RDONLY) != 0) return Rights{};
+  return judged(way, opened);
 }
 
 }  // namespace driftd::config

@@ -10,8 +10,6 @@
 #include <thread>
 #include <utility>
 
-#include "config/rights.hpp"
-
 namespace driftd::config {
 namespace {
 
@@ -52,12 +50,13 @@ bool read_bytes(int fd, std::string& out) {
 struct Reading {
   Result<SecretText> text;
   std::optional<FileMark> mark;  ///< empty: it could not be opened
+  bool torn = false;             ///< it was written or replaced meanwhile
 };
 
 Result<SecretText> judged(const std::filesystem::path& file, SecretText read) {
   const std::string named = "secret file " + file.string();
-  const Rights rights = rights_of(file);
-  if (!rights.written.empty()) return fail(Code::denied, named + " is not used, because others may write it: " + rights.written);
+  const std::string& written = read.rights.written;
+  if (!written.empty()) return fail(Code::denied, named + " is not used, because others may write it: " + written);
   if (read.text.ends_with('\n')) read.text.pop_back();
   if (read.text.ends_with('\r')) read.text.pop_back();
   if (read.text.empty()) return fail(Code::invalid, named + " is empty");
@@ -77,7 +76,10 @@ Reading read_once(const std::filesystem::path& file, int flags, bool again) {
   out.mark = mark(after);
   const auto whole = std::min<std::size_t>(static_cast<std::size_t>(after.st_size), kMaxSecretBytes + 1);
   const bool torn = mark(before) != out.mark || out.text.size() < whole;
-  if (out.mark.regular && torn) return {fail(restless(file)), out.mark};
+  if (out.mark.regular && torn) return {fail(restless(file)), out.mark, true};
+  auto rights = rights_of(file, opened.fd);
+  if (!rights) return {fail(Code::unavailable, named + " was replaced while it was read"), out.mark, true};
+  out.rights = std::move(*rights);
   const FileMark as_read = out.mark;
   return {judged(file, std::move(out)), as_read};
 }
@@ -95,6 +97,10 @@ Error restless(const std::filesystem::path& file) {
                                       std::to_string(kSettle.count()) + " ms"};
 }
 
+std::string replaceable(const std::filesystem::path& file, const Rights& rights) {
+  return "others may put another file in the place of secret file " + file.string() + ": " + rights.replaced;
+}
+
 std::optional<FileMark> mark_of(const std::filesystem::path& file) {
   struct stat st {};
   if (::stat(file.c_str(), &st) != 0) return std::nullopt;
@@ -104,14 +110,14 @@ std::optional<FileMark> mark_of(const std::filesystem::path& file) {
 Result<SecretText> read_secret_file(const std::filesystem::path& file, const std::function<void(milliseconds)>& wait) {
   Reading now = read_once(file, 0, false);
   for (auto waited = milliseconds(0); waited < kRestless; waited += kSettle) {
-    if (!now.mark || !now.mark->regular || is_old(*now.mark)) return std::move(now.text);
+    if (!now.mark || !now.mark->regular || (!now.torn && is_old(*now.mark))) return std::move(now.text);
     if (wait) {
       wait(kSettle);
     } else {
       std::this_thread::sleep_for(kSettle);
     }
     Reading later = read_once(file, 0, false);
-    if (later.mark == now.mark) return std::move(later.text);
+    if (!later.torn && later.mark == now.mark) return std::move(later.text);
     now = std::move(later);
   }
   return fail(restless(file));

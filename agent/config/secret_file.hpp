@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/result.hpp"
+#include "config/rights.hpp"
 
 namespace driftd::config {
 
@@ -41,7 +42,10 @@ Error restless(const std::filesystem::path& file);
 struct SecretText {
   std::string text;  ///< without its trailing newline
   FileMark mark;     ///< the same before and after it was read
+  Rights rights = {};  ///< of what was opened
 };
+/// That others may put another file in its place, and why.
+std::string replaceable(const std::filesystem::path& file, const Rights& rights);
 /// Reads a file that only root and this process's user may write (config/rights.hpp). `unavailable`: it cannot be read, and
 /// why; `denied`: others may write it; `invalid`: it is empty or above 64 KiB. Each message begins with `secret file PATH`, and none holds
 /// what stands in it. One that was written within the last second is read again until it has settled, for `kRestless` at

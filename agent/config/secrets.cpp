@@ -8,7 +8,6 @@
 
 #include "base/digest.hpp"
 #include "base/secret_text.hpp"
-#include "config/rights.hpp"
 #include "config/secret_file.hpp"
 
 namespace driftd::config {
@@ -242,11 +241,8 @@ std::optional<std::string> SettingsReader::resolve_credential(const Node& node, 
 }
 
 /// A user who may write a secret decides where the agent logs in, and as whom; one who may read it can log in likewise.
-void SettingsReader::warn_of_rights(const Node& node, const std::string& path) {
-  const Rights rights = rights_of(path);
-  if (!rights.replaced.empty() && rights.written.empty()) {
-    report_.warn(node.at, "others may put another file in the place of secret file " + path + ": " + rights.replaced, "");
-  }
+void SettingsReader::warn_of_rights(const Node& node, const std::string& path, const Rights& rights) {
+  if (!rights.replaced.empty()) report_.warn(node.at, replaceable(path, rights), "");
   if (!rights.read.empty()) report_.warn(node.at, "secret file " + rights.read, "");
 }
 
@@ -255,7 +251,7 @@ std::optional<std::string> SettingsReader::read_file(const Node& node, const std
   report_.secret_files.push_back(absolute);
   auto read = read_secret_file(path);
   if (read && read->mark.regular) file_ = absolute;
-  if (read || read.error().code == Code::denied) warn_of_rights(node, path);
+  if (read) warn_of_rights(node, path, read->rights);
   if (read) return std::move(read->text);
   const bool unreadable = read.error().code == Code::unavailable, unfit = read.error().code == Code::invalid;
   report_.error(node.at, read.error().message, unreadable ? "a file that the agent's user may read" : unfit ? "1 byte to 64 KiB" : "",

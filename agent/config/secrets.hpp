@@ -8,6 +8,7 @@
 
 #include "config/config.hpp"
 #include "config/programs.hpp"
+#include "config/rights.hpp"
 #include "config/secret_file.hpp"
 #include "config/section.hpp"
 #include "core/value.hpp"
@@ -59,7 +60,7 @@ class SettingsReader {
   std::optional<std::string> resolve(const Node& node, const std::string& scheme, const std::string& rest);
   std::optional<std::string> resolve_env(const Node& node, const std::string& name);
   std::optional<std::string> resolve_credential(const Node& node, const std::string& name);
-  void warn_of_rights(const Node& node, const std::string& path);
+  void warn_of_rights(const Node& node, const std::string& path, const Rights& rights);
   std::optional<std::string> read_file(const Node& node, const std::string& path);
   std::optional<std::string> environment(const std::string& name) const;
 

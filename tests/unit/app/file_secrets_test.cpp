@@ -222,6 +222,23 @@ TEST_F(Files, OneThatIsUnfitLeavesInUseWhatWasRead) {
   EXPECT_THAT(seen_.opened, ElementsAre("one", "two"));
 }
 
+TEST_F(Files, OneThatStrangersMayWriteLaterOnLeavesInUseWhatWasReadAndSaysSo) {
+  open();
+  ASSERT_EQ(cycle(), "one");
+  ASSERT_EQ(cycle(), "one");
+  fs::permissions(path(), fs::perms(0602));
+  EXPECT_EQ(cycle(), "one");
+  EXPECT_THAT(fault(), HasSubstr("is not used, because others may write it: " + path() + " is writable by others"));
+  EXPECT_THAT(events_, ElementsAre("secret_file_failed orders " + fault()));
+  folder_.write("password", "theirs");
+  EXPECT_EQ(cycle(), "one");
+  fs::permissions(path(), fs::perms(0600));
+  folder_.write("password", "two");
+  EXPECT_EQ(cycle(), "two");
+  EXPECT_EQ(fault(), "");
+  EXPECT_THAT(seen_.opened, ElementsAre("one", "two"));
+}
+
 /// It was a file when it was looked at, say.
 TEST_F(Files, APipeInTheFilesPlaceHoldsNoThread) {
   fs::remove(path());
@@ -341,6 +358,18 @@ TEST_F(Settles, WhatIsInUseIsNothingNewButItsMarkIsKeptOnceItHasSettled) {
   EXPECT_FALSE(marked()) << "it may be written again within the same tick of the clock";
   look(300, 1, text("one"));
   EXPECT_TRUE(marked());
+}
+
+TEST_F(Settles, OneThatOthersMayReplaceLaterOnIsTakenAndTold) {
+  auto open = text("one");
+  open->rights.replaced = "/ belongs to uid 4321";
+  const std::string line = "setting password: others may put another file in the place of secret file /f: / belongs to uid 4321";
+  look(0, 1, text("one"));
+  look(300, 1, text("one"));
+  look(9'000, 2, open);
+  EXPECT_THAT(look(9'300, 2, open).doubtful, ElementsAre(line));
+  look(18'000, 3, open);
+  EXPECT_THAT(look(18'300, 3, open).doubtful, IsEmpty()) << "once";
 }
 
 TEST_F(Settles, AFaultIsToldOnceItStandsAndStaysUntilAWholeFileIsThere) {

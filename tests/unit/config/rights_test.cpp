@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who writes the config or a secret decides for the agent: files that others may write are not believed.
+#include <fcntl.h>
 #include <filesystem>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -89,6 +90,21 @@ TEST_F(RightsOfFiles, APipeAndAMissingFileHaveNone) {
   ASSERT_EQ(::mkfifo(folder_.file("pipe").c_str(), 0666), 0);
   EXPECT_TRUE(rights_of(folder_.file("pipe")).written.empty());
   EXPECT_TRUE(rights_of(folder_.file("none")).written.empty());
+}
+
+TEST_F(RightsOfFiles, WhatWasOpenedIsJudgedAndNotWhatIsAtItsPathMeanwhile) {
+  fs::permissions(secret_, fs::perms(0602));
+  const int opened = ::open(secret_.c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(opened, 0);
+  EXPECT_THAT(rights_of(secret_, opened)->written, HasSubstr("is writable by others (mode 0602)"));
+  fs::rename(secret_, folder_.file("theirs"));
+  folder_.write("secret", "hunter2");
+  fs::permissions(secret_, fs::perms(0600));
+  EXPECT_TRUE(rights_of(secret_).written.empty());
+  EXPECT_FALSE(rights_of(secret_, opened).has_value()) << "its path leads to another one";
+  fs::remove(secret_);
+  EXPECT_THAT(rights_of(secret_, opened)->written, HasSubstr("is writable by others")) << "no path leads to it";
+  ::close(opened);
 }
 
 TEST(ErrorText, WhatTheFileSaysIsShownAndNotObeyed) {
