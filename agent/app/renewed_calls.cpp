@@ -38,6 +38,7 @@ Task<void> RenewedSession::follow_files() {
   look_at_files(false);
   const auto seen = std::chrono::steady_clock::now() + kLook;
   while (looking_ && !stopping_ && left(seen).count() > 0) co_await pause(left(seen));
+  tell_hang();
   const auto served = std::chrono::steady_clock::now() + kTakeOver;
   while (inner_ && renewing_ && !stopping_ && left(served).count() > 0) co_await pause(left(served));
 }

@@ -15,9 +15,16 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kIdlePoll{20};
 constexpr milliseconds kTurn{1'000};  // of a look at files: one that takes longer hangs
+constexpr milliseconds kHang{1'500};  // and is told to hang
+constexpr const char* kUntilThen = "; until it does, what was read before stays in use";
 constexpr auto kDrain = std::chrono::minutes(70);  // above every deadline of a call
 
 }  // namespace
+
+std::string FileLooks::hang() const {
+  const bool hangs = since && begun && std::chrono::steady_clock::now() - *since >= kHang;
+  return hangs ? "secret file " + file.string() + ": its file system has not answered since " + render_time(wall) : std::string();
+}
 
 RenewedSession::RenewedSession(RenewalOptions options, core::SessionSpec spec)
     : options_(std::move(options)), spec_(std::move(spec)) {}
@@ -80,6 +87,7 @@ void RenewedSession::take_values(std::map<std::string, std::string> values) {
 void RenewedSession::look_at_files(bool refused) {
   if (!files_ || stopping_) return;
   refused_ = refused_ || refused;
+  tell_hang();
   if (!std::exchange(looking_, true)) asio::co_spawn(options_.core, look(shared_from_this()), fatal);
 }
 
@@ -95,6 +103,36 @@ Task<bool> RenewedSession::may_look() {
   co_return !looks->since && !stopping_;
 }
 
+Task<std::vector<FileSecrets::Found>> RenewedSession::look_at_each(std::vector<FileSecrets::Asked> asked, bool refused) {
+  const auto looks = options_.looks;
+  std::vector<FileSecrets::Found> out;
+  looks->backend = spec_.backend;
+  for (const auto& one : asked) {
+    looks->since = std::chrono::steady_clock::now();
+    looks->wall = options_.clock->wall();
+    looks->file = one.file;
+    looks->begun = false;
+    std::vector<FileSecrets::Asked> only = {one};
+    auto work = [looks, only, refused] {
+      looks->begun = true;
+      return looks->look(only, refused);
+    };
+    auto found = co_await run_on(options_.io, std::move(work));
+    out.insert(out.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
+    if (stopping_) break;
+  }
+  co_return out;
+}
+
+/// Once, whoever comes upon it: nobody's files are followed meanwhile.
+void RenewedSession::tell_hang() {
+  const auto& looks = options_.looks;
+  const std::string hang = looks->hang();
+  if (hang.empty() || std::exchange(looks->told, true)) return;
+  log::room("app").warn("{}: {}{}", looks->backend, hang, kUntilThen);
+  if (options_.on_event) options_.on_event({looks->backend, "secret_file_failed", hang + kUntilThen});
+}
+
 /// Others look meanwhile.
 Task<void> RenewedSession::settle() {
   const auto until = std::chrono::steady_clock::now() + config::kSettle;
@@ -108,12 +146,9 @@ Task<void> RenewedSession::look(std::shared_ptr<RenewedSession> self) {
   do {
     const bool mine = co_await self->may_look();
     if (!mine) break;
-    looks->since = std::chrono::steady_clock::now();
-    auto work = [look = looks->look, asked = self->files_->asked(), refused = std::exchange(self->refused_, false)] {
-      return look(asked, refused);
-    };
-    auto found = co_await run_on(self->options_.io, std::move(work));
+    auto found = co_await self->look_at_each(self->files_->asked(), std::exchange(self->refused_, false));
     looks->since.reset();
+    if (std::exchange(looks->told, false)) log::room("app").info("secret file {}: its file system answers again", looks->file.string());
     if (self->stopping_) break;
     self->take_files(self->files_->take(std::move(found)));
     if (self->files_->unsettled()) co_await self->settle();
@@ -127,6 +162,7 @@ void RenewedSession::take_files(FileSecrets::News news) {
     log::room("app").warn("{}: {}", spec_.backend, line);
     if (options_.on_event) options_.on_event({spec_.backend, "secret_file_failed", line});
   }
+  for (const auto& line : news.doubtful) log::room("app").warn("{}: {}", spec_.backend, line);
   for (const auto& line : news.mended) log::room("app").info("{}: {}", spec_.backend, line);
   if (news.values.empty()) return;
   for (const auto& line : news.changed) log::room("app").info("{}: {} changed: a worker with it takes over", spec_.backend, line);
@@ -253,6 +289,7 @@ core::WorkerStatus RenewedSession::status() const {
     out.last_exit = missing_;
   }
   if (files_) out.secret_fault = files_->fault();
+  if (const std::string hang = options_.looks->hang(); files_ && !hang.empty()) out.secret_fault = hang + kUntilThen;
   if (inner_ && !untaken_.empty() && out.secret_fault.empty()) {
     out.secret_fault = "a worker with the new secret does not answer: " + untaken_ + "; what was read before stays in use until one does";
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <list>
 
 #include "app/file_secrets.hpp"
@@ -15,6 +16,13 @@ namespace driftd::app {
 struct FileLooks {
   std::function<std::vector<FileSecrets::Found>(const std::vector<FileSecrets::Asked>&, bool)> look = FileSecrets::look;
   std::optional<std::chrono::steady_clock::time_point> since;  ///< of the one under way
+  std::string backend;         ///< whose file
+  std::filesystem::path file;  ///< is looked at
+  Nanos wall = 0;
+  std::atomic<bool> begun = false;  ///< it has a thread
+  bool told = false;                ///< that it hangs
+  /// `secret file PATH: its file system has not answered since …`; empty: it has.
+  std::string hang() const;
 };
 
 /// What sessions whose secrets come from programs and files need of the agent.
@@ -81,6 +89,8 @@ class RenewedSession final : public core::Session, public std::enable_shared_fro
   void run_programs(const std::vector<config::ProgramUse>& uses);
   void look_at_files(bool refused);
   Task<bool> may_look();
+  Task<std::vector<FileSecrets::Found>> look_at_each(std::vector<FileSecrets::Asked> asked, bool refused);
+  void tell_hang();
   Task<void> settle();
   static Task<void> look(std::shared_ptr<RenewedSession> self);
   void take_files(FileSecrets::News news);

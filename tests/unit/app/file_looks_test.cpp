@@ -36,6 +36,7 @@ class Looks : public testing::Test {
       config.file_uses.push_back({backend.name, "password", "driftd-secret-1", "/hung/" + backend.name});
     }
     const auto factory = with_secrets(std::move(options), config);
+    factory->on_event([this](core::SessionEvent event) { events_.push_back(event.what + " " + event.message); });
     for (const auto& backend : config.backends) {
       core::SessionSpec spec;
       spec.backend = backend.name;
@@ -79,6 +80,7 @@ class Looks : public testing::Test {
   std::set<std::string> looked_;
   std::atomic<int> began_ = 0;
   std::vector<std::shared_ptr<core::Session>> sessions_;
+  std::vector<std::string> events_;
   std::size_t answered_ = 0;
 };
 
@@ -94,6 +96,21 @@ TEST_F(Looks, AFileSystemThatHangsCostsOneThreadWhoeverHasFilesOnIt) {
   EXPECT_TRUE(loop_.until([&] { return looked() == 1 && !looks_->since; }));
   cycles();
   EXPECT_TRUE(loop_.until([&] { return looked() == kBackends; })) << "the next cycle looks";
+}
+
+TEST_F(Looks, AFileSystemThatHangsIsToldByEachWhoseFilesAreNotFollowedUntilItAnswers) {
+  cycles();
+  ASSERT_TRUE(loop_.until([&] { return answered_ == kBackends; }));
+  for (const auto& session : sessions_) {
+    const std::string fault = session->status().secret_fault;
+    EXPECT_THAT(fault, testing::MatchesRegex("secret file /hung/b.: its file system has not answered since 20.*Z; until it does, "
+                                             "what was read before stays in use"));
+  }
+  ASSERT_THAT(events_, testing::SizeIs(1)) << "once";
+  EXPECT_EQ(events_[0], "secret_file_failed " + sessions_[0]->status().secret_fault);
+  thaw();
+  EXPECT_TRUE(loop_.until([&] { return !looks_->since; }));
+  for (const auto& session : sessions_) EXPECT_EQ(session->status().secret_fault, "");
 }
 
 TEST_F(Looks, CyclesThatBeginTogetherAllLook) {
