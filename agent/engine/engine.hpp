@@ -64,6 +64,11 @@ class Engine final : private Sources {
   Task<Status> take_one(std::string source, std::string uid, core::Discovered found);
   /// Which backends went away, and which are held because too many went at once.
   Task<Status> count_misses(std::string source, std::string uid, std::set<std::string> named);
+  Task<Result<std::set<std::string>>> asked_about(std::string source);
+  /// Why another backend of this source, defined in that namespace, is not registered; empty: there is room.
+  std::string no_room(const std::string& uid, const std::string& place) const;
+  /// Adds who is there and cannot be read: a backend, or all that are defined in a namespace.
+  void name_unread(const std::string& uid, const std::vector<core::Diagnostic>& told, std::set<std::string>& named) const;
   /// The backend is registered already, and this source is not believed about it.
   bool is_of_another(const std::string& source, const core::Discovered& found) const;
   /// Notes of backends of a store that did not, where they are found, if they are in one place only.

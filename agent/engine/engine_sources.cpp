@@ -11,7 +11,8 @@
 namespace driftd::engine {
 namespace {
 
-constexpr std::ptrdiff_t kMostBackends = 1'000;  // of one source
+// Of one source; where it says in which namespace each is defined, of each namespace and of all: then none takes another's room.
+constexpr std::size_t kMostBackends = 1'000, kMostOfPlace = 250, kMostOfPlaces = 4'096;
 constexpr int kMissesToGo = 2;  // COMPLETE discoveries without it (semantics 1)
 const std::string kNote = "discovered_by";  // uid of the source
 const std::string kDiscovered = "discovered";
@@ -43,6 +44,48 @@ std::string registration(const core::Discovered& found, bool spoken) {
     if (config) out.emplace("config", *config);
   }
   return core::render(out);
+}
+
+/// The discovered backends of a source that are defined in one namespace; of a source without such, all of them.
+struct Place {
+  std::size_t known = 0;
+  bool asked = false;  ///< some of it are in the open question: whoever else is missing belongs to it until it is decided
+  bool held = false;
+  std::vector<std::string> missing, missed_once;
+};
+using Places = std::map<std::string, Place>;
+
+/// Marks the places in which too many went at once, and returns who is held. Each is counted by itself, so that nobody holds
+/// what others gave up. All are held together where everything went, or too much of it also without the place that lost most.
+std::vector<std::string> held_of(Places& places) {
+  std::size_t known = 0, missing = 0;
+  const Place* most = nullptr;
+  for (const auto& [name, place] : places) {
+    known += place.known;
+    missing += place.missing.size();
+    if (most == nullptr || place.missing.size() > most->missing.size()) most = &place;
+  }
+  const bool all = most != nullptr && ((missing == known && core::mass_deletion(known, missing)) ||
+                                       core::mass_deletion(known - most->known, missing - most->missing.size()));
+  std::vector<std::string> out;
+  for (auto& [name, place] : places) {
+    place.held = all || place.asked || core::mass_deletion(place.known, place.missing.size());
+    if (place.held) out.insert(out.end(), place.missing.begin(), place.missing.end());
+    if (place.asked) out.insert(out.end(), place.missed_once.begin(), place.missed_once.end());
+  }
+  return out;
+}
+
+/// `12 of 14 of namespace tenant, 11 of 11 of namespace prod`; of many the first three.
+std::string words_of(const Places& places) {
+  std::string out;
+  std::size_t said = 0;
+  for (const auto& [name, place] : places) {
+    const std::size_t gone = place.missing.size() + (place.asked ? place.missed_once.size() : 0);
+    if (!place.held || gone == 0 || ++said > 3) continue;
+    out += (out.empty() ? "" : ", ") + std::to_string(gone) + " of " + std::to_string(place.known) + (name.empty() ? "" : " of namespace " + name);
+  }
+  return said <= 3 ? out : out + " and those of " + std::to_string(said - 3) + " more namespaces";
 }
 
 }  // namespace
@@ -133,20 +176,46 @@ Task<core::Coverage> Engine::take_discovered(std::string source, core::DiscoverO
     const bool placed = !discovered_.contains(found.name) || !runners_.at(found.name)->found_in().empty();
     if (!placed || !is_of_another(source, found)) named.insert(found.name);
     const Status taken = co_await take_one(source, uid, found);
-    if (!taken) add_once(line.reasons, found.name + ": " + taken.error().message);
+    if (taken) continue;
+    const bool of_all = taken.error().code == Code::budget;  // said once, not of each
+    add_once(line.reasons, of_all ? taken.error().message : found.name + ": " + taken.error().message);
   }
   if (!outcome.complete) {
     if (line.reasons.empty()) line.reasons.emplace_back("not listed whole: the provider did not say so");
     co_return line;
   }
   if (!speaker->listed_registrations()) listed(source);  // else they say it, with each whole refresh
-  for (const auto& d : outcome.diagnostics) {  // there, and not enough of it to be read
-    const auto known = runners_.find(d.id);
-    if (known != runners_.end() && is_about(d, known->second->found_in())) named.insert(d.id);
-  }
+  name_unread(uid, outcome.diagnostics, named);
   const Status gone = co_await count_misses(source, uid, named);
   if (!gone) add_once(line.reasons, gone.error().message);
   co_return line;
+}
+
+void Engine::name_unread(const std::string& uid, const std::vector<core::Diagnostic>& told, std::set<std::string>& named) const {
+  std::set<std::string> places;
+  for (const auto& d : told) {
+    if (d.kind == core::kRegistration && d.id.empty() && !d.path.empty()) places.insert(d.path);
+    const auto known = runners_.find(d.id);
+    if (known != runners_.end() && is_about(d, known->second->found_in())) named.insert(d.id);
+  }
+  for (const auto& [name, entry] : discovered_) {
+    if (entry.source_uid == uid && places.contains(runners_.at(name)->found_in())) named.insert(name);
+  }
+}
+
+std::string Engine::no_room(const std::string& uid, const std::string& place) const {
+  std::size_t all = 0, here = 0;
+  for (const auto& [name, entry] : discovered_) {
+    if (entry.source_uid != uid) continue;
+    ++all;
+    here += runners_.at(name)->found_in() == place ? 1 : 0;
+  }
+  const auto most = [](std::size_t count) { return "at most " + std::to_string(count) + " backends of one "; };
+  if (place.empty()) return all < kMostBackends ? std::string() : most(kMostBackends) + "source are registered: narrow its selector";
+  if (here >= kMostOfPlace) {
+    return "namespace " + place + ": " + most(kMostOfPlace) + "namespace are registered; those stay, what is more of it is not taken";
+  }
+  return all < kMostOfPlaces ? std::string() : most(kMostOfPlaces) + "source are registered: narrow its selector";
 }
 
 bool Engine::is_of_another(const std::string& source, const core::Discovered& found) const {
@@ -176,9 +245,8 @@ Task<Status> Engine::take_one(std::string source, std::string uid, core::Discove
     if (!why.empty()) co_return fail(Code::conflict, why);
     co_return Status{};
   }
-  const auto mine = [&](const auto& entry) { return entry.second.source_uid == uid; };
-  if (known == discovered_.end() && std::count_if(discovered_.begin(), discovered_.end(), mine) >= kMostBackends) {
-    co_return fail(Code::budget, "at most " + std::to_string(kMostBackends) + " backends of one source are registered: narrow its selector");
+  if (known == discovered_.end()) {
+    if (std::string why = no_room(uid, who.name_space); !why.empty()) co_return fail(Code::budget, std::move(why));
   }
   // What defines the endpoint is missing for now: the last one that was known stands, and the metadata says why.
   const bool unread = found.endpoints.empty() && found.metadata.contains("endpoint_unread");
@@ -216,16 +284,35 @@ Task<Status> Engine::take_one(std::string source, std::string uid, core::Discove
   co_return Status{};
 }
 
+/// The names in the open drift of scope/discovered: what is missing there belongs to the question until it is decided.
+Task<Result<std::set<std::string>>> Engine::asked_about(std::string source) {
+  Ledger& ledger = find(source)->ledger();
+  std::set<std::string> out;
+  if (!ledger.asks(kDiscovered)) co_return out;
+  std::vector<core::ResourceId> ids(1, core::ResourceId{"scope", kDiscovered});
+  DRIFTD_CO_TRY(const auto rows, co_await context_->store.load(ledger.row().uid, std::move(ids)));
+  const auto observed = core::parse(rows.front().observed.value_or("{}"));
+  const core::Value* gone = observed ? observed->find("gone") : nullptr;
+  const core::Value* names = gone != nullptr ? gone->find("names") : nullptr;
+  if (names == nullptr || names->array() == nullptr) co_return out;
+  for (const auto& name : *names->array()) {
+    if (name.string() != nullptr) out.insert(*name.string());
+  }
+  co_return out;
+}
+
 Task<Status> Engine::count_misses(std::string source, std::string uid, std::set<std::string> named) {
   const auto now = context_->clock.mono();
   const auto interval = find(source)->ledger().spec().interval;
   Ledger& ledger = find(source)->ledger();
-  const bool asked = ledger.asks(kDiscovered);  // then whoever is missing belongs to the question until it is decided
-  std::vector<std::string> gone, held;
-  std::size_t known = 0;
+  DRIFTD_CO_TRY(const auto asked, co_await asked_about(source));
+  std::vector<std::string> gone;
+  Places places;
   for (auto& [name, entry] : discovered_) {
     if (entry.source_uid != uid) continue;
-    ++known;
+    Place& place = places[runners_.at(name)->found_in()];
+    ++place.known;
+    place.asked = place.asked || asked.contains(name);
     if (named.contains(name)) continue;
     if (entry.misses == 0 || now - entry.missed_at >= interval) {  // two looks at one moment are one
       entry.missed_at = now;
@@ -233,18 +320,18 @@ Task<Status> Engine::count_misses(std::string source, std::string uid, std::set<
     }
     if (ledger.accepted_by({kDiscovered, name}) != nullptr) {
       gone.push_back(name);
-    } else if (asked || entry.misses >= kMissesToGo) {
-      held.push_back(name);
+    } else if (entry.misses >= kMissesToGo) {
+      place.missing.push_back(name);
+    } else {
+      place.missed_once.push_back(name);
     }
   }
-  const bool many = !held.empty() && (asked || core::mass_deletion(known, held.size()));
-  if (!many) std::move(held.begin(), held.end(), std::back_inserter(gone));
-  if (!many) held.clear();
-  Status out;
-  if (many) {
-    out = fail(Code::conflict, std::to_string(held.size()) + " of " + std::to_string(known) +
-                                   " gone at once: held until someone decides the drift of scope/discovered");
+  std::vector<std::string> held = held_of(places);
+  for (const auto& [name, place] : places) {
+    if (!place.held) gone.insert(gone.end(), place.missing.begin(), place.missing.end());
   }
+  Status out;
+  if (!held.empty()) out = fail(Code::conflict, words_of(places) + " gone at once: held until someone decides the drift of scope/discovered");
   for (const auto& name : gone) {
     const Status down = co_await unregister(name);
     if (!down) out = down;  // counted again by the next discovery

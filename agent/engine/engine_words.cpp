@@ -195,7 +195,9 @@ Task<Result<core::ReadOutcome>> Engine::ask_speaker(std::string backend) {
   const auto others = std::erase_if(answer.found, [&](const auto& one) { return core::defined_in(one.metadata) != who.name_space; });
   const bool unsure = std::any_of(answer.diagnostics.begin(), answer.diagnostics.end(),
                                   [&](const auto& d) { return is_about(d, who.name_space); });
-  if (others > 0 && answer.found.empty() && !unsure) answer.not_found.push_back(id);
+  const bool elsewhere = others > 0 || std::any_of(answer.diagnostics.begin(), answer.diagnostics.end(),
+                                                   [&](const auto& d) { return !is_about(d, who.name_space); });
+  if (elsewhere && answer.found.empty() && answer.not_found.empty() && !unsure) answer.not_found.push_back(id);
   co_return answer;
 }
 

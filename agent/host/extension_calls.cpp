@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls of the extensions: from a frame's payload to the plugin's function and back.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "core/parse_limits.hpp"
@@ -14,47 +17,92 @@
 namespace driftd::host {
 namespace {
 
-constexpr std::size_t kMostBackends = 4096;      // of one discovery
-constexpr std::size_t kMostBytes = 6u << 20;     // of one discovery; a frame holds 8 MiB
+constexpr std::size_t kMostBackends = 4096, kMostOfPlace = 250;        // of one discovery, and of a namespace in it
+constexpr std::size_t kMostBytes = 6u << 20, kBytesOfPlace = 1u << 20;  // of one discovery; a frame holds 8 MiB
 
 struct DiscoverPush {
   ActiveCall* call;
   std::set<std::pair<std::string, std::string>> pushed;  ///< name, and where it is defined
+  struct Place {
+    std::size_t count = 0, bytes = 0;
+    bool full = false;
+  };
+  std::map<std::string, Place> places;  ///< where the provider says where its backends are defined
   std::size_t bytes = 0;
   bool refused = false;  ///< one was not taken: the discovery is not complete
   DiscoverAnswer answer;
 };
 
-driftd_status tell(DiscoverPush& to, std::string fault) {
-  to.call->tenant.misuse(fault);
+/// Of `place`, if that is known: whatever is defined there and not known of counts as unread, and nothing of others.
+driftd_status tell(DiscoverPush& to, std::string fault, Code code = Code::corrupt, std::string place = {}) {
+  if (code == Code::corrupt) to.call->tenant.misuse(fault);
   core::Diagnostic told;
-  told.code = Code::corrupt;
+  told.code = code;
+  if (!place.empty()) told.kind = core::kRegistration;
+  told.path = std::move(place);
   told.text = std::move(fault);
   return to.call->diagnose(std::move(told));
 }
 
 /// A backend that cannot be taken costs itself: the others are known, nobody is taken for gone, and who it was is told.
-driftd_status pass_over(DiscoverPush& to, std::string fault) {
-  to.refused = true;
-  return tell(to, std::move(fault));
+driftd_status pass_over(DiscoverPush& to, std::string fault, std::string place) {
+  to.refused = to.refused || place.empty();
+  return tell(to, std::move(fault), Code::corrupt, std::move(place));
+}
+
+/// It gets no more room. `keep`: what it has stays.
+driftd_status close(DiscoverPush& to, const std::string& place, bool keep, const std::string& why) {
+  auto& closed = to.places[place];
+  closed.full = true;
+  if (!keep) {
+    std::erase_if(to.answer.backends, [&](const auto& each) { return core::defined_in(each.metadata) == place; });
+    to.bytes -= closed.bytes;
+    closed.count = closed.bytes = 0;
+  }
+  return tell(to, "discover: namespace " + place + ": " + why, Code::budget, place);
+}
+
+/// Who writes in one namespace takes no other's room: each has its share, and where all are too much the largest gives way.
+driftd_status make_room(DiscoverPush& to, const std::string& place) {
+  auto& here = to.places[place];
+  if (!place.empty() && (here.count > kMostOfPlace || here.bytes > kBytesOfPlace)) {
+    const std::size_t last = encode(to.answer.backends.back()).size();
+    to.answer.backends.pop_back();
+    --here.count;
+    here.bytes -= last;
+    to.bytes -= last;
+    return close(to, place, true, fmt::format("at most {} backends or 1 MiB of them are taken of one; what is more is passed over", kMostOfPlace));
+  }
+  while (to.answer.backends.size() > kMostBackends || to.bytes > kMostBytes) {
+    const auto less = [](const auto& a, const auto& b) { return a.second.bytes < b.second.bytes; };
+    const std::string largest = std::max_element(to.places.begin(), to.places.end(), less)->first;
+    if (largest.empty()) return DRIFTD_BUDGET;
+    const auto status = close(to, largest, false, "all together are more than 4096 backends or 6 MiB, and it has most; it is passed over");
+    if (status != DRIFTD_OK) return status;
+  }
+  return DRIFTD_OK;
 }
 
 driftd_status take_backend(DiscoverPush& to, const driftd_discovered& given) {
   auto taken = take_discovered(to.call->tenant, given);
   const std::string what = "discover: backend " + printable(view(given.name), 128);
   const auto text = [&](const std::string& fault) { return to.call->tenant.scrubber.text(what + ": " + fault); };
-  if (!taken) return pass_over(to, text(taken.error().message));
+  if (!taken) return pass_over(to, text(taken.error().message), place_of(to.call->tenant, given));
   auto& [backend, fault] = *taken;
+  const std::string place = core::defined_in(backend.metadata);
+  if (to.places[place].full) return DRIFTD_OK;
   // One name in two namespaces is two backends here: the agent says which one is believed.
-  if (!to.pushed.insert({backend.name, core::defined_in(backend.metadata)}).second) {
-    return pass_over(to, what + " was pushed twice");
-  }
+  if (!to.pushed.insert({backend.name, place}).second) return pass_over(to, what + " was pushed twice", place);
   if (!fault.empty()) {
     if (const auto status = tell(to, text(fault)); status != DRIFTD_OK) return status;
   }
-  to.bytes += encode(backend).size();
-  if (to.pushed.size() > kMostBackends || to.bytes > kMostBytes) return DRIFTD_BUDGET;
+  const std::size_t bytes = encode(backend).size();
+  auto& here = to.places[place];
+  ++here.count;
+  here.bytes += bytes;
+  to.bytes += bytes;
   to.answer.backends.push_back(std::move(backend));
+  if (const auto status = make_room(to, place); status != DRIFTD_OK) return status;
   return to.call->cancelled() ? DRIFTD_CANCELLED : to.call->ending() ? DRIFTD_DEADLINE : DRIFTD_OK;
 }
 

@@ -308,6 +308,10 @@ core::HealthReport take_health(Tenant& tenant, const driftd_health& given) {
           clean(given.server_version)};
 }
 
+std::string place_of(const Tenant& tenant, const driftd_discovered& backend) {
+  return core::defined_in(only_place(tenant, {backend.metadata, backend.metadata_count, backend.metadata_stride, "metadata"}));
+}
+
 Result<TakenBackend> take_discovered(const Tenant& tenant, const driftd_discovered& backend) {
   TakenBackend taken;
   core::Discovered& out = taken.backend;

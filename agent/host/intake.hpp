@@ -42,5 +42,7 @@ struct TakenBackend {
 };
 /// `invalid` names the member that breaks its rule.
 Result<TakenBackend> take_discovered(const Tenant& tenant, const driftd_discovered& backend);
+/// Where it says that it is defined, whatever else is wrong with it; empty: it does not.
+std::string place_of(const Tenant& tenant, const driftd_discovered& backend);
 
 }  // namespace driftd::host

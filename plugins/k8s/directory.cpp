@@ -9,8 +9,6 @@
 namespace driftd::k8s {
 namespace {
 
-constexpr std::size_t kMost = 10'000;  // objects that define backends
-
 std::string plural_of(const std::string& type) {
   return type == "Service" ? "services" : type == "Secret" ? "secrets" : "configmaps";
 }
@@ -33,6 +31,7 @@ Ref ref_of(const Resource& resource, const json& object) {
 
 Objects Directory::collect(sdk::Call& call, const std::vector<Resource>& resources, std::vector<sdk::Diagnostic>& diagnostics) {
   references_ = {};
+  shares_ = {};
   Objects out;
   for (const auto& known : resources) {
     const bool prism = known.kind == kPrismBackend;
@@ -41,8 +40,7 @@ Objects Directory::collect(sdk::Call& call, const std::vector<Resource>& resourc
     resource.label_selector = prism ? "" : settings_.discover;
     for (const auto& space : spaces_of(resource, settings_)) {
       lister_.list(call, resource, space, [&](const Lister::Listed& listed) {
-        out[ref_of(resource, listed.object)] = listed.object;
-        if (out.size() > kMost) throw sdk::Failure(DRIFTD_BUDGET, "more than 10000 objects define backends", kRegistration);
+        shares_.put(out, ref_of(resource, listed.object), listed.object);
       });
     }
   }
@@ -50,7 +48,7 @@ Objects Directory::collect(sdk::Call& call, const std::vector<Resource>& resourc
   return out;
 }
 
-std::optional<Absence> Directory::look(sdk::Call& call, const Ref& ref, Objects& objects) {
+std::optional<Absence> Directory::look(sdk::Call& call, const Ref& ref, const std::string& space, Objects& objects) {
   const std::string path = "/api/v1/namespaces/" + http::escape(ref.space) + "/" + plural_of(ref.type) + "/" + http::escape(ref.name);
   const http::Response response = ask(call, api_, client_, path);
   if (response.status == 404 && reason_of(response.body) == "NotFound") return Absence{};
@@ -62,20 +60,23 @@ std::optional<Absence> Directory::look(sdk::Call& call, const Ref& ref, Objects&
   }
   json object = common::parse_bounded(response.body).value;
   if (!object.is_object()) return Absence{DRIFTD_CORRUPT, "GET " + path + ": no JSON object", {}};
-  objects[ref] = std::move(object);
-  return std::nullopt;
+  if (shares_.put_for(objects, space, ref, std::move(object))) return std::nullopt;
+  return Absence{DRIFTD_BUDGET, "its " + ref.type + " is not taken: there is no room for it among what defines the backends of its namespace", {}};
 }
 
 void Directory::complete(sdk::Call& call, Objects& objects, std::vector<sdk::Diagnostic>& diagnostics) {
   std::vector<sdk::Diagnostic> unused;
   const auto& allowed = settings_.namespaces;
   references_.age();
+  const auto all = definitions(objects, settings_, unused);
+  shares_.count(objects, all, unused);
+  unused.clear();
   for (const auto& [place, definition] : definitions(objects, settings_, unused)) {
     for (const auto& ref : missing(definition, objects)) {
       if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), ref.space) == allowed.end()) continue;
       std::optional<Absence> absence = references_.known(ref, definition.space);
       if (!absence) {
-        absence = look(call, ref, objects);
+        absence = look(call, ref, definition.space, objects);
         if (absence) references_.note(ref, *absence);
       }
       if (!absence || absence->text.empty()) continue;
@@ -83,6 +84,9 @@ void Directory::complete(sdk::Call& call, Objects& objects, std::vector<sdk::Dia
       diagnostics.push_back(fault_of(definition, absence->code, what + absence->text, absence->right));
     }
   }
+  unused.clear();
+  shares_.count(objects, definitions(objects, settings_, unused), {});  // with what they point to
+  shares_.tell(diagnostics);
 }
 
 }  // namespace driftd::k8s

@@ -10,7 +10,7 @@
 namespace driftd::k8s {
 namespace {
 
-constexpr std::chrono::seconds kAgain{1}, kAgainRefused{60};
+constexpr std::chrono::seconds kAgain{1}, kAgainRefused{60}, kAgainPassedOver{60};
 
 const Resource* of_kind(const std::vector<Resource>& resources, const char* kind) {
   for (const auto& resource : resources) {
@@ -26,6 +26,7 @@ void Watcher::follow_up(sdk::Call& call) {
   try {
     if (!releases_.empty()) follow_releases(call);
     const bool first = !defining_ && follows_backends();
+    if (less_ && defining_ && follows_backends()) look_again(call);
     if (first || !causes_.empty()) follow_backends(call);
   } catch (const sdk::Failure& failure) {
     const bool ends = host_failure_ || failure.code == DRIFTD_CANCELLED || failure.code == DRIFTD_DEADLINE;
@@ -65,6 +66,25 @@ void Watcher::follow_releases(sdk::Call& call) {
   }
 }
 
+/// Whoever was passed over may have room again: what they define is told as if all of it had changed.
+void Watcher::look_again(sdk::Call& call) {
+  if (Clock::now() < look_again_) return;
+  look_again_ = Clock::now() + kAgainPassedOver;
+  less_ = false;
+  const auto before = directory_.shares().passed_over();
+  std::vector<sdk::Diagnostic> told;  // by follow_backends()
+  defining_ = directory_.collect(call, resources_, told);
+  for (const auto& [ref, object] : *defining_) {
+    if (before.contains(ref.space)) causes_.insert(ref);
+  }
+  for (const auto& [place, definition] : known_) {
+    if (!before.contains(place.second)) continue;
+    for (const auto& ref : {definition.prism, definition.service, definition.secret}) {
+      if (ref) causes_.insert(*ref);
+    }
+  }
+}
+
 void Watcher::follow_backends(sdk::Call& call) {
   const bool first = !defining_;
   std::vector<sdk::Diagnostic> diagnostics;
@@ -85,7 +105,7 @@ void Watcher::follow_backends(sdk::Call& call) {
       emit(call, record);
     }
     for (const auto& [place, definition] : known_) {
-      if (now.contains(place) || !definition.uses(ref)) continue;
+      if (now.contains(place) || !definition.uses(ref) || directory_.shares().passes_over(definition.space)) continue;
       sdk::Record gone;
       gone.kind = kRegistration;
       gone.id = gone.backend = definition.name;
@@ -95,7 +115,10 @@ void Watcher::follow_backends(sdk::Call& call) {
       emit(call, gone);
     }
   }
-  for (const auto& diagnostic : diagnostics) call.diag(diagnostic);
+  for (const auto& diagnostic : folded(diagnostics)) call.diag(diagnostic);
+  for (auto& [place, definition] : known_) {  // nothing of it is gone: whether it is there is seen when there is room again
+    if (directory_.shares().passes_over(definition.space)) now.try_emplace(place, std::move(definition));
+  }
   known_ = std::move(now);
   causes_.clear();
 }

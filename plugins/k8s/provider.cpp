@@ -73,7 +73,7 @@ class KubernetesInstance final : public sdk::Instance {
       api_.witness().stand(client.cluster);
       to.push(*backend);
     }
-    for (const auto& diagnostic : diagnostics) call.diag(diagnostic);
+    for (const auto& diagnostic : folded(diagnostics)) call.diag(diagnostic);
     park(std::move(client));
     return {std::none_of(diagnostics.begin(), diagnostics.end(), about_them), 0};
   }

@@ -101,9 +101,9 @@ bool Reader::refresh_backends(sdk::Call& call, const Catalog::Answer& types) {
       emit(call, registration_or_unreadable(definition, objects, settings_, std::nullopt, diagnostics), sent);
       ++of_each[definition.name];
     }
-    for (const auto& each : diagnostics) {
+    for (const auto& each : folded(diagnostics)) {
       call.diag(each);
-      of_each.try_emplace(each.backend, 0);
+      if (!each.backend.empty()) of_each.try_emplace(each.backend, 0);
     }
     for (const auto& [name, count] : of_each) call.complete(kRegistration, count, name);
     call.complete(kRegistration, 0);  // of this backend itself there is none
@@ -202,7 +202,9 @@ bool Reader::read_backend(sdk::Call& call, const sdk::Identity& id, const std::v
     emit(call, registration_or_unreadable(definition, objects, settings_, std::nullopt, diagnostics), sent);
     none = false;
   }
-  for (const auto& each : diagnostics) {
+  for (auto& each : diagnostics) {
+    const bool passed_over = each.id.empty() && !each.path.empty();  // it may be there: whose it is, is asked for knows where
+    if (passed_over) each.id = each.backend = id.id;
     if (each.backend != id.id) continue;  // of another backend: no word on this one
     call.diag(each);
     none = false;

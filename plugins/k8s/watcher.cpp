@@ -175,13 +175,15 @@ void Watcher::note_definition(const Ref& ref, const json& object, bool gone) {
   const auto uses = [&](const auto& item) { return item.second.uses(ref); };
   const bool part = ref.type == "PrismBackend" || is_labelled(object, settings_);
   const bool was = std::any_of(known_.begin(), known_.end(), uses) || (defining_ && defining_->contains(ref));
-  if (!part && !was && defining_) return;
+  const bool passed_over = defining_ && directory_.shares().passes_over(ref.space);
+  less_ = less_ || (passed_over && (gone || !part));
+  if ((!part && !was && defining_) || (passed_over && !defining_->contains(ref))) return;
   causes_.insert(ref);
   if (!defining_) return;
   if (gone) {
-    defining_->erase(ref);
+    directory_.shares().remove(*defining_, ref);
   } else {
-    (*defining_)[ref] = object;
+    directory_.shares().put(*defining_, ref, object);
   }
 }
 

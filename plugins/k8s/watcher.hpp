@@ -72,6 +72,7 @@ class Watcher {
   void follow_up(sdk::Call& call);
   void follow_releases(sdk::Call& call);
   void follow_backends(sdk::Call& call);
+  void look_again(sdk::Call& call);
   bool follows_backends() const { return registers_ && Clock::now() >= refused_until_; }
   bool behind() const { return !releases_.empty() || !causes_.empty(); }
   void emit(sdk::Call& call, const sdk::Record& record);
@@ -97,6 +98,8 @@ class Watcher {
   std::optional<Objects> defining_;                          ///< nothing: to be read first
   Definitions known_;
   std::set<Ref> causes_;
+  bool less_ = false;                 ///< a namespace that is passed over lost some of what was too much
+  Clock::time_point look_again_{};    ///< and is not looked at before
   bool registers_;                    ///< what defines backends is wanted
   Clock::time_point refused_until_{}; ///< a right for it is missing: not asked again before
   Clock::time_point follow_again_{};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The extensions through a session, in a worker and in-process.
 #include <gmock/gmock.h>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "contract/host/core_thread.hpp"
@@ -127,6 +128,42 @@ TEST_P(Extensions, MetadataThatBreaksALimitCostsTheMetadataButWhereTheBackendIsD
   EXPECT_THAT(outcome->backends[1].metadata, ElementsAre(Pair("defined_in", "db")));
   ASSERT_EQ(outcome->diagnostics.size(), 1u);
   EXPECT_THAT(outcome->diagnostics[0].text, HasSubstr("discover: backend wordy: `metadata` has 9000 bytes"));
+}
+
+std::size_t of(const core::DiscoverOutcome& outcome, const std::string& space) {
+  return static_cast<std::size_t>(std::ranges::count_if(outcome.backends, [&](const auto& each) { return each.name.starts_with(space + "-"); }));
+}
+
+/// Who writes in one namespace takes no other's room, wherever it sorts, and ends nobody's discovery.
+TEST_P(Extensions, ANamespaceThatIsTooLargeCostsItself) {
+  const auto outcome = core_.run(open({{"discover", "crowded"}}).discover());
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_TRUE(outcome->complete);
+  EXPECT_EQ(of(*outcome, "prod"), 3u);
+  EXPECT_EQ(of(*outcome, "a-tenant"), 250u);
+  ASSERT_EQ(outcome->diagnostics.size(), 1u) << "said once";
+  EXPECT_EQ(outcome->diagnostics[0].code, Code::budget);
+  EXPECT_EQ(outcome->diagnostics[0].path, "a-tenant") << "what of it is not here is not gone";
+  EXPECT_EQ(outcome->diagnostics[0].kind, "registration");
+}
+
+TEST_P(Extensions, WhereAllAreTooLargeTheLargestNamespaceGivesWay) {
+  const auto outcome = core_.run(open({{"discover", "heavy"}}).discover());
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_TRUE(outcome->complete);
+  EXPECT_EQ(of(*outcome, "a-tenant"), 0u);
+  for (const char* each : {"b", "c", "d", "e", "f", "g", "h"}) EXPECT_GE(of(*outcome, each), 100u) << each;
+  EXPECT_EQ(of(*outcome, "prod"), 3u);
+  ASSERT_EQ(outcome->diagnostics.size(), 2u) << "that it has its share, and that it gave way";
+  for (const auto& each : outcome->diagnostics) EXPECT_EQ(each.path, "a-tenant");
+}
+
+TEST_P(Extensions, ABackendThatCannotBeTakenCostsTheNamespaceThatItIsIn) {
+  const auto outcome = core_.run(open({{"discover", "elsewhere"}}).discover());
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_TRUE(outcome->complete) << "for all others";
+  ASSERT_EQ(outcome->diagnostics.size(), 1u);
+  EXPECT_EQ(outcome->diagnostics[0].path, "tenant");
 }
 
 TEST_P(Extensions, AFailedDiscoveryIsItsError) {

@@ -239,5 +239,53 @@ TEST_F(HostileTenant, PoisonousPrismBackendsCostNoOtherBackendItsRegistration) {
   expect_unharmed();
 }
 
+/// A label is anybody's to write, and as often as they like: that fills their own room, and what they give up at once waits
+/// for a decision of its own.
+TEST_F(HostileTenant, WhatANamespaceLabelsTakesNoOthersRoomAndHoldsNobodysDeletion) {
+  namespaces_ = "tenant, prod";  // listed before the others
+  kube_.create_namespace("prod");
+  create_map("quiet", "greeting", "hello");
+  define("prod", "orders", 6379, "canary-own");
+  define("prod", "billing", 6379, "canary-own");
+  for (int i = 0; i < 13; ++i) define("tenant", "mine-" + std::to_string(i), 6379, "one");
+  ASSERT_NO_FATAL_FAILURE(watch());
+  const auto there = [&](const std::string& name) { return agent_->backend(name).has_value(); };
+  ASSERT_TRUE(eventually([&] { return there("orders") && there("billing") && there("mine-12"); }, seconds(30))) << agent_->log();
+  const json off{{"metadata", {{"labels", {{"prism.io/backend", nullptr}}}}}};
+  const auto give_up = [&](const std::string& name_space, const std::string& name) {
+    for (const char* each : {"/services/", "/secrets/"}) kube_.patch("/api/v1/namespaces/" + name_space + each + name, off);
+  };
+  for (int i = 0; i < 12; ++i) give_up("tenant", "mine-" + std::to_string(i));
+  ASSERT_NO_FATAL_FAILURE(settle());
+  const auto asks_of_scope = [&] {
+    const auto open = drifts("cluster", "*");
+    return std::ranges::any_of(open, [](const auto& d) { return d.value("resource", "") == "scope/discovered"; });
+  };
+  ASSERT_TRUE(eventually([&] { return (void)agent_->cli({"refresh", "cluster", "--full"}), asks_of_scope(); }, seconds(30)));
+  give_up("prod", "billing");
+  EXPECT_TRUE(eventually([&] { return (void)agent_->cli({"refresh", "cluster", "--full"}), !there("billing"); }, seconds(30)))
+      << agent_->cli({"backends"}).out;
+  EXPECT_TRUE(there("mine-0")) << "held";
+
+  const json labels{{"prism.io/backend", "true"}, {"prism.io/backend-type", "redis"}};
+  for (int i = 0; i < 1'010; ++i) {
+    kube_.create(path("configmaps"), {{"metadata", {{"name", "a-fill-" + std::to_string(i)}, {"labels", labels}}}, {"data", {{"a", "b"}}}});
+  }
+  define("prod", "later", 6379, "canary-own");
+  redefine("prod", "orders", 6380, "canary-new");
+  EXPECT_TRUE(eventually([&] { return (void)agent_->cli({"refresh", "cluster", "--full"}), there("later"); }, seconds(60)))
+      << agent_->cli({"backends"}).out << agent_->log();
+  EXPECT_TRUE(eventually([&] {
+    const auto told = subjects("orders");
+    return std::ranges::find(told, "credentials.rotated") != told.end() && std::ranges::find(told, "endpoint.changed") != told.end();
+  }, seconds(30))) << agent_->log();
+  EXPECT_TRUE(named("cluster", "namespace tenant is passed over"));
+  EXPECT_TRUE(there("mine-12")) << "what it had stays";
+  EXPECT_THAT(subjects("mine-12"), testing::Not(testing::Contains("deleted")));
+  EXPECT_FALSE(there("a-fill-0"));
+  EXPECT_EQ(everything().find("canary-"), std::string::npos);
+  expect_unharmed();
+}
+
 }  // namespace
 }  // namespace driftd::test
