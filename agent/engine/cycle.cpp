@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "base/log.hpp"
+#include "core/scope.hpp"
 
 namespace driftd::engine {
 namespace {
@@ -84,6 +85,10 @@ void Cycle::note_diagnostics(const std::vector<core::Diagnostic>& diagnostics) {
     if (d.code == Code::not_found) continue;
     if (d.kind.empty()) {
       add_once(general_, sentence(d));
+    } else if (d.kind == core::kRegistration && d.backend.empty() && d.id.empty() && !d.path.empty()) {
+      Kind& of_place = foreign_[{place_line(d.path), d.kind}];  // of all that is defined there: nobody else's list is less whole
+      of_place.complete = true;
+      add_once(of_place.reasons, sentence(d));
     } else if (d.backend.empty()) {
       add_once(kinds_[d.kind].reasons, sentence(d));
     } else {

@@ -27,6 +27,8 @@ void add_once(std::vector<std::string>& reasons, const std::string& reason);
 
 /// Name of the line of coverage for what a source says of one kind of another backend.
 std::string declared_line(const std::string& backend, const std::string& kind);
+/// As which backend, in that name, it stands for all that are defined in one namespace; no backend's name has a `/`.
+std::string place_line(const std::string& place);
 
 /// One refresh → diff → judge → commit pass of one backend. Lives for one run, on the core thread, under the Turn.
 class Cycle {

@@ -8,6 +8,7 @@
 namespace driftd::engine {
 
 std::string declared_line(const std::string& backend, const std::string& kind) { return "declared:" + backend + "/" + kind; }
+std::string place_line(const std::string& place) { return place + "/*"; }
 
 void Cycle::take_declared(const core::Observation& record, Extras& extras) {
   Kind& kind = foreign_[{record.backend, record.id.kind}];

@@ -347,7 +347,10 @@ Task<Status> Engine::count_misses(std::string source, std::string uid, std::set<
 Task<Status> Engine::unregister(std::string name) {
   const auto runner = runners_.at(name);
   co_await runner->stop();
-  DRIFTD_CO_CHECK(co_await bring_down(runner->ledger().row()));
+  Status down = co_await bring_down(runner->ledger().row());
+  // A decision that was under way moved what was to be retired; now that it stopped there is no other.
+  if (!down && down.error().code == Code::conflict) down = co_await bring_down(runner->ledger().row());
+  if (!down) co_return fail(down.error());
   runners_.erase(name);
   discovered_.erase(name);
   speakers_.erase(name);

@@ -219,7 +219,7 @@ std::string Engine::doubt(const std::string& backend) const {
   const auto found = speaker == speakers_.end() ? runners_.end() : runners_.find(speaker->second.source);
   const auto target = runners_.find(backend);
   if (found == runners_.end() || target == runners_.end()) return {};
-  const std::string why = found->second->doubt_of(backend, target->second->heard());
+  const std::string why = found->second->doubt_of(backend, speaker->second.name_space, target->second->heard());
   return why.empty() ? why : "source " + speaker->second.source + ": " + why;
 }
 

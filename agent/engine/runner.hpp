@@ -61,7 +61,7 @@ class Runner : public std::enable_shared_from_this<Runner> {
   Task<Result<std::vector<core::Step>>> explain(core::ResourceId id, std::string path);
   core::BackendView view();
   /// As a source: why what it said of that backend at `heard` may not hold any more; empty: it does.
-  std::string doubt_of(const std::string& backend, Moment::Mono heard) const;
+  std::string doubt_of(const std::string& backend, const std::string& place, Moment::Mono heard) const;
   /// Its provider speaks of the registration of others.
   bool speaks() const { return session_->inner_speaks(); }
   /// And listed all of them in its last refresh.

@@ -81,6 +81,7 @@ Task<Result<core::Drift>> Runner::decide(core::StoredResource resource, std::str
   Turn::Held held;
   if (pseudo) held = co_await turn_.enter();  // what it accepts goes into the backend's row, which a cycle writes, too
   for (int attempt = 0; attempt < kTries; ++attempt) {
+    if (stopping_) co_return fail(Code::conflict, "backend " + ledger_.spec().name + " is ending: nothing of it is decided any more");
     DRIFTD_CO_TRY(const core::Decision exact, bound(context_->store_key, resource, drift_id, decision));
     DRIFTD_CO_TRY(core::Judgement judgement, core::decide(resource, drift_id, exact));
     if (judgement.transitions.empty()) {

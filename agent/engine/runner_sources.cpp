@@ -88,13 +88,17 @@ Task<Status> Runner::settle_speaker() {
   co_return Status{};
 }
 
-std::string Runner::doubt_of(const std::string& backend, Moment::Mono heard) const {
+std::string Runner::doubt_of(const std::string& backend, const std::string& place, Moment::Mono heard) const {
   if (!last_error_.empty()) return last_error_;
-  const std::string kind(core::kRegistration), line = declared_line(backend, kind);
+  const std::string kind(core::kRegistration), line = declared_line(backend, kind), of_place = declared_line(place_line(place), kind);
   if (coverage_.empty()) return {};
   const core::Coverage* seen = nullptr;  // of that backend alone, else of all registrations
   for (const auto& coverage : coverage_) {
     if (coverage.kind == line || (coverage.kind == kind && seen == nullptr)) seen = &coverage;
+  }
+  for (const auto& coverage : coverage_) {  // its namespace is not read: whatever it says or does not
+    const bool here = !place.empty() && coverage.kind == of_place && (seen == nullptr || seen->kind != line);
+    if (here && !coverage.reasons.empty()) return coverage.reasons.front();
   }
   const bool named = seen != nullptr && seen->kind == line;
   if (named && seen->complete) return {};

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who is believed about a backend's registration: a label in a cluster is anybody's who may write one.
+#include <sqlite3.h>
+
 #include "on_the_store.hpp"
 
 namespace driftd::test {
@@ -42,6 +44,13 @@ class ClaimsOfSources : public EngineOnTheStore {
   void tenant(const std::string& password, int port, const std::string& backend = "b") {
     source().declared_kinds.insert({backend, "registration"});
     source().tenants = {{backend, "tenant", body(password, port)}};
+  }
+  void tamper(const std::string& sql) const {
+    sqlite3* db = nullptr;
+    ASSERT_EQ(sqlite3_open(dir_.file("data/store.db").c_str(), &db), SQLITE_OK);
+    sqlite3_busy_timeout(db, 5000);
+    EXPECT_EQ(sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(db);
+    sqlite3_close(db);
   }
   void silence() {
     source().declared.clear();
@@ -247,6 +256,21 @@ TEST_F(ClaimsOfSources, AWordWithoutAPlaceKeepsNobodyElsesAlive) {
   EXPECT_TRUE(eventually(gone, std::chrono::seconds(10)));
 }
 
+TEST_F(ClaimsOfSources, AQuestionThatCouldNotBeStoredIsAskedAgainByTheNextCycle) {
+  line_->start(false);
+  tamper("CREATE TRIGGER no BEFORE INSERT ON drift BEGIN SELECT RAISE(ABORT, 'no more rows'); END");
+  tenant("evil", 6666);
+  report_ = line_->refresh(true, "source");
+  report_ = line_->refresh(true, "b");
+  ASSERT_FALSE(report_.status) << "the cycle says that it could not ask";
+  EXPECT_THAT(report_.status.error().message, HasSubstr("no more rows"));
+  ASSERT_THAT(claims(), IsEmpty());
+  tamper("DROP TRIGGER no");
+  report_ = line_->refresh(true, "b");  // its source says nothing new
+  EXPECT_TRUE(report_.status);
+  EXPECT_THAT(claims(), SizeIs(1));
+}
+
 /// The name of a discovered backend belongs to who found it, and where.
 class ClaimsOfNames : public ClaimsOfSources {
  protected:
@@ -379,6 +403,26 @@ TEST_F(ClaimsOfNames, EndpointAndPlaceAreKnownAfterARestartBeforeTheNextDiscover
   source().discovered.backends = {found("a-tenant"), found("prod")};
   look();
   EXPECT_EQ(endpoint(), "orders.prod:9092");
+}
+
+TEST_F(ClaimsOfNames, NothingIsDecidedOfABackendThatEnds) {
+  source().discovered.backends = {found("prod")};
+  line_->start(false);
+  tenant("one", 1, "orders");
+  look();
+  ASSERT_TRUE(asked());
+  const std::string claim = claims().at(0).id;
+  line_->wait(line_->on_core([&] { return line_->engine().find("orders")->stop(); }));
+  const auto refused = line_->decide(claim, decision(Decision::Verb::approve));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::conflict);
+  EXPECT_THAT(refused.error().message, HasSubstr("backend orders is ending"));
+  source().discovered.backends.clear();
+  EXPECT_TRUE(eventually([&] {
+    look();
+    return endpoint() == "none";
+  }));
+  EXPECT_THAT(claims(), IsEmpty()) << "it is retired with the backend";
 }
 
 }  // namespace

@@ -165,5 +165,16 @@ TEST_F(Shares, ANamespaceThatIsPassedOverKeepsWhatItHad) {
   EXPECT_TRUE(gone("tenant", 0)) << "listed again: what is not there is gone";
 }
 
+TEST_F(Shares, ANamespaceThatIsPassedOverMakesNobodyElsesListLessWhole) {
+  source().diagnostics = {{Code::budget, "registration", "", "tenant", "namespace tenant: too many", "", 0, ""}};
+  define("prod", 0, 1);
+  line_->start(false);
+  look();
+  EXPECT_TRUE(report_.complete());
+  const auto line = std::ranges::find(report_.coverage, "declared:tenant/*/registration", &core::Coverage::kind);
+  ASSERT_NE(line, report_.coverage.end());
+  EXPECT_THAT(line->reasons, testing::ElementsAre(HasSubstr("namespace tenant: too many")));
+}
+
 }  // namespace
 }  // namespace driftd::test
