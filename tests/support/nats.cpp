@@ -165,6 +165,7 @@ void change_stream(const std::string& url, const std::string& verb, const Foreig
                            {"subjects", stream.subjects},
                            {"retention", stream.work_queue ? "workqueue" : "limits"},
                            {"storage", "file"},
+                           {"max_bytes", stream.max_bytes},
                            {"discard", stream.discard_old ? "old" : "new"},
                            {"max_msgs", stream.max_msgs},
                            {"max_msgs_per_subject", stream.max_msgs_per_subject},

@@ -58,7 +58,7 @@ class NatsSubscriber {
 struct ForeignStream {
   std::string name = "DRIFT";
   std::vector<std::string> subjects = {"backend.>", "driftd.agent.>"};
-  std::int64_t max_msgs = -1, max_msgs_per_subject = -1, duplicate_window_ms = 600'000;
+  std::int64_t max_msgs = -1, max_msgs_per_subject = -1, max_bytes = -1, duplicate_window_ms = 600'000;
   bool discard_old = false, discard_new_per_subject = false, work_queue = false;
 };
 /// `verb`: CREATE, UPDATE or DELETE, by the server's own API. Throws when the server refuses.

@@ -150,11 +150,10 @@ std::string NatsSink::about_the_subject(const std::string& subject, const Ack& a
 }
 
 Attempt NatsSink::refused(const std::string& subject, const Ack& ack) const {
-  const bool too_large = ack.status == NATS_MAX_PAYLOAD || ack.code == JSStreamMessageExceedsMaximumErr;
   const std::string of_it = about_the_subject(subject, ack);
   if (!of_it.empty()) return {Outcome::retry_event, subject + ": " + of_it, 0};
   const std::string text = ack.text.empty() ? status_text(ack.status) : ack.text;
-  return {too_large ? Outcome::permanent : Outcome::retry_sink, subject + ": " + text + explain(ack.code), 0};
+  return {outcome_of(ack.status, ack.code), subject + ": " + text + explain(ack.code), 0};
 }
 
 Result<Message> NatsSink::message_of(const core::StoredEvent& event, const NatsMessage& address) const {

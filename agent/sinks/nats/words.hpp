@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/ports/sink.hpp"
+
 namespace driftd::sinks {
 
 /// The library's words, but for a lost connection: nothing is buffered behind one (connect()), which it calls a buffer that
@@ -15,6 +17,10 @@ std::string status_text(natsStatus status);
 
 /// ` (JetStream error 10065)` with what to do about it behind, or nothing for code 0.
 std::string explain(int jetstream_code);
+
+/// What an answer that is no acknowledgement means where nothing says that it is about the subject: too large for ever, an
+/// error of JetStream that may be about this message or about all (the lane finds out which), or the connection's failure.
+core::Attempt::Outcome outcome_of(natsStatus status, int jetstream_code);
 
 /// Server URLs without user info: everything up to the last `@` goes, since a password may hold one.
 std::string names_of(const std::vector<std::string>& servers);

@@ -174,6 +174,25 @@ TEST(NatsForeignStreamTest, AFullSubjectStopsNoOther) {
   EXPECT_TRUE(stored(server.url(), 7)) << runner.view().last_error;
 }
 
+/// The stream has no room for the large one: an answer that this sink has no word for, and that is not of all events.
+TEST(NatsForeignStreamTest, ARefusalThatNobodyCanClassifyStopsNoOther) {
+  NatsServer server;
+  ForeignStream stream;
+  stream.max_bytes = 100'000;
+  change_stream(server.url(), "CREATE", stream);
+  RelayRunner runner(nats_sink(without_views(at(server))), kEachMinute);
+  auto large = event_of_topic(1, 1);
+  large.payload.append(200'000, 'x');
+  runner.add(large);
+  EXPECT_TRUE(says(runner, "maximum bytes exceeded"));
+  for (std::int64_t n = 2; n <= 31; ++n) runner.add(event_of_topic(n, n));
+  EXPECT_TRUE(delivered(runner, 30)) << runner.view().last_error;
+  EXPECT_EQ(runner.view().state.find("circuit open"), std::string::npos) << runner.view().state;
+  stream.max_bytes = -1;
+  change_stream(server.url(), "UPDATE", stream);
+  EXPECT_TRUE(stored(server.url(), 31)) << runner.view().last_error;
+}
+
 TEST(NatsForeignStreamTest, AViewThatTheStreamDoesNotTakeDoesNotStoreTheEventAgainAndAgain) {
   NatsServer server;
   ForeignStream stream;

@@ -132,6 +132,21 @@ TEST(NatsWords, AStreamsSubjectsCoverWhatTheServerWouldTake) {
   EXPECT_FALSE(covers({}, "backend.a"));
 }
 
+/// One message that the stream refuses for a reason that this agent does not know stops no other: the lane finds out whose
+/// fault it is. A connection's failure is never an event's.
+TEST(NatsWords, WhatTheStreamRefusesIsNotTheEndpointsFaultByItself) {
+  using Outcome = core::Attempt::Outcome;
+  for (const int code : {int{JSStreamStoreFailedErr}, 10'097, int{JSStreamSealedErr}, int{JSInsufficientResourcesErr},
+                         int{JSStreamWrongLastSequenceErr}, 10'164, 12'345}) {
+    EXPECT_EQ(outcome_of(NATS_ERR, code), Outcome::refused) << code;
+  }
+  EXPECT_EQ(outcome_of(NATS_ERR, JSStreamMessageExceedsMaximumErr), Outcome::permanent);
+  EXPECT_EQ(outcome_of(NATS_MAX_PAYLOAD, 0), Outcome::permanent);
+  for (const natsStatus status : {NATS_TIMEOUT, NATS_NO_RESPONDERS, NATS_CONNECTION_CLOSED, NATS_INSUFFICIENT_BUFFER}) {
+    EXPECT_EQ(outcome_of(status, 0), Outcome::retry_sink) << natsStatus_GetText(status);
+  }
+}
+
 TEST(NatsWords, CodesOfJetStreamSayWhatToDo) {
   EXPECT_EQ(explain(0), "");
   EXPECT_NE(explain(10065).find("(JetStream error 10065): another stream has backend.>"), std::string::npos);
