@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "config/config.hpp"
@@ -104,6 +105,23 @@ TEST_F(RightsOfFiles, WhatWasOpenedIsJudgedAndNotWhatIsAtItsPathMeanwhile) {
   EXPECT_FALSE(rights_of(secret_, opened).has_value()) << "its path leads to another one";
   fs::remove(secret_);
   EXPECT_THAT(rights_of(secret_, opened)->written, HasSubstr("is writable by others")) << "no path leads to it";
+  ::close(opened);
+}
+
+/// user::rw- user:65534:rwx group::r-- mask::rwx other::---, as setfacl writes it.
+TEST_F(RightsOfFiles, AnAclIsThatOfWhatWasOpened) {
+  const unsigned char acl[] = {2, 0, 0, 0,
+                               0x01, 0, 6, 0, 0xff, 0xff, 0xff, 0xff,
+                               0x02, 0, 7, 0, 0xfe, 0xff, 0, 0,
+                               0x04, 0, 4, 0, 0xff, 0xff, 0xff, 0xff,
+                               0x10, 0, 7, 0, 0xff, 0xff, 0xff, 0xff,
+                               0x20, 0, 0, 0, 0xff, 0xff, 0xff, 0xff};
+  if (::setxattr(secret_.c_str(), "system.posix_acl_access", acl, sizeof acl, 0) != 0) GTEST_SKIP() << "LOUD: no ACLs here, so this rule is not tested";
+  EXPECT_THAT(loaded(), HasSubstr(secret_ + " has an ACL that lets others write"));
+  const int opened = ::open(secret_.c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(opened, 0);
+  fs::remove(secret_);
+  EXPECT_THAT(rights_of(secret_, opened)->written, HasSubstr("has an ACL that lets others write"));
   ::close(opened);
 }
 
