@@ -174,6 +174,27 @@ TEST_F(RotateTest, TheFileHoldsNothingOfTheFormerKey) {
   EXPECT_EQ(bytes.find(drift_of(before, "", 1).digest), std::string::npos) << "a digest over digests is as good to try guesses on";
 }
 
+/// What a large body leaves behind when it gets small, where SQLite was not built to overwrite it: whole pages that nothing
+/// of a rotation touches.
+TEST_F(RotateTest, PagesThatAreFreeHoldNothingOfTheFormerKey) {
+  const auto key = bench->key();
+  std::string large;
+  for (int n = 0; n < 2'000; ++n) large += sealed_value(key, n);
+  bench.close();
+  tamper(file(), "PRAGMA secure_delete = OFF; CREATE TABLE large (body); INSERT INTO large VALUES ('" + large + "'); DROP TABLE large");
+  const auto found = [&] {
+    const std::string bytes = all_bytes();
+    int out = 0;
+    for (int n = 0; n < 2'000; ++n) out += bytes.find(core::as_digest(*core::parse(sealed_value(key, n)))->hex) != std::string::npos;
+    return out;
+  };
+  ASSERT_GT(found(), 1'000) << "the pages are free and as they were";
+  const auto done = rotate();
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_EQ(done->unswept, "");
+  EXPECT_EQ(found(), 0);
+}
+
 TEST_F(RotateTest, DigestsOfRecordsAreMadeAnewUnderAnotherSeed) {
   fill();
   const auto seed = bench->key().digest_seed;
