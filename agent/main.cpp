@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
   hooks.restore = driftd::app::restore;
   hooks.key_state = driftd::app::key_state;
   hooks.rotate_key = driftd::app::rotate_key;
+  hooks.new_key = driftd::app::new_key;
   hooks.lock_plugins = driftd::app::lock_plugins;
   hooks.admit_plugin = driftd::app::admit_plugin;
   return driftd::cli::run(argc, argv, hooks);

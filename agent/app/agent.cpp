@@ -82,7 +82,7 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
     return fail(workers.error().code, config::render(config::ConfigError{c.file, {}, workers.error().message, {}, {}, {}}));
   }
   const auto core = executors.core.get_executor();
-  store::Settings settings = store_settings(c);
+  DRIFTD_TRY(store::Settings settings, store_settings(c));
   out->routes_ = std::make_shared<const std::vector<core::Route>>(c.routes);
   settings.route = [agent = out.get()](const core::AgentEvent& event) { return agent->agent_routes(event); };  // as reloads leave them
   DRIFTD_TRY(out->store_, store::SqliteStore::open(std::move(settings), executors.store.get_executor(),

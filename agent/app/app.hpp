@@ -48,13 +48,22 @@ std::vector<config::ConfigError> try_programs(const config::Config& config);
 /// `driftd backup`: copies the store, also beside the running agent; verified. In the API's form: `file`, `key_file`, and
 /// what it holds. Blocks.
 Result<core::Value> back_up(const config::Config& config, const std::string& to, bool with_key);
-/// `driftd restore`: puts a backup in place of the store, which is kept. `conflict` while an agent runs. Blocks.
+/// `driftd restore`: puts a backup in place of the store, which is kept. `conflict` while an agent runs. `unchecked` in the
+/// answer: why whether the key fits was not looked at. Blocks.
 Result<core::Value> restore(const config::Config& config, const std::string& from, const std::string& key);
 
-/// `driftd key`: ids, age and rights of the installation's key, and whether the store is under it. Blocks.
-Result<core::Value> key_state(const config::Config& config);
-/// `driftd key rotate`: a next layer, and the store rewritten under it. `conflict` while an agent runs. Blocks.
-Result<core::Value> rotate_key(const config::Config& config, const std::string& reason);
+/// `driftd key`: ids, age and rights of the installation's key, and whether the store is under it. `key_file`: where it is,
+/// for one that this process does not find where the config says; may be empty. Blocks.
+Result<core::Value> key_state(const config::Config& config, const std::string& key_file);
+/// `driftd key rotate`: a next layer, and the store rewritten under it. `conflict` while an agent runs. A key that lies
+/// elsewhere goes with its next layer to `out`, a file that is not there yet; then no store is touched. Blocks.
+struct KeyRotation {
+  std::string reason;         ///< for the audit log
+  std::string key_file, out;  ///< where the config names the key
+};
+Result<core::Value> rotate_key(const config::Config& config, const KeyRotation& asked);
+/// `driftd key new`: into `out`, a file that is not there yet, or, where it is empty, as `text` of the answer.
+Result<core::Value> new_key(const std::string& out);
 
 /// `driftd plugin lock`: pins the plugins that are installed now. Atomic: the old lock or the new one. Blocks.
 struct LockReport {

@@ -3,6 +3,7 @@
 #include "store/backup.hpp"
 
 #include "app/app.hpp"
+#include "app/store.hpp"
 
 namespace driftd::app {
 namespace {
@@ -17,23 +18,43 @@ core::Value::Object content_json(const store::Content& content) {
           {"newest_at", content.newest_ns == 0 ? core::Value() : core::Value(render_time(content.newest_ns))}};
 }
 
+Result<store::Restored> restore_store(const config::Config& config, const std::string& from, const std::string& key_file) {
+  const SystemClock clock;
+  const auto& data_dir = config.agent.data_dir;
+  if (config.agent.installation_key_from.empty()) return store::restore(data_dir, from, key_file, clock.wall());
+  std::optional<store::GivenKey> key;
+  if (!key_file.empty()) {
+    DRIFTD_TRY(auto named, key_in(key_file));
+    key = store::GivenKey{std::move(named), key_file};
+  } else {
+    DRIFTD_TRY(key, given_key(config));
+  }
+  return store::restore_without_key(data_dir, from, key, clock.wall());
+}
+
 }  // namespace
 
 Result<core::Value> back_up(const config::Config& config, const std::string& to, bool with_key) {
+  const std::string& elsewhere = config.agent.installation_key_from;
+  if (with_key && !elsewhere.empty()) {
+    return fail(Code::invalid, "the key is not in data_dir but comes from " + elsewhere +
+                                   ": keep a copy of it where a backup is not, and leave --with-key out");
+  }
   const SystemClock clock;
   DRIFTD_TRY(const auto backup, store::back_up(config.agent.data_dir, to, with_key, clock.wall()));
   auto out = content_json(backup.content);
   out["file"] = core::Value(backup.file.string());
   out["key_file"] = core::Value(backup.key_file.string());
+  out["key_from"] = core::Value(elsewhere);
   return core::Value(std::move(out));
 }
 
 Result<core::Value> restore(const config::Config& config, const std::string& from, const std::string& key) {
-  const SystemClock clock;
-  DRIFTD_TRY(const auto restored, store::restore(config.agent.data_dir, from, key, clock.wall()));
+  DRIFTD_TRY(const auto restored, restore_store(config, from, key));
   auto out = content_json(restored.content);
   out["file"] = core::Value((config.agent.data_dir / "store.db").string());
   out["kept"] = core::Value(restored.kept.string());
+  out["unchecked"] = core::Value(key.empty() && config.agent.installation_key.empty() ? config.agent.installation_key_from : "");
   return core::Value(std::move(out));
 }
 

@@ -8,10 +8,12 @@
 #include "app/plugins.hpp"
 #include "app/record.hpp"
 #include "app/sinks.hpp"
+#include "app/store.hpp"
 #include "base/fatal.hpp"
 #include "config/places.hpp"
 #include "host/host.hpp"
 #include "host/settings_schema.hpp"
+#include "store/backup.hpp"
 #include "store/leftovers.hpp"
 
 namespace driftd::app {
@@ -95,10 +97,22 @@ void check_store(const config::Config& config, Checked& out) {
   for (const auto& backend : left->backends) check_left_backend(config, backend, out);
 }
 
+/// The start would refuse it.
+void check_key(const config::Config& config, Checked& out) {
+  const auto given = given_key(config);
+  if (!given) out.errors.push_back({config.file, {}, given.error().message, {}, {}, {}});
+  if (!given || !*given) return;
+  const auto stored = store::key_ids_in(config.agent.data_dir / "store.db");
+  const std::string ids = store::ids_of((*given)->key);
+  if (!stored || stored->empty() || *stored == ids || ids.starts_with(*stored + " ")) return;
+  out.errors.push_back(at_place(config, "agent.installation_key", store::key_fault((*given)->from, ids, "the store", *stored), {}));
+}
+
 }  // namespace
 
 Checked check_settings(const config::Config& config) {
   Checked out;
+  check_key(config, out);
   check_store(config, out);
   const SystemClock clock;
   Executors executors;

@@ -39,7 +39,7 @@ struct Scratch {
 
 /// A record compares only under the key that it was made with: the installation's, or, where there is no installation (a
 /// pipeline), one beside the record.
-Status make_scratch(const std::string& data_dir, const OnceOptions& options, Scratch& out) {
+Status make_scratch(const std::string& data_dir, const OnceOptions& options, Scratch& out, store::Settings& settings) {
   std::string pattern = (std::filesystem::temp_directory_path() / "driftd-once-XXXXXX").string();
   if (::mkdtemp(pattern.data()) == nullptr) return fail(Code::unavailable, "no temporary folder " + pattern);
   out.path = pattern;
@@ -47,13 +47,16 @@ Status make_scratch(const std::string& data_dir, const OnceOptions& options, Scr
   const std::filesystem::path own = std::filesystem::path(data_dir) / "installation.key";
   const bool recording = !options.record_file.empty();
   const std::filesystem::path beside = (recording ? options.record_file : options.baseline_file) + ".key";
-  const bool has_own = std::filesystem::exists(own, error), has_beside = std::filesystem::exists(beside, error);
+  const bool has_own = settings.given || std::filesystem::exists(own, error), has_beside = std::filesystem::exists(beside, error);
   error.clear();
   if (!has_own && !has_beside) {
     if (recording) out.new_key = beside;
     return {};
   }
-  const auto& key = has_own && (recording || !has_beside) ? own : beside;
+  const bool takes_own = has_own && (recording || !has_beside);
+  if (takes_own && settings.given) return {};
+  settings.given.reset();
+  const auto& key = takes_own ? own : beside;
   std::filesystem::copy_file(key, out.path / "installation.key", error);
   if (error) return fail(Code::denied, key.string() + ": " + error.message());
   return {};
@@ -140,11 +143,16 @@ OnceResult once(const std::string& config_file, const OnceOptions& options) {
   config->log.level = config->log.level == "info" ? "warn" : config->log.level;
   log::configure(config->log);
   Scratch scratch;
-  store::Settings settings = store_settings(*config);
-  settings.longest_read = kLongestRead;
   failed.exit = kUnreachable;
+  auto described = store_settings(*config);
+  if (!described) {
+    failed.error = described.error().message;
+    return failed;
+  }
+  store::Settings settings = std::move(*described);
+  settings.longest_read = kLongestRead;
   if (!options.baseline_file.empty() || !options.record_file.empty()) {
-    if (const Status made = make_scratch(config->agent.data_dir, options, scratch); !made) {
+    if (const Status made = make_scratch(config->agent.data_dir, options, scratch, settings); !made) {
       failed.error = made.error().message;
       return failed;
     }

@@ -23,7 +23,11 @@ int back_up(const Context& context, const std::string& to, bool with_key) {
   if (!context.hooks.back_up) return context.fail(kUsage, "this binary holds no agent; use driftd");
   return finish_offline(context, context.hooks.back_up(*config, to, with_key), [&](const core::Value& answer) {
     context.out() << "wrote " << printable(text(answer, "file")) << ", verified: " << words_of(answer) << "\n";
-    const std::string key = text(answer, "key_file");
+    const std::string key = text(answer, "key_file"), elsewhere = text(answer, "key_from");
+    if (!elsewhere.empty()) {
+      context.out() << "it needs the key of " << printable(elsewhere) << ", which is not in it: keep one copy of that elsewhere\n";
+      return;
+    }
     context.out() << (key.empty() ? "it needs installation.key, which is not in it: keep one copy elsewhere (--with-key puts it "
                                     "beside)"
                                   : "wrote " + printable(key) + ": whoever has both can try guesses of short secrets")
@@ -32,22 +36,26 @@ int back_up(const Context& context, const std::string& to, bool with_key) {
 }
 
 int restore(const Context& context, const std::string& from, const std::string& key) {
-  const auto config = config_beside_agent(context);
+  const auto config = config_beside_agent(context, key.empty());
   if (!config) return context.fail(config.error());
   if (!context.hooks.restore) return context.fail(kUsage, "this binary holds no agent; use driftd");
   return finish_offline(context, context.hooks.restore(*config, from, key), [&](const core::Value& answer) {
     context.out() << "restored " << printable(text(answer, "file")) << ": " << words_of(answer) << "\n";
     const std::string kept = text(answer, "kept");
     if (!kept.empty()) context.out() << "the former store is " << printable(kept) << "\n";
+    if (const std::string unchecked = text(answer, "unchecked"); !unchecked.empty()) {
+      context.out() << "whether the key of " << printable(unchecked) << " fits shows at the start: this process cannot read it (--key FILE checks one)\n";
+    }
     context.out() << "start the agent: it begins a new incarnation and finds again as drift what changed since\n";
   });
 }
 
 }  // namespace
 
-Outcome<config::Config> config_beside_agent(const Context& context) {
+Outcome<config::Config> config_beside_agent(const Context& context, bool with_key) {
   config::LoadOptions options;
   options.resolve_secrets = false;
+  options.resolve_key = with_key;
   auto loaded = config::load(context.config, options);
   if (!loaded) return tl::unexpected(Failure{kConfig, config::render(loaded.error())});
   return std::move(*loaded);

@@ -88,7 +88,7 @@ int run(std::vector<std::string> arguments, const Streams& streams, const Hooks&
 int run(int argc, char** argv, const Hooks& hooks) {
   std::ios::sync_with_stdio(false);
   std::istream* person = ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1 ? &std::cin : nullptr;
-  const int code = run(std::vector<std::string>(argv + 1, argv + argc), {std::cout, std::cerr, wants_colour(), person}, hooks);
+  const int code = run(std::vector<std::string>(argv + 1, argv + argc), {std::cout, std::cerr, wants_colour(), person, ::isatty(STDOUT_FILENO) == 1}, hooks);
   std::cout.flush();
   return code;
 }

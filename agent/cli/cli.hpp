@@ -20,8 +20,9 @@ struct Hooks {
   std::function<std::vector<config::ConfigError>(const config::Config&)> try_programs;
   std::function<Result<core::Value>(const config::Config&, const std::string& to, bool with_key)> back_up;
   std::function<Result<core::Value>(const config::Config&, const std::string& from, const std::string& key)> restore;
-  std::function<Result<core::Value>(const config::Config&)> key_state;
-  std::function<Result<core::Value>(const config::Config&, const std::string& reason)> rotate_key;
+  std::function<Result<core::Value>(const config::Config&, const std::string& key_file)> key_state;
+  std::function<Result<core::Value>(const config::Config&, const app::KeyRotation&)> rotate_key;
+  std::function<Result<core::Value>(const std::string& out)> new_key;
   std::function<Result<app::LockReport>(const config::Config&, const std::string& lock_file)> lock_plugins;
   /// Whether a plugin's code may run for `driftd plugin check`; `lock` may be empty.
   std::function<Status(const std::string& plugin, const std::string& lock)> admit_plugin;
@@ -32,6 +33,7 @@ struct Streams {
   std::ostream& err;
   bool colour = false;
   std::istream* answers = nullptr;  ///< of a person at a terminal; nullptr: nobody can be asked
+  bool shown = false;               ///< `out` is a terminal: a key has no place there
 };
 
 /// Runs one command line (without the program's name); returns the exit code (exit_codes.hpp).

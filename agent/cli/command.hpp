@@ -73,11 +73,12 @@ void add_plugin_describe(CLI::App& plugin, Context& context);  ///< a subcommand
 void add_plugin_files(CLI::App& plugin, Context& context);     ///< lock and check, below plugin
 void add_audit(CLI::App& app, Context& context);
 void add_backup(CLI::App& app, Context& context);  ///< backup, restore
-void add_key(CLI::App& app, Context& context);     ///< key, key rotate
+void add_key(CLI::App& app, Context& context);     ///< key, key rotate, key new
 void add_version(CLI::App& app, Context& context);
 
-/// The configuration for a command that does not ask the agent; references to secrets are not read (backup.cpp).
-Outcome<config::Config> config_beside_agent(const Context& context);
+/// The configuration for a command that does not ask the agent; references to secrets are not read, but
+/// `with_key` that of the installation's key, where this process can (backup.cpp).
+Outcome<config::Config> config_beside_agent(const Context& context, bool with_key = false);
 int finish_offline(const Context& context, const Result<core::Value>& done, const std::function<void(const core::Value&)>& show);
 
 /// Says how much of a list its limit cut off, and which globs brought nothing (drifts.cpp).

@@ -9,7 +9,8 @@ namespace driftd::cli {
 namespace {
 
 void show_state(const Context& context, const core::Value& answer) {
-  context.out() << printable(text(answer, "from")) << ", mode " << text(answer, "mode") << ", of " << printable(text(answer, "owner"))
+  const std::string named = text(answer, "named");
+  context.out() << printable(text(answer, "from")) << (named.empty() ? "" : " for " + printable(named)) << ", mode " << text(answer, "mode") << ", of " << printable(text(answer, "owner"))
                 << ", written " << text(answer, "written") << "; " << printable(text(answer, "state")) << "\n";
   Table table({"LINK", "ID", "SINCE"});
   for (const auto& link : list(answer, "links")) {
@@ -19,14 +20,21 @@ void show_state(const Context& context, const core::Value& answer) {
   context.print(table, "");
 }
 
-int show(const Context& context) {
-  const auto config = config_beside_agent(context);
+int show(const Context& context, const std::string& key_file) {
+  const auto config = config_beside_agent(context, key_file.empty());
   if (!config) return context.fail(config.error());
   if (!context.hooks.key_state) return context.fail(kUsage, "this binary holds no agent; use driftd");
-  return finish_offline(context, context.hooks.key_state(*config), [&](const core::Value& answer) { show_state(context, answer); });
+  return finish_offline(context, context.hooks.key_state(*config, key_file), [&](const core::Value& answer) { show_state(context, answer); });
+}
+
+void show_next(const Context& context, const core::Value& answer) {
+  context.out() << "wrote " << printable(text(answer, "file")) << ": key ids " << text(answer, "ids")
+                << "\nnothing has changed yet: keep a copy of it, put it in place of what " << printable(text(answer, "put"))
+                << " names, and restart the agent; that start rewrites the store under it\n";
 }
 
 void show_rotated(const Context& context, const core::Value& answer) {
+  if (!text(answer, "put").empty()) return show_next(context, answer);
   context.out() << "rotated " << printable(text(answer, "file")) << ": key ids " << text(answer, "ids")
                 << "; the store is rewritten under it\nback up both now: the former key does not open this store any more\n";
   if (const std::string unswept = text(answer, "unswept"); !unswept.empty()) {
@@ -39,11 +47,36 @@ void show_rotated(const Context& context, const core::Value& answer) {
   for (const auto& file : former) context.out() << "  " << printable(*file.string()) << "\n";
 }
 
-int rotate(const Context& context, const std::string& reason) {
-  const auto config = config_beside_agent(context);
+int rotate(const Context& context, const app::KeyRotation& asked) {
+  const auto config = config_beside_agent(context, asked.key_file.empty());
   if (!config) return context.fail(config.error());
   if (!context.hooks.rotate_key) return context.fail(kUsage, "this binary holds no agent; use driftd");
-  return finish_offline(context, context.hooks.rotate_key(*config, reason), [&](const core::Value& answer) { show_rotated(context, answer); });
+  return finish_offline(context, context.hooks.rotate_key(*config, asked), [&](const core::Value& answer) { show_rotated(context, answer); });
+}
+
+/// The only command that prints a key, and only into a pipe or a file: a terminal keeps what scrolled by.
+int make(const Context& context, const std::string& out) {
+  if (!context.hooks.new_key) return context.fail(kUsage, "this binary holds no agent; use driftd");
+  if (out.empty() && (context.streams.shown || context.json())) {
+    return context.fail(kUsage, "a key is not shown; --out FILE writes it to a new file of mode 0600, and without --output json it goes to a pipe");
+  }
+  const auto show = [&](const core::Value& answer) {
+    if (!out.empty()) {
+      context.out() << "wrote " << printable(out) << ", mode 0600: key ids " << text(answer, "ids") << "\n";
+      return;
+    }
+    context.out() << *answer.find("text")->string() << std::flush;
+  };
+  const int code = finish_offline(context, context.hooks.new_key(out), show);
+  if (code != kOk || context.out()) return code;
+  return context.fail(kUnreachable, "the key could not be written to stdout whole; use --out FILE");
+}
+
+void add_new_key(CLI::App& key, Context& context) {
+  auto* fresh = key.add_subcommand("new", "make a key for agent.installation_key");
+  auto out = std::make_shared<std::string>();
+  fresh->add_option("--out", *out, "a new file, mode 0600; default: stdout, unless that is a terminal");
+  fresh->callback([&context, out] { context.exit = make(context, *out); });
 }
 
 }  // namespace
@@ -51,12 +84,16 @@ int rotate(const Context& context, const std::string& reason) {
 void add_key(CLI::App& app, Context& context) {
   auto* key = app.add_subcommand("key", "the key under which secrets are compared: ids, age and rights");
   key->require_subcommand(0, 1);
+  auto asked = std::make_shared<app::KeyRotation>();
+  key->add_option("--key", asked->key_file, "the file of a key that agent.installation_key names, where this process cannot read that");
   auto* again = key->add_subcommand("rotate", "put a next layer around the key and every stored digest; the agent must not run");
-  auto reason = std::make_shared<std::string>();
-  again->add_option("--reason", *reason, "for the audit log");
-  again->callback([&context, reason] { context.exit = rotate(context, *reason); });
-  key->callback([&context, key] {
-    if (key->get_subcommands().empty()) context.exit = show(context);
+  again->add_option("--reason", asked->reason, "for the audit log");
+  again->add_option("--key", asked->key_file, "as above");
+  again->add_option("--out", asked->out, "a new file for a key that agent.installation_key names, with its next layer; no store is touched, the agent may run");
+  again->callback([&context, asked] { context.exit = rotate(context, *asked); });
+  add_new_key(*key, context);
+  key->callback([&context, key, asked] {
+    if (key->get_subcommands().empty()) context.exit = show(context, asked->key_file);
   });
 }
 

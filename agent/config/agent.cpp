@@ -68,6 +68,62 @@ std::vector<std::string> read_plugin_dirs(Section& section) {
   return out;
 }
 
+constexpr std::string_view kFile = "${file:", kCredential = "${credential:";
+
+bool is_key_reference(const Node& node) {
+  const std::string& text = node.text;
+  const bool known = text.starts_with(kFile) || text.starts_with(kCredential);
+  return node.kind == Node::Kind::scalar && known && text.find('}') == text.size() - 1;
+}
+
+/// A link may lead there as well.
+bool lies_in(const std::filesystem::path& file, const std::filesystem::path& folder) {
+  std::error_code unreadable;  // then the path as written decides
+  const auto real = [&unreadable](const std::filesystem::path& path) {
+    const auto out = std::filesystem::weakly_canonical(path, unreadable);
+    return unreadable ? path.lexically_normal() : out;
+  };
+  const auto inside = real(file).lexically_relative(real(folder));
+  return !inside.empty() && *inside.begin() != "..";
+}
+
+/// A command beside the service has none of its credentials.
+bool can_read_key(const std::string& reference, const LoadOptions& options) {
+  if (options.resolve_secrets) return true;
+  return options.resolve_key && (reference.starts_with(kFile) || environment_of(options, "CREDENTIALS_DIRECTORY"));
+}
+
+/// A key has no place in a configuration: only a whole reference is taken, and nothing else is repeated in the message.
+void read_installation_key(Section& section, const LoadOptions& options, Agent& out) {
+  const Node* node = section.find("installation_key");
+  if (node == nullptr) return;
+  Report& report = section.report();
+  if (!is_key_reference(*node)) {
+    report.error(node->at, "'installation_key' of 'agent' is no reference to a key", "${credential:NAME} or ${file:PATH} as the whole value",
+                 "", "`driftd key new --out FILE` makes a key; leave 'installation_key' out to keep it in data_dir");
+    return;
+  }
+  const std::string path = node->text.substr(kFile.size(), node->text.size() - kFile.size() - 1);
+  if (node->text.starts_with(kFile) && !path.empty() && lies_in(beside_config(report, path), out.data_dir)) {
+    report.error(node->at, "'installation_key' of 'agent' names a file in data_dir, and a backup of data_dir would hold the key",
+                 "a file outside of " + out.data_dir.string(), "'" + path + "'", "move it out; or leave 'installation_key' out, data_dir is its default");
+    return;
+  }
+  out.installation_key_from = node->text;
+  if (!can_read_key(node->text, options)) return;
+  LoadOptions own = options;
+  own.resolve_secrets = true;
+  const std::size_t mistakes = report.errors.size();
+  out.installation_key = SettingsReader(report, own, "agent").read_reference(*node);
+  if (report.errors.size() == mistakes) out.installation_key_file = report.secret_files.back();
+  for (std::size_t i = mistakes; i < report.errors.size(); ++i) {
+    auto& next = report.errors[i].next;
+    next += std::string(next.empty() ? "" : "; ") +
+            "the key of a store that exists is moved there from data_dir or from where its copy is kept, never made anew; "
+            "for a first start `driftd key new --out FILE` makes one";
+  }
+}
+
 }  // namespace
 
 std::string beside_config(const Report& report, const std::string& path) {
@@ -90,6 +146,7 @@ Agent read_agent(Section section, const LoadOptions& options) {
     section.report().error(section.at("node"), "'node' of the agent cannot be '" + out.node + "': " + fault);
   }
   out.data_dir = section.text("data_dir", out.data_dir.string());
+  read_installation_key(section, options, out);
   out.plugin_dirs = read_plugin_dirs(section);
   out.plugin_lock_named = section.find("plugin_lock") != nullptr;
   out.plugin_lock = beside_config(section.report(), section.text("plugin_lock", "driftd.lock"));

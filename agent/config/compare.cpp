@@ -107,6 +107,8 @@ void compare_agent(const Agent& a, const Agent& b, Waiting& waiting) {
   waiting.add(a.node != b.node, "agent.node");
   waiting.add(a.cluster != b.cluster, "agent.cluster");
   waiting.add(a.data_dir != b.data_dir, "agent.data_dir");
+  const bool same_key = a.installation_key_from == b.installation_key_from && a.installation_key == b.installation_key;
+  waiting.add(!same_key, "agent.installation_key");
   waiting.add(a.plugin_dirs != b.plugin_dirs, "agent.plugin_dirs");
   waiting.add(a.plugin_lock != b.plugin_lock || a.plugin_lock_named != b.plugin_lock_named, "agent.plugin_lock");
   waiting.add(a.worker != b.worker, "agent.worker");

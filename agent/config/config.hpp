@@ -38,6 +38,8 @@ struct Agent {
   bool jail_required = false;            ///< no worker without landlock and seccomp: better blind than open
   std::vector<std::string> experimental; ///< extensions of the plugin ABI that are not settled: driftd.apply
   std::vector<Program> programs;         ///< what `${exec:…}` may run; none: it is off
+  std::string installation_key_from, installation_key;  ///< the reference, empty: it lies in data_dir; its text, never logged
+  std::filesystem::path installation_key_file;  ///< that the text was read from
   std::chrono::milliseconds drain{10'000};  ///< how long a stop waits for what is in flight
 };
 
@@ -51,9 +53,7 @@ struct Admin {
   std::vector<std::uint32_t> gids;   ///< groups that may, too
 };
 
-struct Metrics {
-  std::string prefix = "prism";
-};
+struct Metrics { std::string prefix = "prism"; };
 
 /// Settings by the sink's type; `stdout` is a FileSettings without a path. Secrets are clear text here, never logged.
 using SinkSettings =
@@ -109,6 +109,7 @@ using Loaded = tl::expected<Config, std::vector<ConfigError>>;
 
 struct LoadOptions {
   bool resolve_secrets = true;  ///< false (`driftd validate --no-secrets`): references are checked in form only
+  bool resolve_key = false;  ///< agent.installation_key also without the others, where this process has what it names
   /// The environment that `${env:…}` and $CREDENTIALS_DIRECTORY are read from; default: the process's.
   std::function<std::optional<std::string>(const std::string&)> environment;
 };

@@ -47,13 +47,13 @@ core::Value scalar_value(const Node& node) {
   return core::Value(node.text);
 }
 
+}  // namespace
+
 std::optional<std::string> environment_of(const LoadOptions& options, const std::string& name) {
   if (options.environment) return options.environment(name);
   const char* value = std::getenv(name.c_str());
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
-
-}  // namespace
 
 std::string text_here(Section& section, std::string_view key, const LoadOptions& options, std::string fallback) {
   const Node* node = section.find(key);
@@ -126,6 +126,12 @@ Settings SettingsReader::read(const Node& map, const std::vector<std::string>& s
   out_.with_tokens = std::move(pair.token);
   out_.with_references = std::move(pair.reference);
   return std::move(out_);
+}
+
+std::string SettingsReader::read_reference(const Node& node) {
+  const std::string& text = node.text;
+  const std::size_t colon = text.find(':');
+  return resolve(node, text.substr(2, colon - 2), text.substr(colon + 1, text.size() - colon - 2)).value_or("");
 }
 
 SettingsReader::Pair SettingsReader::convert(const Node& node, const std::string& path, std::string_view key) {

@@ -45,6 +45,8 @@ class SettingsReader {
   SettingsReader(Report& report, const LoadOptions& options, std::string owner, const std::vector<Program>* programs = nullptr);
   /// Reads a map; `skip` names members that are not settings (a sink's `type`).
   Settings read(const Node& map, const std::vector<std::string>& skip = {});
+  /// The text that a scalar of one whole reference stands for. Empty and reported where it cannot be read.
+  std::string read_reference(const Node& node);
 
  private:
   struct Pair {
@@ -71,6 +73,9 @@ class SettingsReader {
   std::filesystem::path file_;  ///< that the reference at hand was read from, where it can be followed
   Settings out_;
 };
+
+/// What `${…}` and $CREDENTIALS_DIRECTORY are read from.
+std::optional<std::string> environment_of(const LoadOptions& options, const std::string& name);
 
 /// Text that differs from machine to machine and is no secret: as written, or `${env:NAME}` as the whole value.
 std::string text_here(Section& section, std::string_view key, const LoadOptions& options, std::string fallback = "");

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <fstream>
+#include <functional>
 #include <sstream>
 
 #include "store/events.hpp"
@@ -176,6 +177,14 @@ Result<ChosenKey> choose_key(const fs::path& data_dir, const fs::path& from, con
   return fail(Code::conflict, key_fault(out.file.string(), ids, "the backup", content.key_ids) + ", named with --key");
 }
 
+Result<ChosenKey> check_given(const std::optional<GivenKey>& given, const Content& content) {
+  const ChosenKey nothing_to_put{{}, true};
+  if (!given || content.key_ids.empty()) return nothing_to_put;
+  const std::string ids = ids_of(given->key);
+  if (content.key_ids == ids || ids.starts_with(content.key_ids + " ")) return nothing_to_put;
+  return fail(Code::conflict, key_fault(given->from, ids, "the backup", content.key_ids));
+}
+
 /// root may, unlike at a start: all that it makes there is given to the owner.
 Status prepare(const fs::path& data_dir) {
   if (::geteuid() == 0 && is_there(data_dir)) return {};
@@ -223,6 +232,26 @@ Status lay_beside(const fs::path& from, const fs::path& fresh, Nanos now) {
   return sync(fresh);
 }
 
+using Choose = std::function<Result<ChosenKey>(const Content&)>;
+
+/// Until all is verified and the key is chosen nothing is changed.
+Result<Restored> restore_with(const fs::path& data_dir, const fs::path& from, Nanos now, const Choose& choose) {
+  const fs::path file = data_dir / "store.db", fresh = with(file, ".restoring");
+  const std::string suffix = ".before-restore-" + stamp_of(now);
+  DRIFTD_CHECK(prepare(data_dir));
+  DRIFTD_TRY(const auto lock, DirectoryLock::take(data_dir, now));
+  DRIFTD_CHECK(give_to_owner(data_dir, data_dir / "lock"));
+  Restored out;
+  DRIFTD_TRY(out.content, verify(from));
+  DRIFTD_TRY(const auto chosen, choose(out.content));
+  DRIFTD_CHECK(lay_beside(from, fresh, now));
+  DRIFTD_CHECK(give_to_owner(data_dir, fresh));
+  DRIFTD_CHECK(put_key(data_dir, chosen, suffix));
+  DRIFTD_TRY(out.kept, keep_former(file, suffix));
+  DRIFTD_CHECK(rename_durably(fresh, file));
+  return out;
+}
+
 }  // namespace
 
 Result<Content> verify(const fs::path& file) {
@@ -264,20 +293,11 @@ Result<Backup> back_up(const fs::path& data_dir, const fs::path& to, bool with_k
 }
 
 Result<Restored> restore(const fs::path& data_dir, const fs::path& from, const fs::path& key, Nanos now) {
-  const fs::path file = data_dir / "store.db", fresh = with(file, ".restoring");
-  const std::string suffix = ".before-restore-" + stamp_of(now);
-  DRIFTD_CHECK(prepare(data_dir));
-  DRIFTD_TRY(const auto lock, DirectoryLock::take(data_dir, now));
-  DRIFTD_CHECK(give_to_owner(data_dir, data_dir / "lock"));
-  Restored out;
-  DRIFTD_TRY(out.content, verify(from));
-  DRIFTD_TRY(const auto chosen, choose_key(data_dir, from, key, out.content));
-  DRIFTD_CHECK(lay_beside(from, fresh, now));
-  DRIFTD_CHECK(give_to_owner(data_dir, fresh));
-  DRIFTD_CHECK(put_key(data_dir, chosen, suffix));
-  DRIFTD_TRY(out.kept, keep_former(file, suffix));
-  DRIFTD_CHECK(rename_durably(fresh, file));
-  return out;
+  return restore_with(data_dir, from, now, [&](const Content& content) { return choose_key(data_dir, from, key, content); });
+}
+
+Result<Restored> restore_without_key(const fs::path& data_dir, const fs::path& from, const std::optional<GivenKey>& given, Nanos now) {
+  return restore_with(data_dir, from, now, [&given](const Content& content) { return check_given(given, content); });
 }
 
 }  // namespace driftd::store

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "base/clock.hpp"
 #include "base/result.hpp"
+#include "store/keys.hpp"
 
 namespace driftd::store {
 
@@ -44,5 +46,9 @@ struct Restored {
 /// on data_dir, or the key belongs to another store. Until all is verified nothing is changed.
 Result<Restored> restore(const std::filesystem::path& data_dir, const std::filesystem::path& from,
                          const std::filesystem::path& key, Nanos now);
+/// The same where the key does not lie in data_dir: none is put there and none is taken away. Without `given` whether the
+/// store fits its key shows when the agent starts.
+Result<Restored> restore_without_key(const std::filesystem::path& data_dir, const std::filesystem::path& from,
+                                     const std::optional<GivenKey>& given, Nanos now);
 
 }  // namespace driftd::store

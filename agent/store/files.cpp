@@ -157,4 +157,17 @@ Status write_private(const std::filesystem::path& file, const std::string& text)
   return sync(file.parent_path());
 }
 
+Status write_new_private(const std::filesystem::path& file, const std::string& text) {
+  const Descriptor fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (fd.get() < 0 && errno == EEXIST) return fail(Code::conflict, file.string() + " is there already and is not written over; name a new file");
+  if (fd.get() < 0) return failed("make", file);
+  Status written = write_all(fd.get(), text, file);
+  if (written && ::fsync(fd.get()) != 0) written = failed("fsync", file);
+  if (!written) {
+    ::unlink(file.c_str());
+    return written;
+  }
+  return sync(std::filesystem::absolute(file).parent_path());
+}
+
 }  // namespace driftd::store

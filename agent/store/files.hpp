@@ -45,6 +45,8 @@ Status prepare_file(const std::filesystem::path& file);
 Status check_private(const std::filesystem::path& file);
 /// Replaces `file` by `text`, mode 0600, durable (fsync of the file and of its folder).
 Status write_private(const std::filesystem::path& file, const std::string& text);
+/// Makes `file`, mode 0600, durable. `conflict`: something has that name already, and stays.
+Status write_new_private(const std::filesystem::path& file, const std::string& text);
 /// fsync of a file or of a folder.
 Status sync(const std::filesystem::path& path);
 

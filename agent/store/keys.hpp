@@ -31,6 +31,12 @@ struct InstallationKey {
   const Key& for_event(std::int64_t seq) const;
 };
 
+/// A key that does not lie in data_dir.
+struct GivenKey {
+  InstallationKey key;
+  std::string from;  ///< what messages call its place
+};
+
 /// Ids of all links, `worker store layer …`; never key material.
 std::string ids_of(const InstallationKey& key);
 /// The same of what a store says of its key.

@@ -22,28 +22,73 @@ std::filesystem::path key_file(const Settings& settings) { return settings.data_
 /// The key of a store that is being made for the first time; it gets its name when all else is there.
 std::filesystem::path first_key_file(const Settings& settings) { return settings.data_dir / "installation.key.first"; }
 
+std::string key_name(const Settings& settings) { return settings.given ? settings.given->from : key_file(settings).string(); }
+
+/// What only an installation that has run before has: the key, and where that lies elsewhere the mark of the store.
+std::filesystem::path sign_of_life(const Settings& settings) {
+  return settings.given ? settings.data_dir / "store.mark" : key_file(settings);
+}
+
 /// An installation that has run before has a key. A store that is not there, or empty, beside it was lost: what drifted
 /// meanwhile would be the new baseline, and nobody would be told.
 Error lost_store(const Settings& settings, const std::string& found) {
   const std::string dir = settings.data_dir.string();
   return {Code::not_found,
-          "data_dir " + dir + " has an installation.key, but " + found +
+          "data_dir " + dir + " has " + (settings.given ? "a store.mark" : "an installation.key") + ", but " + found +
               ": the store was lost, with the baselines, the drifts that wait and the events that were not delivered. "
-              "Restore it (`driftd restore FILE`); or, to begin anew with what is found now as the baseline, move "
-              "installation.key and store.mark away from there and start again"};
+              "Restore it (`driftd restore FILE`); or, to begin anew with what is found now as the baseline, move " +
+              (settings.given ? "" : "installation.key and ") + "store.mark away from there and start again"};
 }
 
 Status refuse_lost_store(const Settings& settings, const std::filesystem::path& file) {
   std::error_code error;
-  if (settings.keyed || !std::filesystem::exists(key_file(settings), error)) return {};
+  if (settings.keyed || !std::filesystem::exists(sign_of_life(settings), error)) return {};
   if (!std::filesystem::exists(file, error)) return fail(lost_store(settings, "store.db is not there"));
   if (std::filesystem::file_size(file, error) == 0) return fail(lost_store(settings, "store.db is empty"));
   return {};
 }
 
+/// Which key a backup of data_dir still holds, though it should hold none.
+void warn_of_key_beside(const Settings& settings) {
+  for (const auto& file : {key_file(settings), first_key_file(settings)}) {
+    std::error_code error;
+    if (!std::filesystem::exists(file, error)) continue;
+    const auto beside = read_key(file);
+    const bool same = beside && ids_of(*beside) == ids_of(settings.given->key);
+    log::room("store").warn("{} is not used, the key comes from {}. {}", file.string(), settings.given->from,
+                            same ? "It is the same key: remove it, a backup of data_dir still holds it"
+                                 : "It is another key: keep it elsewhere while there are backups of its time, and remove it there");
+  }
+}
+
+Result<InstallationKey> take_given_key(const Settings& settings, bool is_new) {
+  std::error_code error;
+  if (is_new && !settings.keyed && std::filesystem::exists(sign_of_life(settings), error)) {
+    return fail(lost_store(settings, "store.db has no tables"));
+  }
+  warn_of_key_beside(settings);
+  return settings.given->key;
+}
+
+/// Before anything of the store is written, its journal and its version included. The rest is check_key's.
+Status refuse_other_key(Connection& db, const Settings& settings, const InstallationKey& key) {
+  auto query = db.statement("SELECT CAST(value AS TEXT) FROM meta WHERE key = 'key_ids'");
+  const auto found = query.next();
+  if (!found || !*found) return {};  // a store of before the table; one that is damaged is told of in its turn
+  const std::string ids = ids_of(key), stored = ids_named(query.text(0));
+  if (stored.empty() || stored == ids || ids.starts_with(stored + " ")) return {};
+  Error error{Code::conflict, key_fault(key_name(settings), ids, "the store", stored)};
+  const auto beside = settings.given ? read_key(key_file(settings)) : Result<InstallationKey>(key);
+  if (settings.given && beside && ids_of(*beside) == stored) {
+    error.message += ": it lies in data_dir, move " + key_file(settings).string() + " to where 'installation_key' looks";
+  }
+  return fail(std::move(error));
+}
+
 /// A first start makes the key under another name and names it last, so that a key without a store always means that the
 /// store was lost, and a start that was cut is simply done again.
 Result<InstallationKey> find_key(const Settings& settings, bool is_new) {
+  if (settings.given) return take_given_key(settings, is_new);
   auto key = read_key(key_file(settings));
   if (key && is_new && !settings.keyed) return fail(lost_store(settings, "store.db has no tables"));
   if (key || key.error().code != Code::not_found) return key;
@@ -53,11 +98,13 @@ Result<InstallationKey> find_key(const Settings& settings, bool is_new) {
   return fail(Code::not_found,
               "data_dir " + settings.data_dir.string() +
                   " has a store but no installation.key: its digests "
-                  "cannot be compared without it. Restore installation.key from the backup; or move store.db* and "
+                  "cannot be compared without it. Restore installation.key from the backup, or name its place "
+                  "(`agent.installation_key`); or move store.db* and "
                   "store.mark away: the agent then starts empty and takes what it finds as the new baseline");
 }
 
 Status name_key(const Settings& settings) {
+  if (settings.given) return {};
   if (::rename(first_key_file(settings).c_str(), key_file(settings).c_str()) != 0 && errno != ENOENT) {
     return fail(Code::internal, "cannot rename " + first_key_file(settings).string() + ": " + std::strerror(errno));
   }
@@ -143,11 +190,12 @@ Result<StatePtr> open_state(Settings settings, asio::any_io_executor store_threa
   DRIFTD_TRY(auto db, Connection::open(file.string(), Connection::Mode::read_write));
   DRIFTD_TRY(const bool is_new, is_new_store(*db, file));
   DRIFTD_TRY(auto key, find_key(settings, is_new));
+  DRIFTD_CHECK(refuse_other_key(*db, settings, key));
   DRIFTD_CHECK(set_up(*db));
   DRIFTD_CHECK(migrate(*db, file, migrations()));
   DRIFTD_CHECK(check_ground(*db, file));
   DRIFTD_CHECK(check_indexes(*db, file));
-  DRIFTD_TRY(const bool is_behind, check_key(*db, key_file(settings).string(), key));
+  DRIFTD_TRY(const bool is_behind, check_key(*db, key_name(settings), key));
   log_chain(*db, "opened");
   DRIFTD_CHECK(sync(settings.data_dir));
   auto state = std::make_shared<SqliteStore::State>(std::move(settings), asio::make_strand(std::move(store_thread)),

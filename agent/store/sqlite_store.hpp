@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "core/ports/reader.hpp"
 #include "core/ports/store.hpp"
@@ -19,6 +20,7 @@ struct Settings {
   std::chrono::seconds audit{30 * 86'400};    ///< audit lines, quarantined rows
   /// An installation.key that is there without a store was put there for this one: a store that lives for one pass.
   bool keyed = false;
+  std::optional<GivenKey> given{};  ///< then no key is read from data_dir or made there
   /// A reader's transaction ends after so long: an open one keeps the WAL from being checkpointed. A pass that is alone with
   /// its store (`driftd once`) may read for longer.
   std::chrono::milliseconds longest_read{1'000};
