@@ -5,6 +5,8 @@
 #include <charconv>
 #include <functional>
 #include <iterator>
+#include <map>
+#include <set>
 
 #include "base/log.hpp"
 #include "core/scope.hpp"
@@ -29,6 +31,17 @@ std::string metadata(const core::Observation& observation, const char* key) {
 std::uint64_t number(const std::string& text) {
   std::uint64_t out = 0;
   std::from_chars(text.data(), text.data() + text.size(), out);
+  return out;
+}
+
+/// A page may say several things of one resource, as a stream does that catches up: the last one stands.
+std::vector<Sighted> last_of_each(std::vector<Sighted> all) {
+  std::set<core::ResourceId> said;
+  std::vector<Sighted> out;
+  for (auto one = all.rbegin(); one != all.rend(); ++one) {
+    if (said.insert(one->id).second) out.push_back(std::move(*one));
+  }
+  std::reverse(out.begin(), out.end());
   return out;
 }
 
@@ -124,7 +137,7 @@ std::vector<Sighted> Cycle::sighted(std::vector<core::Observation> records, cons
 /// Each of them is Seen.
 Task<Status> Cycle::judge_records(std::vector<Sighted> records, Extras extras) {
   std::vector<Sighted> fresh;
-  for (auto& one : records) {
+  for (auto& one : last_of_each(std::move(records))) {
     const auto& record = std::get<core::Seen>(one.sighting).observation;
     if (!ledger_.scope().wants(record.id)) continue;
     const bool settled = ledger_.settle(record, run_, one.asked);
@@ -139,6 +152,7 @@ Task<Status> Cycle::judge_records(std::vector<Sighted> records, Extras extras) {
   if (!applied) co_return fail(applied.error());
   transitions_ += applied->transitions;
   dropped_ += applied->dropped;
+  unsettled_ += applied->unsettled;
   for (const auto& [id, unknown] : applied->unknown) {
     Kind& kind = kinds_[id.kind];
     ++kind.unknown;
@@ -162,8 +176,8 @@ Task<Status> Cycle::take(core::RecordPage page) {
     own.push_back(std::move(record));
   }
   for (const auto& mark : page.marks) {
-    // Not after a record was dropped: "unchanged since then" would hide what that record said.
-    if (mark.type == core::Mark::Type::checkpoint && dropped_ == 0) extras.cursor = mark.cursor;
+    // Not after a record was dropped or could not be settled: "unchanged since then" would hide what that record said.
+    if (mark.type == core::Mark::Type::checkpoint && dropped_ + unsettled_ == 0) extras.cursor = mark.cursor;
     if (mark.type != core::Mark::Type::complete) continue;
     if (!mark.backend.empty()) {
       complete_declared(mark, extras);
@@ -294,7 +308,7 @@ Task<Status> Cycle::confirm(std::vector<core::ResourceId> ids, Kind* kind) {
     std::vector<Sighted> gone;
     for (const auto& id : answer->not_found) gone.push_back({id, core::Gone{sent.wall}, sent.mono});
     Extras none;
-    const auto applied = co_await ledger_.apply(std::move(gone), std::move(none), applied_, run_, &session_);
+    const auto applied = co_await ledger_.apply(last_of_each(std::move(gone)), std::move(none), applied_, run_, &session_);
     if (!applied) co_return fail(applied.error());
     transitions_ += applied->transitions;
     dropped_ += applied->dropped;
@@ -308,13 +322,19 @@ Task<Status> Cycle::confirm(std::vector<core::ResourceId> ids, Kind* kind) {
 Task<Status> Cycle::watch_page(core::RecordPage page, Moment before, Moment received) {
   note_diagnostics(page.diagnostics);
   std::vector<Sighted> present;
-  std::vector<core::ResourceId> tombstones;
+  std::set<core::ResourceId> tombstones;
   Extras extras;
+  std::map<core::ResourceId, bool> is_gone;  // by the last word of the page
+  for (const auto& record : page.records) {
+    if (record.backend.empty()) is_gone[record.id] = record.tombstone;
+  }
   for (auto& record : page.records) {
     if (!record.backend.empty()) {
       take_declared(record, extras);
+    } else if (is_gone.at(record.id) != record.tombstone) {
+      continue;
     } else if (record.tombstone) {
-      if (ledger_.scope().wants(record.id)) tombstones.push_back(record.id);
+      if (ledger_.scope().wants(record.id)) tombstones.insert(record.id);
     } else {
       const Moment::Mono asked = Moment::received_at(record.observed_ns, before, received);
       core::ResourceId id = record.id;
@@ -325,7 +345,7 @@ Task<Status> Cycle::watch_page(core::RecordPage page, Moment before, Moment rece
     if (!mark.cursor.empty()) extras.watch_cursor = mark.cursor;
   }
   Kind unused;
-  DRIFTD_CO_CHECK(co_await confirm(std::move(tombstones), &unused));
+  DRIFTD_CO_CHECK(co_await confirm({tombstones.begin(), tombstones.end()}, &unused));
   const auto status = co_await judge_records(std::move(present), std::move(extras));
   if (status) DRIFTD_CO_CHECK(co_await remember_serial());
   co_return status;

@@ -87,7 +87,7 @@ class Cycle {
   std::map<Foreign, Kind> foreign_;
   std::set<std::string> heard_, turned_away_;  ///< backends of whose registration a word counted, and did not
   std::vector<std::string> general_;  ///< reasons that concern every kind
-  std::uint64_t received_ = 0, settled_ = 0, transitions_ = 0, dropped_ = 0;
+  std::uint64_t received_ = 0, settled_ = 0, transitions_ = 0, dropped_ = 0, unsettled_ = 0;
   bool applied_ = false;
   std::string serial_, lineage_;
 };

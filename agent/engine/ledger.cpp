@@ -25,6 +25,13 @@ core::Judgement dropped(const core::StoredResource& stored) {
   return out;
 }
 
+/// The provider could not say what a change means, or could not convert the baseline: it is asked again.
+bool is_unsettled(const core::Judgement& judgement) {
+  const auto whole = [](const core::UnknownPath& unknown) { return unknown.path.empty(); };
+  return judgement.suppressed.contains("unsettled") ||
+         std::any_of(judgement.unknown.begin(), judgement.unknown.end(), whole);
+}
+
 /// Agent side of semantics 19 and the judgement; runs on the diff pool.
 Result<core::Judgement> judge_one(const core::JudgeContext& context, const core::StoredResource& stored, Sighted& sighted,
                                   const core::RedactionKey& key) {
@@ -208,6 +215,7 @@ core::PageCommit Ledger::page_of(std::vector<Judged>& judged, const Extras& extr
 }
 
 void Ledger::remember(const core::StoredResource& next, std::uint32_t run, bool unknown, std::uint64_t asked) {
+  if (!scope_.wants(next.id)) return;  // its drifts end; that no list has it any more is no deletion (semantics 4)
   note_expiry(next);
   gone_open_.erase(next.id);
   if (!next.observed && !next.open.empty()) gone_open_.insert(next.id);
@@ -288,8 +296,13 @@ Task<Result<Ledger::Applied>> Ledger::apply(std::vector<Sighted> sightings, Extr
       return out;
     };
     DRIFTD_CO_TRY(auto judged, co_await run_on(context_->diff, std::move(work)));
-    core::PageCommit page = page_of(judged, extras, {});
     Applied applied;
+    for (const auto& one : judged) applied.unsettled += is_unsettled(one.judgement) ? 1 : 0;
+    if (applied.unsettled > 0) {
+      extras.cursor.reset();
+      row_.cursor.clear();
+    }
+    core::PageCommit page = page_of(judged, extras, {});
     applied.dropped = drops;
     applied.written = page.writes.size();
     for (const auto& one : judged) {

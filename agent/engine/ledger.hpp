@@ -49,7 +49,8 @@ class Ledger {
   struct Applied {
     std::map<core::ResourceId, std::vector<core::UnknownPath>> unknown;
     std::size_t written = 0, transitions = 0;
-    std::size_t dropped = 0;  ///< what was asked for later is applied already; then no cursor of the page is kept
+    std::size_t dropped = 0;    ///< what was asked for later is applied already; then no cursor of the page is kept
+    std::size_t unsettled = 0;  ///< what the provider must be asked again; then no cursor stands, so that the next cycle does
   };
   /// Load → judge (diff pool) → commit; judges again when a decision came in between. `session` answers demotions.
   Task<Result<Applied>> apply(std::vector<Sighted> sightings, Extras extras, bool applied_state, std::uint32_t run,

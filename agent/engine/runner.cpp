@@ -190,7 +190,7 @@ void Runner::lose_sight(const Error& why) {
 
 Task<Status> Runner::prepare() {
   DRIFTD_CO_TRY(const auto info, co_await session_->info());
-  if (info.get() == ledger_.info()) co_return Status{};
+  if (info == noted_) co_return Status{};
   ledger_.set_info(info);
   Extras extras;
   extras.row = ledger_.row_with_schemas();
@@ -199,8 +199,9 @@ Task<Status> Runner::prepare() {
     if (!extras.row) extras.row = ledger_.row();
     extras.row->type = info->id;
   }
-  const auto status = co_await ledger_.commit_extras(std::move(extras));
-  co_return status;
+  DRIFTD_CO_CHECK(co_await ledger_.commit_extras(std::move(extras)));
+  noted_ = info;
+  co_return Status{};
 }
 
 Task<CycleReport> Runner::list(std::string cursor, std::chrono::milliseconds deadline) {

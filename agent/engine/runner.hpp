@@ -100,6 +100,7 @@ class Runner : public std::enable_shared_from_this<Runner> {
 
   std::shared_ptr<Context> context_;
   std::shared_ptr<SpokenSession> session_;
+  std::shared_ptr<const core::ProviderInfo> noted_;  ///< whose schemas the row has
   Ledger ledger_;
   Turn turn_;
   Schedule schedule_;

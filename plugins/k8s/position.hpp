@@ -15,6 +15,9 @@ using Positions = std::map<std::string, std::string>;
 struct Resource;
 std::string position_key(const Resource& resource, const std::string& space);
 
+/// True where both are decimal numbers, as etcd's revisions are, and `version` is the larger one.
+bool is_later(const std::string& version, const std::string& than);
+
 /// The positions as a cursor; `scope` differs whenever what is watched does.
 std::string render_cursor(const Positions& positions, const std::string& scope);
 /// Nothing: it is none of ours, or of another scope.

@@ -46,12 +46,12 @@ void Watcher::place(const std::string& cursor) {
   const auto given = parse_cursor(cursor, scope_);
   const auto last = vouch_.last();
   for (auto& stream : streams_) {
-    if (given && given->contains(stream.key)) {
-      stream.version = given->at(stream.key);
-    } else if (last && last->positions.contains(stream.key)) {
-      stream.version = last->positions.at(stream.key);
-      stream.since = last->sent;
-    }
+    if (given && given->contains(stream.key)) stream.version = given->at(stream.key);
+    if (!last || !last->positions.contains(stream.key)) continue;
+    const std::string& listed = last->positions.at(stream.key);
+    if (!stream.version.empty() && !is_later(listed, stream.version)) continue;
+    stream.version = listed;  // what is older is in the list: told again, it would be a change that nobody made
+    stream.since = last->sent;
   }
 }
 

@@ -61,6 +61,7 @@ void EngineLine::start(bool loops, core::Rules rules, bool backends) {
   spec.name = name;
   spec.was = was;
   spec.provider = provider;
+  spec.settings_json = settings;
   spec.registration_json = "{}";
   spec.interval = interval;
   spec.spoken_by = spoken_by;
@@ -130,6 +131,13 @@ void EngineLine::pressure(bool hold) {
 void EngineLine::change(core::ResourceId id) {
   on_core([this, &id] {
     factory_.last->change(std::move(id));
+    return 0;
+  });
+}
+
+void EngineLine::replay(ScriptedSession::States states) {
+  on_core([this, &states] {
+    factory_.last->replay(std::move(states));
     return 0;
   });
 }

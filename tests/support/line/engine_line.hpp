@@ -53,6 +53,7 @@ class EngineLine {
   engine::Engine& engine() { return *engine_; }  ///< core thread
   /// The watch reports this resource.
   void change(core::ResourceId id);
+  void replay(ScriptedSession::States states);  ///< the watch tells all of these in one page
   void hint();  ///< the watch says that something changed, not what
 
   /// Runs a coroutine on the core thread to its end.
@@ -71,7 +72,7 @@ class EngineLine {
   std::shared_ptr<SteppedClock> clock = std::make_shared<SteppedClock>();
   std::chrono::milliseconds interval{30'000};  ///< before start()
   std::vector<core::Speaker> spoken_by{{"source", ""}, {"other", ""}};  ///< of every backend; before start()
-  std::string name = "b", was, provider = "scripted";  ///< before start()
+  std::string name = "b", was, provider = "scripted", settings = "{}";  ///< before start()
   std::shared_ptr<ScriptedWorld> world = std::make_shared<ScriptedWorld>();
   /// Where they have something to say of others at start(), backends `source` and `other` run beside it.
   std::shared_ptr<ScriptedWorld> source = std::make_shared<ScriptedWorld>(), other = std::make_shared<ScriptedWorld>();

@@ -112,6 +112,19 @@ Task<Result<core::HealthReport>> ScriptedSession::health() {
 
 Task<Status> ScriptedSession::watch(std::string, core::PageHandler on_page) {
   while (!stopped_) {
+    if (!replayed_.empty()) {
+      core::RecordPage page;
+      for (const auto& [id, body] : replayed_.front()) {
+        page.records.push_back(observed(id, body));
+        page.records.back().tombstone = body.empty();
+      }
+      page.marks.push_back({core::Mark::Type::bookmark});
+      page.marks.back().cursor = "replayed";
+      replayed_.pop_front();
+      const Status taken = co_await on_page(std::move(page));
+      if (!taken) co_return taken;
+      continue;
+    }
     if (changed_.empty()) {
       wake_.expires_at(std::chrono::steady_clock::time_point::max());
       co_await wake_.async_wait(asio::as_tuple(asio::use_awaitable));
@@ -164,6 +177,11 @@ Task<void> ScriptedSession::stop() {
 
 void ScriptedSession::change(core::ResourceId id) {
   changed_.push_back(std::move(id));
+  wake_.cancel();
+}
+
+void ScriptedSession::replay(States states) {
+  replayed_.push_back(std::move(states));
   wake_.cancel();
 }
 

@@ -72,6 +72,9 @@ class ScriptedSession final : public core::Session {
   void change(core::ResourceId id);
   /// The watch says that something changed, not what.
   void hint() { change({}); }
+  /// The watch tells all of these in one page, as one that catches up does; an empty body: it is gone.
+  using States = std::vector<std::pair<core::ResourceId, std::string>>;
+  void replay(States states);
 
  private:
   core::RecordPage page_of(const std::string& kind, std::size_t& left) const;
@@ -83,6 +86,7 @@ class ScriptedSession final : public core::Session {
   std::shared_ptr<const core::ProviderInfo> info_;
   asio::steady_timer wake_, hanging_;
   std::deque<core::ResourceId> changed_;
+  std::deque<States> replayed_;
   bool stopped_ = false;
 };
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who is believed about a backend's registration: a label in a cluster is anybody's who may write one.
-#include <sqlite3.h>
-
 #include "on_the_store.hpp"
 
 namespace driftd::test {
@@ -45,13 +43,7 @@ class ClaimsOfSources : public EngineOnTheStore {
     source().declared_kinds.insert({backend, "registration"});
     source().tenants = {{backend, "tenant", body(password, port)}};
   }
-  void tamper(const std::string& sql) const {
-    sqlite3* db = nullptr;
-    ASSERT_EQ(sqlite3_open(dir_.file("data/store.db").c_str(), &db), SQLITE_OK);
-    sqlite3_busy_timeout(db, 5000);
-    EXPECT_EQ(sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(db);
-    sqlite3_close(db);
-  }
+  void tamper(const std::string& sql) const { test::tamper(dir_.file("data/store.db"), sql); }
   void silence() {
     source().declared.clear();
     source().declared_kinds.clear();

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // A decision names the value that it is about, and leaves its line in the audit log.
-#include <sqlite3.h>
-
 #include "unit/engine/on_the_store.hpp"
 
 namespace driftd::test {
@@ -13,15 +11,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-/// Runs SQL on the file beside the store, as a broken disk would.
-void tamper(const std::string& file, const std::string& sql) {
-  sqlite3* db = nullptr;
-  ASSERT_EQ(sqlite3_open(file.c_str(), &db), SQLITE_OK);
-  sqlite3_busy_timeout(db, 5000);
-  EXPECT_EQ(sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
-  sqlite3_close(db);
-}
 
 class Decisions : public EngineOnTheStore {
  protected:

@@ -327,5 +327,20 @@ TEST_F(HeldEngine, FailingDiffOfOneResourceKeepsNoOtherFromBeingJudged) {
   EXPECT_THAT(line_->drifts(), SizeIs(2));
 }
 
+/// "Unchanged since the cursor" would leave the question open for as long as nothing else changes.
+TEST_F(HeldEngine, WhatTheDiffCouldNotSayIsAskedAgainInTheNextCycleOfAProviderWithCursors) {
+  line_->world->diffs = true;
+  line_->world->cursors = true;
+  baseline();
+  line_->world->diff_fails = {thing(1)};
+  line_->world->resources[thing(1)] = R"({"partitions":9})";
+  line_->refresh(false);
+  ASSERT_THAT(line_->drifts(), IsEmpty());
+  line_->world->diff_fails.clear();
+  line_->refresh(false);
+  EXPECT_THAT(line_->drifts(), SizeIs(1));
+  EXPECT_TRUE(line_->refresh(false).unchanged) << "and then it is settled";
+}
+
 }  // namespace
 }  // namespace driftd::test

@@ -229,5 +229,24 @@ TEST_F(EngineOnTheStore, ProviderThatFailsAfterItsRecordsStillHasThemJudged) {
   EXPECT_EQ(line_->drifts()[0].operation, Operation::changed);
 }
 
+/// Their drifts end with the edit; that no list has them any more asks nobody about a mass deletion (semantics 4).
+TEST_F(EngineOnTheStore, WhatAnExcludePutsOutOfScopeIsNotMissingAfterwards) {
+  baseline();
+  for (int i = 10; i < 20; ++i) line_->world->resources[thing(i)] = R"({"partitions":9})";
+  line_->world->resources[thing(1)] = R"({"partitions":9})";
+  refresh();
+  ASSERT_THAT(line_->drifts(), SizeIs(11));
+  remove(1, 2);
+  remove(10, 20);
+  another_process();
+  line_->settings = R"({"exclude":["thing/t1*"]})";
+  line_->start(false);
+  for (int i = 0; i < 2; ++i) {
+    refresh();
+    EXPECT_TRUE(report_.complete()) << reasons();
+    EXPECT_THAT(line_->drifts(), IsEmpty());
+  }
+}
+
 }  // namespace
 }  // namespace driftd::test

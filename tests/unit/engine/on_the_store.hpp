@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gmock/gmock.h>
+#include <sqlite3.h>
 
 #include "support/line/engine_line.hpp"
 
@@ -15,6 +16,15 @@ inline core::Decision decision(core::Decision::Verb verb) {
   out.actor = "uid:0";
   out.at_ns = SystemClock().wall();
   return out;
+}
+
+/// Runs SQL on the file beside the store, as a broken disk would.
+inline void tamper(const std::string& file, const std::string& sql) {
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(file.c_str(), &db), SQLITE_OK);
+  sqlite3_busy_timeout(db, 5000);
+  EXPECT_EQ(sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(db);
 }
 
 /// One backend of thirty things over a store in a temporary folder.

@@ -94,5 +94,31 @@ TEST_F(UpgradedProvider, ThatDoesNotKnowTheRevisionIsAsOneWithoutTheExtension) {
   EXPECT_THAT(world().upgraded, SizeIs(1));
 }
 
+TEST_F(UpgradedProvider, ThatCannotConvertIsAskedAgainInEachCycleAlsoWithCursors) {
+  restart(true);
+  world().cursors = true;
+  world().upgrade_fails = Error{Code::internal, "index out of range"};
+  has(R"({"size":2})");
+  line_->start(false);
+  line_->refresh(false);
+  ASSERT_THAT(line_->drifts(), IsEmpty());
+  world().upgrade_fails.reset();
+  line_->refresh(false);
+  EXPECT_THAT(line_->drifts(), SizeIs(1));
+}
+
+/// Without it a later revision would not know how this one classed what it stored.
+TEST_F(UpgradedProvider, WhoseSchemaCouldNotBeNotedIsNotedByTheNextCycle) {
+  restart(true);
+  line_->start(false);
+  const std::string store = dir_.file("data/store.db");
+  tamper(store, "CREATE TRIGGER no BEFORE UPDATE ON backend BEGIN SELECT RAISE(ABORT, 'no more rows'); END");
+  EXPECT_FALSE(line_->refresh().status);
+  tamper(store, "DROP TRIGGER no");
+  EXPECT_TRUE(line_->refresh().status);
+  const auto noted = line_->on_core([&] { return line_->engine().find("b")->ledger().row().notes.contains("schema:thing:2"); });
+  EXPECT_TRUE(noted);
+}
+
 }  // namespace
 }  // namespace driftd::test

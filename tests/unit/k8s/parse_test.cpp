@@ -185,6 +185,17 @@ TEST(K8sCursor, IsOfItsScopeAndOpaque) {
   EXPECT_FALSE(parse_cursor(cursor, "other"));
 }
 
+TEST(K8sCursor, WhichVersionIsLaterIsSaidOfNumbersAlone) {
+  EXPECT_TRUE(is_later("1000", "999"));
+  EXPECT_TRUE(is_later("12", "11"));
+  EXPECT_FALSE(is_later("11", "11"));
+  EXPECT_FALSE(is_later("999", "1000"));
+  for (const char* none : {"", "0", "010", "1x", "-2"}) {
+    EXPECT_FALSE(is_later(none, "1")) << none;
+    EXPECT_FALSE(is_later("5", none)) << none;
+  }
+}
+
 TEST(K8sVouch, AWatchAnswersForAListThatBeganAfterIt) {
   const auto now = Vouch::Clock::now();
   Vouch vouch;
