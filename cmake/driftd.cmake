@@ -21,7 +21,10 @@ if(DRIFTD_SANITIZE)
     file(READ ${CMAKE_SOURCE_DIR}/tests/tsan.supp DRIFTD_TSAN_SUPPRESSIONS)
     configure_file(${CMAKE_SOURCE_DIR}/cmake/tsan_suppressions.cpp.in ${CMAKE_BINARY_DIR}/tsan_suppressions.cpp @ONLY)
     target_sources(driftd_options INTERFACE
-      $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:${CMAKE_BINARY_DIR}/tsan_suppressions.cpp>)
+      $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:${CMAKE_BINARY_DIR}/tsan_suppressions.cpp>
+      $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:${CMAKE_SOURCE_DIR}/cmake/tsan_threads.cpp>)
+    target_link_options(driftd_options INTERFACE
+      $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:LINKER:--export-dynamic-symbol=thrd_create,--export-dynamic-symbol=thrd_join>)
   endif()
   target_link_options(driftd_options INTERFACE -fsanitize=${DRIFTD_SANITIZE})
   target_sources(driftd_options INTERFACE

@@ -268,6 +268,11 @@ struct Misbehaviour {
 class NamedInTheZoo : public Zoo, public ::testing::WithParamInterface<Misbehaviour> {};
 
 TEST_P(NamedInTheZoo, TheMisbehaviourIsNamedAndTheNeighbourMissesNothing) {
+#ifdef __SANITIZE_THREAD__
+  if (std::string_view(GetParam().animal) == "frees_host_memory") {
+    GTEST_SKIP() << "LOUD: ThreadSanitizer's free() takes a pointer into the middle of a block without a word";
+  }
+#endif
   auto& good = well();
   auto& bad = animal(GetParam().animal);
   for (int i = 0; i < 2; ++i) {
