@@ -270,7 +270,8 @@ Task<Status> Engine::take_one(std::string source, std::string uid, core::Discove
   spec.rules = finder.spec().rules;
   spec.interval = finder.spec().interval;
   spec.discovered_by = source;
-  if (known != discovered_.end()) {
+  // One that could not be unregistered is stopped all the same: it comes back as a runner of its own, from its row.
+  if (known != discovered_.end() && !runners_.at(found.name)->is_stopping()) {
     known->second.misses = 0;
     const auto status = co_await runners_.at(found.name)->reregister(std::move(spec));
     co_return status;

@@ -69,6 +69,7 @@ class Runner : public std::enable_shared_from_this<Runner> {
   /// When a source spoke of this backend last; {}: not in this process.
   Moment::Mono heard() const { return heard_; }
   core::Session& session() { return *session_; }
+  bool is_stopping() const { return stopping_; }
   Ledger& ledger() { return ledger_; }
 
  private:

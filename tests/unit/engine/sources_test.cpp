@@ -122,6 +122,30 @@ TEST_F(SourceEngine, ItIsGoneAfterTwoCompleteDiscoveriesWithoutIt) {
   EXPECT_FALSE(line_->on_core([&] { return line_->engine().find("orders") != nullptr; }));
 }
 
+/// Its loops have ended by then: what comes back is not the stopped one.
+TEST_F(SourceEngine, OneThatCouldNotBeUnregisteredAndComesBackIsReadAndHeardAgain) {
+  line_->start(false);
+  look();
+  const auto orders = [&] { return line_->on_core([&] { return line_->engine().find("orders"); }); };
+  const auto is_stopping = [&] { return line_->on_core([&] { return line_->engine().find("orders")->is_stopping(); }); };
+  const auto all = world().discovered.backends;
+  tamper(dir_.file("data/store.db"), "CREATE TRIGGER no BEFORE UPDATE ON backend BEGIN SELECT RAISE(ABORT, 'no more rows'); END");
+  world().discovered.backends.clear();
+  ASSERT_TRUE(eventually([&] {
+    line_->refresh(true, "source");
+    return orders() != nullptr && is_stopping();
+  }));
+  tamper(dir_.file("data/store.db"), "DROP TRIGGER no");
+  world().discovered.backends = all;
+  line_->refresh(true, "source");
+  ASSERT_NE(orders(), nullptr);
+  EXPECT_FALSE(is_stopping());
+  say("orders", R"({"config":{"kafka":{"password":"two"}},"discovery":{"service":{"port":9092}}})");
+  look();
+  look();
+  EXPECT_THAT(told(), ElementsAre("created scripted", "credentials.rotated scripted config.kafka.password"));
+}
+
 TEST_F(SourceEngine, RotatedSecretIsTheBackendsEventUnderTheRegistrationsFieldName) {
   line_->start(false);
   look();
