@@ -44,6 +44,12 @@ Status check_state(const Drift& drift, const Decision& decision) {
     return fail(Code::conflict, name_of(drift) + " is already " + std::string(render(drift.status)) + " by " +
                                     drift.actor + "; undo that first");
   }
+  // Its approval takes the body as it is (semantics 13: stale is a conflict); a change is taken value by value.
+  if (decision.verb == Verb::approve && drift.operation == Operation::created && drift.stale_since_ns) {
+    return fail(Code::conflict, name_of(drift) + ": since " + render_time(*drift.stale_since_ns) +
+                                    " it cannot be read whole, so nobody has seen what would be accepted; decide when it is " +
+                                    "read again, or reject or ignore it");
+  }
   if (decision.verb == Verb::approve && drift.against == Against::expectation) {
     return fail(Code::conflict, name_of(drift) + " deviates from an expectation of the config or of a source (a " +
                                     "Terraform state), which no approval can move; change `expect:` or what declares it, or " +

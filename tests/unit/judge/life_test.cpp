@@ -99,6 +99,26 @@ TEST_F(Life, UnreadPathOfAnOpenDriftStandsAsLastSeen) {
   EXPECT_THAT(paths(drift()), ElementsAre("a"));
 }
 
+/// What is unread may have become anything: the drift still shows what was there when it was told.
+TEST_F(Life, AnApprovalOfWhatIsNewTakesNoBodyThatNobodySaw) {
+  is_gone();
+  ASSERT_TRUE(decides(Verb::approve));
+  ASSERT_THAT(words(sees(R"({"chart":"1.0"})")), ElementsAre("pending"));
+  ASSERT_EQ(drift().operation, Operation::created);
+  const std::string seen = drift().digest;
+  next.unread = {{"**", Code::unavailable, "a release is in flight"}};
+  sees(R"({"chart":"6.6.6"})");
+  const auto refused = decides(Verb::approve, 0, seen);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::conflict);
+  EXPECT_THAT(refused.error().message, HasSubstr("cannot be read whole"));
+  EXPECT_FALSE(row.baseline);
+  next.unread.clear();
+  EXPECT_THAT(words(sees(R"({"chart":"6.6.6"})")), ElementsAre("pending:moved"));
+  EXPECT_FALSE(decides(Verb::approve, 0, seen)) << "another value than the one that was shown";
+  EXPECT_TRUE(decides(Verb::approve, 0, drift().digest));
+}
+
 TEST_F(Life, PolicyEditedIsJudgedAgainAndSupersedesTheOldDrift) {
   a_is("5");
   rules.policy.push_back(policy("a", Action::automatic));
