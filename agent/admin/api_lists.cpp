@@ -4,6 +4,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <set>
+#include <utility>
 
 #include "admin/fields.hpp"
 #include "admin/json.hpp"
@@ -60,10 +61,12 @@ Names sinks_of(const core::AgentView& view, const std::vector<core::SinkBook>& b
   return out;
 }
 
+/// Takes each of them out of `all`: ten thousand rows need not stand beside their JSON.
 template <class T>
-Value::Array array_of(const std::vector<T>& all) {
+Value::Array array_of(std::vector<T>& all) {
   Value::Array out;
-  for (const auto& one : all) out.push_back(to_json(one));
+  out.reserve(all.size());
+  for (auto& one : all) out.push_back(to_json(std::exchange(one, T())));
   return out;
 }
 
@@ -153,7 +156,7 @@ Task<Answer> Api::resources(Request request) {
   filter.backend = query(request, "backend");
   filter.kind = query(request, "kind");
   DRIFTD_CO_CHECK(co_await check_names(filter));
-  const auto rows = co_await backstage_.reader.resources(filter.backend, filter.kind, static_cast<int>(limit));
+  auto rows = co_await backstage_.reader.resources(filter.backend, filter.kind, static_cast<int>(limit));
   if (!rows) co_return fail(rows.error());
   Count all;
   all.of = Count::Of::resources;
@@ -168,10 +171,12 @@ Task<Answer> Api::resources(Request request) {
 Task<Answer> Api::drifts(Request request) {
   DRIFTD_CO_TRY(core::DriftFilter filter, drift_filter(request));
   DRIFTD_CO_CHECK(co_await check_names(filter));
-  const auto rows = co_await backstage_.reader.drifts(filter);
+  auto rows = co_await backstage_.reader.drifts(filter);
   if (!rows) co_return fail(rows.error());
   Value::Array shown;
-  for (const auto& row : *rows) {
+  shown.reserve(rows->size());
+  for (auto& each : *rows) {  // and each row goes as its JSON comes: ten thousand of both would be memory
+    const core::DriftRow row = std::exchange(each, {});
     Value one = shown_drift(row.drift);
     one.object()->insert_or_assign("backend", row.backend);
     shown.push_back(std::move(one));
@@ -194,7 +199,7 @@ Task<Answer> Api::events(Request request) {
   DRIFTD_CO_TRY(const std::int64_t wait, parse_number("wait", query(request, "wait"), 0, 0, 30));
   const int most = static_cast<int>(limit);
   if (after < 0) {
-    const auto last = co_await backstage_.reader.last_events(most);
+    auto last = co_await backstage_.reader.last_events(most);
     if (!last) co_return fail(last.error());
     Count all;
     all.of = Count::Of::events;
@@ -206,7 +211,7 @@ Task<Answer> Api::events(Request request) {
   const auto until = std::chrono::steady_clock::now() + seconds(wait);
   asio::steady_timer timer(co_await asio::this_coro::executor);
   for (;;) {
-    const auto found = co_await backstage_.reader.events(after, most);
+    auto found = co_await backstage_.reader.events(after, most);
     if (!found) co_return fail(found.error());
     if (!found->empty() || stopping_ || std::chrono::steady_clock::now() >= until) {
       Count all;
@@ -241,7 +246,7 @@ Task<Answer> Api::dead_letters(Request request) {
   DRIFTD_CO_TRY(const std::int64_t limit, parse_number("limit", query(request, "limit"), 100, 1, 1000));
   const std::string sink = query(request, "sink");
   DRIFTD_CO_CHECK(co_await check_sink(sink));
-  const auto letters = co_await backstage_.reader.dead_letters(sink, static_cast<int>(limit));
+  auto letters = co_await backstage_.reader.dead_letters(sink, static_cast<int>(limit));
   if (!letters) co_return fail(letters.error());
   Count all;
   all.of = Count::Of::dead_letters;
@@ -256,7 +261,7 @@ Task<Answer> Api::dead_letters(Request request) {
 Task<Answer> Api::audit(Request request) {
   DRIFTD_CO_CHECK(only(request, {"limit"}));
   DRIFTD_CO_TRY(const std::int64_t limit, parse_number("limit", query(request, "limit"), 100, 1, kMostRows));
-  const auto rows = co_await backstage_.reader.audit(static_cast<int>(limit));
+  auto rows = co_await backstage_.reader.audit(static_cast<int>(limit));
   if (!rows) co_return fail(rows.error());
   Count all;
   all.of = Count::Of::audit;
