@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,8 @@ Result<core::Value> key_state(const config::Config& config, const std::string& k
 struct KeyRotation {
   std::string reason;         ///< for the audit log
   std::string key_file, out;  ///< where the config names the key
+  bool slow = false;          ///< the next layer is a slow one (ADR 0014)
+  std::function<void(const std::string&)> say;  ///< hears, before it begins, what takes long
 };
 Result<core::Value> rotate_key(const config::Config& config, const KeyRotation& asked);
 /// `driftd key new`: into `out`, a file that is not there yet, or, where it is empty, as `text` of the answer.

@@ -30,7 +30,7 @@ core::Value::Array links_of(const store::InstallationKey& key) {
   link("worker", key.worker.id, "");
   link("store", key.store.id, "");
   for (std::size_t i = 0; i < key.rotations.size(); ++i) {
-    link("layer", key.store.layers[i].id, render_time(key.rotations[i].at_ns));
+    link(key.store.layers[i].kind == core::LayerKind::slow ? "slow layer" : "layer", key.store.layers[i].id, render_time(key.rotations[i].at_ns));
   }
   return out;
 }
@@ -63,6 +63,8 @@ std::string state_of(const std::string& in_key, const std::string& in_store) {
   if (fits(in_key, in_store)) return "the next start rewrites the store";
   return store::key_fault("this key", in_key, "the store", in_store);
 }
+
+core::LayerKind kind_of(const KeyRotation& asked) { return asked.slow ? core::LayerKind::slow : core::LayerKind::hmac; }
 
 bool lies_elsewhere(const config::Config& config) { return !config.agent.installation_key_from.empty(); }
 
@@ -106,11 +108,17 @@ Result<core::Value> write_next_key(const config::Config& config, const KeyRotati
   const std::string ids = store::ids_of(key), stored = ids_in_store(config);
   if (!fits(ids, stored)) return fail(Code::conflict, store::key_fault("the key of " + from, ids, "the store", stored));
   const SystemClock clock;
-  DRIFTD_TRY(const auto next, store::rotated(key, clock.wall()));
+  DRIFTD_TRY(const auto next, store::rotated(key, clock.wall(), kind_of(asked)));
   DRIFTD_CHECK(write_next(config, next, asked.out));
   return core::Value(core::Value::Object{{"file", core::Value(asked.out)},
                                          {"ids", core::Value(store::ids_of(next))},
                                          {"put", core::Value(from)}});
+}
+
+std::string words_of(const store::SlowWork& work) {
+  return "the store holds " + std::to_string(work.digests) + " digests; a slow layer around them takes about " +
+         std::to_string(work.time.count() / 1000 + 1) + " s on " + std::to_string(work.threads) +
+         " threads; until it is done a stop leaves key and store as they are";
 }
 
 }  // namespace
@@ -146,8 +154,11 @@ Result<core::Value> rotate_key(const config::Config& config, const KeyRotation& 
   log.level = "warn";
   log::configure(log);
   const SystemClock clock;
+  const auto say = [&asked](const store::SlowWork& work) {
+    if (asked.say) asked.say(words_of(work));
+  };
   DRIFTD_TRY(auto settings, store_settings(config));
-  DRIFTD_TRY(const auto rotated, store::rotate(std::move(settings), asked_by_this_process(asked.reason), clock));
+  DRIFTD_TRY(const auto rotated, store::rotate(std::move(settings), asked_by_this_process(asked.reason), clock, kind_of(asked), say));
   core::Value::Array former;
   for (const auto& each : rotated.former) former.emplace_back(each.string());
   return core::Value(core::Value::Object{{"file", core::Value((config.agent.data_dir / "installation.key").string())},

@@ -76,12 +76,12 @@ class RecordFile {
 };
 
 /// A record of before a rotation holds digests of a former link: they are brought up to `keys`.
-core::ResourceWrite baseline_of(const core::Value& entry, const core::RedactionKeys& keys, std::vector<std::string>& kinds) {
+Result<core::ResourceWrite> baseline_of(const core::Value& entry, const core::RedactionKeys& keys, std::vector<std::string>& kinds) {
   core::ResourceWrite out;
   out.next.id = {text(entry, "kind"), text(entry, "id")};
   const core::Value* found = entry.find("body");
   core::Value body = found == nullptr ? core::Value() : *found;
-  core::rewrap(body, keys);
+  DRIFTD_TRY([[maybe_unused]] const bool of_before, core::rewrap(body, keys));
   out.next.baseline = core::render(body);
   out.next.observed = out.next.baseline;
   out.next.external_name = text(entry, "external_name");
@@ -130,7 +130,8 @@ class Loader {
   Task<Status> resource(core::Value value) {
     ++resources_;
     if (!known_) co_return Status{};
-    page_.writes.push_back(baseline_of(value, keys_, page_.established));
+    DRIFTD_CO_TRY(auto write, baseline_of(value, keys_, page_.established));
+    page_.writes.push_back(std::move(write));
     if (page_.writes.size() >= kPage) DRIFTD_CO_CHECK(co_await commit());
     co_return Status{};
   }

@@ -47,10 +47,11 @@ void show_rotated(const Context& context, const core::Value& answer) {
   for (const auto& file : former) context.out() << "  " << printable(*file.string()) << "\n";
 }
 
-int rotate(const Context& context, const app::KeyRotation& asked) {
+int rotate(const Context& context, app::KeyRotation asked) {
   const auto config = config_beside_agent(context, asked.key_file.empty());
   if (!config) return context.fail(config.error());
   if (!context.hooks.rotate_key) return context.fail(kUsage, "this binary holds no agent; use driftd");
+  asked.say = [&context](const std::string& words) { context.streams.err << "driftd: " << words << std::endl; };
   return finish_offline(context, context.hooks.rotate_key(*config, asked), [&](const core::Value& answer) { show_rotated(context, answer); });
 }
 
@@ -88,6 +89,7 @@ void add_key(CLI::App& app, Context& context) {
   key->add_option("--key", asked->key_file, "the file of a key that agent.installation_key names, where this process cannot read that");
   auto* again = key->add_subcommand("rotate", "put a next layer around the key and every stored digest; the agent must not run");
   again->add_option("--reason", asked->reason, "for the audit log");
+  again->add_flag("--slow", asked->slow, "a layer that makes each guess cost 50 ms and 16 MiB; so does each stored digest that the agent makes");
   again->add_option("--key", asked->key_file, "as above");
   again->add_option("--out", asked->out, "a new file for a key that agent.installation_key names, with its next layer; no store is touched, the agent may run");
   again->callback([&context, asked] { context.exit = rotate(context, *asked); });

@@ -180,7 +180,9 @@ class Walk {
                                    [](const auto& segment) { return std::holds_alternative<Path::Selector>(segment); });
     std::optional<DigestRef> same;
     if (options_.keys != nullptr && !keyed && !holds_digest(clear)) {
-      same = as_digest(sealed_digest(clear, options_.id, path, schema_, *options_.keys, digest.withheld));
+      const auto made = sealed_digest(clear, options_.id, path, schema_, *options_.keys, digest.withheld);
+      if (!made) return unknown(path, sides, rule, "cannot be compared: " + made.error().message);
+      same = as_digest(*made);
     }
     const bool comparable = same && same->key_id == digest.key_id && same->revision == digest.revision;
     if (options_.declared_only && !comparable) {
@@ -242,9 +244,12 @@ class Walk {
   void change(const Path& path, const AttributeRule& rule, const Sides& sides) {
     const bool redacted = (sides.before && as_digest(*sides.before)) || (sides.after && as_digest(*sides.after));
     const auto text = [](const Value* v) { return v ? std::optional(render(*v)) : std::nullopt; };
-    const auto before = redacted && options_.keys && sides.before && !as_digest(*sides.before) && !holds_digest(*sides.before)
-                            ? std::optional(render(sealed_digest(*sides.before, options_.id, path, schema_, *options_.keys, true)))
-                            : text(sides.before);  // what was in clear and is withheld now leaves the agent no more
+    auto before = text(sides.before);
+    if (redacted && options_.keys && sides.before && !holds_digest(*sides.before)) {
+      const auto made = sealed_digest(*sides.before, options_.id, path, schema_, *options_.keys, true);
+      if (!made) return unknown(path, sides, rule, "cannot be told: " + made.error().message);
+      before = render(*made);  // what was in clear and is withheld now leaves the agent no more
+    }
     out_.changes.push_back({path.render(), schema_.cls(path), before, text(sides.after), redacted});
     note(path, sides, rule, "drift", sides.before == nullptr ? "added" : sides.after == nullptr ? "removed" : "normal forms differ");
   }

@@ -47,9 +47,10 @@ Value as_digests(const Path& path, Value value, const Value& body, const KindSch
   const Value* now = find(body, path);
   if (const auto digest = now == nullptr ? std::nullopt : as_digest(*now)) {
     if (holds_digest(value)) return value;
-    Value made = sealed_digest(value, options.id, path, schema, *options.keys, digest->withheld);
-    const auto ours = as_digest(made);
-    return ours->key_id == digest->key_id && ours->revision == digest->revision ? made : value;
+    auto made = sealed_digest(value, options.id, path, schema, *options.keys, digest->withheld);
+    if (!made) return value;  // a wanted secret in clear cannot be compared: unknown
+    const auto ours = as_digest(*made);
+    return ours->key_id == digest->key_id && ours->revision == digest->revision ? *made : value;
   }
   if (auto* object = value.object()) {
     for (auto& [name, member] : *object) member = as_digests(path.child(name), std::move(member), body, schema, options);

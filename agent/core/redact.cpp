@@ -7,6 +7,7 @@
 
 #include "core/disclosure.hpp"
 #include "core/parse_limits.hpp"
+#include "core/slow_digest.hpp"
 
 namespace driftd::core {
 namespace {
@@ -85,29 +86,38 @@ class WorkerRedaction {
 };
 
 /// `hex` with the layers from number `first` on around it.
-std::string wrapped(std::string hex, const RedactionKey& key, std::size_t first) {
-  for (std::size_t i = first; i < key.layers.size(); ++i) hex = hmac_hex(key.layers[i].key, {hex});
+Result<std::string> wrapped(std::string hex, const RedactionKey& key, std::size_t first) {
+  for (std::size_t i = first; i < key.layers.size(); ++i) {
+    const KeyLayer& layer = key.layers[i];
+    if (layer.kind == LayerKind::hmac) {
+      hex = hmac_hex(layer.key, {hex});
+    } else {
+      DRIFTD_TRY(hex, slow_hex(layer.key, hex));
+    }
+  }
   return hex;
 }
 
-std::string sealed_hex(const std::string& worker_hex, const RedactionKey& key) {
+Result<std::string> sealed_hex(const std::string& worker_hex, const RedactionKey& key) {
   return wrapped(hmac_hex(key.key, {worker_hex}), key, 0);
 }
 
 /// Both key ids stay visible: a new key of either step re-baselines instead of looking like a rotation.
 std::string id_of(const std::string& store_id, const std::string& worker_id) { return store_id + worker_id; }
 
-void seal_value(Value& value, const RedactionKey& key) {
+Status seal_value(Value& value, const RedactionKey& key) {
   if (const auto worker = as_digest(value)) {
-    value = digest_value(id_of(key.newest_id(), worker->key_id), worker->revision, sealed_hex(worker->hex, key), worker->withheld);
-    return;
+    DRIFTD_TRY(const std::string hex, sealed_hex(worker->hex, key));
+    value = digest_value(id_of(key.newest_id(), worker->key_id), worker->revision, hex, worker->withheld);
+    return {};
   }
   if (auto* object = value.object()) {
-    for (auto& [name, member] : *object) seal_value(member, key);
+    for (auto& [name, member] : *object) DRIFTD_CHECK(seal_value(member, key));
   }
   if (auto* array = value.array()) {
-    for (auto& element : *array) seal_value(element, key);
+    for (auto& element : *array) DRIFTD_CHECK(seal_value(element, key));
   }
+  return {};
 }
 
 /// How many layers are around a digest with this id; all of them: nothing is to be done, or it is of other keys.
@@ -145,6 +155,10 @@ Result<Value> body_of(std::string_view json, const ParseLimits& limits) {
 }
 
 }  // namespace
+
+bool RedactionKey::slow() const {
+  return std::any_of(layers.begin(), layers.end(), [](const KeyLayer& layer) { return layer.kind == LayerKind::slow; });
+}
 
 std::optional<DigestRef> as_digest(const Value& value) {
   const auto* object = value.object();
@@ -188,37 +202,43 @@ Result<std::string> redact(std::string_view body, const ResourceId& id, const Ki
 
 Result<std::string> seal(std::string_view body, const RedactionKey& store_key) {
   DRIFTD_TRY(Value value, body_of(body, kRedactedLimits));
-  seal_value(value, store_key);
+  DRIFTD_CHECK(seal_value(value, store_key));
   return render(value);
 }
 
-bool rewrap(Value& value, const RedactionKeys& keys) {
+Result<bool> rewrap(Value& value, const RedactionKeys& keys) {
   if (const auto digest = as_digest(value)) {
     const std::size_t around = layers_around(digest->key_id, keys);
     if (around == keys.store.layers.size()) return false;
-    value = digest_value(id_of(keys.store.newest_id(), keys.worker.id), digest->revision, wrapped(digest->hex, keys.store, around),
-                         digest->withheld);
+    DRIFTD_TRY(const std::string hex, wrapped(digest->hex, keys.store, around));
+    value = digest_value(id_of(keys.store.newest_id(), keys.worker.id), digest->revision, hex, digest->withheld);
     return true;
   }
   bool changed = false;
   if (auto* object = value.object()) {
-    for (auto& [name, member] : *object) changed |= rewrap(member, keys);
+    for (auto& [name, member] : *object) {
+      DRIFTD_TRY(const bool one, rewrap(member, keys));
+      changed |= one;
+    }
   }
   if (auto* array = value.array()) {
-    for (auto& element : *array) changed |= rewrap(element, keys);
+    for (auto& element : *array) {
+      DRIFTD_TRY(const bool one, rewrap(element, keys));
+      changed |= one;
+    }
   }
   return changed;
 }
 
 Result<std::string> rewrap(std::string_view json, const RedactionKeys& keys) {
   DRIFTD_TRY(Value value, parse(json));
-  rewrap(value, keys);
+  DRIFTD_TRY([[maybe_unused]] const bool changed, rewrap(value, keys));
   return render(value);
 }
 
-Value sealed_digest(const Value& value, const ResourceId& id, const Path& path, const KindSchema& schema,
-                    const RedactionKeys& keys, bool withheld) {
-  const std::string hex = sealed_hex(worker_hex(value, id, path, schema, keys.worker.key), keys.store);
+Result<Value> sealed_digest(const Value& value, const ResourceId& id, const Path& path, const KindSchema& schema,
+                            const RedactionKeys& keys, bool withheld) {
+  DRIFTD_TRY(const std::string hex, sealed_hex(worker_hex(value, id, path, schema, keys.worker.key), keys.store));
   return digest_value(id_of(keys.store.newest_id(), keys.worker.id), kNormaliserRevision, hex, withheld);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,10 +31,14 @@ std::optional<DigestRef> as_digest(const Value& value);
 /// It is one, or has one in it.
 bool holds_digest(const Value& value);
 
+/// What a layer makes of a digest: HMAC with its key, or scrypt with its key for salt (50 ms, core/slow_digest.hpp).
+enum class LayerKind : std::uint8_t { hmac, slow };
+
 /// A key that a rotation put around the store's.
 struct KeyLayer {
   std::string id;  ///< 8 hex
   Key key{};
+  LayerKind kind = LayerKind::hmac;
 };
 
 /// Key of one of the two steps of semantics 19 with its id. The store's step is a chain: a rotation cannot make digests anew,
@@ -46,6 +51,8 @@ struct RedactionKey {
   const std::string& newest_id() const { return layers.empty() ? id : layers.back().id; }  ///< digests carry it
   /// Whoever knows only a former key file does not know this one.
   const Key& newest() const { return layers.empty() ? key : layers.back().key; }
+  /// A digest that this process has not made yet costs 50 ms: none is made on the core thread.
+  bool slow() const;
 };
 
 /// Both steps: with them the agent can tell whether a digest is of a value that it knows in clear.
@@ -74,8 +81,9 @@ Result<std::string> redact(std::string_view body, const ResourceId& id, const Ki
                            const Disclosure* disclosure = nullptr);
 
 /// The digest that a sealed body holds in place of `value`, which stands in clear and without digests at `path`.
-Value sealed_digest(const Value& value, const ResourceId& id, const Path& path, const KindSchema& schema,
-                    const RedactionKeys& keys, bool withheld);
+/// `unavailable`: of a slow layer alone.
+Result<Value> sealed_digest(const Value& value, const ResourceId& id, const Path& path, const KindSchema& schema,
+                            const RedactionKeys& keys, bool withheld);
 
 /// Agent side: each worker digest w becomes HMAC(K_store, w), with each layer around it. Returns canonical JSON.
 Result<std::string> seal(std::string_view body, const RedactionKey& store_key);
@@ -83,7 +91,7 @@ Result<std::string> seal(std::string_view body, const RedactionKey& store_key);
 /// A JSON text with digests of before a rotation, as it would be with those layers that came since; what stands under
 /// other keys stays. Equal values stay equal, others stay different. Returns canonical JSON.
 Result<std::string> rewrap(std::string_view json, const RedactionKeys& keys);
-bool rewrap(Value& value, const RedactionKeys& keys);  ///< whether anything was of before
+Result<bool> rewrap(Value& value, const RedactionKeys& keys);  ///< whether anything was of before
 
 /// For people and sinks: each digest becomes "[REDACTED]".
 std::string presentable(const Value& value);

@@ -6,6 +6,7 @@
 #include "base/log.hpp"
 #include "core/upgrade.hpp"
 #include "engine/decision.hpp"
+#include "engine/kept_digest.hpp"
 
 namespace driftd::engine {
 namespace {
@@ -32,19 +33,15 @@ bool is_unsettled(const core::Judgement& judgement) {
          std::any_of(judgement.unknown.begin(), judgement.unknown.end(), whole);
 }
 
-/// Agent side of semantics 19 and the judgement; runs on the diff pool.
-Result<core::Judgement> judge_one(const core::JudgeContext& context, const core::StoredResource& stored, Sighted& sighted,
-                                  const core::RedactionKey& key) {
-  auto* seen = std::get_if<core::Seen>(&sighted.sighting);
-  if (seen != nullptr) {
-    DRIFTD_TRY(seen->observation.body, core::seal(seen->observation.body, key));
-  }
+/// Of what was sealed; runs on the diff pool.
+core::Judgement judge_one(const core::JudgeContext& context, const core::StoredResource& stored, const Sighted& sighted) {
+  const auto* seen = std::get_if<core::Seen>(&sighted.sighting);
   if (seen != nullptr && sighted.upgraded) return core::judge_upgraded(context, stored, *seen, *sighted.upgraded);
   return core::judge(context, stored, sighted.sighting);
 }
 
-bool same_row(const core::StoredResource& a, const core::StoredResource& b) {
-  return a.digest == b.digest && a.rules_generation == b.rules_generation && a.observed == b.observed &&
+bool same_row(const core::StoredResource& a, const core::StoredResource& b, const Digest& kept) {
+  return a.digest == kept && a.rules_generation == b.rules_generation && a.observed == b.observed &&
          a.baseline == b.baseline && needs_attention(a) == needs_attention(b) && a.revision != 0;
 }
 
@@ -196,13 +193,16 @@ core::PageCommit Ledger::page_of(std::vector<Judged>& judged, const Extras& extr
   page.backend = extras.row;
   page.events = extras.events;
   page.declarations = extras.declarations;
+  for (auto& write : page.declarations) write.declaration.digest = kept_digest(context_->store_key, write.declaration);
   page.audit = extras.audit;
   const core::EventContext about = event_context(cause);
   for (auto& one : judged) {
     if (one.judgement.dropped) continue;
-    if (one.judgement.transitions.empty() && same_row(one.before, one.judgement.next)) continue;
+    const Digest kept = kept_digest(context_->store_key, one.judgement.next);
+    if (one.judgement.transitions.empty() && same_row(one.before, one.judgement.next, kept)) continue;
     core::ResourceWrite write;
     write.next = one.judgement.next;
+    write.next.digest = kept;
     for (const auto& transition : one.judgement.transitions) {
       auto line = expired_line(context_->store_key, one.before, transition, spec_.name, context_->clock.wall());
       if (line) page.audit.insert(page.audit.begin(), std::move(*line));  // in front of the decision that follows it
@@ -252,10 +252,6 @@ bool Ledger::outdated(const Sighted& sighted) {
 
 Task<Result<Ledger::Applied>> Ledger::apply(std::vector<Sighted> sightings, Extras extras, bool applied_state,
                                             std::uint32_t run, core::Session* session) {
-  for (auto& write : extras.declarations) {
-    if (write.withdrawn) continue;
-    DRIFTD_CO_TRY(write.declaration.body, core::seal(write.declaration.body, context_->store_key));
-  }
   std::vector<core::ResourceId> ids;
   std::vector<bool> old;
   for (const auto& sighted : sightings) {
@@ -267,6 +263,7 @@ Task<Result<Ledger::Applied>> Ledger::apply(std::vector<Sighted> sightings, Extr
     extras.cursor.reset();
     extras.watch_cursor.reset();
   }
+  DRIFTD_CO_CHECK(co_await seal(sightings, old, extras));
   for (int attempt = 0; attempt < kTries; ++attempt) {
     std::vector<core::StoredResource> stored;
     if (!ids.empty()) {
@@ -281,21 +278,16 @@ Task<Result<Ledger::Applied>> Ledger::apply(std::vector<Sighted> sightings, Extr
       if (const std::string* by = accepted_by(id)) contexts.back().deletions_accepted_by = *by;
     }
     DRIFTD_CO_CHECK(co_await add_declared(ids, contexts));
-    auto work = [stored = std::move(stored), copy = std::move(copy), contexts = std::move(contexts), old,
-                 key = context_->store_key]() mutable {
-      Result<std::vector<Judged>> out = std::vector<Judged>{};
+    auto work = [stored = std::move(stored), copy = std::move(copy), contexts = std::move(contexts), old]() mutable {
+      std::vector<Judged> out;
       for (std::size_t i = 0; i < stored.size(); ++i) {
-        Result<core::Judgement> judged = dropped(stored[i]);
-        if (!old[i]) judged = judge_one(contexts[i], stored[i], copy[i], key);
-        if (!judged) {
-          out = fail(judged.error());
-          break;
-        }
-        out->push_back({std::move(stored[i]), std::move(*judged)});
+        core::Judgement judged = dropped(stored[i]);
+        if (!old[i]) judged = judge_one(contexts[i], stored[i], copy[i]);
+        out.push_back({std::move(stored[i]), std::move(judged)});
       }
       return out;
     };
-    DRIFTD_CO_TRY(auto judged, co_await run_on(context_->diff, std::move(work)));
+    auto judged = co_await run_on(context_->diff, std::move(work));
     Applied applied;
     for (const auto& one : judged) applied.unsettled += is_unsettled(one.judgement) ? 1 : 0;
     if (applied.unsettled > 0) {

@@ -63,9 +63,9 @@ class Ledger {
   Task<Status> commit_health(core::HealthReport::State health, std::vector<core::EventDraft> events);
   /// Decisions whose time has run out fall back to pending, also where nothing is seen anew.
   Task<Status> lapse_due();
+  void stop() { stopping_ = true; }  ///< a page that is still being sealed is given up
   /// Identities of a kind that `run` did not see: those present, or those with open drifts that are not stale yet.
   Task<Result<std::vector<core::ResourceId>>> missing(std::string kind, std::uint32_t run, bool only_open);
-
   /// Those of them that somebody accepted, or the first complete list had.
   Task<Result<std::vector<core::ResourceId>>> with_baseline(std::vector<core::ResourceId> ids) const;
 
@@ -116,6 +116,8 @@ class Ledger {
   /// Baselines of older schema revisions in today's form, where the provider can convert them; what fails is unknown.
   Task<Status> ask_upgrades(const std::vector<core::StoredResource>& stored, std::vector<Sighted>& sightings,
                             core::Session* session);
+  /// Agent side of semantics 19, in place, on the diff pool: under a slow layer each new digest takes 50 ms.
+  Task<Status> seal(std::vector<Sighted>& sightings, const std::vector<bool>& old, Extras& extras) const;
   core::PageCommit page_of(std::vector<Judged>& judged, const Extras& extras, const std::string& cause) const;
   void remember(const core::StoredResource& next, std::uint32_t run, bool unknown, std::uint64_t asked);
   bool outdated(const Sighted& sighted);
@@ -128,7 +130,6 @@ class Ledger {
     std::string by;
     std::set<std::string> names;
   };
-
   std::shared_ptr<Context> context_;
   core::BackendSpec spec_;
   core::Scope scope_;
@@ -143,6 +144,7 @@ class Ledger {
   std::map<core::ResourceId, std::uint64_t> declared_;  ///< by sources, of this backend: sums of core::weight
   Declares declares_;                                   ///< by this source, of other backends
   Index index_;
+  bool stopping_ = false;
 };
 
 }  // namespace driftd::engine

@@ -3,6 +3,17 @@
 #include "engine/ledger.hpp"
 
 namespace driftd::engine {
+namespace {
+
+/// Both bodies as they lie in the store; runs on the diff pool.
+Result<core::Difference> difference_of(const std::string& before, const std::string& after, const core::KindSchema& schema,
+                                       const core::DiffOptions& options) {
+  DRIFTD_TRY(const auto left, core::parse(before));
+  DRIFTD_TRY(const auto right, core::parse(after));
+  return core::diff(left, right, schema, options);
+}
+
+}  // namespace
 
 Task<Status> Ledger::ask_upgrades(const std::vector<core::StoredResource>& stored, std::vector<Sighted>& sightings,
                                   core::Session* session) {
@@ -30,16 +41,16 @@ Task<Status> Ledger::ask_demotions(const std::vector<core::StoredResource>& stor
   for (std::size_t i = 0; i < stored.size(); ++i) {
     auto* seen = std::get_if<core::Seen>(&sightings[i].sighting);
     if (seen == nullptr || !stored[i].baseline) continue;
-    DRIFTD_CO_TRY(const auto before, core::parse(sightings[i].upgraded.value_or(*stored[i].baseline)));
-    DRIFTD_CO_TRY(const std::string sealed, core::seal(seen->observation.body, context_->store_key));
-    DRIFTD_CO_TRY(const auto after, core::parse(sealed));
     core::DiffOptions options;
     options.old_revision = stored[i].schema_revision;
     options.unread = seen->observation.unread;
     options.id = sightings[i].id;
     options.keys = context_->keys.get();
-    const auto schema_of = schema(sightings[i].id.kind);
-    const core::Difference difference = core::diff(before, after, *schema_of, options);
+    auto work = [before = sightings[i].upgraded.value_or(*stored[i].baseline), after = seen->observation.body,
+                 schema_of = schema(sightings[i].id.kind), options, keys = context_->keys] {
+      return difference_of(before, after, *schema_of, options);
+    };
+    DRIFTD_CO_TRY(const core::Difference difference, co_await run_on(context_->diff, std::move(work)));
     if (difference.changes.empty()) continue;
     const auto demotions = co_await session->demote(sightings[i].id, difference.changes);
     if (!demotions) {  // it may only demote, so without its word nothing of this is news yet; the next cycle asks again

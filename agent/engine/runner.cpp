@@ -85,6 +85,7 @@ void Runner::take_plugin_change() {
 
 Task<void> Runner::stop() {
   stopping_ = true;
+  ledger_.stop();
   due_.cancel();
   probe_due_.cancel();
   watch_due_.cancel();

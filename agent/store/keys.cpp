@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::string_view kTitle = "driftd installation key v1";
 constexpr std::string_view kLayeredTitle = "driftd installation key v2";  // a driftd of before rotations must not read it
+constexpr std::string_view kSlowTitle = "driftd installation key v3";     // nor one of before slow layers
+constexpr std::string_view kAnyTitle = "driftd installation key v";
 constexpr std::size_t kMaxText = 1u << 20;
 
 bool unhex(std::string_view text, unsigned char* out, std::size_t size) {
@@ -75,17 +77,41 @@ bool parse_seed(std::istream& in, std::uint64_t& seed) {
   return std::from_chars(hex.data(), hex.data() + 16, seed, 16).ptr == hex.data() + 16;
 }
 
-/// `layer <id> <hex> <nanoseconds>` for each rotation, then `seed <hex>`.
-bool parse_rest(std::istream& in, InstallationKey& key) {
+/// What a file with this key begins with: the oldest driftd that understands all of it decides.
+std::string_view title_of(const InstallationKey& key) {
+  if (key.store.slow()) return kSlowTitle;
+  return key.store.layers.empty() ? kTitle : kLayeredTitle;
+}
+
+Error no_key(const std::string& where) {
+  return {Code::corrupt, where + " is not an installation key of this version; restore it from the backup that belongs to this store"};
+}
+
+Error of_newer(const std::string& where, const std::string& what) {
+  return {Code::unsupported, where + " was written by a newer driftd: " + what + ", and without it no stored digest can be compared; run the "
+                                     "driftd that wrote it, or a newer one"};
+}
+
+/// `layer <id> <hex> <nanoseconds>` for each rotation, `slow` for one with --slow, then `seed <hex>`.
+Status parse_rest(std::istream& in, InstallationKey& key, const std::string& where) {
   std::string name;
-  while (in >> name && name == "layer") {
+  while (in >> name && name != "seed") {
     core::KeyLayer layer;
     Rotation rotation;
-    if (!parse_pair(in, layer.id, layer.key) || !(in >> rotation.at_ns)) return false;
+    const bool sound = parse_pair(in, layer.id, layer.key) && in >> rotation.at_ns;
+    if (!sound) return fail(no_key(where));
+    if (name != "layer" && name != "slow") return fail(of_newer(where, "it has a layer of a kind that this one does not know"));
+    layer.kind = name == "slow" ? core::LayerKind::slow : core::LayerKind::hmac;
     key.store.layers.push_back(layer);
     key.rotations.push_back(rotation);
   }
-  return name == "seed" && parse_seed(in, key.digest_seed) && !(in >> name);
+  if (name == "seed" && parse_seed(in, key.digest_seed) && !(in >> name)) return {};
+  return fail(no_key(where));
+}
+
+/// The title of a version that this driftd does not know.
+bool is_newer(const std::string& title) {
+  return title.starts_with(kAnyTitle) && title != kTitle && title != kLayeredTitle && title != kSlowTitle;
 }
 
 }  // namespace
@@ -127,8 +153,13 @@ Result<InstallationKey> make_key() {
   return key;
 }
 
-Result<InstallationKey> rotated(InstallationKey key, Nanos now) {
+Result<InstallationKey> rotated(InstallationKey key, Nanos now, core::LayerKind kind) {
+  if (kind == core::LayerKind::slow && key.store.slow()) {
+    return fail(Code::conflict, "the key has a slow layer already, and each stored digest is as slow to guess as it would be with two; rotate "
+                                "without --slow, that goes around it");
+  }
   core::KeyLayer layer;
+  layer.kind = kind;
   DRIFTD_CHECK(fill(layer.id, layer.key));
   key.store.layers.push_back(layer);
   key.rotations.push_back({now, Rotation::kNotInForce});
@@ -139,11 +170,11 @@ Result<InstallationKey> rotated(InstallationKey key, Nanos now) {
 std::string render(const InstallationKey& key) {
   char seed[17];
   std::snprintf(seed, sizeof seed, "%016llx", static_cast<unsigned long long>(key.digest_seed));
-  std::string out(key.store.layers.empty() ? kTitle : kLayeredTitle);
+  std::string out(title_of(key));
   out += "\nworker " + key.worker.id + " " + hex_of(key.worker.key) + "\nstore " + key.store.id + " " + hex_of(key.store.key);
   for (std::size_t i = 0; i < key.store.layers.size(); ++i) {
     const auto& layer = key.store.layers[i];
-    out += "\nlayer " + layer.id + " " + hex_of(layer.key) + " " + std::to_string(key.rotations[i].at_ns);
+    out += (layer.kind == core::LayerKind::slow ? "\nslow " : "\nlayer ") + layer.id + " " + hex_of(layer.key) + " " + std::to_string(key.rotations[i].at_ns);
   }
   return out + "\nseed " + seed + "\n";
 }
@@ -153,12 +184,11 @@ Result<InstallationKey> parse_key(const std::string& text, const std::string& wh
   std::string title;
   std::getline(in, title);
   InstallationKey key;
-  const bool known = title == kTitle || title == kLayeredTitle;
-  if (text.size() > kMaxText || !known || !parse_named(in, "worker", key.worker) || !parse_named(in, "store", key.store) ||
-      !parse_rest(in, key) || (title == kTitle) != key.store.layers.empty()) {
-    return fail(Code::corrupt, where + " is not an installation key of this version; restore it from the backup that belongs to "
-                                       "this store");
-  }
+  if (text.size() > kMaxText) return fail(no_key(where));
+  if (is_newer(title)) return fail(of_newer(where, "it is of version " + title.substr(kAnyTitle.size(), 8) + ", this one knows 1 to 3"));
+  if (!parse_named(in, "worker", key.worker) || !parse_named(in, "store", key.store)) return fail(no_key(where));
+  DRIFTD_CHECK(parse_rest(in, key, where));
+  if (title != title_of(key)) return fail(no_key(where));
   return key;
 }
 

@@ -46,16 +46,16 @@ std::string key_fault(const std::string& key_name, const std::string& ids, const
 
 /// A new one, from the system's random bytes.
 Result<InstallationKey> make_key();
-/// The same with one more layer and another seed.
-Result<InstallationKey> rotated(InstallationKey key, Nanos now);
+/// The same with one more layer and another seed. `conflict`: a second slow layer.
+Result<InstallationKey> rotated(InstallationKey key, Nanos now, core::LayerKind kind = core::LayerKind::hmac);
 /// As it stands in a file.
 std::string render(const InstallationKey& key);
-/// `corrupt`: no key; `where` names it. Error text holds no key material.
+/// `corrupt`: no key; `unsupported`: of a newer driftd; `where` names it. Error text holds no key material.
 Result<InstallationKey> parse_key(const std::string& text, const std::string& where);
 
 /// Makes and writes a new key; durable when it returns.
 Result<InstallationKey> create_key(const std::filesystem::path& file);
-/// `not_found`: no file; `denied`: others may read it; `corrupt`: not a key file. Error text holds no key material.
+/// `not_found`: no file; `denied`: others may read it; `corrupt`: not a key file; `unsupported`: of a newer driftd. Error text holds no key material.
 Result<InstallationKey> read_key(const std::filesystem::path& file);
 
 }  // namespace driftd::store

@@ -43,14 +43,25 @@ void take_events(const std::string& named, InstallationKey& key) {
   }
 }
 
+constexpr std::size_t kSlice = 256;  ///< rows between two looks for digests that a slow layer is to come around
+
+/// Makes what rows from number `i` on need, when a slice of them begins there.
+Status slow_slice(const SlowLayer& slow, std::string_view sql, const std::vector<std::int64_t>& ids, std::size_t i) {
+  if (i % kSlice != 0) return {};
+  return slow.make(sql, ids[i], ids[std::min(i + kSlice, ids.size()) - 1]);
+}
+
+/// In their order.
 Result<std::vector<std::int64_t>> ids_in(Connection& db, std::string_view sql) {
   std::vector<std::int64_t> out;
   auto query = db.statement(sql);
   while (true) {
     DRIFTD_TRY(const bool more, query.next());
-    if (!more) return out;
+    if (!more) break;
     out.push_back(query.integer(0));
   }
+  std::sort(out.begin(), out.end());
+  return out;
 }
 
 bool may_hold_digests(const std::optional<std::string>& text) { return text && text->find("$hmac") != std::string::npos; }
@@ -66,8 +77,12 @@ Status rewrap_text(std::optional<std::string>& text, const core::RedactionKeys& 
 Status rewrap_resources(SqliteStore::State& state) {
   Connection& db = *state.db;
   const auto keys = state.key.steps();
+  const SlowLayer slow(db, keys);
   DRIFTD_TRY(const auto ids, ids_in(db, "SELECT id FROM resource WHERE instr(baseline, '$hmac') OR instr(observed, '$hmac')"));
-  for (const auto id : ids) {
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const std::int64_t id = ids[i];
+    DRIFTD_CHECK(slow_slice(slow, "SELECT baseline FROM resource WHERE id BETWEEN ?1 AND ?2 UNION ALL SELECT observed FROM resource "
+                                  "WHERE id BETWEEN ?1 AND ?2", ids, i));
     std::optional<std::string> baseline, observed;
     {
       auto query = db.statement("SELECT baseline, observed FROM resource WHERE id = ?");
@@ -87,8 +102,11 @@ Status rewrap_resources(SqliteStore::State& state) {
 Status rewrap_drifts(SqliteStore::State& state) {
   Connection& db = *state.db;
   const auto keys = state.key.steps();
+  const SlowLayer slow(db, keys);
   DRIFTD_TRY(const auto rows, ids_in(db, "SELECT rowid FROM drift WHERE instr(changes, '$hmac')"));
-  for (const auto row : rows) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::int64_t row = rows[i];
+    DRIFTD_CHECK(slow_slice(slow, "SELECT changes FROM drift WHERE rowid BETWEEN ?1 AND ?2", rows, i));
     std::vector<core::Change> changes;
     {
       auto query = db.statement("SELECT changes FROM drift WHERE rowid = ?");
@@ -110,8 +128,11 @@ Status rewrap_drifts(SqliteStore::State& state) {
 Status rewrap_declarations(SqliteStore::State& state) {
   Connection& db = *state.db;
   const auto keys = state.key.steps();
+  const SlowLayer slow(db, keys);
   DRIFTD_TRY(const auto rows, ids_in(db, "SELECT rowid FROM declaration WHERE instr(body, '$hmac')"));
-  for (const auto row : rows) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::int64_t row = rows[i];
+    DRIFTD_CHECK(slow_slice(slow, "SELECT body FROM declaration WHERE rowid BETWEEN ?1 AND ?2", rows, i));
     std::optional<std::string> body;
     {
       auto query = db.statement("SELECT body FROM declaration WHERE rowid = ?");
@@ -132,6 +153,15 @@ std::map<std::string, std::string> told(const InstallationKey& key, const core::
           {"layers", std::to_string(layers)},
           {"key", key.store.newest_id()},
           {"actor", line.actor}};
+}
+
+/// In the log, and to whoever waits for it.
+Status say_slow_work(SqliteStore::State& state, const SaySlowWork& say) {
+  DRIFTD_TRY(const SlowWork work, SlowLayer(*state.db, state.key.steps()).work());
+  if (work.digests == 0) return {};
+  log::room("store").info("a slow layer comes around {} stored digests; that takes about {} s", work.digests, work.time.count() / 1000 + 1);
+  if (say) say(work);
+  return {};
 }
 
 Status rewrap_store(SqliteStore::State& state, const core::AuditEntry& line) {
@@ -224,7 +254,7 @@ Result<bool> check_key(Connection& db, const std::string& key_name, Installation
   return fail(Code::conflict, key_fault(key_name, ids, "the store", stored));
 }
 
-Status finish_rotation(SqliteStore::State& state, core::AuditEntry line, const Work& last) {
+Status finish_rotation(SqliteStore::State& state, core::AuditEntry line, const Work& last, const SaySlowWork& say) {
   InstallationKey& key = state.key;
   for (auto& rotation : key.rotations) {
     if (rotation.newest_event == Rotation::kNotInForce) rotation.newest_event = state.newest_seq;
@@ -233,6 +263,7 @@ Status finish_rotation(SqliteStore::State& state, core::AuditEntry line, const W
   line.subject = "installation key";
   line.at_ns = state.clock.wall();
   line.reason = (line.reason.empty() ? "" : line.reason + "; ") + "now " + ids_of(key);
+  DRIFTD_CHECK(say_slow_work(state, say));
   DRIFTD_CHECK(state.db->statement("PRAGMA secure_delete = ON").run());
   const auto rewrite = [&state, &line, &last]() -> Status {
     DRIFTD_CHECK(rewrap_store(state, line));
@@ -252,7 +283,7 @@ Status sweep(SqliteStore::State& state) {
   return {};
 }
 
-Result<Rotated> rotate(Settings settings, core::AuditEntry line, const Clock& clock) {
+Result<Rotated> rotate(Settings settings, core::AuditEntry line, const Clock& clock, core::LayerKind kind, const SaySlowWork& say) {
   const auto data_dir = settings.data_dir;
   const asio::any_io_executor here = asio::system_executor();  // nothing is posted to it
   std::error_code error;
@@ -261,10 +292,10 @@ Result<Rotated> rotate(Settings settings, core::AuditEntry line, const Clock& cl
   }
   DRIFTD_TRY(const auto state, open_state(std::move(settings), here, here, clock));
   const InstallationKey former = state->key;
-  DRIFTD_TRY(state->key, rotated(former, clock.wall()));
+  DRIFTD_TRY(state->key, rotated(former, clock.wall(), kind));
   step(*state, "made");
   const KeyFile file{data_dir / "installation.key"};
-  const Status done = finish_rotation(*state, std::move(line), [&] { return file.write(*state); });
+  const Status done = finish_rotation(*state, std::move(line), [&] { return file.write(*state); }, say);
   if (!done) return fail(file.put_back(former, done.error()));
   Rotated out{ids_of(state->key), state->key.store.layers.size(), former_files(data_dir), {}};
   if (const Status swept = sweep(*state); !swept) out.unswept = swept.error().message;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/audit.hpp"
+#include "store/slow_layer.hpp"
 #include "store/state.hpp"
 
 namespace driftd::store {
@@ -14,7 +15,8 @@ Result<bool> check_key(Connection& db, const std::string& key_name, Installation
 
 /// Puts the layers that the store lacks around every digest in it, in one transaction with `line`, what it names as its key
 /// and, before the commit, `last`. `state.key` is the key with all layers. An error: nothing of it stands. Then sweep().
-Status finish_rotation(SqliteStore::State& state, core::AuditEntry line, const Work& last = {});
+/// `say`: hears before that what a slow layer costs.
+Status finish_rotation(SqliteStore::State& state, core::AuditEntry line, const Work& last = {}, const SaySlowWork& say = {});
 /// Overwrites what the file still holds of pages of before a rotation. An error: the next start tries again.
 Status sweep(SqliteStore::State& state);
 
@@ -26,6 +28,8 @@ struct Rotated {
 };
 /// `driftd key rotate` where the key lies in data_dir: opens the store, rewrites it, writes the key with the next layer, commits.
 /// An error leaves key and store as they were, a kill between the last two what the next start finishes. `line`: who asked, and why. `conflict`: an agent runs.
-Result<Rotated> rotate(Settings settings, core::AuditEntry line, const Clock& clock);
+/// `kind`: of the next layer; `conflict`, too, when a second slow one is asked for.
+Result<Rotated> rotate(Settings settings, core::AuditEntry line, const Clock& clock, core::LayerKind kind = core::LayerKind::hmac,
+                       const SaySlowWork& say = {});
 
 }  // namespace driftd::store

@@ -109,6 +109,30 @@ TEST_F(RotatedKeyLine, ARotationIsNoChangeAndHidesNone) {
   EXPECT_THAT(audit.out, AllOf(HasSubstr("rotated key"), HasSubstr("a backup was lost")));
 }
 
+TEST_F(RotatedKeyLine, SlowLayerIsNoChangeAndHidesNone) {
+  ASSERT_NO_FATAL_FAILURE(start());
+  ASSERT_EQ(agent_.stop(), 0);
+  set_password("moving", "new-canary");
+  const Output rotated = driftd({"key", "rotate", "--slow"});
+  ASSERT_EQ(rotated.code, 0) << rotated.err;
+  EXPECT_THAT(rotated.err, AllOf(HasSubstr("the store holds "), HasSubstr(" digests; a slow layer around them takes about")));
+  EXPECT_THAT(rotated.out, HasSubstr("the store is rewritten under it"));
+  const Output again = driftd({"key", "rotate", "--slow"});
+  EXPECT_NE(again.code, 0);
+  EXPECT_THAT(again.err, HasSubstr("has a slow layer already"));
+  EXPECT_THAT(driftd({"key"}).out, AllOf(HasSubstr("slow layer"), HasSubstr("in force")));
+  ASSERT_NO_FATAL_FAILURE(start());
+  EXPECT_TRUE(arrives(nats_, {"cache", "acl_user/moving", "credentials.rotated", "auto-applied", "changed", "passwords"}));
+  refreshed();
+  EXPECT_EQ(events_about("moving"), 1);
+  EXPECT_EQ(events_about("steady"), 0);
+  ASSERT_EQ(agent_.stop(), 0);
+  ASSERT_NO_FATAL_FAILURE(start());
+  refreshed();
+  EXPECT_EQ(events_about("moving"), 1);
+  EXPECT_EQ(events_about("steady"), 0);
+}
+
 TEST_F(RotatedKeyLine, KeySaysWhatItIsAndTellsNothingOfIt) {
   ASSERT_NO_FATAL_FAILURE(start());
   const Output before = driftd({"key"});
@@ -133,8 +157,13 @@ TEST_F(RotatedKeyLine, RecordOfBeforeStillCompares) {
   const auto once = [&](const char* flag) { return run({Agent::binary(), "--config", agent_.config(), "once", flag, record}, env); };
   ASSERT_EQ(once("--record").code, 0);
   ASSERT_EQ(driftd({"key", "rotate"}).code, 0);
-  const Output equal = once("--baseline");
-  EXPECT_EQ(equal.code, 0) << equal.out << equal.err;
+  for (const bool slow : {false, true}) {
+    if (slow) {
+      ASSERT_EQ(driftd({"key", "rotate", "--slow"}).code, 0);
+    }
+    const Output equal = once("--baseline");
+    EXPECT_EQ(equal.code, 0) << equal.out << equal.err;
+  }
   set_password("moving", "new-canary");
   const Output changed = once("--baseline");
   EXPECT_EQ(changed.code, 1) << changed.out << changed.err;

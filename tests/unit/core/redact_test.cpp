@@ -2,6 +2,11 @@
 #include "core/redact.hpp"
 
 #include <gtest/gtest.h>
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "core/slow_digest.hpp"
 
 namespace driftd::core {
 namespace {
@@ -110,7 +115,79 @@ TEST_F(RotatedKey, FormerLinksDoNotGiveTheNewDigest) {
 
 TEST_F(RotatedKey, KnownValueIsComparedUnderAllLayers) {
   const auto made = sealed_digest(Value("x"), id_, Path().child("p"), *schema_, keys(2), false);
-  EXPECT_EQ(as_digest(made), digest_at(sealed(R"({"p":"x"})", 2), "p"));
+  EXPECT_EQ(as_digest(made.value()), digest_at(sealed(R"({"p":"x"})", 2), "p"));
+}
+
+/// Layer 1 of 3 is a slow one.
+class SlowKey : public RotatedKey {
+ protected:
+  RedactionKeys keys(std::size_t layers) const {
+    RedactionKeys out = RotatedKey::keys(layers);
+    if (layers > 1) out.store.layers[1].kind = LayerKind::slow;
+    return out;
+  }
+  std::string sealed(const std::string& body, std::size_t layers) const { return seal(redacted(body), keys(layers).store).value(); }
+};
+
+TEST_F(SlowKey, EqualStaysEqualAndOtherStaysOther) {
+  EXPECT_TRUE(keys(3).store.slow());
+  EXPECT_FALSE(keys(1).store.slow());
+  const auto one = digest_at(sealed(R"({"p":"x"})", 3), "p");
+  EXPECT_EQ(digest_at(sealed(R"({"p":"x"})", 3), "p"), one);
+  EXPECT_NE(digest_at(sealed(R"({"p":"y"})", 3), "p").hex, one.hex);
+  EXPECT_EQ(one.key_id, "cccc0002aaaa1111");
+}
+
+TEST_F(SlowKey, StoredDigestOfEachFormerLinkBecomesTheOneThatIsMadeNow) {
+  for (std::size_t before = 0; before <= 3; ++before) {
+    EXPECT_EQ(rewrap(sealed(R"({"p":"x","w":"y"})", before), keys(3)).value(), sealed(R"({"p":"x","w":"y"})", 3)) << before;
+  }
+}
+
+TEST_F(SlowKey, DigestIsNotFoundByHmacsAlone) {
+  const auto wanted = digest_at(sealed(R"({"p":"x"})", 3), "p").hex;
+  const std::string worker = digest_at(redacted(R"({"p":"x"})"), "p").hex;
+  const RedactionKeys all = keys(3);
+  std::vector<std::string> reached{worker};
+  const auto layers = all.store.layers;
+  for (const Key& key : {all.store.key, layers[0].key, layers[1].key, layers[2].key}) {  // each link applied, or left out
+    const std::size_t until = reached.size();
+    for (std::size_t i = 0; i < until; ++i) reached.push_back(hmac_hex(key, {reached[i]}));
+  }
+  for (const auto& guess : reached) EXPECT_NE(guess, wanted);
+}
+
+TEST_F(SlowKey, KnownValueIsComparedUnderAllLayers) {
+  const auto made = sealed_digest(Value("x"), id_, Path().child("p"), *schema_, keys(3), false);
+  EXPECT_EQ(as_digest(made.value()), digest_at(sealed(R"({"p":"x"})", 3), "p"));
+}
+
+TEST_F(SlowKey, SecondAskingCostsNothing) {
+  const std::string body = redacted(R"({"p":"asked for twice"})");
+  const auto time = [&] {
+    const auto began = std::chrono::steady_clock::now();
+    EXPECT_TRUE(seal(body, keys(3).store));
+    return std::chrono::steady_clock::now() - began;
+  };
+  const auto first = time();
+  EXPECT_LT(std::min({time(), time(), time()}) * 10, first) << "scrypt is a few 10 ms, the rest some 10 µs";
+}
+
+TEST(SlowDigestsKnown, StayBoundedAndKeepWhatIsAskedFor) {
+  SlowDigests known(100);
+  const auto name = [](std::uint32_t n) {
+    SlowDigests::Bytes out{};
+    std::memcpy(out.data(), &n, sizeof n);
+    return out;
+  };
+  known.put(name(7), name(70));
+  for (std::uint32_t n = 1'000; n < 3'000; ++n) {
+    known.put(name(n), name(n + 1));
+    EXPECT_LE(known.size(), 100U);
+    ASSERT_EQ(known.find(name(7)), name(70)) << "asked for all the time";
+  }
+  EXPECT_EQ(known.find(name(2'999)), name(3'000));
+  EXPECT_FALSE(known.find(name(1'000)));
 }
 
 TEST_F(Redaction, WhatPeopleSeeHoldsNoDigest) {

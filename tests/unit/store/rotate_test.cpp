@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 
 class RotateTest : public StoreTest {
  protected:
-  static constexpr int kRows = 40;
+  int rows_ = 40;
   std::string data(const std::string& name = {}) const { return dir.file("data/" + name); }
 
   /// What a worker says of value number `n`, as the store holds it under `key`.
@@ -46,7 +46,7 @@ class RotateTest : public StoreTest {
   void fill() {
     const auto key = bench->key();
     std::vector<core::ResourceWrite> writes;
-    for (int n = 0; n < kRows; ++n) {
+    for (int n = 0; n < rows_; ++n) {
       writes.push_back(resource_write("r" + std::to_string(n), sealed(key, n)));
       writes.back().next.observed = sealed(key, n + 1'000);
       writes.back().next.digest = {7, 8};
@@ -67,7 +67,7 @@ class RotateTest : public StoreTest {
   }
   /// All of it is what an agent would make now.
   void expect_under(const store::InstallationKey& key) {
-    for (int n = 0; n < kRows; ++n) {
+    for (int n = 0; n < rows_; ++n) {
       const auto rows = bench.get(bench->load(backend_row().uid, {{"config", "r" + std::to_string(n)}}));
       ASSERT_EQ(rows.size(), 1U);
       EXPECT_EQ(rows[0].baseline, sealed(key, n));
@@ -89,20 +89,21 @@ class RotateTest : public StoreTest {
     ASSERT_EQ(declared.size(), 1U);
     EXPECT_EQ(declared[0].body, sealed(key, 3'000));
   }
-  Result<store::Rotated> rotate(std::function<void(std::string_view)> at_step = {}) {
+  Result<store::Rotated> rotate(std::function<void(std::string_view)> at_step = {}, core::LayerKind kind = core::LayerKind::hmac) {
     store::Settings settings;
     settings.data_dir = data();
     settings.at_step = std::move(at_step);
     core::AuditEntry line;
     line.actor = "olga";
     line.reason = "a backup was lost";
-    return store::rotate(std::move(settings), line, bench.clock);
+    return store::rotate(std::move(settings), line, bench.clock, kind, [this](const store::SlowWork& work) { heard_.push_back(work); });
   }
+  Result<store::Rotated> rotate_slow() { return rotate({}, kSlow); }
   /// Runs a rotation in a process that ends at once at this step; whether it got there.
-  bool killed_at(const std::string& step) {
+  bool killed_at(const std::string& step, core::LayerKind kind) {
     const pid_t child = ::fork();
     if (child == 0) {
-      (void)rotate([&](std::string_view at) { if (at == step) ::_exit(9); });
+      (void)rotate([&](std::string_view at) { if (at == step) ::_exit(9); }, kind);
       ::_exit(0);
     }
     int status = 0;
@@ -119,6 +120,7 @@ class RotateTest : public StoreTest {
     EXPECT_TRUE(bench.get(bench->audit(10)).empty());
     EXPECT_EQ(bench.get(bench->load(backend_row().uid, {{"config", "r1"}}))[0].baseline, sealed(key, 1));
   }
+  void kill_at_each_step(core::LayerKind kind);
   std::string all_bytes() const {
     std::string out;
     for (const auto& entry : fs::directory_iterator(data())) {
@@ -134,6 +136,9 @@ class RotateTest : public StoreTest {
     }
     return out;
   }
+
+  static constexpr core::LayerKind kSlow = core::LayerKind::slow;
+  std::vector<store::SlowWork> heard_;
 };
 
 TEST_F(RotateTest, EveryDigestIsWhatTheAgentWouldMakeUnderTheNewKey) {
@@ -156,7 +161,7 @@ TEST_F(RotateTest, EveryDigestIsWhatTheAgentWouldMakeUnderTheNewKey) {
 TEST_F(RotateTest, TheFileHoldsNothingOfTheFormerKey) {
   fill();
   const auto before = bench->key();
-  for (int n = 0; n < kRows; ++n) {  // pages that were written over leave their bytes behind
+  for (int n = 0; n < rows_; ++n) {  // pages that were written over leave their bytes behind
     auto again = resource_write("r" + std::to_string(n), "{}", 1);
     bench.get(bench->commit(page_of({again})));
     if (n % 2 == 0) continue;
@@ -168,7 +173,7 @@ TEST_F(RotateTest, TheFileHoldsNothingOfTheFormerKey) {
   ASSERT_NE(all_bytes().find(hex_of(1)), std::string::npos);
   ASSERT_TRUE(rotate());
   const std::string bytes = all_bytes();
-  for (int n = 0; n < kRows; ++n) {
+  for (int n = 0; n < rows_; ++n) {
     for (const int of : {n, n + 1'000, n + 2'000, n + 3'000}) EXPECT_EQ(bytes.find(hex_of(of)), std::string::npos) << of;
   }
   EXPECT_EQ(bytes.find(drift_of(before, "", 1).digest), std::string::npos) << "a digest over digests is as good to try guesses on";
@@ -210,7 +215,14 @@ TEST_F(RotateTest, DigestsOfRecordsAreMadeAnewUnderAnotherSeed) {
   for (const auto& entry : bench.get(bench->declared_by(backend_row().uid))) EXPECT_EQ(entry.digest, Digest{});
 }
 
-TEST_F(RotateTest, AKillAtAnyStepLeavesStoreAndKeyTogether) {
+TEST_F(RotateTest, AKillAtAnyStepLeavesStoreAndKeyTogether) { kill_at_each_step(core::LayerKind::hmac); }
+
+TEST_F(RotateTest, AKillAtAnyStepOfASlowLayerLeavesStoreAndKeyTogether) {
+  rows_ = 3;
+  kill_at_each_step(kSlow);
+}
+
+void RotateTest::kill_at_each_step(core::LayerKind kind) {
   fill();
   const auto before = bench->key();
   bench.close();
@@ -218,11 +230,12 @@ TEST_F(RotateTest, AKillAtAnyStepLeavesStoreAndKeyTogether) {
   for (const char* step : {"made", "resources", "drifts", "declarations", "named", "written", "rewrapped", "swept"}) {
     fs::remove_all(data());
     fs::copy(dir.file("untouched"), data(), fs::copy_options::recursive);
-    ASSERT_TRUE(killed_at(step)) << step;
+    ASSERT_TRUE(killed_at(step, kind)) << step;
     const auto opened = bench.open();
     ASSERT_TRUE(opened) << step << ": " << opened.error().message;
     const bool written = std::string_view(step) == "written" || std::string_view(step) == "rewrapped" || std::string_view(step) == "swept";
     EXPECT_EQ(bench->key().store.layers.size(), written ? 1U : 0U) << step;
+    EXPECT_EQ(bench->key().store.slow(), written && kind == kSlow) << step;
     expect_under(bench->key());
     EXPECT_EQ(told().size(), written ? 1U : 0U) << step;
     const auto audit = bench.get(bench->audit(10));
@@ -424,6 +437,105 @@ TEST_F(RotateTest, DamagedRowIsNotSignedByARotation) {
   int told_of = 0;
   for (const auto& event : bench.get(bench->events(0, 1'000))) told_of += event.what == "corrupt";
   EXPECT_EQ(told_of, 1);
+}
+
+TEST_F(RotateTest, SlowLayerComesAroundEveryDigestAndLaterLayersAroundIt) {
+  rows_ = 4;
+  fill();
+  bench.close();
+  ASSERT_TRUE(rotate());
+  EXPECT_TRUE(heard_.empty()) << "nothing takes long";
+  const auto done = rotate_slow();
+  ASSERT_TRUE(done) << done.error().message;
+  ASSERT_EQ(heard_.size(), 1U);
+  EXPECT_EQ(heard_[0].digests, 4U * 4U) << "baselines, observations, both sides of ended drifts; the declaration's is one of them";
+  EXPECT_GT(heard_[0].time.count(), 0);
+  ASSERT_TRUE(rotate());
+  EXPECT_EQ(heard_.size(), 1U) << "a layer around it takes no time";
+  ASSERT_TRUE(bench.open());
+  const auto layers = bench->key().store.layers;
+  ASSERT_EQ(layers.size(), 3U);
+  EXPECT_EQ(layers[0].kind, core::LayerKind::hmac);
+  EXPECT_EQ(layers[1].kind, kSlow);
+  EXPECT_EQ(layers[2].kind, core::LayerKind::hmac);
+  expect_under(bench->key());
+  bench.close();
+  EXPECT_TRUE(store::verify(file()));
+}
+
+/// The key file is known, the guesses are right, and each takes microseconds.
+TEST_F(RotateTest, GuessesWithHmacsAloneFindNothingUnderASlowLayer) {
+  rows_ = 4;
+  fill();
+  bench.close();
+  ASSERT_TRUE(rotate_slow());
+  ASSERT_TRUE(bench.open());
+  const auto key = bench->key();
+  bench.close();
+  const std::string bytes = all_bytes();
+  store::InstallationKey fast = key, bare = key;
+  fast.store.layers[0].kind = core::LayerKind::hmac;
+  bare.store.layers.clear();
+  const auto hex = [](const store::InstallationKey& with, int n) {
+    return core::as_digest(*core::parse(sealed(with, n)).value().find("p"))->hex;
+  };
+  for (int n = 0; n < rows_; ++n) {
+    EXPECT_NE(bytes.find(hex(key, n)), std::string::npos);
+    EXPECT_EQ(bytes.find(hex(fast, n)), std::string::npos);
+    EXPECT_EQ(bytes.find(hex(bare, n)), std::string::npos);
+    EXPECT_EQ(bytes.find(to_hex(sha256("worker digest " + std::to_string(n)))), std::string::npos);
+  }
+}
+
+TEST_F(RotateTest, SecondSlowLayerIsRefusedAndChangesNothing) {
+  rows_ = 1;
+  fill();
+  bench.close();
+  ASSERT_TRUE(rotate_slow());
+  const std::string key_text = read_file(data("installation.key"));
+  const auto again = rotate_slow();
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().code, Code::conflict);
+  EXPECT_THAT(again.error().message, AllOf(HasSubstr("has a slow layer already"), HasSubstr("without --slow")));
+  EXPECT_EQ(read_file(data("installation.key")), key_text);
+  ASSERT_TRUE(bench.open());
+  expect_under(bench->key());
+}
+
+TEST_F(RotateTest, BackupOfBeforeASlowLayerIsCaughtUpWhenItIsRestored) {
+  rows_ = 3;
+  fill();
+  ASSERT_TRUE(store::back_up(data(), dir.file("with.db"), true, bench.clock.wall()));
+  bench.close();
+  ASSERT_TRUE(rotate_slow());
+  ASSERT_TRUE(rotate());
+  const auto restored = store::restore(data(), dir.file("with.db"), {}, bench.clock.wall());
+  ASSERT_TRUE(restored) << restored.error().message;
+  ASSERT_TRUE(bench.open());
+  ASSERT_EQ(bench->key().store.layers.size(), 2U);
+  EXPECT_TRUE(bench->key().store.slow());
+  expect_under(bench->key());
+}
+
+TEST_F(RotateTest, KeyOfANewerDriftdIsRefusedAndSaidToBeOne) {
+  bench.close();
+  ASSERT_TRUE(rotate_slow());
+  const std::string text = read_file(data("installation.key"));
+  ASSERT_TRUE(text.starts_with("driftd installation key v3\n")) << "a driftd of before slow layers must not take it";
+  std::string version = text, kind = text, hidden = text;
+  version.replace(version.find("v3"), 2, "v4");
+  kind.replace(kind.find("\nslow "), 6, "\nsmart ");
+  hidden.replace(hidden.find("v3"), 2, "v2");
+  for (const auto& [file, code, words] : {std::tuple(version, Code::unsupported, "it is of version 4, this one knows 1 to 3"),
+                                          std::tuple(kind, Code::unsupported, "a layer of a kind that this one does not know"),
+                                          std::tuple(hidden, Code::corrupt, "is not an installation key of this version")}) {
+    std::ofstream(data("installation.key"), std::ios::binary) << file;
+    const auto opened = bench.open();
+    ASSERT_FALSE(opened) << file.substr(0, 30);
+    EXPECT_EQ(opened.error().code, code);
+    EXPECT_THAT(opened.error().message, AllOf(HasSubstr("installation.key"), HasSubstr(words)));
+    EXPECT_EQ(read_file(data("installation.key")), file);
+  }
 }
 
 TEST_F(RotateTest, NothingIsMadeWhereThereIsNoStore) {

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/slow_hash.hpp"
+
+#include <openssl/err.h>
+#include <openssl/evp.h>
+
+namespace driftd {
+namespace {
+
+constexpr std::uint64_t kN = 1u << 14, kR = 8, kP = 1;
+constexpr std::uint64_t kMostMemory = 32u << 20;  // 128 * N * r is 16 MiB; OpenSSL refuses parameters that need more than this
+
+/// The reason of OpenSSL's newest error, which then is forgotten.
+std::string newest_reason() {
+  const char* reason = ERR_reason_error_string(ERR_peek_last_error());
+  ERR_clear_error();
+  return reason == nullptr ? "no reason given" : reason;
+}
+
+}  // namespace
+
+Result<std::string> slow_hash(std::string_view text, std::string_view salt) {
+  unsigned char out[32];
+  const int done = EVP_PBE_scrypt(text.data(), text.size(), reinterpret_cast<const unsigned char*>(salt.data()), salt.size(), kN, kR, kP,
+                                  kMostMemory, out, sizeof out);
+  if (done == 1) return std::string(reinterpret_cast<const char*>(out), sizeof out);
+  return fail(Code::unavailable, "a slow digest (scrypt, 16 MiB) could not be computed: " + newest_reason() +
+                                     "; look at the memory that the system leaves this process, and whether its OpenSSL offers scrypt");
+}
+
+}  // namespace driftd

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "base/digest.hpp"
+#include "base/result.hpp"
+
+namespace driftd::core {
+
+/// What slow digests were computed already, by a SHA-256 of what they were made of: neither values nor stored digests can
+/// be read from it. Bounded: what was not asked for since the last half of the bound went in is forgotten. Any thread.
+class SlowDigests {
+ public:
+  using Bytes = std::array<std::uint8_t, 32>;
+  explicit SlowDigests(std::size_t most) : half_(most / 2) {}
+  std::optional<Bytes> find(const Bytes& name);
+  void put(const Bytes& name, const Bytes& made);
+  std::size_t size() const;
+
+ private:
+  struct Hash {
+    std::size_t operator()(const Bytes& name) const;
+  };
+  using Map = std::unordered_map<Bytes, Bytes, Hash>;
+  void put_young(const Bytes& name, const Bytes& made);
+
+  const std::size_t half_;
+  mutable std::mutex mutex_;
+  Map young_, old_;
+};
+
+/// The digest `hex` with a slow layer around it (ADR 0014), 64 hex: 50 ms where this process has not made it yet, so not on
+/// the core thread. The error is slow_hash()'s.
+Result<std::string> slow_hex(const Key& layer, const std::string& hex);
+
+}  // namespace driftd::core

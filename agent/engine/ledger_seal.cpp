@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Digests of workers become those of the store, and what of a record may lie beside them.
+#include "engine/kept_digest.hpp"
+#include "engine/ledger.hpp"
+
+namespace driftd::engine {
+namespace {
+
+bool holds_digests(const std::optional<std::string>& body) { return body && body->find("$hmac") != std::string::npos; }
+
+/// Each of `bodies` once. `stopping` outlives it.
+Task<Status> seal_all(std::shared_ptr<const Context> context, std::vector<std::string*> bodies, const bool* stopping) {
+  const std::size_t at_once = context->store_key.slow() ? 1 : bodies.size();  // other backends' work comes in between
+  for (std::size_t from = 0; from < bodies.size(); from += at_once) {
+    if (*stopping) co_return fail(Code::cancelled, "the agent is stopping");
+    std::vector<std::string> some;
+    for (std::size_t i = from; i < from + at_once; ++i) some.push_back(std::move(*bodies[i]));
+    auto work = [some = std::move(some), key = context->store_key]() mutable -> Result<std::vector<std::string>> {
+      for (auto& body : some) {
+        DRIFTD_TRY(body, core::seal(body, key));
+      }
+      return std::move(some);
+    };
+    DRIFTD_CO_TRY(auto sealed, co_await run_on(context->diff, std::move(work)));
+    for (std::size_t i = 0; i < sealed.size(); ++i) *bodies[from + i] = std::move(sealed[i]);
+  }
+  co_return Status{};
+}
+
+}  // namespace
+
+Task<Status> Ledger::seal(std::vector<Sighted>& sightings, const std::vector<bool>& old, Extras& extras) const {
+  std::vector<std::string*> bodies;
+  for (std::size_t i = 0; i < sightings.size(); ++i) {
+    auto* seen = std::get_if<core::Seen>(&sightings[i].sighting);
+    if (seen != nullptr && !old[i]) bodies.push_back(&seen->observation.body);
+  }
+  for (auto& write : extras.declarations) {
+    if (!write.withdrawn) bodies.push_back(&write.declaration.body);
+  }
+  const auto status = co_await seal_all(context_, std::move(bodies), &stopping_);
+  co_return status;
+}
+
+Digest kept_digest(const core::RedactionKey& key, const core::StoredResource& next) {
+  const bool telling = key.slow() && (holds_digests(next.observed) || holds_digests(next.baseline));
+  return telling ? Digest{} : next.digest;
+}
+
+Digest kept_digest(const core::RedactionKey& key, const core::Declaration& declaration) {
+  const bool telling = key.slow() && holds_digests(declaration.body);
+  return telling ? digest(0, {declaration.body}) : declaration.digest;
+}
+
+}  // namespace driftd::engine
