@@ -20,16 +20,33 @@ struct Gap {
 };
 using Gaps = std::map<std::string, Gap>;
 
-Result<std::vector<Candidate>> candidates(SqliteStore::State& state, Nanos before) {
-  std::vector<Candidate> out;
+/// A thousand rows in the order of their sequence numbers, and which of them are old.
+struct Slice {
+  std::vector<Candidate> old;
+  std::int64_t last = 0;
+  bool more = false;  ///< something old may stand behind it
+};
+
+/// Sequence numbers are the order of time, but for a clock that was wrong: what it wrote while it was ahead is passed over,
+/// or all that came later would stay until that time. A slice in which all is young, and nothing is of the future, is the
+/// end: the usual round reads one such slice.
+Result<Slice> next_slice(SqliteStore::State& state, Nanos before) {
+  const Nanos now = state.clock.wall();
+  Slice out;
+  int rows = 0;
+  bool passed = false;
   auto query = state.db->statement("SELECT seq, recorded_ns FROM event WHERE seq > ? ORDER BY seq LIMIT ?");
   query.bind(state.pruned_to, kSlice);
   while (true) {
     DRIFTD_TRY(const bool more, query.next());
-    if (!more) return out;
-    if (query.integer(1) >= before) return out;  // seq is the order of time, but for clock jumps
-    out.push_back({query.integer(0), query.integer(1)});
+    if (!more) break;
+    ++rows;
+    out.last = query.integer(0);
+    if (query.integer(1) < before) out.old.push_back({out.last, query.integer(1)});
+    passed = passed || query.integer(1) > now;
   }
+  out.more = rows == kSlice && (passed || !out.old.empty());
+  return out;
 }
 
 Status forget_event(Connection& db, std::int64_t seq, const std::vector<Outstanding>& outstanding, Gaps& gaps) {
@@ -58,17 +75,16 @@ Status tell(SqliteStore::State& state, const std::string& sink, const Gap& gap) 
 }
 
 Result<bool> prune_events(SqliteStore::State& state, Nanos delivered_before, Nanos undelivered_before) {
-  DRIFTD_TRY(const auto slice, candidates(state, std::max(delivered_before, undelivered_before)));
+  DRIFTD_TRY(const auto slice, next_slice(state, std::max(delivered_before, undelivered_before)));
   Gaps gaps;
-  for (const auto& event : slice) {
+  for (const auto& event : slice.old) {
     DRIFTD_TRY(const auto outstanding, outstanding_of(*state.db, event.seq));
     const Nanos before = outstanding.empty() ? delivered_before : undelivered_before;
     if (event.recorded_ns < before) DRIFTD_CHECK(forget_event(*state.db, event.seq, outstanding, gaps));
   }
   for (const auto& [sink, gap] : gaps) DRIFTD_CHECK(tell(state, sink, gap));
-  const bool more = slice.size() == kSlice;
-  state.pruned_to = more ? slice.back().seq : 0;  // the next round looks from the start again
-  return more;
+  state.pruned_to = slice.more ? slice.last : 0;  // the next round looks from the start again
+  return slice.more;
 }
 
 Result<bool> prune_table(Connection& db, std::string_view sql, Nanos before) {

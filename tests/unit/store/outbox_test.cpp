@@ -287,6 +287,42 @@ TEST_F(OutboxTest, DeliveredEventsGoInSlicesOfAThousand) {
   expect_book("ops", 2500, 0, 0, 0);
 }
 
+/// The clock was a year ahead for a while: what was written then stays until its time comes, and holds up nothing.
+TEST_F(OutboxTest, EventsOfAClockThatWasAheadHoldUpNoRetention) {
+  constexpr Nanos kDay = 86'400 * kSecond;
+  for (const int of_that_time : {1, 3'000}) {
+    Seqs seqs = emit(10);
+    bench.clock.now += 365 * kDay;
+    Seqs ahead;
+    for (int left = of_that_time; left > 0; left -= 500) {
+      for (const auto seq : emit(std::min(left, 500))) ahead.push_back(seq);
+    }
+    bench.clock.now -= 365 * kDay;
+    for (int i = 0; i < 3; ++i) seqs = emit(500);
+    settle({"ops", seqs.back(), {}, {}, {}});
+    bench.clock.now += 10 * kDay;
+    const auto young = emit(2);
+    int rounds = 1;
+    while (bench.get(bench->prune(bench.clock.now - 7 * kDay, 0))) ASSERT_LT(++rounds, 12);
+    Seqs left;
+    for (const auto& event : bench.get(bench->events(ahead.front() - 11, 10'000))) left.push_back(event.stamp.seq);
+    ahead.insert(ahead.end(), young.begin(), young.end());
+    EXPECT_EQ(left, ahead);
+  }
+}
+
+/// Ahead by less than retention: they are the past when they are met, and still young.
+TEST_F(OutboxTest, EventsThatAreYoungByAClockThatWasAheadHoldUpNoRetention) {
+  constexpr Nanos kDay = 86'400 * kSecond;
+  bench.clock.now += 6 * kDay;
+  const auto ahead = emit(20);
+  bench.clock.now -= 6 * kDay;
+  settle({"ops", emit(20).back(), {}, {}, {}});
+  bench.clock.now += 10 * kDay;
+  EXPECT_FALSE(bench.get(bench->prune(bench.clock.now - 7 * kDay, 0)));
+  EXPECT_EQ(fetched("ops"), ahead);
+}
+
 TEST_F(OutboxTest, UndeliveredEventsStayWhileDeliveredOnesGo) {
   const auto seqs = emit(4);
   settle({"ops", seqs[2], {{seqs[0], 1, 0, false, "x"}, {seqs[1], 1, 0, true, "x"}}, {}, {}});
