@@ -53,15 +53,40 @@ Status save_clock(SqliteStore::State& state) {
   return state.db->statement("UPDATE meta SET value = ?1, crc = driftd_crc(key, ?1) WHERE key = 'hlc'").bind(state.hlc).run();
 }
 
-/// A job that meets a row with a wrong checksum is undone, and done again when the rows are mended.
+/// Rows were taken back that engine and lanes still believe otherwise: what they would do next was decided on what is gone.
+bool must_begin_anew(const SqliteStore::State& state) { return state.in_use && !state.mended.empty(); }
+
+/// A job that meets a row with a wrong checksum is undone and the rows are mended. In a store that nobody uses yet it is done
+/// again then. A mend that fails would fail at the next start, too: the job's caller is told, and the agent goes on.
 Status run_or_mend(SqliteStore::State& state, Job& job) {
   DRIFTD_CHECK(run_job(state, job));
   if (job.outcome || job.outcome.error().code != Code::corrupt || !state.db->in_transaction()) return {};
   Job mending{[&state] { return mend(state); }, {}, {}};
   DRIFTD_CHECK(run_job(state, mending));
-  if (mending.outcome) return run_job(state, job);
-  log::room("store").error("{}", mending.outcome.error().message);
-  return {};
+  if (!mending.outcome) {
+    state.mended.clear();
+    log::room("store").error("{}", mending.outcome.error().message);
+    return {};
+  }
+  if (must_begin_anew(state)) return {};
+  return run_job(state, job);
+}
+
+/// Nobody in this process knows of the rows that were taken back, and open() tells everybody. It cannot go on for ever: it
+/// ends with what was mended and is on the disk, and a mended row is right.
+void stop_if_mended(const SqliteStore::State& state) {
+  if (!must_begin_anew(state)) return;
+  constexpr std::size_t kNamed = 5;
+  std::string rows;
+  for (std::size_t i = 0; i < std::min(kNamed, state.mended.size()); ++i) rows += (i == 0 ? "" : "; ") + state.mended[i];
+  if (state.mended.size() > kNamed) rows += "; and " + std::to_string(state.mended.size() - kNamed) + " more";
+  log::room("store").critical(
+      "rows of the store did not match their checksum and were mended ({}); the events `agent.corrupt` say what became of each. "
+      "What the running agent held of them in memory is not true any more, so it ends now and begins anew from the store: systemd "
+      "and Kubernetes start it again, one that was started by hand is to be started by hand. Check the disk",
+      rows);
+  log::room("store").flush();
+  ::_exit(kInputOutputError);
 }
 
 /// What a file without a name took is gone with this process, and without the lock's name another agent may start: nobody
@@ -91,12 +116,17 @@ void note_commit(SqliteStore::State& state) {
 
 Status run_group(SqliteStore::State& state, std::vector<Job>& group) {
   Connection& db = *state.db;
+  state.mended.clear();
   DRIFTD_CHECK(checked(db, db.statement("BEGIN IMMEDIATE").run()));
-  for (auto& job : group) DRIFTD_CHECK(run_or_mend(state, job));
+  for (auto& job : group) {
+    DRIFTD_CHECK(run_or_mend(state, job));
+    if (must_begin_anew(state)) break;
+  }
   DRIFTD_CHECK(checked(db, sign(db)));
   DRIFTD_CHECK(checked(db, save_clock(state)));
   DRIFTD_CHECK(checked(db, db.statement("COMMIT").run()));
   note_commit(state);
+  stop_if_mended(state);
   return {};
 }
 

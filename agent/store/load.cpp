@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/mend.hpp"
 #include "store/rows.hpp"
 #include "store/state.hpp"
 
@@ -78,6 +77,21 @@ Result<core::Store::Owner> read_owner(Connection& db, const std::string& given) 
   return owner;
 }
 
+/// `read` on the store thread; where it meets a row with a wrong checksum, once more as work of a transaction, which mends.
+template <class Read>
+Task<std::invoke_result_t<Read, Connection&>> on_whole_rows(StatePtr state, Read read) {
+  auto again = read;
+  auto rows = co_await on_store(state, std::move(read));
+  if (rows || rows.error().code != Code::corrupt) co_return rows;
+  const auto out = std::make_shared<std::decay_t<decltype(*rows)>>();
+  Work work = [state, out, again = std::move(again)]() -> Status {
+    DRIFTD_TRY(*out, again(*state->db));
+    return {};
+  };
+  DRIFTD_CO_CHECK(co_await in_group(state, std::move(work)));
+  co_return std::move(*out);
+}
+
 }  // namespace
 
 Task<Result<std::vector<core::BackendRow>>> SqliteStore::backends() {
@@ -94,19 +108,13 @@ Task<Result<Entries>> SqliteStore::index(std::string backend_uid) {
 
 Task<Result<Rows>> SqliteStore::load(std::string backend_uid, std::vector<core::ResourceId> ids) {
   auto read = [uid = std::move(backend_uid), ids = std::move(ids)](Connection& db) { return read_rows(db, uid, ids); };
-  auto again = read;
-  auto rows = co_await on_store(state_, std::move(read));
-  if (rows || rows.error().code != Code::corrupt) co_return rows;
-  const auto state = state_;
-  Work work = [state] { return mend(*state); };
-  DRIFTD_CO_CHECK(co_await in_group(state, std::move(work)));
-  auto mended = co_await on_store(state, std::move(again));
-  co_return mended;
+  auto rows = co_await on_whole_rows(state_, std::move(read));
+  co_return rows;
 }
 
 Task<Result<core::Store::Owner>> SqliteStore::owner_of(std::string drift_id) {
   auto read = [id = std::move(drift_id)](Connection& db) { return read_owner(db, id); };
-  auto owner = co_await on_store(state_, std::move(read));
+  auto owner = co_await on_whole_rows(state_, std::move(read));
   co_return owner;
 }
 

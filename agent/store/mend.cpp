@@ -30,6 +30,7 @@ Status tell(SqliteStore::State& state, const std::string& row, const std::string
   event.what = "corrupt";
   event.message = row + " of the store does not match its checksum: " + done + "; check the disk";
   event.details = {{"row", row}};
+  state.mended.push_back(row);
   return insert_own_event(state, std::move(event));
 }
 

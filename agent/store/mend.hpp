@@ -17,7 +17,7 @@ Result<std::int64_t> count_wrong(Connection& db);
 
 /// In a transaction. Each wrong row ends with a `corrupt` event: a resource forgets its baseline and takes the next
 /// observation for it; a drift goes, and its resource is judged again; a declaration goes until its source says it again;
-/// a sink gets again all that the store still has. `corrupt`: as check_ground().
+/// a sink gets again all that the store still has. State::mended names them. `corrupt`: as check_ground().
 Status mend(SqliteStore::State& state);
 
 }  // namespace driftd::store

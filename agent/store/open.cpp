@@ -216,6 +216,7 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(Settings settings, asio::
                                                        asio::any_io_executor io_pool, const Clock& clock) {
   DRIFTD_TRY(auto state, open_state(std::move(settings), std::move(store_thread), std::move(io_pool), clock));
   for (const char* name : {"store.db", "store.db-wal", "lock"}) state->files.add(state->settings.data_dir / name);
+  state->in_use = true;
   return std::make_unique<SqliteStore>(std::move(state));
 }
 

@@ -31,7 +31,8 @@ struct Settings {
 
 /// State, outbox and history in `data_dir/store.db` (SQLite, WAL, synchronous=FULL). Owns data_dir under its lock. All
 /// writing goes through one connection on the store thread; readers use read-only ones on the io pool. Methods may be
-/// called from any executor and resume there. Destroy it when no call is in flight.
+/// called from any executor and resume there. A call that meets a row with a wrong checksum has the wrong rows mended and
+/// ends the process (74): what callers remember of them is not true any more. Destroy it when no call is in flight.
 class SqliteStore final : public core::Store, public core::Outbox, public core::Reader {
  public:
   struct State;

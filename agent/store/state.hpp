@@ -71,6 +71,9 @@ struct SqliteStore::State : std::enable_shared_from_this<SqliteStore::State> {
   std::int64_t newest_seq = 0;     ///< of the events inserted; store strand only
   std::string salt;                ///< of the ids that this opening of the store gives: another one each time
   std::int64_t pruned_to = 0;  ///< where the next slice of retention looks; store strand only
+  std::vector<std::string> mended;  ///< rows that the open transaction took back; store strand only
+  /// Engine and lanes hold in memory what the store said: rows are not taken back under them, the process ends with it.
+  bool in_use = false;
 
   std::mutex mutex;  ///< of the two below
   std::vector<Job> waiting;
@@ -79,7 +82,7 @@ struct SqliteStore::State : std::enable_shared_from_this<SqliteStore::State> {
 
 using StatePtr = std::shared_ptr<SqliteStore::State>;
 
-/// SqliteStore::open() without the public face. [open.cpp]
+/// SqliteStore::open() without the public face: not in use yet. [open.cpp]
 Result<StatePtr> open_state(Settings settings, asio::any_io_executor store_thread, asio::any_io_executor io_pool, const Clock& clock);
 
 /// Runs `work` in the next transaction, in its own SAVEPOINT, and returns its status once that is on the disk. An error

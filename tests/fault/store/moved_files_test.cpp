@@ -1,34 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Somebody removes or replaces files of data_dir under a running agent.
-#include <sys/wait.h>
-#include <unistd.h>
 #include <filesystem>
-#include <fstream>
-#include <functional>
 
-#include "unit/store/bench.hpp"
+#include "fault/store/child.hpp"
 
 namespace driftd::test {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Runs `body` in a child on a store with one backend; its exit code.
-int in_child(const std::string& data_dir, const std::function<void(Bench&)>& body) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    Bench bench(data_dir);
-    if (!bench.open()) ::_exit(1);
-    bench.get(bench->commit(registration()));
-    body(bench);
-    ::_exit(0);
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-constexpr int kFailStop = 74;
 
 class MovedFilesTest : public ::testing::TestWithParam<std::string> {
  protected:
@@ -37,7 +16,7 @@ class MovedFilesTest : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(MovedFilesTest, CommitAfterItIsNotAcknowledged) {
-  const int code = in_child(data, [&](Bench& bench) {
+  const int code = store_in_child(data, [&](Bench& bench) {
     fs::remove(data + "/" + GetParam());
     (void)bench.wait(bench->commit(page_of({}, {event_draft("a")})));
   });
@@ -45,7 +24,7 @@ TEST_P(MovedFilesTest, CommitAfterItIsNotAcknowledged) {
 }
 
 TEST_P(MovedFilesTest, QuietAgentNoticesAtItsNextLook) {
-  const int code = in_child(data, [&](Bench& bench) {
+  const int code = store_in_child(data, [&](Bench& bench) {
     fs::copy(data + "/" + GetParam(), data + "/copy");
     fs::rename(data + "/copy", data + "/" + GetParam());
     (void)bench.wait(bench->look());
@@ -57,7 +36,7 @@ INSTANTIATE_TEST_SUITE_P(Store, MovedFilesTest, ::testing::Values("store.db", "s
 
 TEST(MovedFiles, UntouchedOnesAreNoReasonToStop) {
   TempDir dir;
-  const int code = in_child(dir.file("data"), [&](Bench& bench) {
+  const int code = store_in_child(dir.file("data"), [&](Bench& bench) {
     for (int i = 0; i < 20; ++i) bench.get(bench->commit(page_of({}, {event_draft("a")})));
     if (!bench.wait(bench->look())) ::_exit(1);
   });
