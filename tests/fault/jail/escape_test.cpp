@@ -138,7 +138,10 @@ TEST_F(Escape, TheSameAttemptsGetThroughOutside) {
   int through = 0;
   for (std::string name; lines >> error >> root >> feature && std::getline(lines >> std::ws, name);) {
     through += error == 0 ? 1 : 0;
-    const bool may_fail = feature != 0 || (root != 0 && ::geteuid() != 0);
+    bool may_fail = feature != 0 || (root != 0 && ::geteuid() != 0);
+#ifdef __SANITIZE_THREAD__
+    may_fail = may_fail || (name == "unshare user" && error == EINVAL);  // its own thread runs beside, and with two it is refused
+#endif
     EXPECT_TRUE(error == 0 || may_fail) << name << ": " << std::strerror(error);
     if (error != 0) std::printf("not possible on this machine at all: %s (%s)\n", name.c_str(), std::strerror(error));
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iostream>
 
+#include "support/patience.hpp"
 #include "unit/store/bench.hpp"
 
 namespace driftd::test {
@@ -41,19 +42,19 @@ TEST_F(ThroughputTest, PagesOf512AreCommittedAndLoaded) {
   constexpr int kPages = 20;
   const Stopwatch inserting;
   for (int page = 0; page < kPages; ++page) bench.get(bench->commit(page_of(page_writes(page, 0))));
-  EXPECT_GT(report("new resources, page by page", kPages * kPage, inserting.seconds()), 1000);
+  EXPECT_GT(report("new resources, page by page", kPages * kPage, inserting.seconds()), 1000 / kPatience);
 
   std::vector<core::EventDraft> drafts;
   for (int i = 0; i < kPage; ++i) drafts.push_back(event_draft(std::to_string(i)));
   const Stopwatch updating;
   for (int page = 0; page < kPages; ++page) bench.get(bench->commit(page_of(page_writes(page, 1), drafts)));
-  EXPECT_GT(report("changed resources with an event each, page by page", kPages * kPage, updating.seconds()), 1000);
+  EXPECT_GT(report("changed resources with an event each, page by page", kPages * kPage, updating.seconds()), 1000 / kPatience);
 
   std::vector<core::ResourceId> ids;
   for (const auto& write : page_writes(7, 0)) ids.push_back(write.next.id);
   const Stopwatch loading;
   for (int round = 0; round < kPages; ++round) bench.get(bench->load(backend_row().uid, ids));
-  EXPECT_GT(report("loaded resources, 512 a call", kPages * kPage, loading.seconds()), 5000);
+  EXPECT_GT(report("loaded resources, 512 a call", kPages * kPage, loading.seconds()), 5000 / kPatience);
 
   const Stopwatch indexing;
   EXPECT_EQ(bench.get(bench->index(backend_row().uid)).size(), static_cast<std::size_t>(kPages) * kPage);
@@ -62,7 +63,7 @@ TEST_F(ThroughputTest, PagesOf512AreCommittedAndLoaded) {
   const Stopwatch fetching;
   std::int64_t after = 0;
   for (int round = 0; round < kPages; ++round) after = bench.get(bench->fetch("ops", after, kPage)).back().stamp.seq;
-  EXPECT_GT(report("fetched events, checksum checked", kPages * kPage, fetching.seconds()), 5000);
+  EXPECT_GT(report("fetched events, checksum checked", kPages * kPage, fetching.seconds()), 5000 / kPatience);
 }
 
 /// fsync of a 4 KiB append, the cost that no commit can avoid.
