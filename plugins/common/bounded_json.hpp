@@ -7,27 +7,40 @@
 #include <string_view>
 #include <vector>
 
+#include "common/bounded_build.hpp"
+
 namespace driftd::common {
 
 /// What nests deeper than this is nothing that anybody configured, and the walks over a document are recursive.
 inline constexpr int kMaxNesting = 128;
 inline constexpr std::size_t kMaxBody = 4u << 20;      ///< bytes of a record's body that the host takes (provider.h)
 inline constexpr std::size_t kMaxValues = 90'000;      ///< values in it; the host takes 100,000
+/// Values of a foreign text that become a tree, each about 100 bytes: a body of kMaxValues, and who owns which of its fields.
+inline constexpr std::size_t kMaxParsed = 3 * kMaxValues;
 
-/// How deep objects and lists nest in `text`; it need not be JSON. Pure.
-inline int nesting_of(std::string_view text) {
-  int depth = 0, deepest = 0;
+struct Shape {
+  int deepest = 0;         ///< how deep objects and lists nest
+  std::size_t values = 1;  ///< at most as many are in it above kMaxNesting: what is deeper is never built
+};
+
+/// What `text` would be as a tree; it need not be JSON. Pure.
+inline Shape shape_of(std::string_view text) {
+  Shape out;
+  int depth = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (c == '"') {
       for (++i; i < text.size() && text[i] != '"'; ++i) i += text[i] == '\\' ? 1 : 0;
     } else if (c == '{' || c == '[') {
-      deepest = std::max(deepest, ++depth);
+      out.deepest = std::max(out.deepest, ++depth);
+      if (depth <= kMaxNesting) ++out.values;
     } else if (c == '}' || c == ']') {
       --depth;
+    } else if (c == ',' && depth <= kMaxNesting) {
+      ++out.values;
     }
   }
-  return deepest;
+  return out;
 }
 
 /// As text; bytes that are not UTF-8, which dump() throws for, become U+FFFD. Pure.
@@ -36,19 +49,22 @@ inline std::string json_text(const nlohmann::json& value) {
 }
 
 struct BoundedJson {
-  nlohmann::json value;  ///< discarded where the text is no JSON
-  bool cut = false;      ///< what nests deeper than kMaxNesting is left out of `value`
+  nlohmann::json value;  ///< discarded where the text is no JSON, or holds more than kMaxParsed values
+  bool cut = false;      ///< `value` is not all of it
+  std::string why;       ///< it is cut
 };
 
-/// Foreign JSON as a tree of bounded depth: nothing deeper is ever built. Pure.
+inline std::string too_many_values() { return "it holds more than " + std::to_string(kMaxParsed) + " values"; }
+
+/// Foreign JSON as a tree of bounded depth and number of values: nothing more is ever built. Pure.
 inline BoundedJson parse_bounded(std::string_view text) {
   using nlohmann::json;
-  if (nesting_of(text) <= kMaxNesting) return {json::parse(text, nullptr, false), false};
-  const auto shallow = [](int depth, json::parse_event_t event, json&) {
-    const bool opens = event == json::parse_event_t::object_start || event == json::parse_event_t::array_start;
-    return !opens || depth < kMaxNesting;
-  };
-  return {json::parse(text, shallow, false), true};
+  const Shape shape = shape_of(text);
+  if (shape.values > kMaxParsed) return {json(json::value_t::discarded), true, too_many_values()};
+  if (shape.deepest <= kMaxNesting) return {json::parse(text, nullptr, false), false, {}};
+  BoundedBuild build(kMaxNesting, kMaxParsed);
+  if (!json::sax_parse(text, &build)) return {json(json::value_t::discarded), true, {}};
+  return {build.take(), true, "it nests deeper than " + std::to_string(kMaxNesting) + " levels"};
 }
 
 /// Values in `value`, itself and those inside of it. Pure.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "k8s/helm.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <ctime>
+#include <utility>
 
 #include "common/bounded_json.hpp"
 #include "k8s/base64.hpp"
@@ -14,17 +16,14 @@ namespace driftd::k8s {
 namespace {
 
 constexpr std::size_t kMostRelease = 32u << 20;  // a Secret holds 1 MiB; charts pack about 10:1
+constexpr const char* kTooMuch = "before it are more than is unpacked of one namespace, or kept of all";
 
 /// Helm's own: base64 in base64 of the API, gzip (optional in old ones), JSON.
-common::BoundedJson unpack(const json& secret) {
-  const std::string what = "release Secret " + text(secret, {"metadata", "name"});
-  const auto outer = decode_base64(text(secret, {"data", "release"}));
-  const auto inner = outer ? decode_base64(*outer) : std::nullopt;
+std::string unpacked(const std::string& packed, std::size_t most, const std::string& what) {
+  const auto outer = decode_base64(packed);
+  auto inner = outer ? decode_base64(*outer) : std::nullopt;
   if (!inner) throw sdk::Failure(DRIFTD_CORRUPT, what + ": its `release` is no base64 in base64");
-  const bool packed = inner->starts_with("\x1f\x8b\x08");
-  auto out = common::parse_bounded(packed ? gunzip(*inner, kMostRelease, what) : *inner);
-  if (!out.value.is_object()) throw sdk::Failure(DRIFTD_CORRUPT, what + ": its `release` holds no JSON object");
-  return out;
+  return inner->starts_with("\x1f\x8b\x08") ? gunzip(*inner, most, what) : std::move(*inner);
 }
 
 sdk::Record base_of(const json& secret, const std::string& id) {
@@ -41,28 +40,31 @@ sdk::Record base_of(const json& secret, const std::string& id) {
   return out;
 }
 
-sdk::Record record_of(const json& secret, const std::string& id) {
-  const auto [release, cut] = unpack(secret);
-  sdk::Record out = base_of(secret, id);
+/// Fills in what `release` says.
+void fill(sdk::Record& out, std::string_view release_text, const std::string& what) {
+  auto [release, cut, why] = common::parse_bounded(release_text);
+  if (cut && release.is_discarded() && !why.empty()) throw sdk::Failure(DRIFTD_BUDGET, what + ": " + why);
+  if (!release.is_object()) throw sdk::Failure(DRIFTD_CORRUPT, what + ": its `release` holds no JSON object");
   json body = json::object(), status = json::object();
   body["chart"] = text(release, {"chart", "metadata", "name"});
   body["chart_version"] = text(release, {"chart", "metadata", "version"});
   body["app_version"] = text(release, {"chart", "metadata", "appVersion"});
-  const json& values = find(release, {"config"});
-  if (cut) {
-    out.unread.push_back({"values", DRIFTD_CORRUPT, "the release nests deeper than " + std::to_string(common::kMaxNesting) + " levels"});
-  } else {
-    body["values"] = values.is_object() ? values : json::object();  // a digest when it leaves the worker
-  }
   body["status"] = text(release, {"info", "status"});
   put(status, "revision", find(release, {"version"}));
   put(status, "last_deployed", find(release, {"info", "last_deployed"}));
   put(status, "description", find(release, {"info", "description"}));
-  out.body = body.dump();
-  out.status = status.dump();
   out.external_name = text(release, {"info", "first_deployed"});  // one that was uninstalled begins anew
+  if (cut) {
+    out.unread.push_back({"values", DRIFTD_CORRUPT, "the release " + why.substr(3)});
+  } else {
+    const bool has = find(release, {"config"}).is_object();
+    body["values"] = has ? std::move(release["config"]) : json::object();  // a digest when it leaves the worker
+  }
+  std::vector<std::string> left_out;
+  out.body = common::fit_members(body, common::kMaxBody, left_out);
+  for (const auto& name : left_out) out.unread.push_back({name, DRIFTD_BUDGET, "of the release it is more than an agent takes"});
+  out.status = status.dump();
   out.sensitive = {"values"};
-  return out;
 }
 
 /// False also where the API server says no time, which it always does: nothing then says how long it hides.
@@ -83,18 +85,47 @@ std::string release_of(const json& secret) {
 }
 
 void HelmReleases::show(Release& release, const Revision& revision, const json& secret) {
+  waiting_ -= release.packed.size();
+  kept_ -= std::exchange(release.kept, 0);
   release.shown = revision;
   release.error.clear();
+  release.record = base_of(secret, release_of(secret));
+  release.packed = text(secret, {"data", "release"});
+  release.waits = true;
+  waiting_ += release.packed.size();
+  if (waiting_ > kMostWaiting) unpack_all();
+}
+
+void HelmReleases::unpack_all() {
+  for (auto& [id, release] : releases_) {
+    if (std::exchange(release.waits, false)) unpack(release);
+  }
+  waiting_ = 0;
+}
+
+void HelmReleases::unpack(Release& release) {
+  const std::string packed = std::exchange(release.packed, {});
+  const std::string what = "release Secret " + release.record.metadata["secret"];
+  std::size_t& used = unpacked_[release.record.metadata["namespace"]];
+  sdk::Record record = release.record;
   try {
-    release.record = record_of(secret, release_of(secret));
-    if (!release.record.unread.empty()) release.error = release.record.unread.front().reason;
-    release.code = DRIFTD_CORRUPT;
+    if (used >= kMostUnpacked || kept_ >= kMostKept) throw sdk::Failure(DRIFTD_BUDGET, what + ": the releases " + kTooMuch);
+    used += kMostRelease;  // also what does not unpack takes its time
+    const std::string release_text = unpacked(packed, kMostRelease, what);
+    used -= kMostRelease - std::min(kMostRelease, release_text.size());
+    fill(record, release_text, what);
+    release.record = std::move(record);
+    if (!release.record.unread.empty()) {
+      release.error = release.record.unread.front().reason;
+      release.code = release.record.unread.front().code;
+    }
   } catch (const sdk::Failure& failure) {
-    release.record = base_of(secret, release_of(secret));
     release.record.unread.push_back({"**", failure.code, failure.what()});
     release.error = failure.what();
     release.code = failure.code;
   }
+  release.kept = release.record.body.size();
+  kept_ += release.kept;
 }
 
 void HelmReleases::add(const json& secret) {
@@ -110,7 +141,8 @@ void HelmReleases::add(const json& secret) {
   if (deployed ? !shown || newer : !shown && newer) show(release, revision, secret);
 }
 
-std::vector<sdk::Record> HelmReleases::records(std::vector<sdk::Diagnostic>& diagnostics, std::int64_t now_ns) const {
+std::vector<sdk::Record> HelmReleases::records(std::vector<sdk::Diagnostic>& diagnostics, std::int64_t now_ns) {
+  unpack_all();
   std::vector<sdk::Record> out;
   for (const auto& [id, release] : releases_) {
     sdk::Record& record = out.emplace_back(release.record);
@@ -119,6 +151,8 @@ std::vector<sdk::Record> HelmReleases::records(std::vector<sdk::Diagnostic>& dia
     const std::string revision = "revision " + std::to_string(release.last.number);
     if (!is_older(release.last.created, kInFlight, now_ns)) {
       record.unread.push_back({"**", DRIFTD_UNAVAILABLE, revision + " is in flight (" + release.last.status + ")"});
+      record.body = "{}";  // nothing of it is known: what somebody approves meanwhile is not what stands here
+      record.sensitive.clear();
       continue;
     }
     record.metadata["pending"] = revision + " is " + release.last.status + " since " + release.last.created;

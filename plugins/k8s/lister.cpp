@@ -3,8 +3,8 @@
 
 #include <cstdlib>
 
-#include "common/bounded_json.hpp"
 #include "k8s/items.hpp"
+#include "k8s/outline.hpp"
 #include "k8s/tree.hpp"
 
 namespace driftd::k8s {
@@ -15,7 +15,7 @@ constexpr int kFresh = 3;                       // lists begun anew because thei
 constexpr int kStreamsSince = 32;               // minor version that offers WatchList
 
 common::BoundedJson parse_object(std::string_view text, const std::string& what) {
-  common::BoundedJson out = common::parse_bounded(text);
+  common::BoundedJson out = k8s::parse_object(text);
   if (!out.value.is_object()) throw sdk::Failure(DRIFTD_CORRUPT, what + ": no JSON object");
   return out;
 }
@@ -40,7 +40,7 @@ Lister::Page Lister::page(sdk::Call& call, const Resource& resource, const std::
   const std::int64_t sent = call.now_ns();
   const auto item = [&](const std::string& text) {
     const auto parsed = parse_object(text, path);
-    take({parsed.value, sent, parsed.cut});
+    take({parsed.value, sent, parsed.why});
   };
   ItemSplitter splitter(item, kMostObject);
   const http::Response response = ask(call, api_, client_, path + query, [&](http::Request& request) {
@@ -94,10 +94,10 @@ std::optional<std::string> Lister::stream(sdk::Call& call, const Resource& resou
   const std::string seconds = std::to_string(std::max<std::int64_t>(settings_.call.count() / 1000, 1));
   LineSplitter lines(
       [&](std::string_view line) {
-        const auto [event, cut] = parse_object(line, path);
+        const auto [event, cut, why] = parse_object(line, path);
         const std::string type = text(event, {"type"});
         const json& object = find(event, {"object"});
-        if (type == "ADDED" || type == "MODIFIED") return take({object, sent, cut});
+        if (type == "ADDED" || type == "MODIFIED") return take({object, sent, why});
         if (type == "ERROR") throw sdk::Failure(DRIFTD_UNAVAILABLE, what + ": " + text(object, {"message"}), resource.kind);
         const bool whole = text(object, {"metadata", "annotations", "k8s.io/initial-events-end"}) == "true";
         if (type == "BOOKMARK" && whole) throw Enough{text(object, {"metadata", "resourceVersion"})};

@@ -15,11 +15,12 @@ namespace driftd::k8s {
 /// thread-safe; `streams` is shared by those of one instance.
 class Lister {
  public:
-  /// An object as the server gave it, but without what nests deeper than common::kMaxNesting; then it is `cut`.
+  /// An object as the server gave it, but without what nests deeper than common::kMaxNesting, or only what says which one it
+  /// is (k8s/outline.hpp); then `cut` says why.
   struct Listed {
     const nlohmann::json& object;
     std::int64_t sent_ns;
-    bool cut;
+    std::string cut;
   };
   using Take = std::function<void(const Listed& listed)>;
 

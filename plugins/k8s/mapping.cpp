@@ -139,8 +139,8 @@ sdk::Record unreadable(const Resource& resource, const json& object, const std::
   return record;
 }
 
-sdk::Record map_or_unreadable(const Resource& resource, const json& object, bool cut, const Settings& settings) {
-  if (cut) return unreadable(resource, object, "it nests deeper than " + std::to_string(common::kMaxNesting) + " levels");
+sdk::Record map_or_unreadable(const Resource& resource, const json& object, const std::string& cut, const Settings& settings) {
+  if (!cut.empty()) return unreadable(resource, object, cut);
   try {
     return map_object(resource, object, settings);
   } catch (const json::exception&) {  // its text could quote a value

@@ -16,7 +16,7 @@ sdk::Record map_object(const Resource& resource, const nlohmann::json& object, c
 sdk::Record unreadable(const Resource& resource, const nlohmann::json& object, const std::string& reason);
 /// map_object(), or unreadable() of one that was `cut` (common::BoundedJson) or is not of the form of its type: an object
 /// that somebody made so costs itself, not its kind.
-sdk::Record map_or_unreadable(const Resource& resource, const nlohmann::json& object, bool cut, const Settings& settings);
+sdk::Record map_or_unreadable(const Resource& resource, const nlohmann::json& object, const std::string& cut, const Settings& settings);
 
 /// The record that says that an object is gone.
 sdk::Record tombstone(const Resource& resource, const nlohmann::json& object);

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "common/bounded_json.hpp"
 #include "k8s/helm.hpp"
 #include "k8s/mapping.hpp"
+#include "k8s/outline.hpp"
 #include "k8s/tree.hpp"
 
 namespace driftd::k8s {
@@ -171,11 +171,11 @@ bool Reader::read_object(sdk::Call& call, const sdk::Identity& id, const Resourc
   const http::Response response = ask(call, api_, client_, path);
   if (response.status == 404 && reason_of(response.body) == "NotFound") return true;  // the object, not the type
   if (!response.ok()) throw refusal(response, "GET " + path, id.kind, resource.right("get", place.space));
-  const auto [object, cut] = common::parse_bounded(response.body);
+  const auto [object, cut, why] = parse_object(response.body);
   if (!object.is_object()) throw sdk::Failure(DRIFTD_CORRUPT, "GET " + path + ": no JSON object", id.kind);
   // One GET sees what the list of this kind leaves out.
   if (id.kind == kSecret && text(object, {"type"}) == "helm.sh/release.v1") return true;
-  emit(call, map_or_unreadable(resource, object, cut, settings_), sent);
+  emit(call, map_or_unreadable(resource, object, why, settings_), sent);
   return false;
 }
 

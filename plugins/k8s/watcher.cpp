@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "common/bounded_json.hpp"
 #include "k8s/helm.hpp"
 #include "k8s/mapping.hpp"
+#include "k8s/outline.hpp"
 #include "k8s/tree.hpp"
 
 namespace driftd::k8s {
@@ -124,12 +124,12 @@ void Watcher::open(sdk::Call& call, Stream& stream) {
 }
 
 void Watcher::take_line(sdk::Call& call, Stream& stream, std::string_view line) {
-  const auto [event, cut] = common::parse_bounded(line);
+  const auto [event, cut, why] = parse_object(line);
   if (!event.is_object()) {
     throw sdk::Failure(DRIFTD_CORRUPT, "watch " + stream.resource->plural + ": an event is no JSON object");
   }
   try {
-    take_event(call, stream, event, cut);
+    take_event(call, stream, event, why);
   } catch (const json::exception&) {  // its text could quote a value
     call.diag({DRIFTD_CORRUPT, stream.resource->kind, {}, {}, "an object of the watch is not of the form of its type"});
     vouch_.forget();  // not told: the next refresh lists
@@ -137,7 +137,7 @@ void Watcher::take_line(sdk::Call& call, Stream& stream, std::string_view line) 
   }
 }
 
-void Watcher::take_event(sdk::Call& call, Stream& stream, const json& event, bool cut) {
+void Watcher::take_event(sdk::Call& call, Stream& stream, const json& event, const std::string& cut) {
   const std::string type = text(event, {"type"});
   const json& object = find(event, {"object"});
   wire_.nudge();

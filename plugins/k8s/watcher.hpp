@@ -61,7 +61,7 @@ class Watcher {
   void open(sdk::Call& call, Stream& stream);
   void ask_position(sdk::Call& call, Stream& stream);
   void take_line(sdk::Call& call, Stream& stream, std::string_view line);
-  void take_event(sdk::Call& call, Stream& stream, const nlohmann::json& event, bool cut);
+  void take_event(sdk::Call& call, Stream& stream, const nlohmann::json& event, const std::string& cut);
   void take_object(sdk::Call& call, Stream& stream, const Lister::Listed& listed, bool gone);
   void note_definition(const Ref& ref, const nlohmann::json& object, bool gone);
   void take_end(sdk::Call& call, const http::Wire::Ended& ended);

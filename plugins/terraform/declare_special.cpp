@@ -157,7 +157,7 @@ bool helm_release(const Special& of) {
   if (!of.out.body.contains("chart_version")) put("chart_version", text_of(of.attributes, "version"));
   // the values that the release was given, as the provider keeps them; what it hides cannot be compared
   const std::string values = text_of(metadata, "values");
-  const auto [given, cut] = common::parse_bounded(values);
+  const auto [given, cut, why] = common::parse_bounded(values);
   if (given.is_object() && !cut && values.find("(sensitive value)") == std::string::npos) {
     of.out.body["values"] = given;
     of.out.sensitive.push_back("values");

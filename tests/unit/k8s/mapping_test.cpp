@@ -92,6 +92,8 @@ TEST(K8sHelm, APendingRevisionMakesTheReleaseUnknown) {
   ASSERT_EQ(records.size(), 1u);
   ASSERT_EQ(records[0].unread.size(), 1u);
   EXPECT_THAT(records[0].unread[0].reason, HasSubstr("revision 3 is in flight"));
+  EXPECT_EQ(records[0].body, "{}") << "what nobody may judge is not there to be approved";
+  EXPECT_TRUE(records[0].sensitive.empty());
 }
 
 /// A Secret that calls itself pending is anybody's to make: it hides a release for a while, and not for ever.
@@ -138,6 +140,83 @@ TEST(K8sHelm, ValuesThatNestTooDeepCostThemselvesOnly) {
   }
 }
 
+/// {"a":[{},{},…]} packs 700:1: as a tree it is thirty times its text, which a worker of 512 MiB does not survive.
+TEST(K8sHelm, AReleaseOfTooManyValuesCostsItselfAndIsNeverATree) {
+  std::string values;
+  for (std::size_t i = 0; i < 11'000'000; ++i) values += "{},";
+  json bomb = revision(1, "deployed");
+  bomb["metadata"]["labels"]["name"] = "evil";
+  bomb["data"]["release"] = wrapped(R"({"chart":{},"info":{},"config":{"a":[)" + values + "{}]}}");
+  std::vector<sdk::Diagnostic> told;
+  const auto records = releases({revision(2, "deployed"), bomb}, told);
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[0].id, "prod/evil");
+  EXPECT_EQ(records[0].body, "{}");
+  ASSERT_EQ(records[0].unread.size(), 1u);
+  EXPECT_EQ(records[0].unread[0].path, "**");
+  EXPECT_EQ(records[0].unread[0].code, DRIFTD_BUDGET);
+  EXPECT_THAT(records[0].unread[0].reason, HasSubstr("more than 270000 values"));
+  EXPECT_TRUE(records[1].unread.empty()) << "the other release of the namespace";
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].id, "prod/evil");
+}
+
+/// What no host takes is left out here: it would cost the record.
+TEST(K8sHelm, ValuesThatNoAgentTakesCostThemselvesOnly) {
+  json large = revision(4, "deployed");
+  large["data"]["release"] = wrapped(R"({"chart":{"metadata":{"version":"1.2"}},"info":{"status":"deployed"},"version":4,"config":{"a":")" +
+                                     std::string(5u << 20, 'x') + "\"}}");
+  std::vector<sdk::Diagnostic> told;
+  const auto records = releases({large}, told);
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(json::parse(records[0].body)["chart_version"], "1.2");
+  EXPECT_FALSE(json::parse(records[0].body).contains("values"));
+  ASSERT_EQ(records[0].unread.size(), 1u);
+  EXPECT_EQ(records[0].unread[0].path, "values");
+}
+
+json named(json secret, const std::string& space, const std::string& name) {
+  secret["metadata"]["namespace"] = space;
+  secret["metadata"]["labels"]["name"] = name;
+  return secret;
+}
+
+/// Hundreds of Secrets that unpack to 32 MiB each would take the call's time: of one namespace a part is read, and the others
+/// of it are told by name. Another namespace notices nothing.
+TEST(K8sHelm, ANamespaceThatUnpacksToTooMuchIsReadInPartAndNoOther) {
+  json large = revision(1, "deployed");
+  large["data"]["release"] = wrapped(R"({"chart":{},"info":{},"version":1,"manifest":")" + std::string(20u << 20, 'x') + "\"}");
+  std::vector<json> secrets;
+  for (const char* name : {"a", "b", "c", "d", "e", "f"}) secrets.push_back(named(large, "evil", name));
+  secrets.push_back(named(revision(2, "deployed"), "prod", "shop"));
+  std::vector<sdk::Diagnostic> told;
+  const auto records = releases(secrets, told);
+  ASSERT_EQ(records.size(), 7u) << "nothing counts as gone";
+  std::vector<std::string> unread;
+  for (const auto& record : records) {
+    if (!record.unread.empty()) unread.push_back(record.id);
+  }
+  EXPECT_EQ(unread, (std::vector<std::string>{"evil/e", "evil/f"})) << "64 MiB are reached by the fourth";
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_EQ(told[0].code, DRIFTD_BUDGET);
+}
+
+/// Revisions that come before the one that is shown are not unpacked: they cost nothing of what the namespace has.
+TEST(K8sHelm, OnlyTheRevisionThatIsShownIsUnpacked) {
+  std::vector<json> secrets;
+  const std::string large = wrapped(R"({"chart":{},"info":{},"version":1,"manifest":")" + std::string(1u << 20, 'x') + "\"}");
+  for (int i = 1; i <= 100; ++i) {
+    secrets.push_back(revision(i, "deployed"));
+    if (i < 100) secrets.back()["data"]["release"] = i < 4 ? large : "no base64: unpacking it is told";
+  }
+  std::vector<sdk::Diagnostic> none;
+  const auto records = releases(secrets, none);
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0].metadata.at("revision"), "100");
+  EXPECT_TRUE(records[0].unread.empty());
+  EXPECT_TRUE(none.empty());
+}
+
 TEST(K8sHelm, WhatCannotBeUnpackedIsToldAndNotGone) {
   std::vector<sdk::Diagnostic> diagnostics;
   json broken = revision(1, "deployed");
@@ -179,12 +258,12 @@ TEST(K8sMapping, AnObjectThatIsNotOfItsFormOrTooDeepCostsItselfOnly) {
   resource.kind = "deployment";
   json odd = deployment("kubectl");
   odd["spec"]["template"]["spec"]["volumes"] = {"no object"};
-  const sdk::Record record = map_or_unreadable(resource, odd, false, settings);
+  const sdk::Record record = map_or_unreadable(resource, odd, {}, settings);
   EXPECT_EQ(record.id, "n/web");
   ASSERT_EQ(record.unread.size(), 1u);
   EXPECT_EQ(record.unread[0].path, "**");
-  EXPECT_EQ(map_or_unreadable(resource, deployment("kubectl"), true, settings).unread.at(0).path, "**");
-  EXPECT_TRUE(map_or_unreadable(resource, deployment("kubectl"), false, settings).unread.empty());
+  EXPECT_EQ(map_or_unreadable(resource, deployment("kubectl"), "too deep", settings).unread.at(0).path, "**");
+  EXPECT_TRUE(map_or_unreadable(resource, deployment("kubectl"), {}, settings).unread.empty());
 }
 
 TEST(K8sSecretText, AnyUrlOfATextMayHoldThePassword) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every provider does with texts that others chose: bytes, nesting, length, URLs.
+#include <chrono>
 #include <gtest/gtest.h>
 #include <set>
 
@@ -58,9 +59,9 @@ std::string nested(int depth, const std::string& open = "[", const std::string& 
 }
 
 TEST(BoundedJson, NestingIsCountedOutsideOfTextsOnly) {
-  EXPECT_EQ(nesting_of(R"({"a":["[[[","\"[["]})"), 2);
-  EXPECT_EQ(nesting_of(nested(7)), 7);
-  EXPECT_EQ(nesting_of("\"\\"), 0);
+  EXPECT_EQ(shape_of(R"({"a":["[[[","\"[["]})").deepest, 2);
+  EXPECT_EQ(shape_of(nested(7)).deepest, 7);
+  EXPECT_EQ(shape_of("\"\\").deepest, 0);
 }
 
 TEST(BoundedJson, WhatIsAllowedIsParsedWholeAndWhatIsDeeperIsLeftOut) {
@@ -72,9 +73,33 @@ TEST(BoundedJson, WhatIsAllowedIsParsedWholeAndWhatIsDeeperIsLeftOut) {
     ASSERT_TRUE(cut.cut);
     ASSERT_TRUE(cut.value.is_object());
     EXPECT_EQ(cut.value["name"], "x");
-    EXPECT_LE(nesting_of(cut.value.dump()), kMaxNesting);
+    EXPECT_LE(shape_of(cut.value.dump()).deepest, kMaxNesting);
   }
   EXPECT_TRUE(parse_bounded(nested(400'000) + "]").value.is_discarded());
+}
+
+TEST(BoundedJson, ValuesAreCountedOutsideOfTextsAndTooManyAreNoTree) {
+  EXPECT_EQ(shape_of(R"({"a":["[,{","\",\"",1,{}]})").values, 7u) << "six, and never less than there are";
+  std::string list = "[0";
+  for (std::size_t i = 2; i < kMaxParsed; ++i) list += ",0";
+  const auto most = parse_bounded(list + "]");
+  EXPECT_FALSE(most.cut);
+  EXPECT_EQ(most.value.size(), kMaxParsed - 1);
+  const auto more = parse_bounded(list + ",0]");
+  EXPECT_TRUE(more.cut);
+  EXPECT_TRUE(more.value.is_discarded());
+  EXPECT_EQ(more.why, "it holds more than 270000 values");
+}
+
+/// nlohmann's own callback looks through all of a list after each object in it.
+TEST(BoundedJson, AWideListBesideADeepOneTakesNoLongerThanItsText) {
+  std::string list = "[{}";
+  for (std::size_t i = 1; i < kMaxValues; ++i) list += ",{}";
+  const auto begin = std::chrono::steady_clock::now();
+  const auto cut = parse_bounded(R"({"deep":)" + nested(kMaxNesting) + R"(,"wide":)" + list + "]}");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+  EXPECT_TRUE(cut.cut);
+  EXPECT_EQ(cut.value["wide"].size(), kMaxValues);
 }
 
 TEST(BoundedJson, TheMemberOfTooManyValuesGoesHoweverShortItIs) {

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace driftd::common {
+
+/// JSON as a tree of which nothing is built that is not kept. nlohmann's own callback looks through all members of a list
+/// after each of its objects: a list of half a million takes it hours.
+class BoundedBuild : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  using json = nlohmann::json;
+  BoundedBuild(std::size_t deepest, std::size_t most) : deepest_(deepest), most_(most) {}
+
+  json take() { return std::move(root_); }
+
+  bool null() override { return scalar(nullptr); }
+  bool boolean(bool v) override { return scalar(v); }
+  bool number_integer(std::int64_t v) override { return scalar(v); }
+  bool number_unsigned(std::uint64_t v) override { return scalar(v); }
+  bool number_float(double v, const std::string&) override { return scalar(v); }
+  bool string(std::string& v) override { return scalar(std::move(v)); }
+  bool binary(json::binary_t&) override { return false; }
+  bool key(std::string& name) override {
+    if (skipped_ == 0) key_.swap(name);
+    return true;
+  }
+  bool start_object(std::size_t) override { return open(json::object()); }
+  bool start_array(std::size_t) override { return open(json::array()); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
+
+ protected:
+  /// Whether the container that the member `key` holds is built; `path` are the members above it.
+  virtual bool keeps(const std::vector<std::string>&, const std::string&) const { return true; }
+
+ private:
+  bool scalar(json v) {
+    if (skipped_ == 0 && ++values_ <= most_) put(std::move(v));
+    return true;
+  }
+  bool open(json container) {
+    const bool member = !open_.empty() && open_.back()->is_object();
+    const bool leaves = skipped_ > 0 || open_.size() >= deepest_ || (member && !keeps(path_, key_)) || ++values_ > most_;
+    if (leaves) return ++skipped_, true;
+    path_.push_back(member ? key_ : std::string());
+    open_.push_back(put(std::move(container)));
+    return true;
+  }
+  bool close() {
+    if (skipped_ > 0) return --skipped_, true;
+    open_.pop_back();
+    path_.pop_back();
+    return true;
+  }
+  /// A pointer into a list holds while nothing is added to that list, and nothing is before what it points to is closed.
+  json* put(json v) {
+    if (open_.empty()) return &(root_ = std::move(v));
+    json& parent = *open_.back();
+    if (!parent.is_array()) return &(parent[key_] = std::move(v));
+    parent.push_back(std::move(v));
+    return &parent.back();
+  }
+
+  std::size_t deepest_, most_, values_ = 0, skipped_ = 0;
+  json root_;
+  std::vector<json*> open_;
+  std::vector<std::string> path_;  ///< the member that each of open_ is; empty: it is an element, or all
+  std::string key_;
+};
+
+}  // namespace driftd::common
