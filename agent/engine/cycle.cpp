@@ -5,8 +5,6 @@
 #include <charconv>
 #include <functional>
 #include <iterator>
-#include <map>
-#include <set>
 
 #include "base/log.hpp"
 #include "core/scope.hpp"
@@ -31,17 +29,6 @@ std::string metadata(const core::Observation& observation, const char* key) {
 std::uint64_t number(const std::string& text) {
   std::uint64_t out = 0;
   std::from_chars(text.data(), text.data() + text.size(), out);
-  return out;
-}
-
-/// A page may say several things of one resource, as a stream does that catches up: the last one stands.
-std::vector<Sighted> last_of_each(std::vector<Sighted> all) {
-  std::set<core::ResourceId> said;
-  std::vector<Sighted> out;
-  for (auto one = all.rbegin(); one != all.rend(); ++one) {
-    if (said.insert(one->id).second) out.push_back(std::move(*one));
-  }
-  std::reverse(out.begin(), out.end());
   return out;
 }
 
@@ -317,38 +304,6 @@ Task<Status> Cycle::confirm(std::vector<core::ResourceId> ids, Kind* kind) {
     DRIFTD_CO_CHECK(co_await judge_records(std::move(found), std::move(also_none)));
   }
   co_return Status{};
-}
-
-Task<Status> Cycle::watch_page(core::RecordPage page, Moment before, Moment received) {
-  note_diagnostics(page.diagnostics);
-  std::vector<Sighted> present;
-  std::set<core::ResourceId> tombstones;
-  Extras extras;
-  std::map<core::ResourceId, bool> is_gone;  // by the last word of the page
-  for (const auto& record : page.records) {
-    if (record.backend.empty()) is_gone[record.id] = record.tombstone;
-  }
-  for (auto& record : page.records) {
-    if (!record.backend.empty()) {
-      take_declared(record, extras);
-    } else if (is_gone.at(record.id) != record.tombstone) {
-      continue;
-    } else if (record.tombstone) {
-      if (ledger_.scope().wants(record.id)) tombstones.insert(record.id);
-    } else {
-      const Moment::Mono asked = Moment::received_at(record.observed_ns, before, received);
-      core::ResourceId id = record.id;
-      present.push_back({std::move(id), core::Seen{std::move(record), {}}, asked});
-    }
-  }
-  for (const auto& mark : page.marks) {
-    if (!mark.cursor.empty()) extras.watch_cursor = mark.cursor;
-  }
-  Kind unused;
-  DRIFTD_CO_CHECK(co_await confirm({tombstones.begin(), tombstones.end()}, &unused));
-  const auto status = co_await judge_records(std::move(present), std::move(extras));
-  if (status) DRIFTD_CO_CHECK(co_await remember_serial());
-  co_return status;
 }
 
 Task<Status> Cycle::stale_open() {

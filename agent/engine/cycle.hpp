@@ -25,6 +25,9 @@ struct CycleReport {
 /// Adds a reason that is not among them, up to a bound.
 void add_once(std::vector<std::string>& reasons, const std::string& reason);
 
+/// Of each resource what was said last, in the order in which it was said.
+std::vector<Sighted> last_of_each(std::vector<Sighted> all);
+
 /// Name of the line of coverage for what a source says of one kind of another backend.
 std::string declared_line(const std::string& backend, const std::string& kind);
 /// As which backend, in that name, it stands for all that are defined in one namespace; no backend's name has a `/`.
