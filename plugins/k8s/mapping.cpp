@@ -58,7 +58,7 @@ void map_body(const Resource& resource, const json& object, const Settings& sett
   const std::string& kind = resource.kind;
   if (kind == kSecret) return map_secret(object, body);
   if (kind == "config_map") return map_config_map(object, body, record);
-  if (kind == "service") return map_service(object, settings, body, status);
+  if (kind == "service") return map_service(object, settings, body, status, record);
   if (kind == "endpoint_slice") return map_endpoint_slice(object, body, status);
   if (kind == "ingress") return map_ingress(object, body);
   if (kind == "deployment" || kind == "stateful_set" || kind == "daemon_set") {

@@ -33,7 +33,7 @@ nlohmann::json decoded_data(const nlohmann::json& data);
 // The bodies, one function for each family of kinds; `record` gets body, status, unread and sensitive paths.
 void map_secret(const nlohmann::json& object, nlohmann::json& body);
 void map_config_map(const nlohmann::json& object, nlohmann::json& body, sdk::Record& record);
-void map_service(const nlohmann::json& object, const Settings& settings, nlohmann::json& body, nlohmann::json& status);
+void map_service(const nlohmann::json& object, const Settings& settings, nlohmann::json& body, nlohmann::json& status, sdk::Record& record);
 void map_endpoint_slice(const nlohmann::json& object, nlohmann::json& body, nlohmann::json& status);
 void map_ingress(const nlohmann::json& object, nlohmann::json& body);
 void map_workload(const nlohmann::json& object, const Settings& settings, nlohmann::json& body, nlohmann::json& status,

@@ -54,7 +54,7 @@ json ingress_rule(const json& rule) {
 
 }  // namespace
 
-void map_service(const json& object, const Settings& settings, json& body, json& status) {
+void map_service(const json& object, const Settings& settings, json& body, json& status, sdk::Record& record) {
   const json& spec = find(object, {"spec"});
   const bool headless = text(spec, {"clusterIP"}) == "None";
   body["dns"] = text(object, {"metadata", "name"}) + "." + text(object, {"metadata", "namespace"}) + ".svc." +
@@ -68,6 +68,9 @@ void map_service(const json& object, const Settings& settings, json& body, json&
   put(body, "session_affinity", find(spec, {"sessionAffinity"}));
   put(body, "external_traffic_policy", find(spec, {"externalTrafficPolicy"}));
   put(body, "internal_traffic_policy", find(spec, {"internalTrafficPolicy"}));
+  put(body, "load_balancer_source_ranges", find(spec, {"loadBalancerSourceRanges"}));
+  put(body, "session_affinity_config", find(spec, {"sessionAffinityConfig"}));
+  record.schema_revision = 2;  // brought these two
   const json names = balancers(object);
   if (!names.empty()) body["load_balancer"] = names;
   put(status, "cluster_ips", find(spec, {"clusterIPs"}));

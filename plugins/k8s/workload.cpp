@@ -56,6 +56,54 @@ void add_words(const json& container, const char* from, const std::string& at, j
   if (secret) record.sensitive.push_back(at + "." + from);
 }
 
+/// What the node opens for the ports of a container: hostPort and hostIP, by port and protocol. An attribute of its own: an
+/// older baseline of `ports` stays what it was.
+json host_ports_of(const json& container) {
+  json out = json::object();
+  for (const auto& port : list(container, {"ports"})) {
+    json one = json::object();
+    put(one, "host_port", find(port, {"hostPort"}));
+    put(one, "host_ip", find(port, {"hostIP"}));
+    const json& number = find(port, {"containerPort"});
+    const std::string protocol = text(port, {"protocol"});
+    if (!one.empty()) out[(number.is_number_integer() ? number.dump() : "") + "/" + (protocol.empty() ? "TCP" : protocol)].push_back(std::move(one));
+  }
+  return out;
+}
+
+/// What a mount has beside its volume, by its path: which part of the volume, and what it shares with the node.
+json mount_options_of(const json& container) {
+  json out = json::object();
+  for (const auto& mount : list(container, {"volumeMounts"})) {
+    json one = json::object();
+    put(one, "sub_path", find(mount, {"subPath"}));
+    put(one, "sub_path_expr", find(mount, {"subPathExpr"}));
+    put(one, "propagation", find(mount, {"mountPropagation"}));
+    put(one, "recursive_read_only", find(mount, {"recursiveReadOnly"}));
+    if (!one.empty()) out[text(mount, {"mountPath"})] = std::move(one);
+  }
+  return out;
+}
+
+/// Of the sources of `env` and `env_from` what their names do not say: by variable, and by the source as it is named there.
+json env_options_of(const json& container) {
+  json out = json::object();
+  for (const auto& variable : list(container, {"env"})) {
+    json one = json::object();
+    for (const char* member : {"secretKeyRef", "configMapKeyRef"}) put(one, "optional", find(variable, {"valueFrom", member, "optional"}));
+    put(one, "container", find(variable, {"valueFrom", "resourceFieldRef", "containerName"}));
+    put(one, "divisor", find(variable, {"valueFrom", "resourceFieldRef", "divisor"}));
+    if (!one.empty()) out[text(variable, {"name"})] = std::move(one);
+  }
+  for (const auto& each : list(container, {"envFrom"})) {
+    for (const auto& [member, word] : {std::pair{"secretRef", "secret:"}, {"configMapRef", "config_map:"}}) {
+      const json& optional = find(each, {member, "optional"});
+      if (!optional.is_null()) out[word + text(each, {member, "name"})] = {{"optional", optional}};
+    }
+  }
+  return out;
+}
+
 json containers_of(const json& pod, const char* from, const std::string& attribute, sdk::Record& record) {
   json out = json::object();
   for (const auto& container : list(pod, {from})) {
@@ -88,6 +136,10 @@ json containers_of(const json& pod, const char* from, const std::string& attribu
       mounts[text(mount, {"mountPath"})] = text(mount, {"name"}) + (find(mount, {"readOnly"}) == json(true) ? " ro" : "");
     }
     if (!mounts.empty()) one["mounts"] = std::move(mounts);
+    if (json options = mount_options_of(container); !options.empty()) one["mount_options"] = std::move(options);
+    if (json opened = host_ports_of(container); !opened.empty()) one["host_ports"] = std::move(opened);
+    if (json options = env_options_of(container); !options.empty()) one["env_options"] = std::move(options);
+    put(one, "resource_claims", find(container, {"resources", "claims"}));
     out[name] = std::move(one);
   }
   return out;
@@ -134,7 +186,7 @@ void add_replicas(const json& object, const Settings& settings, json& body, json
 void map_workload(const json& object, const Settings& settings, json& body, json& status, sdk::Record& record) {
   const json& spec = find(object, {"spec"});
   const json& pod = find(spec, {"template", "spec"});
-  record.schema_revision = 2;  // brought replicas_owner
+  record.schema_revision = 3;  // 2 brought replicas_owner; 3 what the node opens, and what else hung on named attributes
   add_replicas(object, settings, body, status, record);
   body["containers"] = containers_of(pod, "containers", "containers", record);
   const json first = containers_of(pod, "initContainers", "init_containers", record);
@@ -149,6 +201,8 @@ void map_workload(const json& object, const Settings& settings, json& body, json
   put(body, "tolerations", find(pod, {"tolerations"}));
   put(body, "affinity", find(pod, {"affinity"}));
   put(body, "host_network", find(pod, {"hostNetwork"}));
+  put(body, "host_pid", find(pod, {"hostPID"}));
+  put(body, "host_ipc", find(pod, {"hostIPC"}));
   put(body, "security_context", find(pod, {"securityContext"}));
   put(body, "priority_class", find(pod, {"priorityClassName"}));
   if (const json volumes = volumes_of(pod); !volumes.empty()) body["volumes"] = volumes;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fstream>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include "core/diff.hpp"
+#include "core/schema.hpp"
 #include "k8s/helm.hpp"
 #include "k8s/mapping.hpp"
 
@@ -250,6 +253,87 @@ TEST(K8sReplicas, WhoseTheNumberIsIsItselfJudged) {
   EXPECT_EQ(body("keda-x")["replicas_owner"], "keda-x");
   EXPECT_FALSE(body("keda-x").contains("replicas"));
   EXPECT_EQ(body("kube-controller-manager")["replicas_owner"], "kube-controller-manager");
+}
+
+json body_of(const std::string& kind, const json& object) {
+  Resource resource;
+  resource.kind = kind;
+  return json::parse(map_object(resource, object, Settings()).body);
+}
+
+json with_container(const json& more) {
+  json container = {{"name", "app"}, {"image", "shop/app:1"}};
+  container.update(more);
+  return {{"metadata", {{"name", "web"}, {"namespace", "n"}}}, {"spec", {{"template", {{"spec", {{"containers", json::array({container})}}}}}}}};
+}
+
+/// A member inside of an attribute that is compared, and is itself dropped, is a change that nobody sees.
+TEST(K8sMapping, EveryMemberOfWhatIsComparedIsCompared) {
+  const json port = {{"containerPort", 80}, {"protocol", "TCP"}};
+  const json mount = {{"name", "v"}, {"mountPath", "/data"}};
+  const json secret = {{"name", "s"}, {"key", "k"}}, field = {{"resource", "limits.cpu"}};
+  const auto variable = [](const char* type, const json& source) { return json{{"env", json::array({{{"name", "X"}, {"valueFrom", {{type, source}}}}})}}; };
+  const auto with = [](json to, const char* name, const json& value) { return to[name] = value, to; };
+  const auto ports = [](const json& each) { return json{{"ports", json::array({each})}}; };
+  const auto mounts = [](const json& each) { return json{{"volumeMounts", json::array({each})}}; };
+  const auto from = [](const char* type, const json& each) { return json{{"envFrom", json::array({{{type, each}}})}}; };
+  const std::vector<std::pair<json, json>> changes{
+      {ports(port), ports(with(port, "hostPort", 80))},
+      {ports(with(port, "hostPort", 80)), ports(with(with(port, "hostPort", 80), "hostIP", "0.0.0.0"))},
+      {mounts(mount), mounts(with(mount, "subPath", "etc"))},
+      {mounts(mount), mounts(with(mount, "subPathExpr", "$(POD)"))},
+      {mounts(mount), mounts(with(mount, "mountPropagation", "Bidirectional"))},
+      {mounts(mount), mounts(with(mount, "recursiveReadOnly", "Enabled"))},
+      {variable("secretKeyRef", secret), variable("secretKeyRef", with(secret, "optional", true))},
+      {variable("configMapKeyRef", secret), variable("configMapKeyRef", with(secret, "optional", true))},
+      {variable("resourceFieldRef", field), variable("resourceFieldRef", with(field, "divisor", "1m"))},
+      {variable("resourceFieldRef", field), variable("resourceFieldRef", with(field, "containerName", "other"))},
+      {from("secretRef", {{"name", "s"}}), from("secretRef", {{"name", "s"}, {"optional", true}})},
+      {from("configMapRef", {{"name", "s"}}), from("configMapRef", {{"name", "s"}, {"optional", true}})},
+      {{{"resources", json::object()}}, {{"resources", {{"claims", json::array({{{"name", "gpu"}}})}}}}}};
+  for (const auto& [before, after] : changes) {
+    const json one = body_of("deployment", with_container(before)), other = body_of("deployment", with_container(after));
+    EXPECT_NE(one, other) << after;
+    for (const char* named : {"ports", "mounts", "env", "env_from"}) {  // of old baselines: an upgrade tells no drift
+      const auto at = [&](const json& body) { return body["containers"]["app"].value(named, json()); };
+      EXPECT_EQ(at(one), at(other)) << after;
+    }
+  }
+  json pod = with_container(json::object());
+  for (const char* member : {"hostPID", "hostIPC", "hostNetwork"}) {
+    json opened = pod;
+    opened["spec"]["template"]["spec"][member] = true;
+    EXPECT_NE(body_of("daemon_set", pod), body_of("daemon_set", opened)) << member;
+  }
+  const json service = {{"metadata", {{"name", "web"}, {"namespace", "n"}}}, {"spec", {{"type", "LoadBalancer"}}}};
+  for (const auto& [member, value] : {std::pair{"loadBalancerSourceRanges", json{"10.0.0.0/8"}},
+                                      {"sessionAffinityConfig", json{{"clientIP", {{"timeoutSeconds", 10}}}}}}) {
+    json other = service;
+    other["spec"][member] = value;
+    EXPECT_NE(body_of("service", service), body_of("service", other)) << member;
+  }
+}
+
+/// A baseline of before: what it could not hold is filled in silently, and a change after that is told.
+TEST(K8sMapping, WhatANewerRevisionComparesIsNoDriftOfAnUpgrade) {
+  std::ifstream in(std::string(DRIFTD_SOURCE_DIR) + "/plugins/k8s/schema.json");
+  const json kinds = json::parse(in).at("kinds");
+  const json container = {{"ports", json::array({{{"containerPort", 80}, {"protocol", "TCP"}, {"hostPort", 80}}})},
+                          {"volumeMounts", json::array({{{"name", "v"}, {"mountPath", "/data"}, {"subPath", "etc"}}})}};
+  json object = with_container(container);
+  object["spec"]["template"]["spec"]["hostPID"] = true;
+  const json now = body_of("deployment", object);
+  json before = now;
+  before.erase("host_pid");
+  for (const char* each : {"host_ports", "mount_options"}) ASSERT_EQ(before["containers"]["app"].erase(each), 1u) << each;
+  const auto schema = core::KindSchema::parse(kinds.at("deployment").dump()).value();
+  const auto changes = [&](const json& baseline, std::uint32_t revision) {
+    core::DiffOptions options;
+    options.old_revision = revision;
+    return core::diff(core::parse(baseline.dump()).value(), core::parse(now.dump()).value(), *schema, options).changes.size();
+  };
+  EXPECT_EQ(changes(before, 2), 0u);
+  EXPECT_EQ(changes(before, 3), 3u);
 }
 
 TEST(K8sMapping, AnObjectThatIsNotOfItsFormOrTooDeepCostsItselfOnly) {
