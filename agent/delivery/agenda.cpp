@@ -25,8 +25,11 @@ std::optional<Duty> duty_of_sink(const Situation& s) {
   return std::nullopt;
 }
 
+/// What waits behind an event that fails is no reason to fetch nothing for the others: it has a bound of its own.
+/// Where only a fetch makes room for another send, nothing else may stand in its way.
 bool must_fetch(const Situation& s) {
-  if (s.exhausted || s.loaded >= kLoaded || s.size >= kWindow) return false;
+  if (s.behind && !s.exhausted && !s.stopping && s.at_risk >= kMaxAtRisk) return true;
+  if (s.exhausted || s.loaded >= kLoaded || s.plain >= kWindow || s.unwritten >= kUnwritten || s.crowded) return false;
   return !s.stopping || may_send(s);
 }
 
@@ -40,7 +43,7 @@ std::optional<Duty> duty_of_replay(const Situation& s) {
 
 bool must_save(const Situation& s) {
   if (!s.worth_saving) return false;
-  return s.save_now || s.unsaved >= kSaveAt || s.now >= s.save_at || (s.stopping && s.flying == 0);
+  return s.save_now || s.unsaved >= kSaveAt || s.unwritten >= kUnwritten || s.now >= s.save_at || (s.stopping && s.flying == 0);
 }
 
 /// A lane that stops sends what it can send; what waits for a time or for its endpoint is for the next start.

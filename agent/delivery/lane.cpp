@@ -81,7 +81,10 @@ Situation Lane::situation() const {
   s.at_risk = window_.at_risk();
   s.unsaved = window_.unsaved();
   s.loaded = window_.loaded();
-  s.size = window_.size();
+  s.plain = window_.plain();
+  s.unwritten = window_.unwritten();
+  s.behind = window_.behind();
+  s.crowded = crowded();
   s.next_loaded = window_.next_loaded();
   s.next_unloaded = window_.next_unloaded();
   const bool new_notes = notes_ != saved_notes_;
@@ -178,12 +181,28 @@ std::string Lane::why_stalled() const {
   if (now() < store_at_) return last_error_;
   if (!started_ || endpoint_.state(now()) != Circuit::State::closed) return "its endpoint fails: " + last_error_;
   if (window_.in_flight() != 0) return std::to_string(window_.in_flight()) + " of them are under way without an answer";
+  if (crowded()) return crowd();
   if (window_.retrying() != 0) return "they wait for their next attempt: " + last_error_;
   return "no reason is known; this is a defect of driftd, please report it";
 }
 
+std::string Lane::crowd() const {
+  return std::to_string(window_.exceptions()) + " events wait for their next attempt or behind one that does, as many as a " +
+         "sink may hold: it takes nothing new; it goes on when the receiver takes what it refuses now (" + last_error_ + ")";
+}
+
+/// Loud once each time that the bound is reached.
+void Lane::watch_crowd() {
+  if (!crowded()) {
+    crowd_reported_ = crowd_reported_ && window_.exceptions() >= context_->settings.most_exceptions / 2;
+  } else if (!std::exchange(crowd_reported_, true)) {
+    log::room("delivery").error("sink {}: {}", name_, crowd());
+  }
+}
+
 void Lane::watch() {
   if (ended_) return;
+  watch_crowd();
   if (!has_work()) {
     waiting_since_.reset();
     stall_reported_ = false;
@@ -225,6 +244,7 @@ core::SinkView Lane::view() const {
   view.missed_wakeups = missed_wakeups_;
   view.state = sink_->describe();
   if (endpoint_.state(now()) == Circuit::State::open) view.state = "circuit open: " + last_error_;
+  if (crowded()) view.state += "; " + crowd();
   if (disabled_) view.state = "disabled: " + last_error_;
   if (stall_reported_) {
     view.state += "; no progress for " + std::to_string(static_cast<long>(view.stalled_seconds)) + " s over " +

@@ -16,6 +16,8 @@
 
 namespace driftd::delivery {
 
+inline constexpr std::size_t kMostExceptions = 500'000;
+
 struct RelaySettings {
   std::string agent, cluster = "default";
   /// Sinks that an agent event (dead letter, gap, parked) is routed to; the sink it is about is taken out.
@@ -25,6 +27,8 @@ struct RelaySettings {
   Millis check_every{60'000};
   Millis disable_after = std::chrono::hours(120);  ///< webhooks: of nothing but failures
   Millis stalled_after{30'000};                    ///< events wait and none was settled: loud
+  /// Events of a sink that failed or wait behind one that did, in memory: at so many it takes nothing new, loudly.
+  std::size_t most_exceptions = kMostExceptions;
   core::Metrics* metrics = nullptr;                ///< may be null; outlives the relay
   unsigned seed = 0;                               ///< of the jitter; 0: random
 };
@@ -106,6 +110,9 @@ class Lane : public std::enable_shared_from_this<Lane> {
   bool has_work() const { return opened_ && (window_.size() != 0 || !exhausted_); }
   double stalled_seconds() const;
   std::string why_stalled() const;
+  bool crowded() const { return window_.exceptions() >= context_->settings.most_exceptions; }
+  std::string crowd() const;
+  void watch_crowd();
   Time now() const { return context_->clock.mono(); }
 
   std::shared_ptr<LaneContext> context_;
@@ -129,7 +136,7 @@ class Lane : public std::enable_shared_from_this<Lane> {
   int idle_ = 0;
   std::uint64_t saves_failed_ = 0, missed_wakeups_ = 0;
   std::optional<Time> waiting_since_;  ///< of the last progress while events wait
-  bool stall_reported_ = false;
+  bool stall_reported_ = false, crowd_reported_ = false;
   std::string last_error_;
 };
 

@@ -40,7 +40,7 @@ void Lane::send_ready() {
     const bool probe = endpoint_.state(now()) == Circuit::State::half_open;
     const Window::Entry* entry = window_.take(now(), probe ? endpoint_.failing() : kNone);
     if (entry == nullptr) return;
-    asio::co_spawn(context_->core, deliver(entry->event), fatal);
+    asio::co_spawn(context_->core, deliver(*entry->event), fatal);
   }
 }
 

@@ -44,13 +44,15 @@ Task<void> Lane::restore_exceptions(std::vector<core::DeliveryState> exceptions)
   while (!live.empty()) {
     std::vector<std::int64_t> seqs;
     for (const auto& [seq, state] : live) {
-      if (seqs.size() < kRestoreAtOnce) seqs.push_back(seq);
+      if (seqs.size() == kRestoreAtOnce) break;
+      seqs.push_back(seq);
     }
     auto events = co_await context_->outbox.fetch_exact(name_, seqs);
     if (!events) {
       refuse_to_stall("fetch the events that were failing", events.error());
       co_return;
     }
+    if (stopping_) co_return;  // there may be very many; a lane that is not open has nothing to save
     for (auto& event : *events) {
       const auto state = live.extract(event.stamp.seq);
       const auto wait = std::chrono::nanoseconds(std::max<Nanos>(0, state.mapped().next_ns - context_->clock.wall()));
@@ -141,7 +143,7 @@ Task<void> Lane::load_due() {
   for (auto& event : *events) window_.load(std::move(event));
   for (const auto seq : seqs) {
     const auto* entry = window_.find(seq);
-    if (entry != nullptr && !entry->loaded) lost(seq);
+    if (entry != nullptr && !entry->loaded()) lost(seq);
   }
 }
 

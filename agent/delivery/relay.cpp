@@ -41,6 +41,7 @@ Task<Status> Relay::start_sink(std::string name, std::string type, std::unique_p
   if (stopping_) co_return fail(Code::cancelled, "the agent stops");
   const auto opened = co_await context_->outbox.open_sink(name);  // from here on it gets what is committed
   if (!opened) co_return fail(opened.error());
+  if (stopping_) co_return fail(Code::cancelled, "the agent stops");  // nobody would stop this lane any more
   orphans_.erase(name);
   add_sink(name, std::move(type), std::move(sink));
   asio::co_spawn(context_->core, lanes_.at(name)->run(), fatal);

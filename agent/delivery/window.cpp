@@ -2,6 +2,7 @@
 #include "delivery/window.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace driftd::delivery {
 namespace {
@@ -17,13 +18,13 @@ std::optional<Time> Window::first_of(const Due& due) {
 
 void Window::wait(std::int64_t seq) {
   const Entry& entry = entries_.at(seq);
-  const auto& queue = keys_.at(entry.event.key);
-  if (*queue.begin() != seq || held_.count(entry.event.key) != 0) return;
+  const auto& queue = entry.queue->second;
+  if (*queue.begin() != seq || held_.count(entry.key()) != 0) return;
   for (const auto one : queue) {  // a revived dead letter may come before one that is in flight
     if (entries_.at(one).in_flight) return;
     if (one != seq) break;
   }
-  (entry.loaded ? loaded_due_ : unloaded_due_).insert({entry.due, seq});
+  (entry.loaded() ? loaded_due_ : unloaded_due_).insert({entry.due, seq});
 }
 
 void Window::unwait(std::int64_t seq) {
@@ -32,50 +33,60 @@ void Window::unwait(std::int64_t seq) {
   unloaded_due_.erase({entry.due, seq});
 }
 
-void Window::enqueue(std::int64_t seq, const std::string& key) {
-  auto& queue = keys_[key];
-  if (!queue.empty()) unwait(*queue.begin());
-  queue.insert(seq);
-  wait(*queue.begin());
+/// Returns its entry, with nothing of the event in memory but seq and key.
+Window::Entry& Window::enter(core::StoredEvent event, Time due) {
+  const std::int64_t seq = event.stamp.seq;
+  Entry& entry = entries_[seq];
+  auto& queue = *keys_.try_emplace(std::move(event.key)).first;
+  entry.seq = seq;
+  entry.queue = &queue;
+  entry.due = due;
+  if (!queue.second.empty()) unwait(*queue.second.begin());
+  queue.second.insert(seq);
+  wait(*queue.second.begin());
+  return entry;
+}
+
+void Window::hold_in_memory(Entry& entry, core::StoredEvent event) {
+  unwait(entry.seq);
+  entry.event = std::make_unique<core::StoredEvent>(std::move(event));
+  ++loaded_;
+  wait(entry.seq);
 }
 
 void Window::add(core::StoredEvent event) {
   const std::int64_t seq = event.stamp.seq;
   fetched_to_ = std::max(fetched_to_, seq);
   if (entries_.count(seq) != 0 || dead_.count(seq) != 0 || settled_.count(seq) != 0 || cleared_.count(seq) != 0) return;
-  Entry& entry = entries_[seq];
-  entry.event = std::move(event);
-  ++loaded_;
+  core::StoredEvent known;
+  known.stamp.seq = seq;
+  known.key = event.key;
+  Entry& entry = enter(std::move(known), Time{});
   plain_.insert(seq);
-  enqueue(seq, entry.event.key);
-  if (sparse(entry)) except(seq);
+  if (sparse(entry)) return except(seq);
+  hold_in_memory(entry, std::move(event));
 }
 
 void Window::restore(core::StoredEvent event, const core::DeliveryState& state, Time due) {
-  const std::int64_t seq = event.stamp.seq;
-  Entry& entry = entries_[seq];
-  entry.event = std::move(event);
-  entry.event.payload = {};
-  entry.loaded = false;
+  restored_to_ = std::max(restored_to_, event.stamp.seq);
+  Entry& entry = enter(std::move(event), due);
   entry.persisted = true;
   entry.failing = state.attempts > 0;
+  if (entry.failing) ++failing_;
   entry.attempts = state.attempts;
   entry.error = state.error;
-  entry.due = due;
-  enqueue(seq, entry.event.key);
 }
 
 void Window::unload(Entry& entry) {
-  if (!entry.loaded || entry.in_flight) return;
-  unwait(entry.event.stamp.seq);
-  entry.event.payload = {};
-  entry.loaded = false;
+  if (!entry.loaded() || entry.in_flight) return;
+  unwait(entry.seq);
+  entry.event.reset();
   --loaded_;
-  wait(entry.event.stamp.seq);
+  wait(entry.seq);
 }
 
 bool Window::sparse(const Entry& entry) const {
-  return entry.failing || entry.persisted || entries_.at(*keys_.at(entry.event.key).begin()).failing;
+  return entry.failing || entry.persisted || entries_.at(*entry.queue->second.begin()).failing;
 }
 
 /// Makes an entry an exception: it holds nothing back any more and costs no memory.
@@ -89,7 +100,7 @@ Window::Entry* Window::take(Time now, const std::set<std::string>& avoid) {
   auto chosen = loaded_due_.end();
   for (auto next = loaded_due_.begin(); next != loaded_due_.end() && next->first <= now; ++next) {
     if (chosen == loaded_due_.end()) chosen = next;
-    if (avoid.count(entries_.at(next->second).event.key) != 0) continue;
+    if (avoid.count(entries_.at(next->second).key()) != 0) continue;
     chosen = next;
     break;
   }
@@ -112,12 +123,8 @@ std::vector<std::int64_t> Window::unloaded(Time now, std::size_t most) const {
 
 void Window::load(core::StoredEvent event) {
   const auto found = entries_.find(event.stamp.seq);
-  if (found == entries_.end() || found->second.loaded) return;
-  unwait(found->first);
-  found->second.event = std::move(event);
-  found->second.loaded = true;
-  ++loaded_;
-  wait(found->first);
+  if (found == entries_.end() || found->second.loaded()) return;
+  hold_in_memory(found->second, std::move(event));
 }
 
 void Window::again(std::int64_t seq, Time now, const std::string& error) {
@@ -127,15 +134,15 @@ void Window::again(std::int64_t seq, Time now, const std::string& error) {
   entry.in_flight = false;
   entry.error = error;
   entry.due = now;
-  wait(*keys_.at(entry.event.key).begin());
+  wait(*entry.queue->second.begin());
 }
 
 void Window::postpone(std::int64_t seq, Time due, const std::string& error, bool burns) {
   Entry& entry = entries_.at(seq);
   again(seq, due, error);
-  entry.failing = true;
+  if (!std::exchange(entry.failing, true)) ++failing_;
   if (burns) ++entry.attempts;
-  for (const auto behind : keys_.at(entry.event.key)) except(behind);
+  for (const auto behind : entry.queue->second) except(behind);
   unsaved_.insert(seq);
 }
 
@@ -161,9 +168,10 @@ void Window::leave(std::int64_t seq) {
   Entry& entry = found->second;
   unwait(seq);
   if (entry.in_flight) --in_flight_;
-  if (entry.loaded) --loaded_;
+  if (entry.loaded()) --loaded_;
+  if (entry.failing) --failing_;
   const bool was_failing = entry.failing;
-  const auto queue = keys_.find(entry.event.key);
+  const auto queue = keys_.find(entry.key());
   queue->second.erase(seq);
   entries_.erase(found);
   plain_.erase(seq);
@@ -221,14 +229,9 @@ const Window::Entry* Window::find(std::int64_t seq) const {
 
 bool Window::busy(const std::string& key) const { return keys_.count(key) != 0; }
 
-std::size_t Window::retrying() const {
-  return static_cast<std::size_t>(
-      std::count_if(entries_.begin(), entries_.end(), [](const auto& item) { return item.second.failing; }));
-}
-
 core::DeliveryState Window::state_of(const Entry& entry, Time now, Nanos wall) const {
   const auto wait = std::chrono::duration_cast<std::chrono::nanoseconds>(std::max(entry.due, now) - now).count();
-  return {entry.event.stamp.seq, entry.attempts, wall + wait, false, entry.error};
+  return {entry.seq, entry.attempts, wall + wait, false, entry.error};
 }
 
 bool Window::holds_back_many() const {

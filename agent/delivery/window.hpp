@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -15,17 +16,23 @@ namespace driftd::delivery {
 
 /// What one lane knows of the events that are not settled yet, in order per key, and what of that is saved.
 /// Invariants: per key only the first is ever in flight; an event that fails, and those behind it in its key, become
-/// exceptions of the cursor and lose their payload from memory. Core thread.
+/// exceptions of the cursor, of which only the seq, the key and the schedule stay in memory. Core thread.
 class Window {
  public:
+  using Queues = std::unordered_map<std::string, std::set<std::int64_t>>;
   struct Entry {
-    core::StoredEvent event;  ///< payload only while `loaded`
-    bool loaded = true, in_flight = false;
+    std::int64_t seq = 0;
+    const Queues::value_type* queue = nullptr;  ///< its key, and the seqs that wait under it
+    std::unique_ptr<core::StoredEvent> event;   ///< only while it is in memory; there may be very many exceptions
+    bool in_flight = false;
     bool persisted = false;   ///< its exception is in the store, or in a save under way
     bool failing = false;     ///< it failed by itself: it and those behind it are exceptions
     int attempts = 0;
     Time due{};
     std::string error;
+
+    bool loaded() const { return event != nullptr; }
+    const std::string& key() const { return queue->first; }
   };
   using Save = core::SinkSettlement;
 
@@ -67,8 +74,11 @@ class Window {
   std::optional<Time> next_unloaded() const { return first_of(unloaded_due_); }
   std::size_t loaded() const { return loaded_; }
   std::size_t size() const { return entries_.size(); }
+  std::size_t plain() const { return plain_.size(); }  ///< entries that are no exceptions
+  std::size_t exceptions() const { return entries_.size() - plain_.size(); }
+  std::size_t unwritten() const { return unsaved_.size(); }  ///< exceptions that the next save writes
   std::size_t in_flight() const { return in_flight_; }
-  std::size_t retrying() const;
+  std::size_t retrying() const { return failing_; }
   const std::set<std::int64_t>& dead() const { return dead_; }
   const std::vector<core::DeliveryState>& unsaved_dead() const { return dead_letters_; }
   /// Given up, not saved yet.
@@ -80,6 +90,8 @@ class Window {
   /// Every fetched event up to this seq is settled or a dead letter; what waits behind its key or for a retry is above it.
   std::int64_t settled_to() const { return entries_.empty() ? fetched_to_ : entries_.begin()->first - 1; }
   std::int64_t fetched_to() const { return fetched_to_; }
+  /// Exceptions of the cursor lie behind the last fetched event: settled, they stay at risk until it is fetched.
+  bool behind() const { return fetched_to_ < restored_to_; }
 
   /// Returns true if a save would change what is stored.
   bool worth_saving() const;
@@ -96,14 +108,15 @@ class Window {
   bool holds_back_many() const;
   void unload(Entry& entry);
   void except(std::int64_t seq);
-  void enqueue(std::int64_t seq, const std::string& key);
+  Entry& enter(core::StoredEvent event, Time due);
+  void hold_in_memory(Entry& entry, core::StoredEvent event);
   void wait(std::int64_t seq);    ///< into the queue of those that are due, if it is the first of its key and free
   void unwait(std::int64_t seq);
   void leave(std::int64_t seq);
   core::DeliveryState state_of(const Entry& entry, Time now, Nanos wall) const;
 
   std::map<std::int64_t, Entry> entries_;
-  std::unordered_map<std::string, std::set<std::int64_t>> keys_;
+  Queues keys_;  ///< its nodes stay where they are: entries point at them
   std::set<std::string> held_;
   Due loaded_due_, unloaded_due_;      ///< the first of each key, unless in flight or held
   std::set<std::int64_t> plain_;       ///< entries that are no exceptions: they hold the mark back
@@ -113,8 +126,8 @@ class Window {
   std::set<std::int64_t> dropped_;     ///< dead letters given up
   std::vector<core::DeliveryState> dead_letters_;  ///< not saved yet
   std::set<std::int64_t> dead_;
-  std::int64_t low_water_ = 0, fetched_to_ = 0;
-  std::size_t loaded_ = 0, in_flight_ = 0;
+  std::int64_t low_water_ = 0, fetched_to_ = 0, restored_to_ = 0;
+  std::size_t loaded_ = 0, in_flight_ = 0, failing_ = 0;
 };
 
 }  // namespace driftd::delivery

@@ -32,7 +32,10 @@ class AnySituation {
     s.at_risk = chance(80) ? number(256) : 256;
     s.unsaved = number(300);
     s.loaded = number(3'000);
-    s.size = s.loaded + number(9'000);
+    s.plain = s.loaded + number(9'000);
+    s.unwritten = chance(80) ? number(kUnwritten) : number(20'000);
+    s.crowded = chance(20);
+    s.behind = chance(20);
     return s;
   }
 
@@ -55,6 +58,8 @@ TEST(Agenda, ALaneThatSleepsHasNothingToDo) {
     ASSERT_GT(next_duty(s).until, s.now) << i;
     ASSERT_FALSE(may_send(s) && s.now >= s.store_at && (due(s.next_loaded, s.now) || due(s.next_unloaded, s.now))) << i;
     ASSERT_FALSE(s.opened && !s.rewinding && s.now >= s.store_at && s.worth_saving && (s.save_now || s.unsaved >= kSaveAt)) << i;
+    const bool full = s.loaded >= kLoaded || s.plain >= kWindow || s.crowded || (s.unwritten >= kUnwritten && !s.worth_saving);
+    ASSERT_FALSE(s.opened && s.started && !s.rewinding && !s.stopping && s.now >= s.store_at && !s.exhausted && !full) << i;
     ASSERT_TRUE(s.opened || s.now < s.store_at) << i;
     ASSERT_TRUE(!s.stopping || s.flying > 0) << i;
   }
@@ -77,6 +82,39 @@ TEST(Agenda, ALaneThatSleepsWakesWhenSomethingIsDue) {
     const Agenda then = next_duty(s);
     ASSERT_TRUE(then.duty != Duty::sleep || then.until > agenda.until) << i;
   }
+}
+
+/// What waits behind an event that fails is no reason to take nothing new: only the bound of their memory is.
+TEST(Agenda, WhatFailsKeepsNothingNewAway) {
+  Situation s;
+  s.now = Time{} + 1h;
+  s.check_at = s.now + 60s;
+  s.opened = s.started = true;
+  s.max_in_flight = 256;
+  EXPECT_EQ(next_duty(s).duty, Duty::fetch);
+  s.unwritten = kUnwritten;
+  s.worth_saving = true;
+  EXPECT_EQ(next_duty(s).duty, Duty::save) << "a bounded write first";
+  s.unwritten = 0;
+  s.worth_saving = false;
+  s.crowded = true;
+  EXPECT_EQ(next_duty(s).duty, Duty::sleep);
+}
+
+/// Exceptions of the last process that are done stay at risk until the lane has fetched up to them.
+TEST(Agenda, ALaneThatOnlyAFetchCanFreeFetches) {
+  Situation s;
+  s.now = Time{} + 1h;
+  s.check_at = s.now + 60s;
+  s.opened = s.started = s.behind = true;
+  s.max_in_flight = 256;
+  s.next_loaded = Time{};
+  s.at_risk = kMaxAtRisk;
+  s.crowded = true;
+  EXPECT_EQ(next_duty(s).duty, Duty::fetch);
+  s.crowded = false;
+  s.loaded = kLoaded;
+  EXPECT_EQ(next_duty(s).duty, Duty::fetch);
 }
 
 TEST(Agenda, NothingHoldsAFullLaneForEver) {

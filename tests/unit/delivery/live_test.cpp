@@ -209,6 +209,7 @@ class LiveProperty : public ::testing::TestWithParam<unsigned> {
   void step(LaneWorld& world);
   void restart(LaneWorld& world);
   void command(LaneWorld& world);
+  void crowd(LaneWorld& world);
   void heal(LaneWorld& world);
 
   std::mt19937 random_{GetParam()};
@@ -261,6 +262,17 @@ void LiveProperty::step(LaneWorld& world) {
   world.pass(0s);
 }
 
+/// More than kWindow events wait behind some that fail.
+void LiveProperty::crowd(LaneWorld& world) {
+  world.to.at_once = [](const auto&) { return of(Outcome::retry_event); };
+  for (int i = 0; i < 11; ++i) {
+    world.ring(1'000, 100);
+    world.settle();
+    world.pass(10s);
+  }
+  world.to.at_once = [](const auto&) { return std::nullopt; };
+}
+
 /// Everything answers again; nothing is committed any more.
 void LiveProperty::heal(LaneWorld& world) {
   world.outbox.broken = world.outbox.save_fails = false;
@@ -274,7 +286,9 @@ void LiveProperty::heal(LaneWorld& world) {
 
 TEST_P(LiveProperty, EverythingCommittedIsSettledAndNoWakeUpIsMissed) {
   LaneWorld world(GetParam() % 2 == 0 ? core::RetryPolicy{} : webhook_policy());
+  if (GetParam() % 5 == 1) world.settings.most_exceptions = 1 + pick(600);
   world.start();
+  if (GetParam() % 5 == 2) crowd(world);
   for (int i = 0; i < 400; ++i) {
     step(world);
     ASSERT_EQ(world.view().missed_wakeups, 0U) << "step " << i;

@@ -50,6 +50,18 @@ TEST_F(WindowTest, WhatHoldsBackTheMarkOfManyBecomesAnException) {
   EXPECT_EQ(window_.low_water(), 200);
 }
 
+TEST_F(WindowTest, OfAnExceptionNothingButItsKeyAndScheduleIsInMemory) {
+  for (std::int64_t seq = 1; seq <= 50; ++seq) window_.add(event(seq, "sick"));
+  ASSERT_NE(window_.take(now_), nullptr);
+  window_.postpone(1, now_, "HTTP 500", true);
+  for (std::int64_t seq = 51; seq <= 100; ++seq) window_.add(event(seq, "sick"));
+  for (std::int64_t seq = 1; seq <= 100; ++seq) EXPECT_FALSE(window_.find(seq)->loaded()) << seq;
+  EXPECT_EQ(window_.loaded(), 0U);
+  EXPECT_EQ(window_.exceptions(), 100U);
+  EXPECT_EQ(window_.plain(), 0U);
+  EXPECT_EQ(window_.retrying(), 1U);
+}
+
 TEST_F(WindowTest, ASaveThatWouldChangeNothingIsNotWorthIt) {
   add(10);
   window_.settle(5);
@@ -86,17 +98,17 @@ TEST_F(WindowTest, ADeadLetterThatWasRevivedDuringASaveThatFailedIsNoDeadLetterI
 TEST_F(WindowTest, AHeldKeyWaitsAndTheOthersDoNot) {
   window_.hold("k1");
   add(2);
-  EXPECT_EQ(window_.take(now_)->event.stamp.seq, 2);
+  EXPECT_EQ(window_.take(now_)->seq, 2);
   EXPECT_EQ(window_.take(now_), nullptr);
   EXPECT_FALSE(window_.next_loaded().has_value());
   window_.release("k1");
-  EXPECT_EQ(window_.take(now_)->event.stamp.seq, 1);
+  EXPECT_EQ(window_.take(now_)->seq, 1);
 }
 
 TEST_F(WindowTest, AProbeAvoidsTheKeysThatFailedIfThereIsAnotherOne) {
   add(3);
-  EXPECT_EQ(window_.take(now_, {"k1", "k2"})->event.stamp.seq, 3);
-  EXPECT_EQ(window_.take(now_, {"k1", "k2"})->event.stamp.seq, 1);
+  EXPECT_EQ(window_.take(now_, {"k1", "k2"})->seq, 3);
+  EXPECT_EQ(window_.take(now_, {"k1", "k2"})->seq, 1);
 }
 
 TEST_F(WindowTest, EventsBehindOneThatFailsCostNoMemoryAndHoldNothingBack) {

@@ -19,6 +19,7 @@ class FaultyOutbox final : public core::Outbox {
   bool save_fails = false;        ///< settle() fails
   bool slow_saves = false;        ///< settle() waits for release()
   std::vector<core::AgentEvent> told;
+  std::size_t most_upserts = 0;   ///< of one settle()
 
   Task<Result<core::SinkCursor>> open_sink(std::string sink) override {
     if (broken) co_return fail(Code::unavailable, "disk I/O error");
@@ -42,6 +43,7 @@ class FaultyOutbox final : public core::Outbox {
       co_await timer->async_wait(asio::redirect_error(asio::use_awaitable, woken));
     }
     if (broken || save_fails) co_return fail(Code::unavailable, "database or disk is full");
+    most_upserts = std::max(most_upserts, settlement.upsert.size());
     for (const auto& draft : settlement.events) told.push_back(std::get<core::AgentEvent>(draft.event));
     co_return co_await memory.settle(std::move(settlement));
   }
@@ -124,7 +126,6 @@ class LaneWorld {
   ~LaneWorld() { kill(); }
 
   void start() {
-    RelaySettings settings;
     settings.agent = "a";
     settings.seed = 7;
     settings.routes = [](const core::AgentEvent&) { return std::vector<std::string>{"other"}; };
@@ -141,16 +142,16 @@ class LaneWorld {
     outbox.release();
     io_ = std::make_unique<asio::io_context>();
   }
-  void commit(int count, int keys) {
-    ring(count, keys);
+  void commit(int count, int keys, const std::string& prefix = "k") {
+    ring(count, keys, prefix);
     settle();
   }
   /// Committed, and the lane has not had its turn yet.
-  void ring(int count, int keys) {
+  void ring(int count, int keys, const std::string& prefix = "k") {
     for (int i = 0; i < count; ++i) {
       core::StoredEvent event;
       event.stamp.id = "id-" + std::to_string(outbox.memory.events.size() + 1);
-      event.key = "k" + std::to_string(static_cast<int>(outbox.memory.events.size()) % keys);
+      event.key = prefix + std::to_string(static_cast<int>(outbox.memory.events.size()) % keys);
       outbox.memory.add(std::move(event));
     }
     if (relay) relay->wake();
@@ -192,6 +193,7 @@ class LaneWorld {
     io_->run_for(time);
   }
 
+  RelaySettings settings;  ///< of the next start()
   FakeClock clock;
   FaultyOutbox outbox;
   Receiver to;
