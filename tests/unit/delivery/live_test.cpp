@@ -111,6 +111,22 @@ TEST(Live, AStopWaitsForNoEndpointThatIsDown) {
   EXPECT_TRUE(stopped);
 }
 
+TEST(Live, AStopWhileASinkOfAReloadWaitsForTheStoreEnds) {
+  LaneWorld world;
+  world.start();
+  world.outbox.slow_opens = true;
+  const auto added = world.spawn(world.relay->start_sink("t-of-a-reload", "fake", world.new_sink()));
+  bool stopped = false;
+  world.spawn(world.relay->stop(), stopped);
+  world.outbox.release();
+  world.run_for(50ms);
+  EXPECT_TRUE(stopped);
+  ASSERT_TRUE(added->has_value());
+  ASSERT_FALSE(**added);
+  EXPECT_EQ((**added).error().code, Code::cancelled);
+  EXPECT_FALSE(world.relay->has("t-of-a-reload"));
+}
+
 TEST(Live, AReplayGoesOnAfterAKill) {
   LaneWorld world;
   world.to.at_once = [](const auto&) { return Attempt{}; };

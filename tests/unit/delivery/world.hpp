@@ -18,10 +18,12 @@ class FaultyOutbox final : public core::Outbox {
   bool broken = false;            ///< every call fails
   bool save_fails = false;        ///< settle() fails
   bool slow_saves = false;        ///< settle() waits for release()
+  bool slow_opens = false;        ///< open_sink() does
   std::vector<core::AgentEvent> told;
   std::size_t most_upserts = 0;   ///< of one settle()
 
   Task<Result<core::SinkCursor>> open_sink(std::string sink) override {
+    if (slow_opens) co_await wait_for_release();
     if (broken) co_return fail(Code::unavailable, "disk I/O error");
     co_return co_await memory.open_sink(std::move(sink));
   }
@@ -36,12 +38,7 @@ class FaultyOutbox final : public core::Outbox {
     co_return co_await memory.fetch_exact(std::move(sink), std::move(seqs));
   }
   Task<Status> settle(core::SinkSettlement settlement) override {
-    if (slow_saves) {
-      auto timer = std::make_shared<asio::steady_timer>(co_await asio::this_coro::executor, Time::max());
-      saving_.push_back(timer);
-      boost::system::error_code woken;
-      co_await timer->async_wait(asio::redirect_error(asio::use_awaitable, woken));
-    }
+    if (slow_saves) co_await wait_for_release();
     if (broken || save_fails) co_return fail(Code::unavailable, "database or disk is full");
     most_upserts = std::max(most_upserts, settlement.upsert.size());
     for (const auto& draft : settlement.events) told.push_back(std::get<core::AgentEvent>(draft.event));
@@ -55,12 +52,18 @@ class FaultyOutbox final : public core::Outbox {
   Task<Result<bool>> prune(Nanos, Nanos) override { co_return false; }
   Task<Result<Backlog>> backlog() override { co_return Backlog{}; }
   void release() {
-    slow_saves = false;
-    for (const auto& timer : std::exchange(saving_, {})) timer->cancel();
+    slow_saves = slow_opens = false;
+    for (const auto& timer : std::exchange(waiting_, {})) timer->cancel();
   }
 
  private:
-  std::vector<std::shared_ptr<asio::steady_timer>> saving_;
+  Task<void> wait_for_release() {
+    auto timer = std::make_shared<asio::steady_timer>(co_await asio::this_coro::executor, Time::max());
+    waiting_.push_back(timer);
+    boost::system::error_code woken;
+    co_await timer->async_wait(asio::redirect_error(asio::use_awaitable, woken));
+  }
+  std::vector<std::shared_ptr<asio::steady_timer>> waiting_;
 };
 
 /// What a receiver got and what it has not answered yet; outlives the sink.
@@ -175,12 +178,17 @@ class LaneWorld {
     return cursor.low_water == committed() &&
            std::all_of(cursor.exceptions.begin(), cursor.exceptions.end(), [](const auto& state) { return state.dead; });
   }
+  std::unique_ptr<core::Sink> new_sink() { return std::make_unique<ReceiverSink>(io_->get_executor(), to); }
   template <class T>
-  std::optional<T> ask(Task<T> task) {
+  std::shared_ptr<std::optional<T>> spawn(Task<T> task) {
     auto out = std::make_shared<std::optional<T>>();
     asio::co_spawn(*io_, std::move(task), [out](std::exception_ptr, T value) { *out = std::move(value); });
     settle();
-    return *out;
+    return out;
+  }
+  template <class T>
+  std::optional<T> ask(Task<T> task) {
+    return *spawn(std::move(task));
   }
 
   void spawn(Task<void> task, bool& done) {
