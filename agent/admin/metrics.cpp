@@ -103,6 +103,8 @@ struct PrometheusMetrics::Series {
   Gauges budget_hits{gauge("backend_plugin_budget_hits", "Budgets that the plugin met, by budget.")};
   Gauges books{gauge("sink_events", "Events of a sink by state: emitted = acked + pending + dead + dropped.")};
   Gauges in_flight{gauge("sink_in_flight", "Deliveries under way.")};
+  Gauges waiting{gauge("sink_waiting", "Events of a sink in memory that are not settled; more may be in the store.")};
+  Gauges retrying{gauge("sink_retrying", "Events of a sink that failed and wait for their next attempt.")};
   Gauges stalled{gauge("sink_stalled_seconds", "How long events have waited without one being delivered; 0: none waits.")};
   Gauges missed{gauge("sink_missed_wakeups", "Times that a sink slept though it had work: a defect of driftd.")};
   Gauges backlog{gauge("backlog_events", "Events not yet settled by every sink.")};
@@ -151,10 +153,14 @@ void PrometheusMetrics::Series::set_worker(const core::BackendView& backend) {
 void PrometheusMetrics::Series::set_sinks(const core::AgentView& view, const std::vector<core::SinkBook>& all) {
   in_flight.clear();
   books.clear();
+  waiting.clear();
+  retrying.clear();
   stalled.clear();
   missed.clear();
   for (const auto& sink : view.sinks) {
     in_flight.at({{"sink", sink.name}}).Set(static_cast<double>(sink.in_flight));
+    waiting.at({{"sink", sink.name}}).Set(static_cast<double>(sink.waiting));
+    retrying.at({{"sink", sink.name}}).Set(static_cast<double>(sink.retrying));
     stalled.at({{"sink", sink.name}}).Set(sink.stalled_seconds);
     missed.at({{"sink", sink.name}}).Set(static_cast<double>(sink.missed_wakeups));
   }

@@ -16,7 +16,7 @@
 
 namespace driftd::delivery {
 
-inline constexpr std::size_t kMostExceptions = 500'000;
+inline constexpr std::size_t kMostExceptions = 250'000;  ///< of a sink; some 180 bytes each
 
 struct RelaySettings {
   std::string agent, cluster = "default";

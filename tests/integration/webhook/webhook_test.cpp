@@ -111,6 +111,29 @@ TEST_P(Poison, OneEventThatIsAlwaysRefusedStopsNoOther) {
 INSTANTIATE_TEST_SUITE_P(Answers, Poison, ::testing::Values(0, 401, 403, 404, 405, 429, 500, 502, 503, 504),
                          [](const auto& status) { return status.param == 0 ? "TimeOut" : "Http" + std::to_string(status.param); });
 
+/// More wait behind one resource that is always refused than a lane fetches ahead of its cursor.
+TEST(WebhookSinkTest, ThousandsBehindOneThatIsRefusedHoldBackNobodyElse) {
+  constexpr int kBehind = 10'500, kOthers = 50;
+  HttpScripted refusal{500};
+  refusal.only_for = "topic/sick";
+  HttpReceiver receiver({refusal, HttpScripted{200}});
+  RelayRunner runner(webhook(receiver.url()));
+  core::BackendEvent sick = sample_event(0);
+  sick.resource = core::ResourceId{"topic", "sick"};
+  const auto add_sick = [&](std::int64_t n) {
+    const std::string id = "abcdefghij0123456789-" + std::to_string(2'000'000'000'000'000 + n);
+    runner.add(proto::store_form(sick, {id, n, static_cast<std::uint64_t>(n), 1'763'700'000'000'000'000}));
+  };
+  add_sick(1);
+  ASSERT_TRUE(eventually([&] { return runner.view().retrying == 1; })) << runner.view().last_error;
+  for (int n = 2; n <= kBehind; ++n) add_sick(n);
+  ASSERT_TRUE(eventually([&] { return runner.view().waiting == kBehind; })) << runner.view().waiting;
+  for (int n = 1; n <= kOthers; ++n) runner.add(sample_stored(kBehind + n));
+  EXPECT_TRUE(eventually([&] { return runner.view().delivered == kOthers; })) << runner.view().state;
+  EXPECT_EQ(runner.view().waiting, kBehind);
+  EXPECT_EQ(runner.view().missed_wakeups, 0U);
+}
+
 TEST(WebhookSinkTest, AnAnswerThatNeverComesIsCutOffAndTriedAgain) {
   HttpReceiver receiver({HttpScripted{200, {}, 60'000}, HttpScripted{200}});
   RelayRunner runner(webhook(receiver.url(), true, std::chrono::milliseconds(300)));
