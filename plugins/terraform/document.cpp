@@ -13,6 +13,8 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint64_t kMostWhole = 64ull << 20;
+constexpr std::size_t kMostValues = 2'000'000;  // of one that is read as a whole, with flat attributes: about 200 MB
+constexpr std::size_t kMostOfOne = 1'000'000;   // of a resource, an instance, an output
 
 // Marks at the beginning of a string of the tree, of noncharacters: a raw number token, a text that itself begins with one
 // of the three, and the place of what nests too deep. The second keeps a text that somebody chose from passing for another.
@@ -22,15 +24,20 @@ bool is_marked(const std::string& text) { return text.starts_with(kRaw) || text.
 
 [[noreturn]] void corrupt(const std::string& text) { throw sdk::Failure(DRIFTD_CORRUPT, text); }
 
+[[noreturn]] void too_many_values(std::size_t most) {
+  throw sdk::Failure(DRIFTD_BUDGET, "the state has an object of more than " + std::to_string(most) + " values, which is not read");
+}
+
 /// A value that grows by the parser's events.
 class Builder {
  public:
+  explicit Builder(std::size_t most) : most_(most) {}
   bool building() const { return building_; }
   void begin() {
     building_ = true;
     root_ = nullptr;
     open_.clear();
-    deep_ = 0;
+    deep_ = values_ = 0;
   }
   void key(std::string& name) {
     if (deep_ == 0) key_ = is_marked(name) ? kText + name : std::move(name);
@@ -53,9 +60,11 @@ class Builder {
     building_ = !open_.empty();
   }
   json take() { return std::move(root_); }
+  std::size_t values() const { return values_; }  ///< of the one that was built last
 
  private:
   json* put(json&& v) {
+    if (++values_ > most_) too_many_values(most_);
     if (open_.empty()) {
       root_ = std::move(v);
       return &root_;
@@ -70,6 +79,7 @@ class Builder {
     return &slot;
   }
 
+  std::size_t most_, values_ = 0;  ///< a value takes up to fifty times its text
   bool building_ = false;
   json root_;
   std::vector<json*> open_;
@@ -118,7 +128,7 @@ class Whole final : public Events {
   bool close() override { return builder_.close(), true; }
 
  private:
-  Builder builder_;
+  Builder builder_{kMostValues};
 };
 
 /// Where the walk is. A piece is built; what nobody asked for is passed over.
@@ -145,7 +155,7 @@ class Walk final : public Events {
     if (skipped_ > 0) return ++skipped_, true;
     if (builder_.building()) return builder_.open(std::move(container)), true;
     if (const At inner = below(container.is_object()); inner != At::document) {
-      if (inner == At::resource) resource_ = json::object();
+      if (inner == At::resource) resource_ = json::object(), kept_ = 0;
       if (inner == At::instances) streaming_ = resource_.contains("mode") && resource_.contains("type") && resource_.contains("name");
       return path_.push_back(inner), true;
     }
@@ -200,12 +210,14 @@ class Walk final : public Events {
       case At::resources: corrupt(where() + ": expected an object");
       case At::resource:
         if (streamed_) corrupt(where() + ": '" + key_ + "' stands after 'instances'");
+        keep(v);
         resource_[key_] = std::move(v);
         return true;
       case At::instances: {
         if (!v.is_object()) corrupt(where() + ".instances: expected objects");
         streamed_ = streaming_;
         if (streaming_) return to_.instance(resource_, v);
+        keep(v);
         return waiting_.push_back(std::move(v)), true;  // 'instances' came before what they are instances of
       }
       case At::outputs:
@@ -214,6 +226,12 @@ class Walk final : public Events {
       case At::checks: return to_.check(v);
     }
     return true;
+  }
+
+  /// What is in memory of a resource at once: its members, and the instances that wait for them.
+  void keep(const json& v) {
+    kept_ += v.is_structured() ? builder_.values() : 1;
+    if (kept_ > kMostOfOne) too_many_values(kMostOfOne);
   }
 
   bool resource_ends() {
@@ -229,8 +247,8 @@ class Walk final : public Events {
   Pieces& to_;
   std::vector<At> path_;
   std::string key_;
-  Builder builder_;
-  std::size_t skipped_ = 0, seen_ = 0;
+  Builder builder_{kMostOfOne};
+  std::size_t skipped_ = 0, seen_ = 0, kept_ = 0;
   mutable bool begun_ = false;
   bool streaming_ = false, streamed_ = false;
   json resource_;

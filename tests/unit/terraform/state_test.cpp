@@ -67,6 +67,21 @@ TEST(TerraformState, WhatNestsTooDeepCostsItsOwnAttributeOnly) {
   }
 }
 
+/// {},{},… is thirty times its text as a tree. What one resource is built of has a bound, also where its instances wait.
+TEST(TerraformState, WhatHasTooManyValuesIsNeverATree) {
+  const auto list = [](std::size_t count) {
+    std::string out = "[{}";
+    for (std::size_t i = 1; i < count; ++i) out += ",{}";
+    return out + "]";
+  };
+  const std::string many = list(1'000'001), head = R"({"version":4,"serial":1,"lineage":"x","resources":[{)";
+  EXPECT_THAT(failure_of(state_with(R"({"attributes":{"bomb":)" + many + "}}"), DRIFTD_BUDGET), HasSubstr("1000000 values"));
+  EXPECT_THAT(failure_of(head + R"("instances":)" + many + R"(,"mode":"managed","type":"x_y","name":"n"}]})", DRIFTD_BUDGET), HasSubstr("values"));
+  EXPECT_THAT(failure_of(R"({"version":3,"serial":1,"lineage":"x","modules":)" + list(2'000'001) + "}", DRIFTD_BUDGET), HasSubstr("2000000 values"));
+  const Seen seen = read(state_with(R"({"attributes":{"long":)" + list(80'000) + R"(,"name":"b"}})"));
+  EXPECT_TRUE(seen.record("instance").unread.empty());
+}
+
 /// The marks of our own tree are no text that an attribute could not have: one that begins with them is read like any other.
 TEST(TerraformState, ATextThatLooksLikeAMarkIsATextAndStaysWhatItIs) {
   for (const std::string mark : {"\xEF\xB7\x90", "\xEF\xB7\x91", "\xEF\xB7\x92"}) {
