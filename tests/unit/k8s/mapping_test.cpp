@@ -7,6 +7,7 @@
 #include "core/schema.hpp"
 #include "k8s/helm.hpp"
 #include "k8s/mapping.hpp"
+#include "k8s/outline.hpp"
 
 namespace driftd::k8s {
 namespace {
@@ -348,6 +349,33 @@ TEST(K8sMapping, AnObjectThatIsNotOfItsFormOrTooDeepCostsItselfOnly) {
   EXPECT_EQ(record.unread[0].path, "**");
   EXPECT_EQ(map_or_unreadable(resource, deployment("kubectl"), "too deep", settings).unread.at(0).path, "**");
   EXPECT_TRUE(map_or_unreadable(resource, deployment("kubectl"), {}, settings).unread.empty());
+}
+
+/// Of an object that is no tree it is known which one it is, also where its metadata comes after what is too much.
+TEST(K8sOutline, AnObjectOfTooManyValuesIsUnreadByItsName) {
+  std::string list = "[{}";
+  for (int i = 0; i < 300'000; ++i) list += ",{}";
+  list += "]";
+  const std::string metadata = R"({"labels":{"a":"b"},"managedFields":[{"fieldsV1":{"f:spec":)" + list + R"(},"manager":"m","operation":"Apply","time":"t"},)" +
+                               R"({"manager":"n","operation":"Update","time":"u"}],"name":"web","namespace":"n","uid":"1"})";
+  Resource resource;
+  resource.kind = "deployment";
+  const std::string object = R"({"data":)" + list + R"(,"kind":"Thing","metadata":)" + metadata + R"(,"spec":{"a":)" + list + "}}";
+  for (const bool event : {false, true}) {
+    const auto parsed = parse_object(event ? R"({"type":"ADDED","object":)" + object + "}" : object);
+    ASSERT_TRUE(parsed.cut);
+    ASSERT_TRUE(parsed.value.is_object());
+    const json& found = event ? parsed.value.at("object") : parsed.value;
+    EXPECT_EQ(event ? parsed.value.at("type") : "ADDED", "ADDED");
+    EXPECT_LT(found.dump().size(), 400u);
+    const sdk::Record record = map_or_unreadable(resource, found, parsed.why, Settings());
+    EXPECT_EQ(record.id, "n/web");
+    EXPECT_EQ(record.external_name, "1");
+    EXPECT_EQ(record.metadata.at("manager"), "n");
+    EXPECT_EQ(record.unread.at(0).path, "**");
+    EXPECT_THAT(record.unread.at(0).reason, HasSubstr("more than 270000 values"));
+  }
+  EXPECT_TRUE(parse_object(object + "}").value.is_discarded());
 }
 
 TEST(K8sSecretText, AnyUrlOfATextMayHoldThePassword) {
