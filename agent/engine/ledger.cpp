@@ -304,7 +304,7 @@ Task<Result<Ledger::Applied>> Ledger::apply(std::vector<Sighted> sightings, Extr
     }
     const bool anything = !page.writes.empty() || !extras.empty();
     if (anything) {
-      const auto committed = co_await context_->store.commit(std::move(page));
+      const auto committed = co_await store(std::move(page));
       if (!committed && committed.error().code == Code::conflict) continue;
       if (!committed) co_return fail(committed.error());
       for (const auto& event : committed->events) context_->metrics.event_published(spec_.name, event.what);
@@ -324,12 +324,18 @@ Task<Result<Ledger::Applied>> Ledger::apply(std::vector<Sighted> sightings, Extr
                                      " times; it is judged again in the next cycle");
 }
 
+Task<Result<core::Committed>> Ledger::store(core::PageCommit page) {
+  auto committed = co_await context_->store.commit(std::move(page));
+  if (!committed && committed.error().code != Code::conflict) ++unstored_;
+  co_return committed;
+}
+
 Task<Status> Ledger::commit(core::StoredResource before, core::Judgement judgement, std::string cause,
                             Extras extras) {
   std::vector<Judged> one;
   one.push_back({std::move(before), judgement});
   core::PageCommit page = page_of(one, extras, cause);
-  DRIFTD_CO_TRY(const auto committed, co_await context_->store.commit(std::move(page)));
+  DRIFTD_CO_TRY(const auto committed, co_await store(std::move(page)));
   adopt(extras);
   for (const auto& event : committed.events) context_->metrics.event_published(spec_.name, event.what);
   const Index::Entry* known = index_.find(judgement.next.id);
@@ -364,7 +370,7 @@ Task<Status> Ledger::commit_health(core::HealthReport::State health, std::vector
   page.backend_uid = row_.uid;
   page.health = health;
   page.events = std::move(events);
-  DRIFTD_CO_TRY(const auto committed, co_await context_->store.commit(std::move(page)));
+  DRIFTD_CO_TRY(const auto committed, co_await store(std::move(page)));
   row_.health = health;
   for (const auto& event : committed.events) context_->metrics.event_published(spec_.name, event.what);
   if (!committed.events.empty()) context_->committed();

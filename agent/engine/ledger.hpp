@@ -20,9 +20,6 @@
 
 namespace driftd::engine {
 
-/// Paths in which two registrations (canonical JSON) differ.
-std::vector<std::string> changed_fields(const std::string& before, const std::string& after);
-
 /// The agent's book of one backend: its row, its rules, its index; judges sightings and commits the outcome. Core thread
 /// only, one apply() at a time (Turn).
 class Ledger {
@@ -63,6 +60,7 @@ class Ledger {
   Task<Status> commit_health(core::HealthReport::State health, std::vector<core::EventDraft> events);
   /// Decisions whose time has run out fall back to pending, also where nothing is seen anew.
   Task<Status> lapse_due();
+  std::uint64_t unstored() const { return unstored_; }  ///< commits that the store refused; not conflicts
   void stop() { stopping_ = true; }  ///< a page that is still being sealed is given up
   /// Identities of a kind that `run` did not see: those present, or those with open drifts that are not stale yet.
   Task<Result<std::vector<core::ResourceId>>> missing(std::string kind, std::uint32_t run, bool only_open);
@@ -118,6 +116,7 @@ class Ledger {
                             core::Session* session);
   /// Agent side of semantics 19, in place, on the diff pool: under a slow layer each new digest takes 50 ms.
   Task<Status> seal(std::vector<Sighted>& sightings, const std::vector<bool>& old, Extras& extras) const;
+  Task<Result<core::Committed>> store(core::PageCommit page);
   core::PageCommit page_of(std::vector<Judged>& judged, const Extras& extras, const std::string& cause) const;
   void remember(const core::StoredResource& next, std::uint32_t run, bool unknown, std::uint64_t asked);
   bool outdated(const Sighted& sighted);
@@ -144,6 +143,7 @@ class Ledger {
   std::map<core::ResourceId, std::uint64_t> declared_;  ///< by sources, of this backend: sums of core::weight
   Declares declares_;                                   ///< by this source, of other backends
   Index index_;
+  std::uint64_t unstored_ = 0;
   bool stopping_ = false;
 };
 

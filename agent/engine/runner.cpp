@@ -158,6 +158,7 @@ Task<CycleReport> Runner::refresh(bool full) {
   }
   const auto start = context_->clock.mono();
   last_began_ = start;
+  const std::uint64_t unstored = ledger_.unstored();
   report = co_await cycle(full);
   const auto end = context_->clock.mono();
   ++cycles_;
@@ -173,7 +174,8 @@ Task<CycleReport> Runner::refresh(bool full) {
     lose_sight(report.status.error());
   }
   if (report.next.count() > 0) schedule_.hint(report.next);
-  schedule_.ran(start, end, report.status.has_value());
+  const auto badly = ledger_.unstored() != unstored ? Schedule::Ran::unstored : Schedule::Ran::badly;
+  schedule_.ran(start, end, report.status ? Schedule::Ran::well : badly);
   context_->metrics.observe_refresh(ledger_.spec().name, end - start, report.status.has_value());
   context_->metrics.records(ledger_.spec().name, report.received, report.settled);
   co_return report;

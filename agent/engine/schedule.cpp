@@ -9,6 +9,7 @@ namespace {
 constexpr std::size_t kRemembered = 20;
 constexpr Schedule::Millis kFirstRetry{1000};
 constexpr Schedule::Millis kLastRetry{60'000};
+constexpr Schedule::Millis kUnstoredRetry{5'000};  ///< nothing is asked of a backend that is unwell
 }  // namespace
 
 Schedule::Schedule(Millis interval, unsigned seed) : interval_(interval), random_(seed) {}
@@ -20,18 +21,17 @@ Schedule::Millis Schedule::p95() const {
   return sorted[(sorted.size() * 95 + 99) / 100 - 1];
 }
 
-Schedule::Millis Schedule::backoff() {
+Schedule::Millis Schedule::backoff(Millis most) {
   Millis wait = kFirstRetry;
-  for (int i = 1; i < failures_ && wait < kLastRetry; ++i) wait *= 2;
+  for (int i = 1; i < failures_ && wait < most; ++i) wait *= 2;
   const double jitter = std::uniform_real_distribution<double>(0.8, 1.2)(random_);
-  // Never hastier than the interval promises: a backend with a short interval is retried at that pace at most.
-  return Millis(static_cast<Millis::rep>(static_cast<double>(std::min(wait, kLastRetry).count()) * jitter));
+  return Millis(static_cast<Millis::rep>(static_cast<double>(std::min(wait, most).count()) * jitter));
 }
 
-void Schedule::ran(Clock::time_point start, Clock::time_point end, bool ok) {
-  if (!ok) {
+void Schedule::ran(Clock::time_point start, Clock::time_point end, Ran how) {
+  if (how != Ran::well) {
     ++failures_;
-    next_ = end + backoff();
+    next_ = end + backoff(how == Ran::badly ? kLastRetry : kUnstoredRetry);
     return;
   }
   failures_ = 0;

@@ -24,6 +24,9 @@ inline const std::string kFoundAt = "found_at";
 /// Writes both: a restart knows them before the next discovery.
 void note_found(core::BackendRow& row, const core::BackendSpec& spec);
 
+/// Paths in which two registrations (canonical JSON) differ.
+std::vector<std::string> changed_fields(const std::string& before, const std::string& after);
+
 /// Whether what cannot be read concerns that place of its source: a provider names it in the `path` of what it says of
 /// registrations, where many write in it.
 bool is_about(const core::Diagnostic& d, const std::string& name_space);

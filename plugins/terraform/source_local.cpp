@@ -16,6 +16,7 @@ namespace {
 
 constexpr int kTries = 5;
 constexpr std::size_t kBeginning = 64 << 10;
+constexpr long long kTicksNs = 20'000'000;
 
 /// A descriptor that closes itself.
 struct Fd {
@@ -28,9 +29,19 @@ struct Fd {
   int fd;
 };
 
+/// The change time is among it: nobody can set that one back.
 std::string stamp(const struct stat& s) {
-  return std::to_string(s.st_ino) + "." + std::to_string(s.st_size) + "." + std::to_string(s.st_mtim.tv_sec) + "." +
-         std::to_string(s.st_mtim.tv_nsec);
+  std::string out = std::to_string(s.st_ino) + "." + std::to_string(s.st_size);
+  for (const auto& at : {s.st_mtim, s.st_ctim}) out += "." + std::to_string(at.tv_sec) + "." + std::to_string(at.tv_nsec);
+  return out;
+}
+
+/// Whether another write may still get the same times: Linux before 6.13 counts them in ticks of up to 10 ms.
+bool young(const struct stat& s) {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  const auto since = [&now](const timespec& at) { return (now.tv_sec - at.tv_sec) * 1'000'000'000LL + (now.tv_nsec - at.tv_nsec); };
+  return since(s.st_ctim) < kTicksNs && since(s.st_ctim) > -kTicksNs;
 }
 
 [[noreturn]] void refuse(const std::string& path, int error) {
@@ -91,13 +102,14 @@ class LocalSource final : public Source {
       struct stat before {}, after {};
       if (::fstat(file.fd, &before) != 0) refuse(path_, errno);
       if (!S_ISREG(before.st_mode)) throw sdk::Failure(DRIFTD_INVALID, path_ + ": is no regular file");
-      out.stamp = stamp(before);
-      out.unchanged = out.stamp == known;
+      const std::string seen = stamp(before);
+      out.unchanged = seen == known;
       if (out.unchanged) return out;
+      out.stamp = young(before) ? seen + " young" : seen;  // then it is read once more, whatever the times say
       read_all(call, file.fd, path_, UINT64_MAX, [&out](std::string_view bytes) { out.state.write(bytes); });
       out.state.finish();
       out.lock_age_s = lock_age(path_);
-      if (::fstat(file.fd, &after) == 0 && stamp(after) == out.stamp) return out;
+      if (::fstat(file.fd, &after) == 0 && stamp(after) == seen) return out;
     }
     throw sdk::Failure(DRIFTD_UNAVAILABLE, path_ + ": changed under each of 5 reads; it is read again in the next cycle");
   }

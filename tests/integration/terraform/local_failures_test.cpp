@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can befall a state file; and a state that is replaced by another one between the question which it is and its reading.
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <gmock/gmock.h>
@@ -59,6 +60,39 @@ TEST_F(TerraformFile, WhatCannotBeReadIsNamedAndStandsAsItWas) {
   write(whole);
   EXPECT_EQ(p.refresh(first.cursor).status, DRIFTD_OK);
   EXPECT_EQ(state_of(p), DRIFTD_HEALTH_UP);
+}
+
+/// As an editor that keeps the times, or `cp -p`, leaves it.
+TEST_F(TerraformFile, AWriteOfTheSameSizeWithItsTimeSetBackIsSeen) {
+  ProviderProbe p = probe();
+  auto known = p.refresh();
+  ASSERT_TRUE(eventually([&] {
+    const auto next = p.refresh(known.cursor);
+    if (!next.unchanged) known = next;
+    return next.unchanged;
+  }));
+  struct stat before {};
+  ASSERT_EQ(::stat(path_.c_str(), &before), 0);
+  std::ofstream(path_, std::ios::in) << state_text(1, 2);
+  const timespec times[] = {before.st_atim, before.st_mtim};
+  ASSERT_EQ(::utimensat(AT_FDCWD, path_.c_str(), times, 0), 0);
+  struct stat after {};
+  ASSERT_EQ(::stat(path_.c_str(), &after), 0);
+  ASSERT_EQ(after.st_size, before.st_size);
+  ASSERT_EQ(after.st_mtim.tv_nsec, before.st_mtim.tv_nsec);
+  EXPECT_FALSE(p.refresh(known.cursor).unchanged);
+}
+
+/// Two writes within one tick of the kernel's clock have the same times. Linux from 6.13 on counts finer once somebody looked,
+/// so that this can fail on older ones only.
+TEST_F(TerraformFile, AWriteRightBehindTheReadIsSeen) {
+  ProviderProbe p = probe();
+  for (int i = 0; i < 50; ++i) {
+    std::ofstream(path_, std::ios::in) << state_text(1, 1);
+    const auto first = p.refresh();
+    std::ofstream(path_, std::ios::in) << state_text(1, 2);
+    EXPECT_FALSE(p.refresh(first.cursor).unchanged) << "round " << i;
+  }
 }
 
 TEST_F(TerraformFile, ARightThatIsTakenIsNamed) {

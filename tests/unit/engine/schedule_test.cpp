@@ -8,11 +8,12 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using Ran = Schedule::Ran;
 const Schedule::Clock::time_point kStart{seconds(1000)};
 
 TEST(Schedule, NextStartKeepsTheAgeOfAnObservationWithinTheInterval) {
   Schedule schedule(seconds(30), 1);
-  schedule.ran(kStart, kStart + seconds(2), true);
+  schedule.ran(kStart, kStart + seconds(2), Ran::well);
   EXPECT_LE(schedule.next() + schedule.p95(), kStart + seconds(30));
   EXPECT_GE(schedule.next(), kStart + seconds(30) - seconds(2) - milliseconds(1500));
 }
@@ -20,14 +21,14 @@ TEST(Schedule, NextStartKeepsTheAgeOfAnObservationWithinTheInterval) {
 TEST(Schedule, LeavesRoomToTellWhatTheLastMomentShowed) {
   for (unsigned seed = 0; seed < 200; ++seed) {
     Schedule schedule(seconds(30), seed);
-    schedule.ran(kStart, kStart + seconds(2), true);
+    schedule.ran(kStart, kStart + seconds(2), Ran::well);
     EXPECT_LE(schedule.next() + schedule.p95(), kStart + seconds(30) - milliseconds(600)) << "seed " << seed;
   }
 }
 
 TEST(Schedule, SlowBackendIsLateAndSaysWhatIsAchievable) {
   Schedule schedule(seconds(10), 1);
-  schedule.ran(kStart, kStart + seconds(8), true);
+  schedule.ran(kStart, kStart + seconds(8), Ran::well);
   EXPECT_TRUE(schedule.late());
   EXPECT_EQ(schedule.achievable(), seconds(16));
   EXPECT_GE(schedule.next(), kStart + seconds(8));
@@ -37,7 +38,7 @@ TEST(Schedule, FailuresBackOffExponentiallyUpToAMinute) {
   Schedule schedule(seconds(30), 1);
   milliseconds last{0};
   for (int i = 0; i < 12; ++i) {
-    schedule.ran(kStart, kStart, false);
+    schedule.ran(kStart, kStart, Ran::badly);
     last = std::chrono::duration_cast<milliseconds>(schedule.next() - kStart);
     if (i == 0) {
       EXPECT_LE(last, milliseconds(1200));
@@ -48,10 +49,21 @@ TEST(Schedule, FailuresBackOffExponentiallyUpToAMinute) {
   EXPECT_LE(last, seconds(72));
 }
 
+/// The disk has room again long before a minute is over, and a change that was made meanwhile is not told for so long.
+TEST(Schedule, WhatTheStoreCouldNotTakeIsTriedAgainWithinSeconds) {
+  Schedule schedule(seconds(30), 1);
+  for (int i = 0; i < 12; ++i) {
+    schedule.ran(kStart, kStart, Ran::unstored);
+    EXPECT_LE(schedule.next() - kStart, seconds(6));
+  }
+  EXPECT_TRUE(schedule.backing_off());
+  EXPECT_GE(schedule.next() - kStart, seconds(4));
+}
+
 TEST(Schedule, SuccessEndsTheBackoff) {
   Schedule schedule(seconds(30), 1);
-  schedule.ran(kStart, kStart, false);
-  schedule.ran(kStart, kStart, true);
+  schedule.ran(kStart, kStart, Ran::badly);
+  schedule.ran(kStart, kStart, Ran::well);
   EXPECT_FALSE(schedule.backing_off());
   EXPECT_GE(schedule.next(), kStart + seconds(28));
 }
@@ -59,17 +71,17 @@ TEST(Schedule, SuccessEndsTheBackoff) {
 TEST(Schedule, BackpressureStretchesTheInterval) {
   Schedule schedule(seconds(30), 1);
   schedule.set_stretch(4);
-  schedule.ran(kStart, kStart, true);
+  schedule.ran(kStart, kStart, Ran::well);
   EXPECT_GE(schedule.next(), kStart + seconds(118));
 }
 
 TEST(Schedule, ProviderMayAskToComeSoonerButNotLater) {
   Schedule schedule(seconds(30), 1);
   schedule.hint(seconds(5));
-  schedule.ran(kStart, kStart, true);
+  schedule.ran(kStart, kStart, Ran::well);
   EXPECT_EQ(schedule.next(), kStart + seconds(5));
   schedule.hint(seconds(500));
-  schedule.ran(kStart, kStart, true);
+  schedule.ran(kStart, kStart, Ran::well);
   EXPECT_LE(schedule.next(), kStart + seconds(30));
 }
 
