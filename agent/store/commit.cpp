@@ -1,20 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/audit.hpp"
 #include "store/checksums.hpp"
+#include "store/cursors.hpp"
 #include "store/events.hpp"
 #include "store/rows.hpp"
 
 namespace driftd::store {
 namespace {
 
-Status write_marks(Connection& db, std::int64_t backend, const core::PageCommit& page) {
+Status write_cursors(SqliteStore::State& state, std::int64_t backend, const core::PageCommit& page) {
+  Connection& db = *state.db;
   if (page.cursor) {
-    DRIFTD_CHECK(db.statement("UPDATE backend SET cursor = ?, " DRIFTD_UNSIGN(DRIFTD_CRC_BACKEND) " WHERE id = ?").bind(*page.cursor, backend).run());
+    DRIFTD_TRY(const auto sealed, sealed_cursor(state.key, page.backend_uid, CursorOf::refresh, *page.cursor));
+    DRIFTD_CHECK(db.statement("UPDATE backend SET cursor = ?, " DRIFTD_UNSIGN(DRIFTD_CRC_BACKEND) " WHERE id = ?").bind(sealed, backend).run());
   }
   if (page.watch_cursor) {
-    DRIFTD_CHECK(
-        db.statement("UPDATE backend SET watch_cursor = ?, " DRIFTD_UNSIGN(DRIFTD_CRC_BACKEND) " WHERE id = ?").bind(*page.watch_cursor, backend).run());
+    DRIFTD_TRY(const auto sealed, sealed_cursor(state.key, page.backend_uid, CursorOf::watch, *page.watch_cursor));
+    DRIFTD_CHECK(db.statement("UPDATE backend SET watch_cursor = ?, " DRIFTD_UNSIGN(DRIFTD_CRC_BACKEND) " WHERE id = ?").bind(sealed, backend).run());
   }
+  return {};
+}
+
+Status write_marks(SqliteStore::State& state, std::int64_t backend, const core::PageCommit& page) {
+  Connection& db = *state.db;
+  DRIFTD_CHECK(write_cursors(state, backend, page));
   if (page.health) {
     DRIFTD_CHECK(db.statement("UPDATE backend SET health = ?, " DRIFTD_UNSIGN(DRIFTD_CRC_BACKEND) " WHERE id = ?")
                      .bind(static_cast<int>(*page.health), backend)
@@ -26,7 +35,7 @@ Status write_marks(Connection& db, std::int64_t backend, const core::PageCommit&
 
 Status write_state(SqliteStore::State& state, const core::PageCommit& page, core::Committed& out) {
   Connection& db = *state.db;
-  if (page.backend) DRIFTD_CHECK(write_backend(db, *page.backend));
+  if (page.backend) DRIFTD_CHECK(write_backend(db, state.key, *page.backend));
   const bool touches = !page.writes.empty() || page.cursor || page.watch_cursor || page.health || !page.established.empty();
   if (!touches) return {};
   DRIFTD_TRY(const auto backend, backend_id(db, page.backend_uid));
@@ -35,7 +44,7 @@ Status write_state(SqliteStore::State& state, const core::PageCommit& page, core
     DRIFTD_TRY(const auto revision, write_resource(db, backend, page.backend_uid, write, now));
     out.revisions.push_back(revision);
   }
-  return write_marks(db, backend, page);
+  return write_marks(state, backend, page);
 }
 
 Status write_page(SqliteStore::State& state, const core::PageCommit& page, core::Committed& out) {

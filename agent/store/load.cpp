@@ -95,7 +95,7 @@ Task<std::invoke_result_t<Read, Connection&>> on_whole_rows(StatePtr state, Read
 }  // namespace
 
 Task<Result<std::vector<core::BackendRow>>> SqliteStore::backends() {
-  auto read = [](Connection& db) { return read_backends(db); };
+  auto read = [state = state_](Connection& db) { return read_backends(db, state->key); };
   auto rows = co_await on_store(state_, std::move(read));
   co_return rows;
 }

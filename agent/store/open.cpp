@@ -9,6 +9,7 @@
 #include "base/digest.hpp"
 #include "base/log.hpp"
 #include "store/audit.hpp"
+#include "store/cursors.hpp"
 #include "store/incarnation.hpp"
 #include "store/mend.hpp"
 #include "store/migrations.hpp"
@@ -160,8 +161,10 @@ Status log_taken_over(Connection& db, bool is_new, const Mark& mark) {
 /// put in place from outside.
 Status catch_up(SqliteStore::State& state, bool is_behind) {
   if (is_behind) DRIFTD_CHECK(finish_rotation(state, core::AuditEntry{.actor = "driftd", .reason = "the key had layers that the store did not"}));
+  DRIFTD_CHECK(drop_unread_cursors(state));
   if (const Status swept = sweep(state); !swept) {
-    log::room("store").warn("the key was rotated, and store.db still holds digests under the former one in unused pages: {}. The next start tries again",
+    log::room("store").warn("store.db still holds in unused pages what was written over, digests under a former key or cursors as they came: {}. The next "
+                            "start tries again",
                             swept.error().message);
   }
   return {};

@@ -10,6 +10,7 @@
 #include "base/log.hpp"
 #include "store/audit.hpp"
 #include "store/checksums.hpp"
+#include "store/cursors.hpp"
 #include "store/fields.hpp"
 
 namespace driftd::store {
@@ -172,9 +173,10 @@ Status rewrap_store(SqliteStore::State& state, const core::AuditEntry& line) {
   step(state, "drifts");
   DRIFTD_CHECK(rewrap_declarations(state));
   step(state, "declarations");
+  DRIFTD_CHECK(drop_cursors(db));  // the former key opens them
   DRIFTD_CHECK(set_meta(db, "key_ids", named_in_store(state.key)));
   DRIFTD_CHECK(set_meta(db, "untold_rotation", to_text(told(state.key, line))));
-  DRIFTD_CHECK(set_meta(db, "unswept", "1"));
+  DRIFTD_CHECK(leave_unswept(db));
   DRIFTD_CHECK(write_audit(db, line));
   step(state, "named");
   return {};
@@ -274,6 +276,8 @@ Status finish_rotation(SqliteStore::State& state, core::AuditEntry line, const W
   log::room("store").info("the installation key was rotated, the store is under {}", ids_of(key));
   return {};
 }
+
+Status leave_unswept(Connection& db) { return set_meta(db, "unswept", "1"); }
 
 Status sweep(SqliteStore::State& state) {
   DRIFTD_TRY(const auto due, state.db->integer("SELECT count(*) FROM meta WHERE key = 'unswept'"));

@@ -17,6 +17,8 @@ Result<bool> check_key(Connection& db, const std::string& key_name, Installation
 /// and, before the commit, `last`. `state.key` is the key with all layers. An error: nothing of it stands. Then sweep().
 /// `say`: hears before that what a slow layer costs.
 Status finish_rotation(SqliteStore::State& state, core::AuditEntry line, const Work& last = {}, const SaySlowWork& say = {});
+/// In a transaction: pages hold, or held, what sweep() is to overwrite.
+Status leave_unswept(Connection& db);
 /// Overwrites what the file still holds of pages of before a rotation. An error: the next start tries again.
 Status sweep(SqliteStore::State& state);
 

@@ -7,6 +7,7 @@
 
 #include "core/judge.hpp"
 #include "core/ports/store.hpp"
+#include "store/keys.hpp"
 #include "store/sqlite.hpp"
 
 namespace driftd::store {
@@ -14,9 +15,9 @@ namespace driftd::store {
 /// Row id of a backend; `not_found` names the uid.
 Result<std::int64_t> backend_id(Connection& db, const std::string& uid);
 /// Writes registration, health, identity, notes of a known uid; a new one is inserted whole.
-Status write_backend(Connection& db, const core::BackendRow& row);
+Status write_backend(Connection& db, const InstallationKey& key, const core::BackendRow& row);
 Status establish(Connection& db, std::int64_t backend, const std::string& kind, bool value);
-Result<std::vector<core::BackendRow>> read_backends(Connection& db);
+Result<std::vector<core::BackendRow>> read_backends(Connection& db, const InstallationKey& key);
 
 /// Writes a row with its open and ended drifts if the stored revision is still `write.next.revision`; the new revision,
 /// or `conflict`.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/checksums.hpp"
+#include "store/cursors.hpp"
 #include "store/fields.hpp"
 #include "store/rows.hpp"
 
@@ -13,11 +14,13 @@ State health_of(std::int64_t number) {
   return known ? static_cast<State>(number) : State::unknown;
 }
 
-Status insert_backend(Connection& db, const core::BackendRow& row) {
+Status insert_backend(Connection& db, const InstallationKey& key, const core::BackendRow& row) {
+  DRIFTD_TRY(const auto cursor, sealed_cursor(key, row.uid, CursorOf::refresh, row.cursor));
+  DRIFTD_TRY(const auto watch_cursor, sealed_cursor(key, row.uid, CursorOf::watch, row.watch_cursor));
   DRIFTD_CHECK(db.statement("INSERT INTO backend (uid, name, type, provider, registration, system_identity, cursor, "
                             "watch_cursor, health, sequence, deleted_ns, notes) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)")
-                   .bind(row.uid, row.name, row.type, row.provider, row.registration, row.system_identity, row.cursor,
-                         row.watch_cursor, static_cast<int>(row.health), row.sequence, row.deleted_ns,
+                   .bind(row.uid, row.name, row.type, row.provider, row.registration, row.system_identity, cursor,
+                         watch_cursor, static_cast<int>(row.health), row.sequence, row.deleted_ns,
                          to_text(row.notes))
                    .run());
   const auto id = db.last_rowid();
@@ -89,7 +92,7 @@ Status establish(Connection& db, std::int64_t backend, const std::string& kind, 
   return db.statement("INSERT OR REPLACE INTO established (backend, kind, value, crc) VALUES (?1, ?2, ?3, driftd_crc(?1, ?2, ?3))").bind(backend, kind, value ? 1 : 0).run();
 }
 
-Status write_backend(Connection& db, const core::BackendRow& row) {
+Status write_backend(Connection& db, const InstallationKey& key, const core::BackendRow& row) {
   DRIFTD_CHECK(forget_identities(db, row));
   DRIFTD_CHECK(rename_itself(db, row));
   DRIFTD_CHECK(
@@ -99,10 +102,10 @@ Status write_backend(Connection& db, const core::BackendRow& row) {
                 to_text(row.notes), row.uid)
           .run());
   if (db.changes() != 0) return {};
-  return insert_backend(db, row);
+  return insert_backend(db, key, row);
 }
 
-Result<std::vector<core::BackendRow>> read_backends(Connection& db) {
+Result<std::vector<core::BackendRow>> read_backends(Connection& db, const InstallationKey& key) {
   std::vector<core::BackendRow> rows;
   auto query = db.statement(
       "SELECT uid, name, type, provider, registration, system_identity, cursor, watch_cursor, "
@@ -116,8 +119,8 @@ Result<std::vector<core::BackendRow>> read_backends(Connection& db) {
                          query.text(3),
                          query.text(4),
                          query.text(5),
-                         query.text(6),
-                         query.text(7),
+                         opened_cursor(key, query.text(0), CursorOf::refresh, query.text(6)),
+                         opened_cursor(key, query.text(0), CursorOf::watch, query.text(7)),
                          {},
                          health_of(query.integer(8))};
     row.sequence = static_cast<std::uint64_t>(query.integer(9));

@@ -44,6 +44,17 @@ class StoreOfAnAgent : public ::testing::Test {
     }
     return out;
   }
+  /// What stands in the store for where the next refresh goes on.
+  std::string sealed_cursor() const {
+    sqlite3* db = nullptr;
+    std::string out;
+    const auto take = +[](void* to, int, char** values, char**) { *static_cast<std::string*>(to) += values[0]; return 0; };
+    EXPECT_EQ(sqlite3_open_v2((agent.data_dir() + "/store.db").c_str(), &db, SQLITE_OPEN_READONLY, nullptr), SQLITE_OK);
+    sqlite3_busy_timeout(db, 5000);
+    sqlite3_exec(db, "SELECT cursor FROM backend", take, &out, nullptr);
+    sqlite3_close(db);
+    return out;
+  }
   static constexpr const char* kTopic = "platform/instance/kafka_topic.orders";
   static constexpr const char* kBeginning = "io.driftd.agent.incarnation.v1";
 };
@@ -79,6 +90,27 @@ TEST_F(StoreOfAnAgent, RestoredBackupTellsConsumersThatItBeginsAnew) {
   const std::string aside = read_file(dir.file("out/aside.jsonl"));
   EXPECT_THAT(aside, HasSubstr("config.updated"));
   EXPECT_EQ(aside.find(kBeginning), std::string::npos) << "the store's own events follow the routes, too";
+  EXPECT_EQ(agent.stop(), 0);
+}
+
+/// The real provider's cursor holds a stamp and a digest of all of the state.
+TEST_F(StoreOfAnAgent, HoldsNothingOfACursorThatIsNotSealed) {
+  const auto stored = [&] {
+    std::string out;
+    for (const auto& entry : fs::directory_iterator(agent.data_dir())) {
+      if (entry.path().filename().string().starts_with("store.db")) out += read_file(entry.path().string());
+    }
+    return out;
+  };
+  ASSERT_TRUE(eventually([&] { return !sealed_cursor().empty(); })) << "the agent keeps one";
+  for (const char* word : {"\"stamp\":", "\"history\":"}) {
+    EXPECT_EQ(stored().find(word), std::string::npos) << word << " stands in the cursor of terraform";
+  }
+  ASSERT_EQ(agent.stop(), 0);
+  EXPECT_EQ(stored().find("\"stamp\":"), std::string::npos);
+  agent.start();
+  ASSERT_TRUE(eventually([&] { return agent.established({"platform"}); })) << agent.log();
+  EXPECT_EQ(agent.log().find("could not be opened"), std::string::npos) << agent.log();
   EXPECT_EQ(agent.stop(), 0);
 }
 
