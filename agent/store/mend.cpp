@@ -9,10 +9,14 @@
 namespace driftd::store {
 namespace {
 
+constexpr const char* kWrongChecksum = "does not match its checksum";
+constexpr const char* kUnreadable = "cannot be read, so that no rotation of the key can bring its digests along";
+
 /// One row that is wrong, as far as its own words may be believed.
 struct Wrong {
   std::int64_t id = 0;
   std::string text, also;
+  const char* why = kWrongChecksum;
 };
 
 Result<std::vector<Wrong>> wrong_rows(Connection& db, std::string_view sql) {
@@ -21,14 +25,14 @@ Result<std::vector<Wrong>> wrong_rows(Connection& db, std::string_view sql) {
   while (true) {
     DRIFTD_TRY(const bool more, query.next());
     if (!more) return out;
-    out.push_back({query.integer(0), query.text(1), query.text(2)});
+    out.push_back({query.integer(0), query.text(1), query.text(2), kWrongChecksum});
   }
 }
 
-Status tell(SqliteStore::State& state, const std::string& row, const std::string& done) {
+Status tell(SqliteStore::State& state, const std::string& row, const std::string& done, const char* why = kWrongChecksum) {
   core::AgentEvent event;
   event.what = "corrupt";
-  event.message = row + " of the store does not match its checksum: " + done + "; check the disk";
+  event.message = row + " of the store " + why + ": " + done + "; check the disk";
   event.details = {{"row", row}};
   state.mended.push_back(row);
   return insert_own_event(state, std::move(event));
@@ -58,7 +62,7 @@ Status mend_resource(SqliteStore::State& state, const Wrong& row) {
           .run());
   DRIFTD_CHECK(db.statement("UPDATE resource SET crc = " DRIFTD_CRC_RESOURCE " WHERE id = ?").bind(row.id).run());
   return tell(state, "resource " + row.text + " of backend " + row.also,
-              "its baseline is forgotten and the next observation becomes it, so that what changed in between is not known");
+              "its baseline is forgotten and the next observation becomes it, so that what changed in between is not known", row.why);
 }
 
 Status mend_drift(SqliteStore::State& state, const Wrong& row) {
@@ -72,14 +76,14 @@ Status mend_drift(SqliteStore::State& state, const Wrong& row) {
                    .run());
   DRIFTD_CHECK(db.statement("UPDATE resource SET crc = " DRIFTD_CRC_RESOURCE " WHERE crc IS NULL").run());
   DRIFTD_CHECK(db.statement("DELETE FROM drift WHERE rowid = ?").bind(row.id).run());
-  return tell(state, "drift " + row.text, "it is removed with its decision; if the difference still stands it is opened anew");
+  return tell(state, "drift " + row.text, "it is removed with its decision; if the difference still stands it is opened anew", row.why);
 }
 
 Status mend_declaration(SqliteStore::State& state, const Wrong& row) {
   Connection& db = *state.db;
   DRIFTD_CHECK(list_anew(db, "id = (SELECT b.id FROM declaration d JOIN backend b ON b.uid = d.source WHERE d.rowid = ?)", row.id));
   DRIFTD_CHECK(db.statement("DELETE FROM declaration WHERE rowid = ?").bind(row.id).run());
-  return tell(state, "declaration " + row.text, "it is removed until its source is listed again");
+  return tell(state, "declaration " + row.text, "it is removed until its source is listed again", row.why);
 }
 
 /// At worst duplicates: every event that the store still has goes to this sink once more, under its old id.
@@ -137,13 +141,25 @@ Status mend_each(SqliteStore::State& state, std::string_view sql, Mend one) {
   return {};
 }
 
-constexpr std::string_view kWrongDrifts =
-    "SELECT rowid, id, '' FROM drift WHERE crc IS NOT " DRIFTD_CRC_DRIFT;
-constexpr std::string_view kWrongResources =
-    "SELECT id, kind || '/' || name, coalesce((SELECT b.name FROM backend b WHERE b.id = resource.backend), '?') "
-    "FROM resource WHERE crc IS NOT " DRIFTD_CRC_RESOURCE;
-constexpr std::string_view kWrongDeclarations =
-    "SELECT rowid, target || '/' || kind || '/' || name, '' FROM declaration WHERE crc IS NOT " DRIFTD_CRC_DECLARATION;
+#define DRIFTD_DRIFTS "SELECT rowid, id, '' FROM drift WHERE "
+#define DRIFTD_RESOURCES \
+  "SELECT id, kind || '/' || name, coalesce((SELECT b.name FROM backend b WHERE b.id = resource.backend), '?') FROM resource WHERE "
+#define DRIFTD_DECLARATIONS "SELECT rowid, target || '/' || kind || '/' || name, '' FROM declaration WHERE "
+constexpr std::string_view kWrongDrifts = DRIFTD_DRIFTS "crc IS NOT " DRIFTD_CRC_DRIFT;
+constexpr std::string_view kWrongResources = DRIFTD_RESOURCES "crc IS NOT " DRIFTD_CRC_RESOURCE;
+constexpr std::string_view kWrongDeclarations = DRIFTD_DECLARATIONS "crc IS NOT " DRIFTD_CRC_DECLARATION;
+
+Status mend_unreadable(SqliteStore::State& state, std::string_view sql, std::int64_t rowid, Mend one) {
+  Wrong row;
+  {
+    auto query = state.db->statement(sql);
+    DRIFTD_TRY(const bool found, query.bind(rowid).next());
+    if (!found) return {};
+    row = {rowid, query.text(1), query.text(2), kUnreadable};
+  }
+  DRIFTD_CHECK(one(state, row));
+  return sign(*state.db);
+}
 
 /// What nothing else can give back.
 constexpr std::string_view kGround[] = {
@@ -195,6 +211,15 @@ Result<std::int64_t> count_wrong(Connection& db) {
     out += static_cast<std::int64_t>(rows.size());
   }
   return out;
+}
+
+Status mend_unreadable(SqliteStore::State& state, Holder of, std::int64_t rowid) {
+  switch (of) {
+    case Holder::resource: return mend_unreadable(state, DRIFTD_RESOURCES "id = ?", rowid, mend_resource);
+    case Holder::drift: return mend_unreadable(state, DRIFTD_DRIFTS "rowid = ?", rowid, mend_drift);
+    case Holder::declaration: return mend_unreadable(state, DRIFTD_DECLARATIONS "rowid = ?", rowid, mend_declaration);
+  }
+  return {};
 }
 
 Status mend(SqliteStore::State& state) {

@@ -20,4 +20,10 @@ Result<std::int64_t> count_wrong(Connection& db);
 /// a sink gets again all that the store still has. State::mended names them. `corrupt`: as check_ground().
 Status mend(SqliteStore::State& state);
 
+/// Tables that hold digests.
+enum class Holder { resource, drift, declaration };
+/// In a transaction. The same for one row whose checksum is right and whose text is none: rotation cannot bring its digests along, and
+/// must not be held up by it for ever.
+Status mend_unreadable(SqliteStore::State& state, Holder of, std::int64_t rowid);
+
 }  // namespace driftd::store

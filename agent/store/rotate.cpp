@@ -12,6 +12,7 @@
 #include "store/checksums.hpp"
 #include "store/cursors.hpp"
 #include "store/fields.hpp"
+#include "store/mend.hpp"
 
 namespace driftd::store {
 namespace {
@@ -73,78 +74,98 @@ Status rewrap_text(std::optional<std::string>& text, const core::RedactionKeys& 
   return {};
 }
 
-/// Rows of state with their bodies. Records are judged once more: their digests were made under the former seed, and whoever
-/// knows that one could try guesses on them.
-Status rewrap_resources(SqliteStore::State& state) {
-  Connection& db = *state.db;
-  const auto keys = state.key.steps();
-  const SlowLayer slow(db, keys);
-  DRIFTD_TRY(const auto ids, ids_in(db, "SELECT id FROM resource WHERE instr(baseline, '$hmac') OR instr(observed, '$hmac')"));
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    const std::int64_t id = ids[i];
-    DRIFTD_CHECK(slow_slice(slow, "SELECT baseline FROM resource WHERE id BETWEEN ?1 AND ?2 UNION ALL SELECT observed FROM resource "
-                                  "WHERE id BETWEEN ?1 AND ?2", ids, i));
-    std::optional<std::string> baseline, observed;
-    {
-      auto query = db.statement("SELECT baseline, observed FROM resource WHERE id = ?");
-      DRIFTD_TRY([[maybe_unused]] const bool found, query.bind(id).next());
-      baseline = query.maybe_text(0);
-      observed = query.maybe_text(1);
-    }
-    DRIFTD_CHECK(rewrap_text(baseline, keys));
-    DRIFTD_CHECK(rewrap_text(observed, keys));
-    DRIFTD_CHECK(db.statement("UPDATE resource SET baseline = ?, observed = ? WHERE id = ?").bind(baseline, observed, id).run());
-  }
-  DRIFTD_CHECK(db.execute("UPDATE resource SET digest_low = 0, digest_high = 0, rules_generation = 0"));
-  return db.execute("UPDATE resource SET crc = " DRIFTD_CRC_RESOURCE);
+/// Whether `done` says that the row itself cannot be read. What is short, memory for one, would be there at another time.
+bool is_of_the_row(const Status& done) {
+  return !done && (done.error().code == Code::invalid || done.error().code == Code::corrupt || done.error().code == Code::budget);
 }
 
-/// Open ones and ended ones.
-Status rewrap_drifts(SqliteStore::State& state) {
+Status rewrap_resource(Connection& db, const core::RedactionKeys& keys, std::int64_t id) {
+  std::optional<std::string> baseline, observed;
+  {
+    auto query = db.statement("SELECT baseline, observed FROM resource WHERE id = ?");
+    DRIFTD_TRY([[maybe_unused]] const bool found, query.bind(id).next());
+    baseline = query.maybe_text(0);
+    observed = query.maybe_text(1);
+  }
+  DRIFTD_CHECK(rewrap_text(baseline, keys));
+  DRIFTD_CHECK(rewrap_text(observed, keys));
+  return db.statement("UPDATE resource SET baseline = ?, observed = ? WHERE id = ?").bind(baseline, observed, id).run();
+}
+
+Status rewrap_drift(Connection& db, const core::RedactionKeys& keys, std::int64_t row) {
+  std::vector<core::Change> changes;
+  {
+    auto query = db.statement("SELECT changes FROM drift WHERE rowid = ?");
+    DRIFTD_TRY([[maybe_unused]] const bool found, query.bind(row).next());
+    DRIFTD_TRY(changes, changes_of(query.text(0)));
+  }
+  for (auto& change : changes) {
+    DRIFTD_CHECK(rewrap_text(change.old_value, keys));
+    DRIFTD_CHECK(rewrap_text(change.new_value, keys));
+  }
+  DRIFTD_CHECK(db.statement("UPDATE drift SET changes = ?, digest = ? WHERE rowid = ?").bind(to_text(changes), core::digest_of(changes), row).run());
+  return db.statement("UPDATE drift SET crc = " DRIFTD_CRC_DRIFT " WHERE rowid = ?").bind(row).run();
+}
+
+Status rewrap_declaration(Connection& db, const core::RedactionKeys& keys, std::int64_t row) {
+  std::optional<std::string> body;
+  {
+    auto query = db.statement("SELECT body FROM declaration WHERE rowid = ?");
+    DRIFTD_TRY([[maybe_unused]] const bool found, query.bind(row).next());
+    body = query.maybe_text(0);
+  }
+  DRIFTD_CHECK(rewrap_text(body, keys));
+  return db.statement("UPDATE declaration SET body = ? WHERE rowid = ?").bind(body, row).run();
+}
+
+/// A table that holds digests.
+struct Table {
+  Holder of;
+  std::string_view rows;   ///< ids of those that hold some
+  std::string_view texts;  ///< of the ids from ?1 to ?2
+  Status (*rewrap)(Connection&, const core::RedactionKeys&, std::int64_t);
+};
+
+/// A row that cannot be read is taken back and told, as one with a wrong checksum is: it must not keep the key from being
+/// rotated, and no start from finishing that.
+Status rewrap_rows(SqliteStore::State& state, const Table& table) {
   Connection& db = *state.db;
   const auto keys = state.key.steps();
   const SlowLayer slow(db, keys);
-  DRIFTD_TRY(const auto rows, ids_in(db, "SELECT rowid FROM drift WHERE instr(changes, '$hmac')"));
+  DRIFTD_TRY(const auto rows, ids_in(db, table.rows));
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const std::int64_t row = rows[i];
-    DRIFTD_CHECK(slow_slice(slow, "SELECT changes FROM drift WHERE rowid BETWEEN ?1 AND ?2", rows, i));
-    std::vector<core::Change> changes;
-    {
-      auto query = db.statement("SELECT changes FROM drift WHERE rowid = ?");
-      DRIFTD_TRY([[maybe_unused]] const bool found, query.bind(row).next());
-      DRIFTD_TRY(changes, changes_of(query.text(0)));
+    DRIFTD_CHECK(slow_slice(slow, table.texts, rows, i));
+    const Status done = table.rewrap(db, keys, rows[i]);
+    if (is_of_the_row(done)) {
+      DRIFTD_CHECK(mend_unreadable(state, table.of, rows[i]));
+    } else {
+      DRIFTD_CHECK(done);
     }
-    for (auto& change : changes) {
-      DRIFTD_CHECK(rewrap_text(change.old_value, keys));
-      DRIFTD_CHECK(rewrap_text(change.new_value, keys));
-    }
-    DRIFTD_CHECK(db.statement("UPDATE drift SET changes = ?, digest = ? WHERE rowid = ?")
-                     .bind(to_text(changes), core::digest_of(changes), row)
-                     .run());
-    DRIFTD_CHECK(db.statement("UPDATE drift SET crc = " DRIFTD_CRC_DRIFT " WHERE rowid = ?").bind(row).run());
   }
   return {};
 }
 
+/// Rows of state with their bodies. Records are judged once more: their digests were made under the former seed, and whoever
+/// knows that one could try guesses on them.
+Status rewrap_resources(SqliteStore::State& state) {
+  DRIFTD_CHECK(rewrap_rows(state, {Holder::resource, "SELECT id FROM resource WHERE instr(baseline, '$hmac') OR instr(observed, '$hmac')",
+                                   "SELECT baseline FROM resource WHERE id BETWEEN ?1 AND ?2 UNION ALL SELECT observed FROM resource WHERE id BETWEEN ?1 AND ?2",
+                                   rewrap_resource}));
+  DRIFTD_CHECK(state.db->execute("UPDATE resource SET digest_low = 0, digest_high = 0, rules_generation = 0"));
+  return state.db->execute("UPDATE resource SET crc = " DRIFTD_CRC_RESOURCE);
+}
+
+/// Open ones and ended ones.
+Status rewrap_drifts(SqliteStore::State& state) {
+  return rewrap_rows(state, {Holder::drift, "SELECT rowid FROM drift WHERE instr(changes, '$hmac')",
+                             "SELECT changes FROM drift WHERE rowid BETWEEN ?1 AND ?2", rewrap_drift});
+}
+
 Status rewrap_declarations(SqliteStore::State& state) {
-  Connection& db = *state.db;
-  const auto keys = state.key.steps();
-  const SlowLayer slow(db, keys);
-  DRIFTD_TRY(const auto rows, ids_in(db, "SELECT rowid FROM declaration WHERE instr(body, '$hmac')"));
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const std::int64_t row = rows[i];
-    DRIFTD_CHECK(slow_slice(slow, "SELECT body FROM declaration WHERE rowid BETWEEN ?1 AND ?2", rows, i));
-    std::optional<std::string> body;
-    {
-      auto query = db.statement("SELECT body FROM declaration WHERE rowid = ?");
-      DRIFTD_TRY([[maybe_unused]] const bool found, query.bind(row).next());
-      body = query.maybe_text(0);
-    }
-    DRIFTD_CHECK(rewrap_text(body, keys));
-    DRIFTD_CHECK(db.statement("UPDATE declaration SET body = ? WHERE rowid = ?").bind(body, row).run());
-  }
-  DRIFTD_CHECK(db.execute("UPDATE declaration SET digest_low = 0, digest_high = 0"));
-  return db.execute("UPDATE declaration SET crc = " DRIFTD_CRC_DECLARATION);
+  DRIFTD_CHECK(rewrap_rows(state, {Holder::declaration, "SELECT rowid FROM declaration WHERE instr(body, '$hmac')",
+                                   "SELECT body FROM declaration WHERE rowid BETWEEN ?1 AND ?2", rewrap_declaration}));
+  DRIFTD_CHECK(state.db->execute("UPDATE declaration SET digest_low = 0, digest_high = 0"));
+  return state.db->execute("UPDATE declaration SET crc = " DRIFTD_CRC_DECLARATION);
 }
 
 std::map<std::string, std::string> told(const InstallationKey& key, const core::AuditEntry& line) {

@@ -248,21 +248,70 @@ void RotateTest::kill_at_each_step(core::LayerKind kind) {
   }
 }
 
-TEST_F(RotateTest, WhatCannotBeRewrittenLeavesTheKeyAndTheStoreOfBefore) {
+TEST_F(RotateTest, ARewriteThatFailsLeavesTheKeyAndTheStoreOfBefore) {
   fill();
   const auto before = bench->key();
   bench.close();
-  {
-    const auto db = store::Connection::open(file(), store::Connection::Mode::read_write);
-    ASSERT_TRUE(db);
-    ASSERT_TRUE((*db)->execute("UPDATE drift SET changes = 'of another time, \"$hmac\"' WHERE id = 'd-done3'"));
-    ASSERT_TRUE((*db)->execute("UPDATE drift SET crc = " DRIFTD_CRC_DRIFT));
-  }
+  tamper(file(), "CREATE TRIGGER full BEFORE UPDATE ON drift WHEN new.id = 'd-done3' BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END");
   const std::string key_text = read_file(data("installation.key"));
   const auto done = rotate();
   ASSERT_FALSE(done);
-  EXPECT_THAT(done.error().message, HasSubstr("the key and the store are as they were"));
+  EXPECT_THAT(done.error().message, AllOf(HasSubstr("disk is full"), HasSubstr("the key and the store are as they were")));
   expect_untouched(key_text, before);
+}
+
+/// Its checksum is right and it is no text that can be read: it is taken back and told as a row with a wrong checksum is, and
+/// holds up neither a rotation nor the start that is to finish one.
+TEST_F(RotateTest, RowsThatCannotBeReadHoldUpNeitherARotationNorAStart) {
+  constexpr const char* kNone = "of another time, \"$hmac\"";
+  fill();
+  bench.close();
+  fs::copy(data(), dir.file("kept"), fs::copy_options::recursive);
+  const std::tuple<std::string, std::string, std::string> broken[] = {
+      {"resource", "baseline = '%' WHERE name = 'r3'", "resource config/r3"},
+      {"resource", "observed = '%' WHERE name = 'r4'", "resource config/r4"},
+      {"drift", "changes = '%' WHERE id = 'd-open5'", "drift d-open5"},
+      {"drift", "changes = '%' WHERE id = 'd-done6'", "drift d-done6"},
+      {"drift", "changes = replace(changes, '\"$hmac', '{\"$hmac') WHERE id = 'd-open7'", "drift d-open7"},
+      {"declaration", "body = '%'", "declaration orders/config/r0"}};
+  for (const bool by_a_start : {false, true}) {
+    fs::remove_all(data());
+    fs::copy(dir.file("kept"), data(), fs::copy_options::recursive);
+    for (auto [table, set, name] : broken) {
+      if (const auto at = set.find('%'); at != std::string::npos) set.replace(at, 1, kNone);
+      const auto db = store::Connection::open(file(), store::Connection::Mode::read_write);
+      ASSERT_TRUE((*db)->execute("UPDATE " + table + " SET " + set));
+      ASSERT_TRUE((*db)->execute("UPDATE resource SET crc = " DRIFTD_CRC_RESOURCE "; UPDATE drift SET crc = " DRIFTD_CRC_DRIFT
+                                 "; UPDATE declaration SET crc = " DRIFTD_CRC_DECLARATION));
+    }
+    if (by_a_start) {
+      ASSERT_TRUE(killed_at("written", core::LayerKind::hmac));
+    } else {
+      const auto done = rotate();
+      ASSERT_TRUE(done) << done.error().message;
+    }
+    const Status opened = bench.open();
+    ASSERT_TRUE(opened) << opened.error().message;
+    std::string told;
+    int count = 0;
+    for (const auto& event : bench.get(bench->events(0, 1'000))) {
+      if (event.what == "corrupt") told += proto::to_json(event).value(), ++count;
+    }
+    EXPECT_EQ(count, 6) << told;
+    for (const auto& [table, set, name] : broken) EXPECT_THAT(told, HasSubstr(name + " of "));
+    const auto load = [&](const std::string& id) { return bench.get(bench->load(backend_row().uid, {{"config", id}})).front(); };
+    for (const char* id : {"r3", "r4"}) {
+      EXPECT_EQ(load(id).baseline, "{}") << id << ": the next observation is taken for it";
+      EXPECT_THAT(load(id).was_unread, testing::ElementsAre("**"));
+      EXPECT_EQ(load(id).open.size(), 1U) << "its drift is another row";
+    }
+    for (const char* id : {"r5", "r7"}) EXPECT_TRUE(load(id).open.empty()) << id << " is judged anew";
+    for (const char* id : {"r5", "r8"}) EXPECT_EQ(load(id).baseline, sealed(bench->key(), std::stoi(id + 1))) << id;
+    EXPECT_EQ(load("r8").open.front().changes[0].new_value, sealed_value(bench->key(), 1'008));
+    EXPECT_TRUE(bench.get(bench->declarations("orders", {{"config", "r0"}})).empty()) << "until its source says it again";
+    bench.close();
+    EXPECT_TRUE(store::verify(file())) << store::verify(file()).error().message;
+  }
 }
 
 TEST_F(RotateTest, ACommitThatFailsAfterTheKeyWasWrittenPutsTheFormerOneBack) {
