@@ -135,25 +135,33 @@ Status write_audit(Connection& db, const core::AuditEntry& entry) {
   return write_link(db, "head", {id, hash});
 }
 
-Result<bool> prune_audit(Connection& db, Nanos before, int limit) {
-  Link last;
-  int count = 0;
-  {
-    auto query = db.statement("SELECT id, hash, at_ns FROM audit ORDER BY id LIMIT ?");
-    query.bind(limit);
-    while (true) {  // from the oldest on, without a hole: the chain must stay one
-      DRIFTD_TRY(const bool more, query.next());
-      if (!more || query.integer(2) >= before) break;
-      last = {query.integer(0), query.text(1)};
-      ++count;
-    }
+/// The oldest lines that may go, at most `limit`, in the chain's order and without a hole: old ones, and those of a clock that
+/// was ahead where an old one stands behind them, for what was written before it is older still. A young line of the past ends
+/// it: its clock may have been right, and then that of the one behind it was not.
+Result<std::vector<Link>> old_lines(Connection& db, Nanos before, Nanos now, std::size_t limit) {
+  std::vector<Link> out;
+  std::size_t old = 0;  // of `out`, up to the last old one
+  auto query = db.statement("SELECT id, hash, at_ns FROM audit ORDER BY id");
+  while (old < limit) {
+    DRIFTD_TRY(const bool more, query.next());
+    const bool ahead = more && query.integer(2) > now;
+    if (!more || (query.integer(2) >= before && !ahead)) break;
+    if (out.size() < limit) out.push_back({query.integer(0), query.text(1)});
+    if (!ahead) old = out.size();
   }
-  if (count == 0) return false;
+  out.resize(old);
+  return out;
+}
+
+Result<bool> prune_audit(Connection& db, Nanos before, Nanos now, int limit) {
+  DRIFTD_TRY(const auto lines, old_lines(db, before, now, static_cast<std::size_t>(limit)));
+  if (lines.empty()) return false;
+  const Link& last = lines.back();
   DRIFTD_CHECK(db.statement("DELETE FROM audit WHERE id <= ?").bind(last.id).run());
   DRIFTD_TRY(const Link anchor, read_link(db, "anchor"));
   if (last.id > anchor.id) DRIFTD_CHECK(write_link(db, "anchor", last));
-  log_chain(db, "pruned " + std::to_string(count) + " lines");
-  return count == limit;
+  log_chain(db, "pruned " + std::to_string(lines.size()) + " lines");
+  return lines.size() == static_cast<std::size_t>(limit);
 }
 
 void log_chain(Connection& db, const std::string& when) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <map>
 
+#include "base/log.hpp"
 #include "store/audit.hpp"
 #include "store/events.hpp"
 
@@ -8,6 +9,10 @@ namespace driftd::store {
 namespace {
 
 constexpr int kSlice = 1'000;
+constexpr Nanos kHour = 3'600'000'000'000;
+constexpr Nanos kJump = kHour;        ///< a clock that is slewed or stepped by NTP stays below
+constexpr Nanos kDoubt = 24 * kHour;
+constexpr Nanos kLongAway = 30 * 24 * kHour;
 
 struct Candidate {
   std::int64_t seq = 0;
@@ -110,16 +115,44 @@ Result<bool> prune_history(SqliteStore::State& state) {
     DRIFTD_TRY(const bool full, prune_table(*state.db, sql, before));
     more = more || full;
   }
-  DRIFTD_TRY(const bool lines, prune_audit(*state.db, audit, kSlice));
+  DRIFTD_TRY(const bool lines, prune_audit(*state.db, audit, now, kSlice));
   return more || lines;
 }
 
+Nanos mono_of(const Clock& clock) { return std::chrono::duration_cast<std::chrono::nanoseconds>(clock.mono().time_since_epoch()).count(); }
+
+/// Whether the wall clock went ahead of the time that passed, less than a day of this process ago. Whoever believed it at once
+/// would delete what is young, events that nobody got among it, and setting it right again would bring nothing back. A clock
+/// that was wrong before and is right now costs a day in which nothing is deleted.
+bool is_doubted(SqliteStore::State& state) {
+  const Nanos mono = mono_of(state.clock);
+  const Nanos ahead = state.clock.wall() - mono - state.pruned_by;
+  if (ahead > kJump) {
+    if (state.doubted_until == 0) {
+      log::room("store").warn("the clock went {} h ahead of the time that passed: nothing is deleted for its age for 24 h, so that it can be set right; "
+                              "if it is right, nothing is to be done", ahead / kHour);
+      state.doubted_until = mono + kDoubt;
+    }
+    if (mono < state.doubted_until) return true;
+  }
+  state.pruned_by = state.clock.wall() - mono;
+  state.doubted_until = 0;
+  return false;
+}
+
 }  // namespace
+
+void believe_clock(SqliteStore::State& state, Nanos last_commit) {
+  const Nanos wall = state.clock.wall();
+  const bool away = last_commit > 0 && wall - last_commit > kLongAway;
+  state.pruned_by = (away ? last_commit : wall) - mono_of(state.clock);
+}
 
 Task<Result<bool>> SqliteStore::prune(Nanos delivered_before, Nanos undelivered_before) {
   const auto state = state_;
   const auto more = std::make_shared<bool>(false);
   Work work = [state, more, delivered_before, undelivered_before]() -> Status {
+    if (is_doubted(*state)) return {};
     DRIFTD_TRY(const bool events, prune_events(*state, delivered_before, undelivered_before));
     DRIFTD_TRY(const bool history, prune_history(*state));
     *more = events || history;

@@ -71,6 +71,8 @@ struct SqliteStore::State : std::enable_shared_from_this<SqliteStore::State> {
   std::int64_t newest_seq = 0;     ///< of the events inserted; store strand only
   std::string salt;                ///< of the ids that this opening of the store gives: another one each time
   std::int64_t pruned_to = 0;  ///< where the next slice of retention looks; store strand only
+  Nanos pruned_by = 0;         ///< the wall clock above the one that is never set, as retention believes it; store strand only
+  Nanos doubted_until = 0;     ///< of the clock that is never set: retention waits; 0: it does not
   std::vector<std::string> mended;  ///< rows that the open transaction took back; store strand only
   /// Engine and lanes hold in memory what the store said: rows are not taken back under them, the process ends with it.
   bool in_use = false;
@@ -92,6 +94,10 @@ Task<Status> in_group(StatePtr state, Work work);
 
 /// The same at once, for open(), before anybody else is there. [group.cpp]
 Status run_now(SqliteStore::State& state, Work work);
+
+/// At the start: what retention measures the clock by. Nothing tells a clock that is ahead from time that nobody was there,
+/// but of more than 30 days since `last_commit` (0: none) it waits, as of a clock that jumps. [retention.cpp]
+void believe_clock(SqliteStore::State& state, Nanos last_commit);
 
 /// Runs `read` (Connection& → Result<T>) on the store thread between two transactions: it sees all that was committed.
 template <class Read>

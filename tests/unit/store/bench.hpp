@@ -18,12 +18,14 @@ namespace driftd::test {
 inline constexpr Nanos kSecond = 1'000'000'000;
 inline constexpr Nanos kNoon = 1'760'000'000 * kSecond;
 
-/// A clock that stands still until it is set.
+/// Time stands still until `now` is set; what is in `wrong` is no time that passed.
 class SetClock final : public Clock {
  public:
-  Nanos wall() const override { return now; }
-  std::chrono::steady_clock::time_point mono() const override { return std::chrono::steady_clock::now(); }
-  std::atomic<Nanos> now{kNoon};
+  Nanos wall() const override { return now + wrong; }
+  std::chrono::steady_clock::time_point mono() const override {
+    return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(now - kNoon + kSecond));
+  }
+  std::atomic<Nanos> now{kNoon}, wrong{0};
 };
 
 /// The executors of an agent and a store opened on them; close() and open() are a restart.

@@ -323,6 +323,47 @@ TEST_F(OutboxTest, EventsThatAreYoungByAClockThatWasAheadHoldUpNoRetention) {
   EXPECT_EQ(fetched("ops"), ahead);
 }
 
+/// What a clock that went ahead makes old at once is young when the clock is set right; undelivered events were gone for good.
+TEST_F(OutboxTest, AClockThatJumpsAheadDeletesNothingForADay) {
+  constexpr Nanos kDay = 86'400 * kSecond;
+  const auto prune = [&] {
+    const Nanos wall = bench.clock.wall();
+    return bench.get(bench->prune(wall - 7 * kDay, wall - 30 * kDay));
+  };
+  const auto seqs = emit(3);
+  bench.get(bench->audit({.at_ns = bench.clock.wall(), .actor = "olga", .verb = "approved", .subject = "x"}));
+  bench.clock.wrong = 400 * kDay;
+  for (int hour = 0; hour < 23; ++hour) {
+    EXPECT_FALSE(prune());
+    bench.clock.now += 3'600 * kSecond;
+  }
+  EXPECT_EQ(fetched("ops"), seqs) << "nobody got them yet";
+  EXPECT_EQ(bench.get(bench->audit(10)).size(), 1U);
+  bench.clock.wrong = 0;
+  bench.clock.now += 5 * kDay;
+  EXPECT_FALSE(prune());
+  EXPECT_EQ(fetched("ops"), seqs) << "and they are as young as they are";
+  bench.clock.wrong = 400 * kDay;
+  EXPECT_FALSE(prune());
+  bench.clock.now += kDay;
+  while (prune()) {}
+  EXPECT_EQ(fetched("ops").size(), 1U) << "a clock that stays is believed, and what it cost is told as a gap";
+  EXPECT_TRUE(bench.get(bench->audit(10)).empty());
+}
+
+/// A start has nothing but the last commit to measure the clock by.
+TEST_F(OutboxTest, AStartLongAfterTheLastCommitDeletesNothingForADay) {
+  constexpr Nanos kDay = 86'400 * kSecond;
+  const auto seqs = emit(3);
+  bench.clock.now += 31 * kDay;
+  restart();
+  EXPECT_FALSE(bench.get(bench->prune(bench.clock.wall() - 7 * kDay, bench.clock.wall() - 30 * kDay)));
+  EXPECT_EQ(fetched("ops"), seqs);
+  bench.clock.now += kDay + kSecond;
+  EXPECT_FALSE(bench.get(bench->prune(bench.clock.wall() - 7 * kDay, bench.clock.wall() - 30 * kDay)));
+  EXPECT_EQ(fetched("ops").size(), 1U);
+}
+
 TEST_F(OutboxTest, UndeliveredEventsStayWhileDeliveredOnesGo) {
   const auto seqs = emit(4);
   settle({"ops", seqs[2], {{seqs[0], 1, 0, false, "x"}, {seqs[1], 1, 0, true, "x"}}, {}, {}});
