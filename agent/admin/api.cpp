@@ -69,10 +69,19 @@ Response error_response(const Error& error) {
   return {http_status(error.code), core::render(body) + "\n"};
 }
 
+bool is_list(const std::string& path) {
+  return path == "/v1/resources" || path == "/v1/drifts" || path == "/v1/events" || path == "/v1/deadletters" || path == "/v1/audit";
+}
+
 Task<Response> Api::handle(Request request) {
   if (request.path == "/metrics" || request.path == "/livez" || request.path == "/readyz") {
     Response out = co_await probe(std::move(request));
     co_return out;
+  }
+  if (request.method == "GET" && is_list(request.path)) {
+    auto text = co_await lists(std::move(request));
+    if (!text) co_return error_response(text.error());
+    co_return Response{200, std::move(*text)};
   }
   auto answer = co_await route(std::move(request));
   if (!answer) co_return error_response(answer.error());
@@ -111,12 +120,7 @@ Task<Answer> Api::get(Request request) {
   const std::string path = request.path;
   if (path == "/v1/status") co_return to_json(backstage_.control.view());
   if (path == "/v1/backends") co_return Value::Object{{"backends", list_of(backstage_.control.view().backends)}};
-  if (path == "/v1/resources") co_return co_await resources(std::move(request));
-  if (path == "/v1/drifts") co_return co_await drifts(std::move(request));
-  if (path == "/v1/events") co_return co_await events(std::move(request));
   if (path == "/v1/queue") co_return co_await queue();
-  if (path == "/v1/deadletters") co_return co_await dead_letters(std::move(request));
-  if (path == "/v1/audit") co_return co_await audit(std::move(request));
   if (path == "/v1/audit/verify") co_return co_await verify_audit();
   if (path == "/v1/schema") {
     auto text = co_await backstage_.control.schema(query(request, "provider"), query(request, "what"));

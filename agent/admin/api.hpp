@@ -10,6 +10,7 @@
 #include "admin/denials.hpp"
 #include "admin/metrics.hpp"
 #include "base/task.hpp"
+#include "base/turn.hpp"
 #include "core/ports/control.hpp"
 #include "core/ports/reader.hpp"
 #include "core/value.hpp"
@@ -39,12 +40,14 @@ struct Backstage {
   std::function<Task<std::vector<core::SessionFactory::Found>>()> plugins;
   /// What waits for a decision, as a list of objects (docs/api.md, queue); empty function: there is no such queue.
   std::function<Task<Result<core::Value>>()> notifications;
+  /// What a large answer needed may go back to the system; empty function: it stays.
+  std::function<void()> give_back = {};
 };
 
 /// The HTTP/JSON API without its transport (docs/api.md). Core thread; requests may overlap.
 class Api {
  public:
-  explicit Api(Backstage backstage) : backstage_(std::move(backstage)) {}
+  Api(asio::any_io_executor core, Backstage backstage) : backstage_(std::move(backstage)), large_(std::move(core)) {}
   /// Answers any request: failures are {"error":{"code","message"}} with a fitting status.
   Task<Response> handle(Request request);
   /// The three paths of the loopback port: /metrics, /livez, /readyz; others 404.
@@ -54,24 +57,39 @@ class Api {
   Task<void> note_denial(std::string actor, core::Caller caller, std::string asked, Error error);
   /// Requests that wait for events end soon, with what there is. For the server's stop.
   void stop() { stopping_ = true; }
+  /// An answer of so many bytes was sent.
+  void sent(std::size_t bytes) const;
 
  private:
   using Answer = Result<core::Value>;
+  using Text = Result<std::string>;  ///< JSON
   Task<Answer> route(Request request);
   Task<Answer> get(Request request);
   Task<Answer> post(Request request);
-  Task<Answer> resources(Request request);
-  Task<Answer> drifts(Request request);
-  Task<Answer> events(Request request);
+  Task<Text> resources(Request request);
+  Task<Text> drifts(Request request);
+  Task<Text> events(Request request);
   Task<Answer> queue();
-  Task<Answer> dead_letters(Request request);
-  Task<Answer> audit(Request request);
+  Task<Text> dead_letters(Request request);
+  Task<Text> audit(Request request);
   Task<Answer> verify_audit();
-  Task<Answer> list(std::string name, core::Value::Array rows, std::int64_t limit, core::Reader::Count what);
+  Task<Text> lists(Request request);
+  /// Rows as JSON, and how to count all that there are.
+  struct Listed {
+    std::string name, rows;
+    std::size_t count = 0;
+    std::int64_t limit = 0;
+    core::Reader::Count all{};
+    core::Value notes{};
+  };
+  Task<Text> list(Listed listed);
+  /// Before a list of more than 1,000 rows is read: ten thousand of them stand in memory until their JSON is there.
+  Task<Turn::Held> turn_of(std::int64_t limit);
   /// `not_found` lists what is known when a filter without `*` names nothing.
   Task<Status> check_names(core::DriftFilter filter);
   Task<Status> check_sink(std::string name);
   core::Value shown_drift(const core::Drift& drift);
+  core::Value shown_row(const core::DriftRow& row);
   Task<Answer> do_deed(Request request);
   Task<Answer> decide(std::string drift_id, std::string verb, Request request);
   Task<Answer> refresh(Request request);
@@ -84,9 +102,12 @@ class Api {
 
   Backstage backstage_;
   Denials denials_;
+  Turn large_;  ///< one large list at a time
   bool stopping_ = false;
 };
 
+/// Whether GET answers with a list whose rows are rendered one by one.
+bool is_list(const std::string& path);
 /// HTTP status of a code.
 int http_status(Code code);
 Response error_response(const Error& error);

@@ -15,12 +15,15 @@ namespace {
 
 using core::Value;
 using Answer = Result<Value>;
+using Text = Result<std::string>;
 using Count = core::Reader::Count;
 using Names = std::set<std::string>;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr std::int64_t kMostRows = 10'000;
+constexpr std::int64_t kFewRows = 1'000;          ///< of a list that need not wait for another one
+constexpr std::size_t kLargeAnswer = 256u << 10;  ///< bytes
 constexpr milliseconds kFollowStep{100};
 constexpr std::size_t kRef = 12;  ///< characters of a binding behind the @ of a reference
 
@@ -61,13 +64,24 @@ Names sinks_of(const core::AgentView& view, const std::vector<core::SinkBook>& b
   return out;
 }
 
-/// Takes each of them out of `all`: ten thousand rows need not stand beside their JSON.
-template <class T>
-Value::Array array_of(std::vector<T>& all) {
-  Value::Array out;
-  out.reserve(all.size());
-  for (auto& one : all) out.push_back(to_json(std::exchange(one, T())));
+/// `[row,row]`, where `shown` makes the value of a row. Takes each of them out of `all` as its text comes: a row is ten times its
+/// text, and ten thousand of both would be memory.
+template <class T, class Show>
+std::string array_of(std::vector<T>& all, Show shown) {
+  constexpr std::size_t kSample = 64;
+  std::string out = "[";
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i == kSample) out.reserve(out.size() / kSample * all.size() * 9 / 8);  // or it grows by doubling, with a copy each time
+    const T one = std::exchange(all[i], T());
+    if (i > 0) out += ',';
+    out += core::render(shown(one));
+  }
+  out += ']';
   return out;
+}
+template <class T>
+std::string array_of(std::vector<T>& all) {
+  return array_of(all, [](const T& one) { return to_json(one); });
 }
 
 /// Remarks on globs that brought nothing.
@@ -107,14 +121,43 @@ Value Api::shown_drift(const core::Drift& drift) {
   return out;
 }
 
-Task<Answer> Api::list(std::string name, core::Value::Array rows, std::int64_t limit, core::Reader::Count what) {
-  std::int64_t total = static_cast<std::int64_t>(rows.size());
-  if (total >= limit) {
-    DRIFTD_CO_TRY(const std::int64_t counted, co_await backstage_.reader.count(std::move(what)));
+Value Api::shown_row(const core::DriftRow& row) {
+  Value out = shown_drift(row.drift);
+  out.object()->insert_or_assign("backend", row.backend);
+  return out;
+}
+
+void Api::sent(std::size_t bytes) const {
+  if (bytes >= kLargeAnswer && backstage_.give_back) backstage_.give_back();
+}
+
+Task<Turn::Held> Api::turn_of(std::int64_t limit) {
+  if (limit <= kFewRows) co_return Turn::Held();
+  Turn::Held held = co_await large_.enter();
+  co_return held;
+}
+
+Task<Text> Api::lists(Request request) {
+  const std::string path = request.path;
+  if (path == "/v1/resources") co_return co_await resources(std::move(request));
+  if (path == "/v1/drifts") co_return co_await drifts(std::move(request));
+  if (path == "/v1/events") co_return co_await events(std::move(request));
+  if (path == "/v1/deadletters") co_return co_await dead_letters(std::move(request));
+  co_return co_await audit(std::move(request));
+}
+
+Task<Text> Api::list(Listed listed) {
+  std::int64_t total = static_cast<std::int64_t>(listed.count);
+  if (total >= listed.limit) {
+    DRIFTD_CO_TRY(const std::int64_t counted, co_await backstage_.reader.count(std::move(listed.all)));
     total = std::max(total, counted);  // rows may have come between the two looks
   }
-  const bool truncated = total > static_cast<std::int64_t>(rows.size());
-  co_return Value::Object{{name, Value(std::move(rows))}, {"total", number(total)}, {"truncated", Value(truncated)}};
+  const bool truncated = total > static_cast<std::int64_t>(listed.count);
+  std::string out = std::move(listed.rows);
+  out.insert(0, "{\"" + listed.name + "\":");
+  if (listed.notes.array() != nullptr) out += ",\"notes\":" + core::render(listed.notes);
+  out += ",\"total\":" + std::to_string(total) + ",\"truncated\":" + (truncated ? "true" : "false") + "}\n";
+  co_return out;
 }
 
 Task<Status> Api::check_names(core::DriftFilter filter) {
@@ -149,64 +192,55 @@ Task<Status> Api::check_sink(std::string name) {
   co_return check_name("sink", name, sinks_of(backstage_.control.view(), books));
 }
 
-Task<Answer> Api::resources(Request request) {
+Task<Text> Api::resources(Request request) {
   DRIFTD_CO_CHECK(only(request, {"backend", "kind", "limit"}));
-  DRIFTD_CO_TRY(const std::int64_t limit, parse_number("limit", query(request, "limit"), 1000, 1, kMostRows));
+  Listed listed{.name = "resources"};
+  DRIFTD_CO_TRY(listed.limit, parse_number("limit", query(request, "limit"), 1000, 1, kMostRows));
   core::DriftFilter filter;
   filter.backend = query(request, "backend");
   filter.kind = query(request, "kind");
   DRIFTD_CO_CHECK(co_await check_names(filter));
-  auto rows = co_await backstage_.reader.resources(filter.backend, filter.kind, static_cast<int>(limit));
+  const Turn::Held turn = co_await turn_of(listed.limit);
+  auto rows = co_await backstage_.reader.resources(filter.backend, filter.kind, static_cast<int>(listed.limit));
   if (!rows) co_return fail(rows.error());
-  Count all;
-  all.of = Count::Of::resources;
-  all.filter = filter;
-  std::string name = "resources";  // named: g++ 12 destroys temporaries of a co_await expression twice
-  Value::Array shown = array_of(*rows);
-  DRIFTD_CO_TRY(Value out, co_await list(std::move(name), std::move(shown), limit, std::move(all)));
-  if (rows->empty()) out.object()->insert_or_assign("notes", notes_of({{"backend", filter.backend}, {"kind", filter.kind}}));
-  co_return out;
+  listed.count = rows->size();
+  listed.rows = array_of(*rows);
+  if (rows->empty()) listed.notes = notes_of({{"backend", filter.backend}, {"kind", filter.kind}});
+  listed.all.of = Count::Of::resources;
+  listed.all.filter = std::move(filter);
+  co_return co_await list(std::move(listed));
 }
 
-Task<Answer> Api::drifts(Request request) {
+Task<Text> Api::drifts(Request request) {
   DRIFTD_CO_TRY(core::DriftFilter filter, drift_filter(request));
   DRIFTD_CO_CHECK(co_await check_names(filter));
+  Listed listed{.name = "drifts", .limit = filter.limit};
+  const Turn::Held turn = co_await turn_of(listed.limit);
   auto rows = co_await backstage_.reader.drifts(filter);
   if (!rows) co_return fail(rows.error());
-  Value::Array shown;
-  shown.reserve(rows->size());
-  for (auto& each : *rows) {  // and each row goes as its JSON comes: ten thousand of both would be memory
-    const core::DriftRow row = std::exchange(each, {});
-    Value one = shown_drift(row.drift);
-    one.object()->insert_or_assign("backend", row.backend);
-    shown.push_back(std::move(one));
-  }
-  Count all;
-  all.of = Count::Of::drifts;
-  all.filter = filter;
-  std::string name = "drifts";  // named: g++ 12 destroys temporaries of a co_await expression twice
-  DRIFTD_CO_TRY(Value out, co_await list(std::move(name), std::move(shown), filter.limit, std::move(all)));
-  if (rows->empty()) {
-    out.object()->insert_or_assign("notes", notes_of({{"backend", filter.backend}, {"kind", filter.kind}, {"id", filter.id}}));
-  }
-  co_return out;
+  listed.count = rows->size();
+  listed.rows = array_of(*rows, [this](const core::DriftRow& row) { return shown_row(row); });
+  if (rows->empty()) listed.notes = notes_of({{"backend", filter.backend}, {"kind", filter.kind}, {"id", filter.id}});
+  listed.all.of = Count::Of::drifts;
+  listed.all.filter = std::move(filter);
+  co_return co_await list(std::move(listed));
 }
 
-Task<Answer> Api::events(Request request) {
+Task<Text> Api::events(Request request) {
   DRIFTD_CO_CHECK(only(request, {"after", "limit", "wait"}));
-  DRIFTD_CO_TRY(const std::int64_t limit, parse_number("limit", query(request, "limit"), 100, 1, 1000));
+  Listed listed{.name = "events"};
+  DRIFTD_CO_TRY(listed.limit, parse_number("limit", query(request, "limit"), 100, 1, 1000));
   DRIFTD_CO_TRY(const std::int64_t after, parse_number("after", query(request, "after"), -1, 0, INT64_MAX));
   DRIFTD_CO_TRY(const std::int64_t wait, parse_number("wait", query(request, "wait"), 0, 0, 30));
-  const int most = static_cast<int>(limit);
+  const int most = static_cast<int>(listed.limit);
+  listed.all.of = Count::Of::events;
+  listed.all.after = after;
   if (after < 0) {
     auto last = co_await backstage_.reader.last_events(most);
     if (!last) co_return fail(last.error());
-    Count all;
-    all.of = Count::Of::events;
-    all.after = -1;
-    std::string name = "events";  // named: g++ 12 destroys temporaries of a co_await expression twice
-    Value::Array shown = array_of(*last);
-    co_return co_await list(std::move(name), std::move(shown), limit, std::move(all));
+    listed.count = last->size();
+    listed.rows = array_of(*last);
+    co_return co_await list(std::move(listed));
   }
   const auto until = std::chrono::steady_clock::now() + seconds(wait);
   asio::steady_timer timer(co_await asio::this_coro::executor);
@@ -214,12 +248,9 @@ Task<Answer> Api::events(Request request) {
     auto found = co_await backstage_.reader.events(after, most);
     if (!found) co_return fail(found.error());
     if (!found->empty() || stopping_ || std::chrono::steady_clock::now() >= until) {
-      Count all;
-      all.of = Count::Of::events;
-      all.after = after;
-      std::string name = "events";  // named: g++ 12 destroys temporaries of a co_await expression twice
-      Value::Array shown = array_of(*found);
-      co_return co_await list(std::move(name), std::move(shown), limit, std::move(all));
+      listed.count = found->size();
+      listed.rows = array_of(*found);
+      co_return co_await list(std::move(listed));
     }
     timer.expires_after(kFollowStep);
     co_await timer.async_wait(asio::use_awaitable);
@@ -241,33 +272,33 @@ Task<Answer> Api::queue() {
                           {"backlog_bytes", number(view.backlog_bytes)}};
 }
 
-Task<Answer> Api::dead_letters(Request request) {
+Task<Text> Api::dead_letters(Request request) {
   DRIFTD_CO_CHECK(only(request, {"sink", "limit"}));
-  DRIFTD_CO_TRY(const std::int64_t limit, parse_number("limit", query(request, "limit"), 100, 1, 1000));
+  Listed listed{.name = "dead_letters"};
+  DRIFTD_CO_TRY(listed.limit, parse_number("limit", query(request, "limit"), 100, 1, 1000));
   const std::string sink = query(request, "sink");
   DRIFTD_CO_CHECK(co_await check_sink(sink));
-  auto letters = co_await backstage_.reader.dead_letters(sink, static_cast<int>(limit));
+  auto letters = co_await backstage_.reader.dead_letters(sink, static_cast<int>(listed.limit));
   if (!letters) co_return fail(letters.error());
-  Count all;
-  all.of = Count::Of::dead_letters;
-  all.filter.backend = sink;
-  std::string name = "dead_letters";  // named: g++ 12 destroys temporaries of a co_await expression twice
-  Value::Array shown = array_of(*letters);
-  DRIFTD_CO_TRY(Value out, co_await list(std::move(name), std::move(shown), limit, std::move(all)));
-  if (letters->empty()) out.object()->insert_or_assign("notes", notes_of({{"sink", sink}}));
-  co_return out;
+  listed.count = letters->size();
+  listed.rows = array_of(*letters);
+  if (letters->empty()) listed.notes = notes_of({{"sink", sink}});
+  listed.all.of = Count::Of::dead_letters;
+  listed.all.filter.backend = sink;
+  co_return co_await list(std::move(listed));
 }
 
-Task<Answer> Api::audit(Request request) {
+Task<Text> Api::audit(Request request) {
   DRIFTD_CO_CHECK(only(request, {"limit"}));
-  DRIFTD_CO_TRY(const std::int64_t limit, parse_number("limit", query(request, "limit"), 100, 1, kMostRows));
-  auto rows = co_await backstage_.reader.audit(static_cast<int>(limit));
+  Listed listed{.name = "audit"};
+  DRIFTD_CO_TRY(listed.limit, parse_number("limit", query(request, "limit"), 100, 1, kMostRows));
+  const Turn::Held turn = co_await turn_of(listed.limit);
+  auto rows = co_await backstage_.reader.audit(static_cast<int>(listed.limit));
   if (!rows) co_return fail(rows.error());
-  Count all;
-  all.of = Count::Of::audit;
-  std::string name = "audit";  // named: g++ 12 destroys temporaries of a co_await expression twice
-  Value::Array shown = array_of(*rows);
-  co_return co_await list(std::move(name), std::move(shown), limit, std::move(all));
+  listed.count = rows->size();
+  listed.rows = array_of(*rows);
+  listed.all.of = Count::Of::audit;
+  co_return co_await list(std::move(listed));
 }
 
 Task<Answer> Api::verify_audit() {

@@ -84,7 +84,7 @@ struct Connection {
 
 struct Server::State {
   State(asio::any_io_executor executor, ServerSettings given, Backstage backstage)
-      : core(executor), settings(std::move(given)), api(std::move(backstage)), changed(core) {}
+      : core(executor), settings(std::move(given)), api(executor, std::move(backstage)), changed(core) {}
 
   asio::any_io_executor core;
   ServerSettings settings;
@@ -214,10 +214,12 @@ Task<bool> serve_one(StatePtr state, Stream<Protocol>& stream, beast::flat_buffe
   HttpRequest head = HttpRequest(request.base());
   Response out = co_await answer(state, std::move(request), visitor);
   HttpResponse response = to_http(std::move(out), head);
+  const std::size_t size = response.body().size();
   if (state->stopping || !visitor.unix_socket) response.keep_alive(false);  // an idle connection of the port is worth nothing
   stream.expires_after(arrival);
   const bool more = co_await send(stream, std::move(response));
   state->connections.at(id).asking = false;
+  state->api.sent(size);
   co_return more;
 }
 

@@ -14,6 +14,7 @@
 #include "app/store.hpp"
 #include "base/fatal.hpp"
 #include "base/log.hpp"
+#include "base/memory.hpp"
 #include "base/trust.hpp"
 #include "host/host.hpp"
 #include "host/jail.hpp"
@@ -155,7 +156,8 @@ Task<Status> Agent::start() {
   settings.listen = config_.admin.listen;
   settings.is_worker = &host::is_worker;
   admin::Backstage backstage{*this, *store_, metrics_, [this] { return sessions_->scan(); },
-                             [this] { return notifications(); }};
+                             [this] { return notifications(); },
+                             [this] { asio::post(executors_.io, give_back_memory); }};
   auto server = admin::Server::open(executors_.core.get_executor(), std::move(settings), std::move(backstage));
   if (!server) co_return fail(server.error());
   server_ = std::move(*server);

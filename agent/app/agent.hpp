@@ -7,13 +7,13 @@
 
 #include "admin/server.hpp"
 #include "app/executors.hpp"
+#include "base/turn.hpp"
 #include "config/config.hpp"
 #include "core/ports/control.hpp"
 #include "delivery/announcer.hpp"
 #include "delivery/notify.hpp"
 #include "delivery/relay.hpp"
 #include "engine/engine.hpp"
-#include "engine/turn.hpp"
 #include "store/sqlite_store.hpp"
 
 namespace driftd::app {
@@ -76,7 +76,7 @@ class Agent final : public core::Control {
   std::unique_ptr<engine::Engine> engine_;
   std::unique_ptr<admin::Server> server_;
   asio::steady_timer house_;
-  engine::Turn reloading_;  ///< one reload at a time
+  Turn reloading_;  ///< one reload at a time
   core::Outbox::Backlog backlog_;
   Nanos started_ns_ = 0;
   bool stop_asked_ = false, stopping_ = false, house_closed_ = true, relay_started_ = false;

@@ -87,7 +87,7 @@ Task<Result<std::string>> Agent::schema(std::string provider, std::string what) 
 }
 
 Task<Result<core::Control::Reloaded>> Agent::reload() {
-  const engine::Turn::Held held = co_await reloading_.enter();
+  const Turn::Held held = co_await reloading_.enter();
   auto reloaded = co_await reload_now();
   co_return reloaded;
 }

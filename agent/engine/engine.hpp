@@ -7,10 +7,10 @@
 #include <set>
 #include <vector>
 
+#include "base/turn.hpp"
 #include "core/backend.hpp"
 #include "core/ports/session.hpp"
 #include "engine/runner.hpp"
-#include "engine/turn.hpp"
 
 namespace driftd::engine {
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/backoff.hpp"
+#include "base/turn.hpp"
 #include "core/ports/control.hpp"
 #include "engine/claims.hpp"
 #include "engine/cycle.hpp"
@@ -12,7 +13,6 @@
 #include "engine/ledger.hpp"
 #include "engine/schedule.hpp"
 #include "engine/spoken_session.hpp"
-#include "engine/turn.hpp"
 
 namespace driftd::engine {
 

@@ -9,10 +9,10 @@
 
 #include "base/task.hpp"
 
-namespace driftd::engine {
+namespace driftd {
 
-/// First come, first served: who holds the turn may load, judge and commit for one backend. Core thread only; outlives
-/// everything that it gave to.
+/// First come, first served: one at a time holds the turn, over all that it waits for meanwhile. One thread; outlives everything
+/// that it gave to.
 class Turn {
  public:
   explicit Turn(asio::any_io_executor core) : core_(std::move(core)) {}
@@ -63,4 +63,4 @@ class Turn {
   std::deque<std::shared_ptr<asio::steady_timer>> waiting_;
 };
 
-}  // namespace driftd::engine
+}  // namespace driftd
