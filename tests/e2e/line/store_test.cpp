@@ -10,6 +10,7 @@ namespace driftd::test {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::AllOf;
 using testing::HasSubstr;
 
 class StoreOfAnAgent : public ::testing::Test {
@@ -147,6 +148,53 @@ TEST_F(StoreOfAnAgent, RemovedUnderTheRunningAgentEndsIt) {
   for (const char* part : {"", "-wal", "-shm"}) fs::remove(agent.data_dir() + "/store.db" + part);
   EXPECT_TRUE(eventually([&] { return !agent.running(); })) << agent.log();
   EXPECT_THAT(agent.log(), HasSubstr("store.db is not there any more"));
+}
+
+std::string two_topics(int orders, int other) {
+  std::string resources;
+  for (const auto& [name, partitions] : {std::pair("orders", orders), std::pair("other", other)}) {
+    resources += std::string(resources.empty() ? "" : ",") + R"({"mode":"managed","type":"kafka_topic","name":")" + name +
+                 R"(","provider":"p","instances":[{"attributes":{"partitions":)" + std::to_string(partitions) + "}}]}";
+  }
+  return R"({"version":4,"terraform_version":"1.9.0","serial":8,"lineage":"abc","outputs":{},"resources":[)" + resources + "]}";
+}
+
+/// A resource, and the drift of another one, change on the disk: reading the first takes both back. What still differs is
+/// told anew by the agent that begins anew; one that went on would settle it as unchanged for ever.
+TEST_F(StoreOfAnAgent, RowsMendedUnderTheRunningAgentEndItAndTheNextOneTellsWhatStillDiffers) {
+  const std::string other = "platform/instance/kafka_topic.other";
+  const auto drifts_of_other = [&] {
+    std::vector<std::string> out;
+    for (const auto& row : agent.rows({"drifts"})) {
+      if (row.dump().find("kafka_topic.other") != std::string::npos) out.push_back(row.at("id"));
+    }
+    return out;
+  };
+  replace_file(state, two_topics(3, 3));  // another serial: Terraform applied it
+  ASSERT_TRUE(eventually([&] { return !sent("subject", other).empty(); })) << agent.log();
+  replace_file(state, two_topics(3, 4));
+  ASSERT_TRUE(eventually([&] { return drifts_of_other().size() == 1; })) << agent.log();
+  const auto before = drifts_of_other();
+  ASSERT_TRUE(eventually([&] { return sent("subject", other).size() == 2; })) << agent.log();
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open((agent.data_dir() + "/store.db").c_str(), &db), SQLITE_OK);
+  sqlite3_busy_timeout(db, 5000);
+  EXPECT_EQ(sqlite3_exec(db, "UPDATE drift SET reason = 'of a broken disk' WHERE name LIKE '%other' AND open = 1; "
+                             "UPDATE resource SET version = 'of a broken disk' WHERE name LIKE '%orders'", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(db);
+  replace_file(state, two_topics(5, 4));
+  ASSERT_TRUE(eventually([&] { return !agent.running(); })) << agent.log();
+  EXPECT_THAT(agent.log(), AllOf(HasSubstr("did not match their checksum and were mended"), HasSubstr("drift " + before.front()),
+                                 HasSubstr("begins anew from the store")));
+  agent.start();
+  ASSERT_TRUE(eventually([&] { return drifts_of_other().size() == 1; })) << agent.log();
+  EXPECT_NE(drifts_of_other(), before);
+  const std::string anew = drifts_of_other().front();
+  const auto told = [&] { return read_file(sink).find(anew) != std::string::npos; };
+  ASSERT_TRUE(eventually(told)) << "it is told once more: " << read_file(sink);
+  EXPECT_EQ(sent("type", "io.driftd.agent.corrupt.v1").size(), 2U);
+  EXPECT_TRUE(agent.running());
+  EXPECT_EQ(agent.stop(), 0);
 }
 
 TEST_F(StoreOfAnAgent, StartSaysWhatItTookOver) {
