@@ -69,28 +69,28 @@ Status check(const core::Mark& mark, const core::ProviderInfo& info) {
 std::int64_t clean_wait(std::int64_t ms) { return std::clamp<std::int64_t>(ms, 0, kMaxWait.count()); }
 
 void clean(core::Observation& record, const Scrubber& scrubber) {
-  for (auto& unread : record.unread) unread.reason = scrubber.text(printable(unread.reason, kMaxText));
+  for (auto& unread : record.unread) unread.reason = scrubber.printable(unread.reason, kMaxText);
 }
 
 void clean(core::Diagnostic& d, const Scrubber& scrubber) {
   d.kind = printable(d.kind, kMaxName);
   d.id = printable(d.id, kMaxName);
   d.backend = printable(d.backend, kMaxName);
-  for (auto* text : {&d.path, &d.text, &d.right}) *text = scrubber.text(printable(*text, kMaxText));
+  for (auto* text : {&d.path, &d.text, &d.right}) *text = scrubber.printable(*text, kMaxText);
   d.text = as_sentence(d.text);
   d.retry_after_ms = clean_wait(d.retry_after_ms);
 }
 
 void clean(core::HealthReport& report, const Scrubber& scrubber) {
   for (auto* text : {&report.reason, &report.role, &report.system_identity, &report.server_version})
-    *text = scrubber.text(printable(*text, kMaxText));
+    *text = scrubber.printable(*text, kMaxText);
   report.reason = as_sentence(report.reason);
   report.latency_us = std::clamp<std::int64_t>(report.latency_us, 0, kMaxWait.count() * 1000);
 }
 
 void clean(CallResult& result, const Scrubber& scrubber) {
-  result.message = as_sentence(scrubber.text(printable(result.message, kMaxText)));
-  result.misuse = scrubber.text(one_line(result.misuse, kMaxReason));
+  result.message = as_sentence(scrubber.printable(result.message, kMaxText));
+  result.misuse = scrubber.one_line(result.misuse, kMaxReason);
   result.retry_after_ms = clean_wait(result.retry_after_ms);
 }
 

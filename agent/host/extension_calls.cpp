@@ -85,7 +85,7 @@ driftd_status make_room(DiscoverPush& to, const std::string& place) {
 
 driftd_status take_backend(DiscoverPush& to, const driftd_discovered& given) {
   auto taken = take_discovered(to.call->tenant, given);
-  const std::string what = "discover: backend " + printable(view(given.name), 128);
+  const std::string what = "discover: backend " + to.call->tenant.scrubber.printable(view(given.name), 128);
   const auto text = [&](const std::string& fault) { return to.call->tenant.scrubber.text(what + ": " + fault); };
   if (!taken) return pass_over(to, text(taken.error().message), place_of(to.call->tenant, given));
   auto& [backend, fault] = *taken;
@@ -133,7 +133,7 @@ void push_applied(void* user, const driftd_applied* given) {
   ++to.times;
   if (given == nullptr) return;
   const auto applied = adopt<driftd_applied>(given);
-  const auto clean = [&](driftd_str s) { return to.tenant->scrubber.text(printable(view(s), kMaxText)); };
+  const auto clean = [&](driftd_str s) { return to.tenant->scrubber.printable(view(s), kMaxText); };
   to.answer = {applied.outcome, applied.changed != 0, applied.requeue_after_ms, clean(applied.version),
                clean(applied.text), {}};
   const char* at = reinterpret_cast<const char*>(applied.details);

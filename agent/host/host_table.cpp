@@ -66,15 +66,16 @@ void log_line(driftd_call handle, std::int32_t level, driftd_str text, const dri
     if (text.data == nullptr && text.len != 0) call->tenant.misuse("log: the text is NULL with a length");
     const auto dropped = call->tenant.may_log();
     if (!dropped) return DRIFTD_OK;
-    std::string line = printable(view(text), 4096);
+    const auto& scrubber = call->tenant.scrubber;
+    std::string line = scrubber.printable(view(text), 4096);
     const char* at = reinterpret_cast<const char*>(kv);
     for (std::uint32_t i = 0; i < std::min(count, 32u) && kv != nullptr && kv->size >= sizeof kv->size; ++i) {
       const auto field = adopt<driftd_kv>(at);
-      line += fmt::format(" {}={}", printable(view(field.key), 128), printable(view(field.value), 1024));
+      line += fmt::format(" {}={}", scrubber.printable(view(field.key), 128), scrubber.printable(view(field.value), 1024));
       at += kv->size;  // the first one's, for all
     }
     if (*dropped > 0) line += fmt::format(" ({} lines before this one dropped)", *dropped);
-    return call->say(FrameType::log, encode(LogLine{level, call->tenant.scrubber.text(std::move(line))}));
+    return call->say(FrameType::log, encode(LogLine{level, std::move(line)}));
   });
 }
 

@@ -84,7 +84,7 @@ Status take_unread(const Tenant& tenant, const driftd_record& record, core::Obse
   DRIFTD_TRY(const auto unread, elements(record.unread, record.unread_count, record.unread_stride, "unread"));
   for (const auto& u : unread) {
     DRIFTD_TRY(std::string path, name(u.path, "unread.path"));
-    out.unread.push_back({std::move(path), code_of(u.code), tenant.scrubber.text(printable(view(u.reason), kMaxText))});
+    out.unread.push_back({std::move(path), code_of(u.code), tenant.scrubber.printable(view(u.reason), kMaxText)});
   }
   return {};
 }
@@ -158,9 +158,13 @@ Status take_company(const Tenant& tenant, const driftd_record& record, core::Obs
   return fault;
 }
 
-/// Systems have things without a name: a Kafka group may be called nothing. None of them costs its neighbours.
+/// Systems have things without a name: a Kafka group may be called nothing. None of them costs its neighbours. Nor may one
+/// be called as the stand-in of another: they would share a row.
 Result<std::string> take_id(const driftd_record& record) {
   if (view(record.id).empty()) return fail(Code::invalid, "`id` must not be empty");
+  if (view(record.id).starts_with(kStandIn)) {
+    return fail(Code::invalid, fmt::format("`id` must not begin with {}: it is kept for records whose id cannot be taken", kStandIn));
+  }
   return name(record.id, "id");
 }
 
@@ -174,10 +178,11 @@ Status take_judged(Tenant& tenant, const driftd_record& record, core::Observatio
                                          weight(out), kMaxRedacted));
 }
 
-/// Stands for an id that cannot be taken: what of it can be shown, and a hash of its own bytes, so that two stay two.
+/// Stands for an id that cannot be taken: what of it can be shown, and a hash of its own bytes for which nobody finds
+/// others, so that two stay two.
 std::string stand_in_of(driftd_str id) {
   constexpr std::size_t kShown = 256;
-  return fmt::format("{}~{:016x}", printable(view(id), kShown), digest(0, {view(id)}).low);
+  return fmt::format("{}{}~{}", kStandIn, printable(view(id), kShown), to_hex(sha256(view(id))).substr(0, 32));
 }
 
 struct Taken {
@@ -200,7 +205,7 @@ Result<Taken> take_record(Tenant& tenant, const driftd_record& record) {
     to.body = "{}";
     to.status = "{}";
     std::erase_if(to.metadata, [](const auto& item) { return item.first != core::kDefinedIn; });
-    to.unread = {{"**", Code::corrupt, tenant.scrubber.text(printable(out.fault, kMaxText))}};
+    to.unread = {{"**", Code::corrupt, tenant.scrubber.printable(out.fault, kMaxText)}};
   }
   to.digest = digest_of(tenant.open.digest_seed, to);
   return out;
@@ -236,7 +241,8 @@ Result<Intake> take_records(Tenant& tenant, const driftd_record* records, std::u
     const auto record = adopt<driftd_record>(at);
     auto taken = take_record(tenant, record);
     const auto text = [&](const std::string& fault) {
-      return fmt::format("emit: record {} ({}/{}): {}", i, printable(view(record.kind), 64), printable(view(record.id), 64), fault);
+      return fmt::format("emit: record {} ({}/{}): {}", i, tenant.scrubber.printable(view(record.kind), 64),
+                         tenant.scrubber.printable(view(record.id), 64), fault);
     };
     if (!taken) return fail(Code::invalid, text(taken.error().message));
     if (!taken->fault.empty()) out.faults.push_back(fault_of(taken->record, tenant.scrubber.text(text(taken->fault))));
@@ -283,7 +289,7 @@ std::string of_another(const Tenant& tenant, driftd_str backend) {
 
 core::Diagnostic take_diagnostic(Tenant& tenant, const driftd_diagnostic& given) {
   blame_texts(tenant, "diag", {{"path", given.path}, {"text", given.text}, {"right", given.right}});
-  const auto clean = [&](driftd_str s) { return tenant.scrubber.text(printable(view(s), kMaxText)); };
+  const auto clean = [&](driftd_str s) { return tenant.scrubber.printable(view(s), kMaxText); };
   // identities are compared with what was asked: never scrubbed
   return {code_of(given.code),
           printable(view(given.kind), kMaxName),
@@ -297,7 +303,7 @@ core::Diagnostic take_diagnostic(Tenant& tenant, const driftd_diagnostic& given)
 
 core::HealthReport take_health(Tenant& tenant, const driftd_health& given) {
   blame_texts(tenant, "health", {{"reason", given.reason}, {"role", given.role}, {"server_version", given.server_version}});
-  const auto clean = [&](driftd_str s) { return tenant.scrubber.text(printable(view(s), kMaxText)); };
+  const auto clean = [&](driftd_str s) { return tenant.scrubber.printable(view(s), kMaxText); };
   using State = core::HealthReport::State;
   const State state = given.state <= DRIFTD_HEALTH_DOWN ? static_cast<State>(given.state) : State::unknown;
   return {state,

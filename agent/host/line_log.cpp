@@ -17,9 +17,9 @@ void LineLog::feed(std::string_view bytes, Now now) {
   while (!bytes.empty()) {
     const std::size_t end = bytes.find('\n');
     const std::string_view part = bytes.substr(0, end);
-    const std::size_t room = kMaxLine - std::min(kMaxLine, line_.size());
-    line_ += part.substr(0, room);
-    cut_ += part.size() - std::min(part.size(), room);
+    const std::size_t most = kMaxLine + scrubber_.reach() + 1;
+    line_ += part.substr(0, most - std::min(most, line_.size()));
+    line_size_ += part.size();
     if (end == std::string_view::npos) return;
     line(now);
     bytes.remove_prefix(end + 1);
@@ -33,13 +33,14 @@ void LineLog::line(Now now) {
   if (tokens_ >= 1) {
     tokens_ -= 1;
     print_dropped();
-    print_(cut_ > 0 ? line_ + fmt::format(" ({} bytes cut)", cut_) : line_);
-    dropped_bytes_ += cut_;
+    const std::uint64_t cut = line_size_ - std::min<std::uint64_t>(line_size_, kMaxLine);
+    print_(scrubber_.printable(line_, kMaxLine) + (cut > 0 ? fmt::format(" ({} bytes cut)", cut) : ""));
+    dropped_bytes_ += cut;
   } else {
     ++dropped_lines_;
-    dropped_bytes_ += line_.size() + 1 + cut_;
+    dropped_bytes_ += line_size_ + 1;
   }
-  cut_ = 0;
+  line_size_ = 0;
   line_.clear();
 }
 

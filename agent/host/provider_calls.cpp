@@ -28,7 +28,7 @@ void push_verdict(void* user, const driftd_verdict* given) {
   const bool known = verdict.verdict == DRIFTD_VERDICT_EQUIVALENT || verdict.verdict == DRIFTD_VERDICT_UNSETTLED;
   if (!known || to.demotions.size() >= 65536) return;
   to.demotions.push_back({verdict.index, verdict.verdict == DRIFTD_VERDICT_UNSETTLED,
-                          to.tenant->scrubber.text(printable(view(verdict.reason), 1024))});
+                          to.tenant->scrubber.printable(view(verdict.reason), 1024)});
 }
 
 }  // namespace

@@ -221,7 +221,7 @@ void ProviderHost::answer(ActiveCall& call, driftd_status status, std::string bo
   }
   if (result.code != Code::ok || !result.budget_hit.empty()) {
     if (reason.empty()) reason = fmt::format("the plugin answered {} and gave no reason", render(result.code));
-    result.message = tenant_.scrubber.text(fmt::format("{}: {}", name_of(call.type), printable(reason, 8192)));
+    result.message = fmt::format("{}: {}", name_of(call.type), tenant_.scrubber.printable(reason, kMaxText));
     result.retry_after_ms = last.retry_after_ms;
   }
   result.body = std::move(body);

@@ -165,7 +165,7 @@ Task<Result<std::vector<core::Demotion>>> SupervisedSession::demote(core::Resour
   std::set<std::size_t> allowed;
   for (const auto& change : asked.changes) allowed.insert(change.index);
   std::erase_if(demotions, [&](const core::Demotion& d) { return !allowed.contains(d.index) || d.reason.empty(); });
-  for (auto& d : demotions) d.reason = supervisor->scrubber().text(printable(d.reason, kMaxText));
+  for (auto& d : demotions) d.reason = supervisor->scrubber().printable(d.reason, kMaxText);
   co_return demotions;
 }
 

@@ -21,7 +21,7 @@ std::int64_t nanos(Steady::time_point at) { return at.time_since_epoch() / std::
 Error error_of(const CallResult& result) { return Error{result.code, result.message, result.retry_after_ms}; }
 
 /// The agent's end: a worker that was taken over says anything.
-void clean(std::string& text, const Scrubber& scrubber) { text = scrubber.text(printable(text, kMaxText)); }
+void clean(std::string& text, const Scrubber& scrubber) { text = scrubber.printable(text, kMaxText); }
 void clean(std::vector<std::string>& texts, const Scrubber& scrubber) {
   texts.resize(std::min(texts.size(), kMaxParts));
   for (auto& text : texts) clean(text, scrubber);
@@ -31,7 +31,7 @@ void clean(std::map<std::string, std::string>& pairs, const Scrubber& scrubber) 
   for (auto& [key, value] : pairs) {
     if (out.size() >= kMaxParts) break;
     clean(value, scrubber);
-    out[scrubber.text(printable(key, kMaxName))] = std::move(value);
+    out[scrubber.printable(key, kMaxName)] = std::move(value);
   }
   pairs = std::move(out);
 }

@@ -239,9 +239,9 @@ Task<Result<CallResult>> Supervisor::plain(std::shared_ptr<Supervisor> self, Fra
 Task<void> Supervisor::read_errors(std::shared_ptr<Supervisor> self) {
   auto* pipe = self->worker_->errors();
   const std::string backend = self->spec_.session.backend;
-  self->errors_ = std::make_unique<LineLog>([raw = self.get(), backend](std::string line) {
-    log::room("host").info("[{}] stderr: {}", backend, raw->scrubber_.text(printable(line, 2048)));
-  });
+  self->errors_ = std::make_unique<LineLog>([backend](const std::string& line) {
+    log::room("host").info("[{}] stderr: {}", backend, line);
+  }, self->scrubber_);
   std::string buffer(kLastErrors, '\0');
   for (;;) {
     boost::system::error_code failed;

@@ -181,7 +181,7 @@ void Supervisor::on_log(const Frame& frame) {
                                                    spdlog::level::err};
   const auto level = kLevels[std::clamp(line->level, 0, 3)];
   const auto dropped = std::exchange(lines_dropped_, 0);
-  log::room("host").log(level, "[{}] {}{}", spec_.session.backend, scrubber_.text(one_line(line->text, kMaxText)),
+  log::room("host").log(level, "[{}] {}{}", spec_.session.backend, scrubber_.one_line(line->text, kMaxText),
                         dropped > 0 ? fmt::format(" ({} lines before this one dropped)", dropped) : "");
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 #include "base/escape.hpp"
 #include "base/secret_text.hpp"
@@ -18,6 +19,44 @@ constexpr std::size_t kShortestScrubbed = 3;
 constexpr std::size_t kShortestInDocument = 12;
 
 constexpr std::string_view kInstead = "[REDACTED]";
+
+constexpr std::size_t kLongestUrl = 4u << 10;  // of one across the cut, whose user-info is still looked for
+
+using Hidden = std::vector<bool>;  // by byte of the text
+
+/// memmem takes no longer than text and secret are long, whatever is in them.
+void hide_all(std::string_view text, const std::string& what, Hidden& hidden) {
+  for (std::size_t at = 0; at < text.size();) {
+    const void* found = ::memmem(text.data() + at, text.size() - at, what.data(), what.size());
+    if (found == nullptr) return;
+    at = static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
+    std::fill_n(hidden.begin() + static_cast<std::ptrdiff_t>(at), what.size(), true);
+    at += what.size();
+  }
+}
+
+/// What begins before `end` and is not hidden, and one word for each run that is.
+std::string shown_of(std::string_view text, std::size_t end, const Hidden& hidden) {
+  std::string out;
+  for (std::size_t at = 0; at < end;) {
+    if (!hidden[at]) {
+      out += text[at++];
+      continue;
+    }
+    out += kInstead;
+    while (at < text.size() && hidden[at]) ++at;
+  }
+  return out;
+}
+
+/// Without the URL that the text was cut in: where its user-info ends is not known.
+void drop_open_url(std::string& text) {
+  const std::size_t blank = text.find_last_of(" \t\n");
+  const std::size_t scheme = text.find("://", blank == std::string::npos ? 0 : blank);
+  if (scheme == std::string::npos) return;
+  text.resize(scheme + 3);
+  text += kInstead;
+}
 
 void replace_all(std::string& text, const std::string& what) {
   for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + kInstead.size())) {
@@ -56,8 +95,9 @@ namespace {
 
 std::string cleaned(std::string_view text, std::size_t most, bool lines) {
   std::string out;
-  while (!text.empty() && out.size() < most) {
+  while (!text.empty()) {
     const std::size_t n = utf8_sequence(text);
+    if (out.size() + std::max<std::size_t>(n, 1) > most) break;
     const bool kept = n != 0 && (lines || !is_obeyed(text.substr(0, n)));
     if (kept) out += text.substr(0, n);
     if (!kept) out += '?';
@@ -124,9 +164,33 @@ void Scrubber::add_all(const std::map<std::string, std::string>& secrets, std::s
   longest_first(long_);
 }
 
-std::string Scrubber::text(std::string text) const {
-  for (const auto& secret : all_) replace_all(text, secret);
-  return text.find("://") == std::string::npos ? text : without_credentials(text);
+std::size_t Scrubber::reach() const { return kLongestUrl + (all_.empty() ? 0 : all_.front().size()); }
+
+/// Scrubbed, and at most `most` bytes and a URL long. Of the bytes before `end` it is known whether a secret begins at
+/// them, as the longest one would end within what is looked at. What stands behind them may be a part of one.
+std::string Scrubber::beginning(std::string_view text, std::size_t most) const {
+  const std::size_t room = most >= text.size() ? text.size() : most + reach();
+  bool cut = text.size() > room;
+  text = text.substr(0, room);
+  Hidden hidden(text.size());
+  for (const auto& secret : all_) hide_all(text, secret, hidden);
+  std::string out = shown_of(text, cut ? room - (reach() - kLongestUrl) : text.size(), hidden);
+  if (most < out.size() && out.size() - most > kLongestUrl) {
+    out.resize(most + kLongestUrl);
+    cut = true;
+  }
+  if (cut) drop_open_url(out);
+  return out.find("://") == std::string::npos ? out : without_credentials(out);
+}
+
+std::string Scrubber::text(std::string_view text) const { return beginning(text, text.size()); }
+
+std::string Scrubber::printable(std::string_view text, std::size_t most) const {
+  return cleaned(beginning(text, most), most, true);
+}
+
+std::string Scrubber::one_line(std::string_view text, std::size_t most) const {
+  return cleaned(beginning(text, most), most, false);
 }
 
 std::string Scrubber::document(std::string json) const {

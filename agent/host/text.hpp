@@ -32,7 +32,14 @@ class Scrubber {
   }
   /// For logs, diagnostics, reasons: every secret of at least 3 bytes becomes `[REDACTED]`, also percent-decoded or
   /// encoded, in base64, and in parts (the password of a URL, base64 of user:password). URLs lose user-info and query.
-  std::string text(std::string text) const;
+  std::string text(std::string_view text) const;
+  /// The same of a text of any length, printable and at most `most` bytes. A secret that lies across the cut is taken out
+  /// as a whole, and so is a URL that does not end before it: so texts are given as they came, never cut before. Costs
+  /// what `most` and the longest secret cost, however long the text is.
+  std::string printable(std::string_view text, std::size_t most) const;
+  std::string one_line(std::string_view text, std::size_t most) const;
+  /// So many bytes behind its cut a text must keep, that it can still be told what lies across it.
+  std::size_t reach() const;
   /// For bodies and status: only secrets of at least 12 bytes, plain or JSON-escaped; shorter ones (`postgres`) are
   /// also ordinary names. The schema's `sensitive` is what protects a body; this is the net under it.
   std::string document(std::string json) const;
@@ -42,6 +49,7 @@ class Scrubber {
   void add(const std::string& form, bool everywhere);
   void add_forms(const std::string& secret, bool everywhere);
   void add_parts(std::string_view text);
+  std::string beginning(std::string_view text, std::size_t most) const;
   std::vector<std::string> all_, long_;  ///< longest first
 };
 

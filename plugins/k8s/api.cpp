@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "common/short_text.hpp"
 #include "k8s/tree.hpp"
 
 namespace driftd::k8s {
@@ -152,7 +153,7 @@ http::Request Api::get(sdk::Call& call, const std::string& path_and_query) {
   return out;
 }
 
-std::string message_of(const std::string& body) { return member(body, "message").substr(0, kMostMessage); }
+std::string message_of(const std::string& body) { return common::short_text(member(body, "message"), kMostMessage); }
 std::string reason_of(const std::string& body) { return member(body, "reason"); }
 
 sdk::Failure refusal(const http::Response& response, const std::string& what, const std::string& kind,

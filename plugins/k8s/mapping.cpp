@@ -171,12 +171,22 @@ void map_config_map(const json& object, json& body, sdk::Record& record) {
   if (binary.is_object()) body["binary_data"] = binary;
 }
 
+namespace {
+
+/// What is compared of an object is not there, nor where it could be: `{}` would be equal to every other `{}`.
+void nothing_to_compare(sdk::Record& record, const std::string& path, const std::string& reason) {
+  record.unread.push_back({path, DRIFTD_UNSUPPORTED, reason});
+}
+
+}  // namespace
+
 void map_custom(const json& object, const Custom* custom, json& body, json& status, sdk::Record& record) {
   const json& state = find(object, {"status"});
   if (state.is_object()) status = state;
   if (custom == nullptr || custom->fields.empty()) {
     const json& spec = find(object, {"spec"});
     if (spec.is_object()) body = spec;
+    else nothing_to_compare(record, "**", "it has no `spec`, and settings.objects names no fields of it: name what of it is compared");
     return mark_secrets(body, {}, record);
   }
   for (const auto& [name, path] : custom->fields) {
@@ -185,7 +195,9 @@ void map_custom(const json& object, const Custom* custom, json& body, json& stat
     for (const char c : path) pointer += c == '.' || c == '[' ? '/' : c;
     std::erase(pointer, ']');
     const json::json_pointer where(pointer);
+    const std::string first = path.substr(0, path.find_first_of(".["));
     if (at->contains(where)) body[name] = at->at(where);
+    else if (!at->contains(first)) nothing_to_compare(record, name, "the object has no `" + first + "`, where settings.objects looks for it");
   }
   mark_secrets(body, {}, record);
 }

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <string>
 
+#include "common/short_text.hpp"
+
 namespace driftd::kafka {
 
 /// One line of bounded length: what a broker or a library says goes into diagnostics.
 inline std::string one_line(std::string text) {
   constexpr std::size_t kMostText = 400;
-  if (text.size() > kMostText) text = text.substr(0, kMostText) + "…";
+  text = common::short_text(text, kMostText);
   std::replace_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
   return text;
 }

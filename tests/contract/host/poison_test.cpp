@@ -23,11 +23,11 @@ class Poison : public ::testing::TestWithParam<SessionSpec::Isolation> {
     factory_->on_event([this](core::SessionEvent event) { events_.push_back(event.what + ": " + event.message); });
     open("poison");
   }
-  void open(const std::string& mode) {
+  void open(const std::string& mode, const std::string& also = {}) {
     SessionSpec spec;
     spec.backend = "b";
     spec.provider = DRIFTD_BINARY_DIR "/tests/providers/tester.so";
-    spec.settings_json = "{\"mode\":\"" + mode + "\"}";
+    spec.settings_json = "{\"mode\":\"" + mode + "\",\"also\":\"" + also + "\"}";
     spec.isolation = GetParam();
     if (kSanitized) spec.budgets.rss_bytes = 0;
     spec.worker_key = {"0a0b0c0d", {1, 2, 3}};
@@ -74,8 +74,8 @@ TEST_P(Poison, WhatCannotBeJudgedIsUnreadAsAWholeWithItsReason) {
   const std::vector<std::pair<std::string, std::string>> expected = {
       {"long-body", "`body` has "}, {"deep", "`body`: "},   {"deeper", "`body`: "},         {"twice", "`body`: "},
       {"digest", "$hmac"},          {"no-json", "`body`: "}, {"bytes", "not UTF-8"},         {"secrets", "`sensitive`"},
-      {"blind", "`unread`"},        {"iiii", "`id` has 5001 bytes, at most 4096"},
-      {"~", "`id` must not be empty"}};
+      {"blind", "`unread`"},        {"~unidentified~iiii", "`id` has 5001 bytes, at most 4096"},
+      {"~unidentified~~", "`id` must not be empty"}};
   for (const auto& [id, reason] : expected) {
     const auto* o = find(all, id);
     ASSERT_NE(o, nullptr) << id;
@@ -83,6 +83,28 @@ TEST_P(Poison, WhatCannotBeJudgedIsUnreadAsAWholeWithItsReason) {
     ASSERT_EQ(o->unread.size(), 1u) << id;
     EXPECT_EQ(o->unread[0].path, "**");
     EXPECT_THAT(o->unread[0].reason, HasSubstr(reason));
+  }
+}
+
+/// Somebody may call a thing as the host calls another one that has no name: they would share a row without a word.
+TEST_P(Poison, NoPluginGivesTheIdThatStandsForAnother) {
+  const auto nameless = [](const std::vector<core::Observation>& all) {
+    std::vector<std::string> out;
+    for (const auto& o : all) {
+      if (!o.unread.empty() && o.unread[0].reason.find("`id` ") != std::string::npos) out.push_back(o.id.id);
+    }
+    return out;
+  };
+  const auto stand_ins = nameless(refreshed());
+  ASSERT_GE(stand_ins.size(), 2u);
+  for (const auto& taken : stand_ins) {
+    core_.run(session_->stop());
+    open("poison", taken);
+    const auto all = refreshed();
+    std::set<std::string> ids;
+    for (const auto& o : all) EXPECT_TRUE(ids.insert(o.id.id).second) << "two are called " << o.id.id;
+    EXPECT_EQ(pages_->marks().at(0).count, ids.size());
+    EXPECT_EQ(nameless(all).size(), stand_ins.size() + (taken.starts_with(host::kStandIn) ? 1 : 0)) << taken;
   }
 }
 

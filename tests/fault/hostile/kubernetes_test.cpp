@@ -54,6 +54,24 @@ class HostileTenant : public Attacked {
     kube_.patch(space + "/secrets/" + backend, {{"stringData", {{"password", password}}}});
     kube_.patch(space + "/services/" + backend, {{"spec", {{"ports", {{{"name", "p"}, {"port", port}}}}}}});
   }
+  /// A revision of a release as Helm stores it; `as`: in the Secret's own name.
+  void release_as(const std::string& name, const std::string& as, int version, const std::string& release) const {
+    const std::string file = dir_.write("release.json", release);
+    const Output packed = run({"sh", "-c", "gzip -9 -c '" + file + "' | base64 -w0"});
+    ASSERT_EQ(packed.code, 0);
+    ASSERT_LT(packed.out.size(), 100'000u);
+    const std::string number = std::to_string(version);
+    kube_.create(path("secrets"), {{"metadata",
+                                    {{"name", "sh.helm.release.v1." + as + ".v" + number},
+                                     {"labels", {{"owner", "helm"}, {"name", name}, {"status", "deployed"}, {"version", number}}}}},
+                                   {"type", "helm.sh/release.v1"},
+                                   {"stringData", {{"release", packed.out}}}});
+  }
+  void release(const std::string& name, int version, const std::string& chart_version, const std::string& config) const {
+    release_as(name, name, version,
+               R"({"name":")" + name + R"(","version":)" + std::to_string(version) + R"(,"info":{"status":"deployed"},"chart":{"metadata":{"name":"app","version":")" +
+                   chart_version + R"("}},"config":)" + config + "}");
+  }
   /// Everything that a cluster says was taken: what the watch told, and a full cycle after it.
   void settle() {
     ASSERT_TRUE(cluster_is_watched());
@@ -136,18 +154,41 @@ TEST_F(HostileTenant, APoisonousReleaseSecretBlindsNobody) {
     std::string nested = "1";
     nested = std::string(static_cast<std::size_t>(depth), '[') + nested + std::string(static_cast<std::size_t>(depth), ']');
     const std::string release = R"({"name":"evil","version":1,"info":{"status":"deployed"},"config":{"a":)" + nested + "}}";
-    const std::string file = dir_.write("release.json", release);
-    const Output packed = run({"sh", "-c", "gzip -9 -c '" + file + "' | base64 -w0"});
-    ASSERT_EQ(packed.code, 0);
-    kube_.create(path("secrets"), {{"metadata",
-                                    {{"name", "sh.helm.release.v1.evil" + std::to_string(depth) + ".v1"},
-                                     {"labels", {{"owner", "helm"}, {"name", "evil"}, {"status", "deployed"}, {"version", "1"}}}}},
-                                   {"type", "helm.sh/release.v1"},
-                                   {"stringData", {{"release", packed.out}}}});
+    release_as("evil", "evil" + std::to_string(depth), 1, release);
     EXPECT_TRUE(cluster_is_watched()) << depth;
   }
   EXPECT_EQ(agent_->backend("cluster")->at("worker").value("crashes", 0), 0) << agent_->backend("cluster")->dump();
   EXPECT_EQ(agent_->log().find("killed by signal"), std::string::npos) << agent_->log();
+  expect_unharmed();
+}
+
+/// A Secret of some ten kilobytes that unpacks to 33 MB and 11 million values, near 1 GB as a tree: the release is unread by
+/// its name, and those beside it are judged by the same worker, also after a start with the bomb there.
+TEST_F(HostileTenant, AReleaseThatUnpacksToMillionsOfValuesCostsItselfAlone) {
+  create_map("quiet", "greeting", "hello");
+  ASSERT_NO_FATAL_FAILURE(release("calm", 1, "1.0.1", R"({"a":1})"));
+  ASSERT_NO_FATAL_FAILURE(watch());
+  std::string values;
+  for (int i = 0; i < 11'000'000; ++i) values += "{},";
+  ASSERT_NO_FATAL_FAILURE(release("bomb", 1, "1.0.1", R"({"a":[)" + values + "{}]}"));
+  const auto judged = [&](int version) {
+    const std::string mark = "1.0." + std::to_string(version);
+    ASSERT_NO_FATAL_FAILURE(release("calm", version, mark, R"({"a":1})"));
+    EXPECT_TRUE(told("cluster", "\"" + mark + "\"", "*calm", seconds(60))) << agent_->log();
+    EXPECT_TRUE(cluster_is_watched());
+    EXPECT_EQ(agent_->cli({"refresh", "cluster", "--full"}).code, 0) << agent_->log();
+    EXPECT_TRUE(named("cluster", "tenant/bomb")) << agent_->backend("cluster")->dump();
+    EXPECT_EQ(agent_->backend("cluster")->at("worker").value("crashes", 0), 0) << agent_->backend("cluster")->dump();
+    EXPECT_EQ(agent_->log().find("killed by signal"), std::string::npos) << agent_->log();
+  };
+  ASSERT_NO_FATAL_FAILURE(judged(2));
+  ASSERT_NO_FATAL_FAILURE(expect_unharmed());
+  agent_->kill();
+  agent_->start();  // with the bomb there from the start
+  pid_ = agent_->pid();
+  ASSERT_TRUE(eventually([&] { return agent_->established({"cluster", "cache"}); }, seconds(60))) << agent_->log();
+  ASSERT_NO_FATAL_FAILURE(judged(3));
+  expect_nothing_deleted("cluster");
   expect_unharmed();
 }
 

@@ -230,6 +230,26 @@ TEST_F(K8sFailure, AWatchGoesOnThroughARestartAndIsExpiredAfterACompaction) {
   EXPECT_EQ(on.records.size(), 1u);
 }
 
+/// What the list holds and the cursor does not is no news: told again, it would be a change that nobody made.
+TEST_F(K8sFailure, AWatchWithACursorOfBeforeTheLastListBeginsBehindTheList) {
+  const std::string space = fresh_namespace();
+  kube().create_secret(space, "s", {{"value", "first"}});
+  kube().create_secret(space, "gone", {{"value", "first"}});
+  const json settings = with(kube().settings({space}), {{"include", {"secret"}}});
+  ProviderProbe k8s = probe(settings), another = probe(settings);
+  const std::string old = k8s.refresh().cursor, also_old = another.refresh().cursor;
+  kube().patch(secrets(space) + "/s", {{"stringData", {{"value", "second"}}}});
+  kube().remove(secrets(space) + "/gone");
+  const Collected listed = k8s.refresh();
+  ASSERT_NE(listed.cursor, old);
+  ASSERT_EQ(listed.complete.at("secret"), 1u) << shown(listed);
+  const auto later = [&](const Collected& got) { return got.find("secret", space + "/later") != nullptr; };
+  const Collected watched = watch(k8s, old, {{[&] { kube().create_secret(space, "later", {{"a", "b"}}); }, later}});
+  EXPECT_EQ(watched.records.size(), 1u) << shown(watched);
+  const Collected all = watch(another, also_old, {{[] {}, later}});
+  EXPECT_EQ(all.records.size(), 3u) << "who made no list since is told all since the cursor: " << shown(all);
+}
+
 TEST_F(K8sFailure, AnUnbrokenWatchAnswersForTheListWithoutARequest) {
   const std::string space = fresh_namespace();
   ProviderProbe k8s = probe(only_secrets(space));

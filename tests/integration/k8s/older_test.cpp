@@ -7,22 +7,23 @@ namespace driftd::test {
 namespace {
 
 struct K8sOlder : Cluster {
+  static inline const std::string kSpace = "older-and-newer";  // its own: the newer server is of all tests
   KubeServer old{{"--emulated-version=1.33"}};
 
   static void fill(const KubeServer& at) {
-    at.create_namespace("prod");
-    for (int i = 0; i < 50; ++i) at.create_secret("prod", "s-" + std::to_string(i), {{"value", "v" + std::to_string(i)}});
-    at.create("/api/v1/namespaces/prod/configmaps",
+    at.create_namespace(kSpace);
+    for (int i = 0; i < 50; ++i) at.create_secret(kSpace, "s-" + std::to_string(i), {{"value", "v" + std::to_string(i)}});
+    at.create("/api/v1/namespaces/" + kSpace + "/configmaps",
               {{"apiVersion", "v1"}, {"kind", "ConfigMap"}, {"metadata", {{"name", "flags"}}}, {"data", {{"colour", "blue"}}}});
-    at.create("/api/v1/namespaces/prod/services",
+    at.create("/api/v1/namespaces/" + kSpace + "/services",
               {{"apiVersion", "v1"},
                {"kind", "Service"},
                {"metadata", {{"name", "web"}}},
                {"spec", {{"clusterIP", "None"}, {"selector", {{"app", "web"}}}, {"ports", {{{"port", 80}}}}}}});
   }
-  static ProviderProbe probe_of(const KubeServer& at) { return probe(with(at.settings({"prod"}), {{"page", 20}})); }
+  static ProviderProbe probe_of(const KubeServer& at) { return probe(with(at.settings({kSpace}), {{"page", 20}})); }
   static int streamed(const KubeServer& at) {
-    return at.request("GET", secrets("prod") + "?watch=1&sendInitialEvents=true&allowWatchBookmarks=true&"
+    return at.request("GET", secrets(kSpace) + "?watch=1&sendInitialEvents=true&allowWatchBookmarks=true&"
                                                "resourceVersionMatch=NotOlderThan&timeoutSeconds=1").status;
   }
   static std::map<std::string, json> bodies(const Collected& of) {
@@ -48,8 +49,8 @@ TEST_F(K8sOlder, IsListedInPagesAndSaysTheSameAsTheNewerOne) {
   EXPECT_EQ(bodies(got), bodies(expected));
   EXPECT_GE(lists() - before, 3) << "50 Secrets in pages of 20";
 
-  const Collected watched = watch(older, got.cursor, {{[&] { old.patch(secrets("prod") + "/s-7", {{"stringData", {{"value", "new"}}}}); },
-                                                       [&](const Collected& w) { return w.find("secret", "prod/s-7") != nullptr; }}});
+  const Collected watched = watch(older, got.cursor, {{[&] { old.patch(secrets(kSpace) + "/s-7", {{"stringData", {{"value", "new"}}}}); },
+                                                       [&](const Collected& w) { return w.find("secret", kSpace + "/s-7") != nullptr; }}});
   EXPECT_EQ(watched.records.size(), 1u) << shown(watched);
   EXPECT_TRUE(watched.diagnostics.empty()) << shown(watched);
 }

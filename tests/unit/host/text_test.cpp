@@ -65,6 +65,68 @@ TEST(Text, EveryUrlLosesUserInfoAndQuery) {
   EXPECT_EQ(Scrubber().text("GET https://u:p@h/x?token=abc failed"), "GET https://h/x failed");
 }
 
+/// Nothing of a secret but what is too short to tell: every 4 bytes of the canaries are looked for.
+bool leaks(const std::string& shown, const std::string& secret) {
+  for (std::size_t at = 0; at + 4 <= secret.size(); ++at) {
+    if (shown.find(secret.substr(at, 4)) != std::string::npos) return true;
+  }
+  return false;
+}
+
+TEST(CutText, ASecretAcrossTheCutLeavesNothingWhateverStandsBeforeIt) {
+  const std::string secret = "K4n4ry/PW:q7@Zr-end", tail(40'000, '.');
+  const Scrubber scrubber({{"t1", secret}, {"t2", "another-secret-that-is-longer-than-the-first-one"}});
+  for (const std::string& form : {secret, std::string("K4n4ry%2FPW%3Aq7%40Zr-end"), std::string("SzRuNHJ5L1BXOnE3QFpyLWVuZA==")}) {
+    for (const std::size_t most : {16, 64, 8192}) {
+      for (std::size_t before = most - 16; before <= most + form.size() + 70; ++before) {
+        const std::string text = std::string(before, 'x') + form;
+        EXPECT_FALSE(leaks(scrubber.printable(text + tail, most), form)) << form << " at " << before << " of " << most;
+        EXPECT_FALSE(leaks(scrubber.one_line(text, most), form)) << form << " at the end, " << before << " of " << most;
+        EXPECT_LE(scrubber.printable(text + tail, most).size(), most);
+      }
+    }
+  }
+}
+
+TEST(CutText, WhatSecretsShrinkToBringsNoHalfOfOneBeforeTheCut) {
+  const std::string secret = "K4n4ry" + std::string(500, 'Q') + "w3rty";
+  const Scrubber scrubber(std::map<std::string, std::string>{{"t1", secret}});
+  std::string many;
+  for (int i = 0; i < 200; ++i) many += secret + " ";
+  for (std::size_t shift = 0; shift < secret.size() + 2; ++shift) {
+    const std::string shown = scrubber.printable(std::string(shift, 'x') + many, 1000);
+    EXPECT_EQ(shown.find_first_of("K4QWw3ty"), std::string::npos) << shift;
+  }
+}
+
+TEST(CutText, AUrlAcrossTheCutLeavesNothingOfItsUserInfo) {
+  const Scrubber none;
+  const std::string password(6000, 'Q');
+  for (std::size_t before = 0; before < 8300; before += 7) {
+    const std::string shown = none.printable(std::string(before, 'x') + " postgres://u:" + password + "@db.example/x", 8192);
+    EXPECT_EQ(shown.find('Q'), std::string::npos) << before;
+  }
+  EXPECT_EQ(none.printable("see https://h.example/path and " + std::string(90'000, 'x'), 30), "see https://h.example/path and");
+}
+
+TEST(CutText, ASecretOfSeveralLinesLeavesALine) {
+  const Scrubber scrubber(std::map<std::string, std::string>{{"t1", "first-half\nother-half"}});
+  EXPECT_EQ(scrubber.one_line("key: first-half\nother-half!", 100), "key: [REDACTED]!");
+}
+
+TEST(CutText, CostsWhatIsShownAndNotWhatIsGiven) {
+  std::map<std::string, std::string> secrets;
+  for (int i = 0; i < 20; ++i) secrets["t" + std::to_string(i)] = std::string(2000, 'a') + std::to_string(i);
+  const Scrubber scrubber(secrets);
+  const auto begin = std::chrono::steady_clock::now();
+  for (const char* piece : {"a", "://", "://a:1/", "u@"}) {
+    std::string text;
+    while (text.size() < (8u << 20)) text += piece;
+    EXPECT_LE(scrubber.printable(text, 8192).size(), 8192u);
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+}
+
 TEST(ShownSetting, AnAddressIsShownWithoutCredentialsAndAnythingElseNotAtAll) {
   EXPECT_EQ(shown_setting("redis://u:p@h:1/0?t=x"), "redis://h:1/0");
   for (const char* address : {"h:6379", "db.example", "10.0.0.1", "/run/redis.sock", "h1:1,h2:2"}) EXPECT_EQ(shown_setting(address), address);
@@ -82,7 +144,8 @@ TEST(Reveal, AValueThatThePluginGetsInClearStaysAmongTheSecrets) {
 
 TEST(LineLog, AFloodIsCountedAndDropped) {
   std::vector<std::string> lines;
-  LineLog log([&](std::string line) { lines.push_back(std::move(line)); });
+  const Scrubber none;
+  LineLog log([&](std::string line) { lines.push_back(std::move(line)); }, none);
   const auto start = std::chrono::steady_clock::time_point(std::chrono::hours(1));
   for (int i = 0; i < 1'000'000; ++i) log.feed("0123456789\n", start);
   EXPECT_EQ(lines.size(), 50u);
@@ -94,12 +157,25 @@ TEST(LineLog, AFloodIsCountedAndDropped) {
 
 TEST(LineLog, ALineWithoutEndIsCut) {
   std::vector<std::string> lines;
-  LineLog log([&](std::string line) { lines.push_back(std::move(line)); });
+  const Scrubber none;
+  LineLog log([&](std::string line) { lines.push_back(std::move(line)); }, none);
   const auto start = std::chrono::steady_clock::time_point(std::chrono::hours(1));
   for (int i = 0; i < 1000; ++i) log.feed(std::string(10'000, 'x'), start);
   log.finish(start);
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_EQ(lines[0], std::string(1024, 'x') + " (9998976 bytes cut)");
+}
+
+TEST(LineLog, ASecretAcrossTheCutOfALineLeavesNothing) {
+  const Scrubber scrubber(std::map<std::string, std::string>{{"t1", "canary-of-the-password"}});
+  for (std::size_t before = 995; before < 1030; ++before) {
+    std::vector<std::string> lines;
+    LineLog log([&](std::string line) { lines.push_back(std::move(line)); }, scrubber);
+    log.feed(std::string(before, 'x') + "canary-of-", {});
+    log.feed("the-password" + std::string(9000, 'y') + "\n", {});
+    ASSERT_EQ(lines.size(), 1u);
+    EXPECT_EQ(lines[0].find("can"), std::string::npos) << before;
+  }
 }
 
 TEST(Rate, ABurstPassesAndTheRestWaits) {

@@ -45,6 +45,29 @@ TEST(K8sMapping, FieldsOfACustomKindAreTakenByPath) {
   EXPECT_EQ(body, json({{"first", 80}}));
 }
 
+/// Two objects of which nothing is compared are not equal: nobody knows.
+TEST(K8sMapping, ACustomObjectWithoutWhatIsComparedIsUnknownAndNotEqual) {
+  const Custom whole{"g", "v1", "K", {}}, fields{"g", "v1", "K", {{"port", "data.port"}, {"first", "rules[0]"}, {"gone", "spec.gone"}}};
+  Settings settings;
+  const auto record = [&](const Custom& custom, json object) {
+    const Resource resource{"object", "/apis/g/v1", "ks", "K", true, {}, {}, &custom, "v1"};
+    object["metadata"] = {{"name", "a"}, {"namespace", "prod"}};
+    return map_or_unreadable(resource, object, {}, settings);
+  };
+  for (const json& without : {json::object(), json{{"data", {{"a", 1}}}}, json{{"spec", "text"}}, json{{"spec", json::array({1})}}, json{{"spec", nullptr}}}) {
+    const auto unknown = record(whole, without);
+    ASSERT_EQ(unknown.unread.size(), 1u) << without;
+    EXPECT_EQ(unknown.unread[0].path, "**");
+    EXPECT_THAT(unknown.unread[0].reason, HasSubstr("no `spec`"));
+  }
+  EXPECT_TRUE(record(whole, {{"spec", json::object()}}).unread.empty()) << "a spec of nothing is one";
+  const auto some = record(fields, {{"spec", {{"a", 1}}}, {"rules", json::array({7})}});
+  ASSERT_EQ(some.unread.size(), 1u);
+  EXPECT_EQ(some.unread[0].path, "port");
+  EXPECT_THAT(some.unread[0].reason, HasSubstr("no `data`"));
+  EXPECT_EQ(json::parse(some.body), json({{"first", 7}})) << "and a field that is gone from what is there is no fault";
+}
+
 constexpr std::int64_t kNow = 1'767'225'600'000'000'000;  // 2026-01-01T00:00:00Z
 
 json revision(int number, const std::string& status) {
@@ -381,7 +404,7 @@ TEST(K8sOutline, AnObjectOfTooManyValuesIsUnreadByItsName) {
 TEST(K8sSecretText, AnyUrlOfATextMayHoldThePassword) {
   EXPECT_TRUE(looks_secret({}, "http://a/b postgres://u:p@db"));
   EXPECT_TRUE(looks_secret({}, "amqp://a:5672,amqp://u:p@b"));
-  EXPECT_FALSE(looks_secret({}, "http://a/b me@example.com http://c:80/x@y"));
+  EXPECT_FALSE(looks_secret({}, "http://a/b me@example.com http://c:80/x@v1.2"));
   for (const char c : {'?', '#', '"', '<', '\''}) {  // a password that should have been written with %
     EXPECT_TRUE(looks_secret({}, std::string("postgres://u:p") + c + "w@db/x")) << c;
   }

@@ -6,6 +6,7 @@
 
 #include "common/bounded_json.hpp"
 #include "common/plain_transport.hpp"
+#include "common/short_text.hpp"
 #include "common/shown_url.hpp"
 #include "common/utf8_text.hpp"
 
@@ -13,6 +14,12 @@ namespace driftd::common {
 namespace {
 
 using nlohmann::json;
+
+TEST(ShortText, NoPartOfAWordIsLeftAtTheCut) {
+  EXPECT_EQ(short_text("as it is", 8), "as it is");
+  for (std::size_t most = 9; most < 24; ++most) EXPECT_EQ(short_text("refused: canary-of-a-secret, try again", most), "refused:…") << most;
+  EXPECT_EQ(short_text(std::string(5000, 'x'), 300), "…");
+}
 
 TEST(Utf8Text, EveryTextThatIsUtf8StaysAndEveryOtherByteIsShown) {
   for (const std::string good : {"", "plain", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "a\0b", "\xef\xbf\xbf", "\xf4\x8f\xbf\xbf"}) {

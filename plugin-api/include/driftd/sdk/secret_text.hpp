@@ -8,25 +8,12 @@
 #include <string>
 #include <string_view>
 
+#include "driftd/sdk/user_info.hpp"
+
 // Which texts hold a secret by their form. One rule for the agent, the host and every provider: a value that one of them
 // withholds and another shows could never be compared. Pure.
 namespace driftd::sdk {
 namespace secret_text_detail {
-
-inline bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
-
-/// Where the user-info of a URL ends, behind its `://`: behind the last @ of the authority, or 0. A password may hold a
-/// slash that nobody escaped; then what follows the first colon is no port.
-inline std::size_t user_info(std::string_view rest) {
-  const std::string_view token = rest.substr(0, rest.find_first_of(" \t\n"));
-  const std::string_view authority = token.substr(0, token.find('/'));
-  if (const auto at = authority.rfind('@'); at != authority.npos) return at + 1;
-  const auto colon = authority.find(':');
-  if (authority.empty() || authority.front() == '[' || colon == authority.npos) return 0;
-  const std::string_view port = authority.substr(colon + 1, authority.substr(colon + 1).find(','));
-  const auto at = token.rfind('@');
-  return port.find_first_not_of("0123456789") == port.npos || at == token.npos ? 0 : at + 1;
-}
 
 inline std::string key_before(std::string_view text, std::size_t end) {
   while (end > 0 && (text[end - 1] == ' ' || text[end - 1] == '"' || text[end - 1] == '\'')) --end;

@@ -202,6 +202,7 @@ class Tester final : public Instance {
     add("status", R"({"size":7})").status = R"({"text":")" + std::string(2u << 20, 's') + R"("})";
     add("metadata", R"({"size":8})").metadata["note"] = std::string(9000, 'm');
     add("version", R"({"size":9})").version = std::string(5000, 'v');
+    if (const std::string also = settings_.value("also", ""); !also.empty()) add(also, R"({"size":3})");
     for (const auto& each : all) call.emit(each);
     emit_thing(call, 2);
     call.complete("thing", all.size() + 2);
