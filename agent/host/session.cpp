@@ -64,6 +64,33 @@ core::ReadOutcome sort_out(Collected collected) {
   return out;
 }
 
+/// Pages of nothing but diagnostics, which are not told before it is known that the worker saw what is there now.
+struct Complaints {
+  core::PageHandler to;
+  std::vector<core::RecordPage> held;
+  bool told = false;
+};
+constexpr std::size_t kMostHeld = 16;
+Task<Status> hand_on(std::shared_ptr<Complaints> all) {
+  const auto held = std::exchange(all->held, {});
+  for (auto page : held) {
+    if (all->to) DRIFTD_CO_CHECK(co_await all->to(std::move(page)));
+  }
+  co_return Status{};
+}
+Task<Status> hold_back(std::shared_ptr<Complaints> all, core::RecordPage page) {
+  const bool only_complains = !page.diagnostics.empty() && page.records.empty() && page.marks.empty();
+  if (only_complains && !all->told && all->held.size() < kMostHeld) {
+    all->held.push_back(std::move(page));
+    co_return Status{};
+  }
+  all->told = true;
+  DRIFTD_CO_CHECK(co_await hand_on(all));
+  if (!all->to) co_return Status{};
+  const Status taken = co_await all->to(std::move(page));
+  co_return taken;
+}
+
 }  // namespace
 
 Task<Result<std::shared_ptr<const core::ProviderInfo>>> SupervisedSession::info() {
@@ -78,22 +105,38 @@ Task<Result<std::shared_ptr<const core::ProviderInfo>>> SupervisedSession::info(
   }
 }
 
+Task<Result<SupervisedSession::Answered>> SupervisedSession::ask(FrameType type, std::string payload,
+                                                                 Steady::time_point deadline, core::PageHandler on_page) {
+  const auto self = shared_from_this();  // the call outlives the session if need be
+  for (bool again = false;; again = true) {
+    const auto complaints = std::make_shared<Complaints>(Complaints{on_page, {}, false});
+    const core::PageHandler handler = [complaints](core::RecordPage page) { return hold_back(complaints, std::move(page)); };
+    DRIFTD_CO_TRY(const auto supervisor, co_await ready(deadline));
+    const auto call = supervisor->begin(type, payload, deadline);
+    DRIFTD_CO_TRY(CallResult result, co_await drive(supervisor, call, handler));
+    if (result.code != Code::ok) {
+      Error error = error_of(result);
+      const auto left = co_await Supervisor::left_jail(supervisor, std::move(error));
+      if (left && !again && !complaints->told) continue;
+      if (left) co_return fail(*left);
+    }
+    DRIFTD_CO_CHECK(co_await hand_on(complaints));
+    co_return Answered{supervisor, std::move(result)};
+  }
+}
+
 Task<Result<core::RefreshOutcome>> SupervisedSession::refresh(core::RefreshRequest request, core::PageHandler on_page) {
   const auto most = spec_.budgets.call;
   const bool shorter = request.deadline.count() > 0 && request.deadline < most;
   const auto deadline = Steady::now() + (shorter ? request.deadline : most);
-  DRIFTD_CO_TRY(const auto supervisor, co_await ready(deadline));  // the call outlives the session if need be
-  const RefreshCall asked{nanos(deadline), request.full, request.cursor, request.kinds};
-  const auto self = shared_from_this();
-  const auto call = supervisor->begin(FrameType::refresh, encode(asked), deadline);
-  DRIFTD_CO_TRY(const CallResult result, co_await drive(supervisor, call, on_page));
+  const std::string asked = encode(RefreshCall{nanos(deadline), request.full, request.cursor, request.kinds});
+  DRIFTD_CO_TRY(const Answered answered, co_await ask(FrameType::refresh, asked, deadline, std::move(on_page)));
+  const auto& supervisor = answered.supervisor;
+  const CallResult& result = answered.result;
   const bool serves = supervisor == supervisor_;
   if (serves && result.code == Code::ok) proved_.reset();
   if (serves && up_ && result.code == Code::deadline) note_unproved("no answer in time: " + result.message);
-  if (result.code != Code::ok) {
-    const Error error = co_await Supervisor::explained(supervisor, error_of(result));
-    co_return fail(error);
-  }
+  if (result.code != Code::ok) co_return fail(error_of(result));
   DRIFTD_CO_TRY(const RefreshAnswer answer, answer_of<RefreshAnswer>(*supervisor, result, "refresh"));
   co_return core::RefreshOutcome{answer.unchanged, std::chrono::milliseconds(clean_wait(answer.next_ms))};
 }
@@ -118,15 +161,20 @@ Task<Result<core::ReadOutcome>> SupervisedSession::read(std::vector<core::Resour
 }
 
 Task<Result<core::HealthReport>> SupervisedSession::health() {
+  const auto self = shared_from_this();
   const auto deadline = Steady::now() + kHealthDeadline;
-  DRIFTD_CO_TRY(const auto supervisor, co_await ready(deadline));
-  const auto call = supervisor->begin(FrameType::health, encode(PlainCall{nanos(deadline), {}}), deadline);
-  DRIFTD_CO_TRY(const CallResult result, co_await drive(supervisor, call, kNoPages));
-  if (result.code != Code::ok) co_return fail(error_of(result));
-  DRIFTD_CO_TRY(core::HealthReport report, answer_of<core::HealthReport>(*supervisor, result, "health"));
-  clean(report, supervisor->scrubber());
-  up_ = report.state == core::HealthReport::State::up;
-  co_return report;
+  const std::string asked = encode(PlainCall{nanos(deadline), {}});
+  for (bool again = false;; again = true) {
+    DRIFTD_CO_TRY(const Answered answered, co_await ask(FrameType::health, asked, deadline, kNoPages));
+    if (answered.result.code != Code::ok) co_return fail(error_of(answered.result));
+    DRIFTD_CO_TRY(core::HealthReport report, answer_of<core::HealthReport>(*answered.supervisor, answered.result, "health"));
+    clean(report, answered.supervisor->scrubber());
+    up_ = report.state == core::HealthReport::State::up;
+    if (up_ || again) co_return report;
+    Error unseen{Code::denied, report.reason};
+    const auto left = co_await Supervisor::left_jail(answered.supervisor, std::move(unseen));
+    if (!left) co_return report;
+  }
 }
 
 Task<Status> SupervisedSession::watch(std::string cursor, core::PageHandler on_page) {
@@ -136,6 +184,7 @@ Task<Status> SupervisedSession::watch(std::string cursor, core::PageHandler on_p
   const auto call = supervisor->begin(FrameType::watch, encode(PlainCall{nanos(kNever), cursor}), kNever);
   const auto outcome = co_await drive(supervisor, call, on_page);
   if (supervisor != supervisor_ && !stopping_) co_return Status{};  // upgraded: the watch begins anew on the other one
+  if (supervisor->moved() && !stopping_) co_return Status{};  // and so it does on a worker with another jail
   if (!outcome) co_return fail(outcome.error());
   if (outcome->code != Code::ok) co_return fail(error_of(*outcome));
   co_return Status{};

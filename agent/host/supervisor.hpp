@@ -47,8 +47,10 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   std::shared_ptr<Call> begin(FrameType type, std::string payload, Steady::time_point deadline);
   /// The next frame of a call, with its credit given back; nullopt: the queue is empty.
   std::optional<Frame> pop(Call& call);
-  /// What a refresh says that met a path which leads elsewhere than when the worker started: the next worker gets it.
-  static Task<Error> explained(std::shared_ptr<Supervisor> self, Error error);
+  /// What a call says that met a path which leads elsewhere than when the worker started: the next one, which starts now,
+  /// gets it. Nothing: the error has another cause.
+  static Task<std::optional<Error>> left_jail(std::shared_ptr<Supervisor> self, Error error);
+  bool moved() const { return moved_; }  ///< the worker ends because of that, or the next one is not open yet
   void cancel(Call& call);
   void abandon(Call& call);  ///< nobody waits any more: cancel, drop what still comes
   static Task<void> stop(std::shared_ptr<Supervisor> self);

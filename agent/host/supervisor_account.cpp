@@ -118,16 +118,17 @@ void Supervisor::leave_jail(const std::string& why) {
   log::room("host").info("[{}] {} is not what it was when the worker started: another worker gets what is there now",
                          spec_.session.backend, why);
   kill("the worker gets another jail");
+  set_state("starting");  // who waits for a worker waits for the next one
 }
 
-Task<Error> Supervisor::explained(std::shared_ptr<Supervisor> self, Error error) {
+Task<std::optional<Error>> Supervisor::left_jail(std::shared_ptr<Supervisor> self, Error error) {
   const JailPaths before = self->jail_paths_;
   const bool of_files = error.code == Code::denied || error.code == Code::not_found || error.code == Code::unavailable;
   const bool jailed = self->worker_ && self->worker_->pid() != 0;
-  if (!of_files || !jailed || before.seen.empty()) co_return error;
+  if (!of_files || !jailed || before.seen.empty()) co_return std::nullopt;
   const JailPaths now = co_await wanted_now(self->options_, self->spec_.schema, self->spec_.session.settings_json);
   const std::string moved = now.replaced_since(before);
-  if (moved.empty()) co_return error;
+  if (moved.empty()) co_return std::nullopt;
   self->leave_jail(moved);
   co_return Error{Code::unavailable, fmt::format("{} was replaced since the worker started, which sees only the old one: another "
                                                  "worker starts now, with the one that is there ({})",

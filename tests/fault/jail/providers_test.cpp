@@ -99,7 +99,8 @@ TEST_F(InJail, TerraformReadsAndWatchesAFileThatIsReplacedByRename) {
   core_.until([&] { return ended.has_value(); });
 }
 
-/// Its folder stays shut: the worker gets another jail for each new file.
+/// Its folder stays shut: the worker gets another jail for each new file. Who asks before the agent looked gets the next
+/// worker's answer, not that a right is missing.
 TEST_F(InJail, TerraformBesideTheAgentsConfigIsReadAlsoWhenItWasReplaced) {
   auto options = host_options(core_);
   options.own = {folder_.write("driftd.yaml", "text")};
@@ -108,9 +109,20 @@ TEST_F(InJail, TerraformBesideTheAgentsConfigIsReadAlsoWhenItWasReplaced) {
   auto& session = open(shipped("terraform"), {{"path", file}});
   EXPECT_GT(works(session), 0u);
   const int first = session.status().pid;
-  fs::rename(folder_.write("fresh", state(2)), file);
-  core_.until([&] { return session.status().pid != 0 && session.status().pid != first && session.status().state == "running"; });
+  for (int serial = 2; serial < 5; ++serial) {
+    fs::rename(folder_.write("fresh", state(serial)), file);
+    EXPECT_GT(works(session), 0u);
+    fs::rename(folder_.write("fresh", state(serial)), file);
+    const auto health = core_.run(session.health());
+    EXPECT_TRUE(health && health->state == core::HealthReport::State::up) << (health ? health->reason : health.error().message);
+  }
+  std::optional<Status> ended;
+  core_.start(session.watch("", keep(std::make_shared<Pages>())), ended);
+  fs::rename(folder_.write("fresh", state(5)), file);
   EXPECT_GT(works(session), 0u);
+  core_.until([&] { return ended.has_value(); });
+  EXPECT_TRUE(*ended) << "another worker is no failure: " << ended->error().message;
+  EXPECT_NE(session.status().pid, first);
 }
 
 /// The first worker of a file that no scan has seen only tells what its settings are; the second has the paths.
