@@ -116,6 +116,16 @@ TEST_F(LogFileTest, ARotationThatCannotBeDoneLosesNoRotatedFileHoweverOftenItIsT
   EXPECT_EQ(read_file(path), "line 0013\n");
 }
 
+/// What a rotation leaves that moved the rotated files and not the file itself.
+TEST_F(LogFileTest, AGapThatAFailedRotationLeftIsFilledAndNothingIsPushedOverTheEnd) {
+  write_and_sync(1, 16);  // .3 holds 1 to 4, .2 5 to 8, .1 9 to 12
+  fs::remove(rotated(1));
+  ASSERT_EQ(written(17), "");
+  EXPECT_EQ(read_file(rotated(1)).substr(0, 10), "line 0013\n");
+  EXPECT_EQ(read_file(rotated(2)).substr(0, 10), "line 0005\n");
+  EXPECT_EQ(read_file(rotated(3)).substr(0, 10), "line 0001\n");
+}
+
 /// Somebody removes, moves, replaces and cuts what the sink writes. What a sync vouches for was in a file that a reader
 /// could open then.
 struct Vandal {

@@ -27,6 +27,23 @@ TEST_F(StoreTest, DirectoryAndFilesAreForTheAgentAlone) {
   }
 }
 
+/// Root could write there, and that user's agent would not start again.
+TEST_F(StoreTest, DirectoryOfAnotherOwnerIsRefusedWithHimAndTheWayOut) {
+  std::string theirs = "/";  // root's
+  if (::geteuid() == 0) {
+    theirs = dir.file("theirs");
+    std::filesystem::create_directory(theirs);
+    ASSERT_EQ(::chown(theirs.c_str(), 54321, 54321), 0);
+  }
+  Bench bench_there(theirs);
+  const auto opened = bench_there.open();
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, Code::denied);
+  const std::string owner = ::geteuid() == 0 ? "uid 54321" : "root";
+  EXPECT_THAT(opened.error().message, AllOf(HasSubstr("data_dir " + theirs + " belongs to " + owner), HasSubstr("chown -R ")));
+  EXPECT_FALSE(std::filesystem::exists(theirs + "/lock"));
+}
+
 TEST_F(StoreTest, SecondAgentIsToldWhoHoldsTheLock) {
   Bench second(dir.file("data"));
   const auto opened = second.open();
