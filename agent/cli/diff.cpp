@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "cli/command.hpp"
-#include "core/declaration.hpp"
+#include "core/disclosure.hpp"
 #include "core/expected.hpp"
 #include "core/redact.hpp"
 
@@ -16,6 +16,7 @@ namespace {
 struct Options {
   std::string old_file, new_file, schema_file;
   bool partial = false, explain = false;
+  std::vector<std::string> show, hide;
 };
 
 Outcome<std::string> read(const std::string& file) {
@@ -43,6 +44,102 @@ Outcome<std::shared_ptr<const core::KindSchema>> read_schema(const std::string& 
   if (!schema) return tl::unexpected(Failure{kUsage, file + ": " + schema.error().message});
   return *schema;
 }
+
+core::Path path_of(const std::string& text) {
+  auto path = core::Path::parse(text);
+  return path ? std::move(*path) : core::Path().child(text);
+}
+
+const core::Value& withheld() {
+  static const core::Value kWithheld(std::string("[REDACTED]"));
+  return kWithheld;
+}
+
+/// What may be said of a difference. No provider is asked which values its system gives a meaning to, so that everything
+/// counts as free-form: shown is what is harmless by name or by form (ADR 0013), and what `--show` names.
+class Shown {
+ public:
+  static Outcome<Shown> of(const Options& options, const core::KindSchema& schema) {
+    std::vector<core::RedactRule> rules;
+    for (const bool show : {false, true}) {
+      for (const auto& path : show ? options.show : options.hide) {
+        if (const auto glob = core::Glob::parse_path(path); !glob) {
+          return tl::unexpected(Failure{kUsage, "'" + path + "' is not a path: " + glob.error().message});
+        }
+        rules.push_back({show, path});
+      }
+    }
+    return Shown(core::Disclosure({{"*", "", "**"}}, rules), schema);
+  }
+
+  void apply(core::Change& change) const {
+    const core::Path path = path_of(change.path);
+    if (!change.redacted) {
+      std::optional<core::Value> before = parsed(change.old_value), after = parsed(change.new_value);
+      const bool secret = is_secret(path, before) || is_secret(path, after);
+      if (secret && !schema_.rule(path).cls) change.cls = core::ChangeClass::credential;
+      view(path, before);
+      view(path, after);
+      change.redacted = before == withheld() || after == withheld();
+      if (before) change.old_value = core::render(*before);
+      if (after) change.new_value = core::render(*after);
+    }
+    if (!change.redacted) return;
+    for (auto* value : {&change.old_value, &change.new_value}) {
+      if (*value) *value = core::render(withheld());
+    }
+  }
+
+  void apply(core::Step& step) const {
+    step.reason = core::Disclosure::shown_text(step.reason);
+    hide(path_of(step.path), step.old_raw, step.old_norm);
+    hide(path_of(step.path), step.new_raw, step.new_norm);
+  }
+
+ private:
+  Shown(core::Disclosure disclosure, const core::KindSchema& schema)
+      : disclosure_(std::move(disclosure)), schema_(schema), id_{schema.kind(), "offline"} {}
+
+  static std::optional<core::Value> parsed(const std::optional<std::string>& json) {
+    if (!json) return std::nullopt;
+    auto value = core::parse(*json);
+    return value ? std::move(*value) : withheld();
+  }
+
+  bool is_secret(const core::Path& path, const std::optional<core::Value>& value) const {
+    return value && disclosure_.of(id_, path, *value) == core::Showing::secret;
+  }
+
+  void view(const core::Path& path, std::optional<core::Value>& value) const {
+    if (value) value = view(path, std::move(*value));
+  }
+  core::Value view(const core::Path& path, core::Value value) const {
+    if (core::as_digest(value)) return withheld();
+    if (auto* object = value.object()) {
+      for (auto& [name, member] : *object) member = view(path.child(name), std::move(member));
+      return value;
+    }
+    if (auto* array = value.array()) {
+      for (std::size_t i = 0; i < array->size(); ++i) (*array)[i] = view(path.child(i), std::move((*array)[i]));
+      return value;
+    }
+    const bool shown = value.is_null() || disclosure_.of(id_, path, value) == core::Showing::shown;
+    return shown ? value : withheld();
+  }
+
+  /// A normal form has no paths, so it is shown only where all of its value is.
+  void hide(const core::Path& path, std::string& raw, std::string& normal) const {
+    if (raw.empty()) return;
+    const auto value = core::parse(raw);
+    const core::Value seen = value ? view(path, *value) : withheld();
+    if (value && seen == *value) return;
+    raw = normal = core::render(seen);
+  }
+
+  core::Disclosure disclosure_;
+  const core::KindSchema& schema_;
+  core::ResourceId id_;
+};
 
 std::string side(const std::optional<std::string>& json, bool redacted) {
   if (!json) return "(absent)";
@@ -81,46 +178,79 @@ void show(const Context& context, const core::Difference& difference, const std:
   context.print(trace, "nothing to explain");
 }
 
-/// The body as the agent would hold it: what the schema calls sensitive is a digest, under a key of this run.
-Outcome<core::Value> redacted(const core::Value& body, const core::KindSchema& schema, const core::RedactionKey& key,
-                              const std::string& file) {
-  const auto text = core::redact(core::render(body), {"resource", "offline"}, schema, {}, key);
-  if (!text) return tl::unexpected(Failure{kUsage, file + ": " + text.error().message});
-  auto out = core::parse(*text);
-  if (!out) return tl::unexpected(Failure{kUsage, file + ": " + out.error().message});
-  return std::move(*out);
-}
-
-core::RedactionKey key_of_this_run() {
-  core::RedactionKey out{"00000000", {}};
+core::RedactionKey key_of_this_run(const char* id) {
+  core::RedactionKey out{id, {}};
   std::random_device source;
   for (auto& byte : out.key) byte = static_cast<std::remove_reference_t<decltype(byte)>>(source());
   return out;
 }
 
-Outcome<core::Difference> compare(const Options& options, std::vector<core::Step>& steps) {
+/// Everything that two bodies are compared with. The keys are of this run.
+struct Bench {
+  std::shared_ptr<const core::KindSchema> schema;
+  core::ResourceId id{schema->kind(), "offline"};
+  std::shared_ptr<const core::RedactionKeys> keys = std::make_shared<const core::RedactionKeys>(
+      core::RedactionKeys{key_of_this_run("00000000"), key_of_this_run("11111111")});
+};
+
+/// The body as the agent would hold it: what the schema calls sensitive is a digest.
+Outcome<core::Value> sealed(const core::Value& body, const Bench& bench, const std::string& file) {
+  const auto failure = [&](const Error& error) { return tl::unexpected(Failure{kUsage, file + ": " + error.message}); };
+  const auto redacted = core::redact(core::render(body), bench.id, *bench.schema, {}, bench.keys->worker);
+  if (!redacted) return failure(redacted.error());
+  const auto text = core::seal(*redacted, bench.keys->store);
+  if (!text) return failure(text.error());
+  auto out = core::parse(*text);
+  if (!out) return failure(out.error());
+  return std::move(*out);
+}
+
+/// OLD as `where:` of an expectation: its keys are paths.
+Outcome<core::Wanted> read_where(const core::Value& body, const std::string& file) {
+  core::Wanted out;
+  for (const auto& [key, value] : *body.object()) {
+    if (const Status wanted = core::want(out, key, value); !wanted) {
+      return tl::unexpected(Failure{kUsage, file + ": " + wanted.error().message});
+    }
+  }
+  if (out.empty()) return tl::unexpected(Failure{kUsage, file + ": expects nothing; expected paths and values, as under `where:`"});
+  return out;
+}
+
+Outcome<core::Difference> compare(const Options& options, const Bench& bench, std::vector<core::Step>& steps) {
   const auto before = read_body(options.old_file);
   if (!before) return tl::unexpected(before.error());
   const auto after = read_body(options.new_file);
   if (!after) return tl::unexpected(after.error());
-  const auto schema = read_schema(options.schema_file);
-  if (!schema) return tl::unexpected(schema.error());
-  const core::RedactionKey key = key_of_this_run();
-  const auto now = redacted(*after, **schema, key, options.new_file);
+  const auto now = sealed(*after, bench, options.new_file);
   if (!now) return tl::unexpected(now.error());
   core::DiffOptions how;
-  how.old_revision = (*schema)->revision();
+  how.old_revision = bench.schema->revision();
   how.trace = options.explain ? &steps : nullptr;
-  if (options.partial) return core::diff_expected(core::declared_values(*before), *now, **schema, how);
-  const auto then = redacted(*before, **schema, key, options.old_file);
+  how.id = bench.id;
+  how.keys = bench.keys.get();
+  if (options.partial) {
+    const auto where = read_where(*before, options.old_file);
+    if (!where) return tl::unexpected(where.error());
+    if (options.explain) (void)core::diff_expected(*where, *now, *bench.schema, how);
+    return core::judge_expected(*where, *now, bench.schema, bench.id, bench.keys);
+  }
+  const auto then = sealed(*before, bench, options.old_file);
   if (!then) return tl::unexpected(then.error());
-  return core::diff(*then, *now, **schema, how);
+  return core::diff(*then, *now, *bench.schema, how);
 }
 
 int diff(const Context& context, const Options& options) {
+  const auto schema = read_schema(options.schema_file);
+  if (!schema) return context.fail(schema.error());
+  const auto shown = Shown::of(options, **schema);
+  if (!shown) return context.fail(shown.error());
   std::vector<core::Step> steps;
-  const auto difference = compare(options, steps);
+  auto difference = compare(options, Bench{*schema}, steps);
   if (!difference) return context.fail(difference.error());
+  for (auto& change : difference->changes) shown->apply(change);
+  for (auto& step : steps) shown->apply(step);
+  for (auto& one : difference->unknown) one.reason = core::Disclosure::shown_text(one.reason);
   if (context.json()) {
     context.out() << json_text(to_json(*difference)) << "\n";
   } else {
@@ -138,7 +268,9 @@ void add_diff(CLI::App& app, Context& context) {
   command->add_option("OLD", options->old_file, "JSON file of a resource's body")->required();
   command->add_option("NEW", options->new_file, "JSON file of the same resource's body")->required();
   command->add_option("--schema", options->schema_file, "driftd-schema/1 file that says how attributes are read");
-  command->add_flag("--partial", options->partial, "OLD is what is expected: its attributes must hold as under `expect:`, others are not looked at");
+  command->add_flag("--partial", options->partial, "OLD is the `where:` of an expectation: paths and what must hold there, others are not looked at");
+  command->add_option("--show", options->show, "path or name whose values may be shown, as `redact: { show: … }`")->allow_extra_args(false);
+  command->add_option("--hide", options->hide, "path or name whose values are withheld, as `redact: { hide: … }`")->allow_extra_args(false);
   command->add_flag("--explain", options->explain, "show how each attribute was read");
   command->callback([&context, options] { context.exit = diff(context, *options); });
 }

@@ -3,6 +3,7 @@
 #include "base/digest.hpp"
 #include "config/parts.hpp"
 #include "config/secrets.hpp"
+#include "core/expected.hpp"
 
 namespace driftd::config {
 namespace {
@@ -123,13 +124,8 @@ void read_expectation(Section entry, std::vector<core::Expectation>& to) {
                  where == nullptr ? "" : describe(*where));
   }
   for (const auto& member : usable ? where->members : std::vector<Node::Member>{}) {
-    const auto path = core::Path::parse(member.key);
-    if (path) {
-      out.where_all.emplace_back(*path, to_value(member.value));
-    } else {
-      report.error(member.at, "path '" + member.key + "' is not readable: " + path.error().message,
-                   "a path such as config[\"min.insync.replicas\"]");
-    }
+    const Status wanted = core::want(out.where_all, member.key, to_value(member.value));
+    if (!wanted) report.error(member.at, wanted.error().message, "a path such as config[\"min.insync.replicas\"], once");
   }
   entry.close();
   if (!out.where_all.empty()) to.push_back(std::move(out));
@@ -169,7 +165,7 @@ std::uint64_t generation_of(const core::Rules& rules) {
     append(text, rule.match);
   }
   for (const auto& expectation : rules.expect) {
-    text += "expect:";
+    text += "expect members:";  // another word where what an expectation means has changed
     append(text, expectation.match);
     for (const auto& [path, value] : expectation.where_all) text += path.render() + "=" + core::render(value) + '\0';
   }

@@ -2,7 +2,10 @@
 #include "core/expected.hpp"
 
 #include <algorithm>
+#include <set>
 
+#include "core/diff_parts.hpp"
+#include "core/judge.hpp"
 #include "core/redact.hpp"
 
 namespace driftd::core {
@@ -69,20 +72,84 @@ std::string incomparable(const Path& path, const Path& secret, const Value& valu
   return !secret.empty() && known ? "a sensitive value cannot be compared with an expectation" : "";
 }
 
+void walk(const Path& path, const Value& value, const Value& body, const KindSchema& schema, Wanted& out) {
+  const Value::Object* members = as_digest(value) ? nullptr : value.object();
+  const bool whole = !path.empty() && (members == nullptr || members->empty() || is_secret(path, body, schema) ||
+                                       !Forms(schema).is_structure(schema.rule(path)));
+  if (whole || members == nullptr) {
+    out.emplace_back(path, value);
+    return;
+  }
+  for (const auto& [name, member] : *members) walk(path.child(name), member, body, schema, out);
+}
+
+/// Each path once, and what lies above another before it.
+Wanted in_order(const Wanted& wanted, const Value& body, const KindSchema& schema) {
+  Wanted out;
+  std::set<std::string> done;
+  for (const auto& [path, value] : wanted) {
+    for (auto& one : members_wanted(path, value, body, schema)) {
+      if (done.insert(one.first.render()).second) out.push_back(std::move(one));
+    }
+  }
+  const auto by_depth = [](const auto& a, const auto& b) { return a.first.segments().size() < b.first.segments().size(); };
+  std::stable_sort(out.begin(), out.end(), by_depth);
+  return out;
+}
+
+Value without_nulls(Value value) {
+  if (auto* members = value.object()) {
+    std::erase_if(*members, [](const auto& member) { return member.second.is_null(); });
+    for (auto& [name, member] : *members) member = without_nulls(std::move(member));
+  }
+  if (auto* elements = value.array()) {
+    for (auto& element : *elements) element = without_nulls(std::move(element));
+  }
+  return value;
+}
+
+/// null inside a wanted list says, as elsewhere, that there is no such member.
+Value fulfilled(const Path& path, Value list, const Value* now, const KindSchema& schema) {
+  const Forms forms(schema);
+  if (list.array() == nullptr || !forms.is_structure(schema.rule(path))) return list;
+  Value lean = without_nulls(list);
+  if (lean == list) return list;
+  const bool holds = now != nullptr && now->array() != nullptr && forms.same(path, lean, without_nulls(*now));
+  return holds ? *now : lean;
+}
+
 }  // namespace
+
+Status want(Wanted& to, std::string_view key, Value value) {
+  const auto path = Path::parse(key);
+  if (!path) return fail(Code::invalid, "path '" + std::string(key) + "' is not readable: " + path.error().message);
+  const bool twice = std::any_of(to.begin(), to.end(), [&](const auto& one) { return one.first == *path; });
+  if (twice) return fail(Code::invalid, "path '" + path->render() + "' is there twice, spelt in two ways");
+  to.emplace_back(*path, std::move(value));
+  return {};
+}
+
+Wanted members_wanted(const Path& path, const Value& value, const Value& body, const KindSchema& schema) {
+  Wanted out;
+  walk(path, value, body, schema, out);
+  return out;
+}
 
 Difference diff_expected(const Wanted& wanted, const Value& body, const KindSchema& schema, DiffOptions options) {
   Value expected = body;
   std::vector<std::string> paths;
   Difference out;
-  for (const auto& [path, given] : wanted) {
-    const Value value = as_digests(path, given, body, schema, options);
+  for (const auto& [path, given] : in_order(wanted, body, schema)) {
+    const Value* now = find(body, path);
+    const Value value = as_digests(path, fulfilled(path, given, now, schema), body, schema, options);
     const Path secret = secret_at(path, body, schema);
-    const std::string why = incomparable(path, secret, value, find(body, path));
+    const std::string why = incomparable(path, secret, value, now);
     const std::string name = path.render();
     const Value shown = without_secrets(path, value, body, schema);
     if (!why.empty()) {
       out.unknown.push_back({secret.empty() ? name : secret.render(), why});
+    } else if (shown.is_null() && now != nullptr && now->is_null()) {
+      paths.push_back(name);
     } else if (!assign(expected, path, shown.is_null() ? nullptr : &shown)) {
       out.changes.push_back({name, schema.cls(path), render(shown), {}, as_digest(shown).has_value()});
     } else {
@@ -98,6 +165,31 @@ Difference diff_expected(const Wanted& wanted, const Value& body, const KindSche
   std::move(found.changes.begin(), found.changes.end(), std::back_inserter(out.changes));
   if (options.trace != nullptr) {
     std::erase_if(*options.trace, [&](const Step& step) { return !related_to_any(step.path, paths); });
+  }
+  const auto by_path = [](const auto& a, const auto& b) { return a.path < b.path; };
+  std::stable_sort(out.changes.begin(), out.changes.end(), by_path);
+  std::stable_sort(out.unknown.begin(), out.unknown.end(), by_path);
+  return out;
+}
+
+Difference judge_expected(const Wanted& where, const Value& body, const std::shared_ptr<const KindSchema>& schema,
+                          const ResourceId& id, const std::shared_ptr<const RedactionKeys>& keys) {
+  auto rules = std::make_shared<Rules>();
+  rules->expect.push_back({{}, where, {}});
+  JudgeContext context;
+  context.schema = schema;
+  context.rules = std::move(rules);
+  context.keys = keys;
+  StoredResource row;
+  row.id = id;
+  Seen seen;
+  seen.observation.id = id;
+  seen.observation.body = render(body);
+  Judgement judgement = judge(context, row, seen);
+  Difference out;
+  out.unknown = std::move(judgement.unknown);
+  for (auto& drift : judgement.next.open) {
+    std::move(drift.changes.begin(), drift.changes.end(), std::back_inserter(out.changes));
   }
   const auto by_path = [](const auto& a, const auto& b) { return a.path < b.path; };
   std::stable_sort(out.changes.begin(), out.changes.end(), by_path);

@@ -57,7 +57,7 @@ class Collector {
   void follow(Value& baseline, const Change& change, const char* why);
   void keep_was_unread(const Value& baseline);
   std::vector<std::string> superseded_by_schema();
-  Wanted wanted();
+  Wanted wanted(const Value& body);
   std::string why(const std::string& path) const;
 
   const JudgeContext& context_;
@@ -261,7 +261,7 @@ void Collector::compare(Value baseline, const Value& body) {
 }
 
 /// What is expected of the resource. The first expectation that names a path wins, the config's before any source's.
-Wanted Collector::wanted() {
+Wanted Collector::wanted(const Value& body) {
   Wanted out;
   std::set<std::string> done;
   const auto want = [&](const Path& path, const Value& value) {
@@ -272,7 +272,9 @@ Wanted Collector::wanted() {
   };
   for (const auto& expectation : context_.rules->expect) {
     if (!expectation.match.resource(stored_.id)) continue;
-    for (const auto& [path, value] : expectation.where_all) want(path, value);
+    for (const auto& [at, whole] : expectation.where_all) {
+      for (const auto& [path, value] : members_wanted(at, whole, body, schema())) want(path, value);
+    }
   }
   for (const auto& declaration : context_.declared) {
     finding_.declared.emplace_back(kIdentityPath);
@@ -295,7 +297,7 @@ std::string Collector::why(const std::string& path) const {
 }
 
 void Collector::expectations(const Value& body) {
-  const Wanted expected = wanted();
+  const Wanted expected = wanted(body);
   if (finding_.declared.empty()) return;
   DiffOptions options;
   options.unread = seen_->observation.unread;

@@ -332,68 +332,6 @@ TEST(Cli, AConfigThatWasNamedAndCannotBeReadNamesNoOtherAgent) {
   EXPECT_EQ(driftd({"-c", broken, "--socket", agent.socket(), "status"}).code, kOk) << "a socket that is named is meant";
 }
 
-TEST(Diff, TellsDriftEqualUnknownAndBadInputApart) {
-  const TempDir folder;
-  const auto a = folder.write("a.json", R"({"x":1,"y":{"z":"s"}})");
-  const auto b = folder.write("b.json", R"({"x":2,"y":{"z":"s"},"new":true})");
-  const auto part = folder.write("part.json", R"({"y":{"z":"s"}})");
-  EXPECT_EQ(driftd({"diff", a, a}).code, kOk);
-  const Said said = driftd({"diff", a, b});
-  EXPECT_EQ(said.code, kFinding);
-  EXPECT_THAT(said.out, HasSubstr("new"));
-  EXPECT_EQ(driftd({"diff", part, b}).code, kFinding);
-  EXPECT_EQ(driftd({"diff", "--partial", part, b}).code, kOk);
-  EXPECT_EQ(driftd({"diff", a, "/nonexistent"}).code, kUsage);
-  EXPECT_EQ(driftd({"diff", a, folder.write("l.json", "[1]")}).code, kUsage);
-}
-
-TEST(Diff, ShowsNoValueThatTheSchemaCallsSensitive) {
-  const TempDir folder;
-  const auto schema = folder.write("s.json", R"({"schema":"driftd-schema/1","kind":"k","revision":1,"class":"config",
-      "attributes":{"password":{"type":"string","sensitive":true},"keys":{"type":"any","write_only":true},"m":{"type":"bytes"}}})");
-  const auto a = folder.write("a.json", R"({"password":"canary-1","keys":{"x":"canary-2"},"m":1})");
-  const auto b = folder.write("b.json", R"({"password":"canary-3","keys":{"x":"canary-4"},"m":2})");
-  const auto none = folder.write("none.json", R"({"m":1})");
-  for (const auto& words : std::vector<std::vector<std::string>>{{a, b}, {a, none}, {none, b}, {"--partial", a, b}, {"--partial", a, none}}) {
-    for (const char* form : {"table", "json"}) {
-      std::vector<std::string> line{"-o", form, "diff", "--schema", schema, "--explain"};
-      line.insert(line.end(), words.begin(), words.end());
-      const Said said = driftd(line);
-      EXPECT_THAT(said.out + said.err, Not(HasSubstr("canary"))) << testing::PrintToString(line);
-      EXPECT_THAT(said.out, HasSubstr("password")) << testing::PrintToString(line);
-    }
-  }
-  EXPECT_EQ(driftd({"diff", "--schema", schema, a, a}).code, kOk) << "one secret is equal to itself";
-  EXPECT_EQ(driftd({"diff", "--schema", schema, "--partial", a, none}).code, kFinding) << "a secret that is wanted and not there";
-}
-
-TEST(Diff, PartialJudgesAsTheAgentJudgesAnExpectation) {
-  const TempDir folder;
-  const auto schema = folder.write("s.json", R"({"schema":"driftd-schema/1","kind":"k","revision":1,"class":"config",
-      "attributes":{"password":{"type":"string","sensitive":true},"list":{"collection":"map","keys":["name"]}}})");
-  const auto live = folder.write("live.json", R"({"password":"x","list":[{"name":"a","v":1},{"name":"b","v":2}],"t":5})");
-  const auto partial = [&](const std::string& expected) {
-    return driftd({"diff", "--schema", schema, "--partial", folder.write("e.json", expected), live}).code;
-  };
-  EXPECT_EQ(partial(R"({"t":"5"})"), kOk) << "a source's text of an attribute without a type";
-  EXPECT_EQ(partial(R"({"gone":null})"), kOk) << "null: it must not be there";
-  EXPECT_EQ(partial(R"({"t":null})"), kFinding);
-  EXPECT_EQ(partial(R"({"list":[{"name":"b","v":2},{"name":"a","v":1}]})"), kOk);
-  EXPECT_EQ(partial(R"({"list":[{"name":"a","v":1}]})"), kFinding) << "an expected list is the whole list";
-  EXPECT_EQ(partial(R"({"password":"x"})"), kIncomplete) << "a secret's digest equals no expectation";
-}
-
-TEST(Diff, ReadsValuesByTheSchema) {
-  const TempDir folder;
-  const auto schema = folder.write("s.json", R"({"schema":"driftd-schema/1","kind":"k","revision":1,"class":"config",
-      "attributes":{"m":{"type":"bytes","unit":"redis"}}})");
-  const auto a = folder.write("a.json", R"({"m":"1gb"})");
-  const auto b = folder.write("b.json", R"({"m":"1073741824"})");
-  EXPECT_EQ(driftd({"diff", a, b}).code, kFinding);
-  EXPECT_EQ(driftd({"diff", "--schema", schema, a, b}).code, kOk);
-  EXPECT_THAT(driftd({"diff", "--schema", schema, "--explain", a, b}).out, HasSubstr("equal"));
-}
-
 TEST(Table, ShowsWhatATerminalWouldObey) {
   std::ostringstream out;
   Table table({"A", "B"});

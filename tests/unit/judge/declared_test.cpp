@@ -54,6 +54,19 @@ TEST_F(Declared, WhatIsNotDeclaredIsNotHeldAgainstIt) {
   EXPECT_EQ(drift().against, Against::baseline);
 }
 
+TEST_F(Declared, OfOnePathTheConfigurationCountsAlsoInsideAnObject) {
+  rules.expect.push_back(expectation("c", R"({"x":1,"gone":null})"));
+  context.declared = {declaration(R"({"c":{"x":2,"y":3}})")};
+  sees(R"({"a":1,"b":2,"c":{"x":1,"y":3,"z":4},"timeout":"1s"})");
+  for (const auto& open : row.open) EXPECT_EQ(open.against, Against::baseline) << testing::PrintToString(paths(open));
+  sees(R"({"a":1,"b":2,"c":{"x":2,"y":4},"timeout":"1s"})");
+  std::vector<std::string> broken;
+  for (const auto& open : row.open) {
+    if (open.against == Against::expectation) broken = paths(open);
+  }
+  EXPECT_THAT(broken, ElementsAre("c.x", "c.y"));
+}
+
 TEST_F(Declared, BaselineThatNeverMatchedIsADriftFromTheFirstSight) {
   context.declared = {declaration(R"({"a":3})")};
   sees(R"({"a":1,"b":2,"timeout":"1s"})");
