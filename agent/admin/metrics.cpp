@@ -106,7 +106,7 @@ struct PrometheusMetrics::Series {
   Gauges waiting{gauge("sink_waiting", "Events of a sink in memory that are not settled; more may be in the store.")};
   Gauges retrying{gauge("sink_retrying", "Events of a sink that failed and wait for their next attempt.")};
   Gauges stalled{gauge("sink_stalled_seconds", "How long events have waited without one being delivered; 0: none waits.")};
-  Gauges missed{gauge("sink_missed_wakeups", "Times that a sink slept though it had work: a defect of driftd.")};
+  Gauges missed{gauge("sink_missed_wakeups", "Times that a sink slept though it had work, or did again what changed nothing: a defect of driftd.")};
   Gauges backlog{gauge("backlog_events", "Events not yet settled by every sink.")};
   Gauges backlog_bytes{gauge("backlog_bytes", "Bytes of events not yet settled by every sink.")};
   Gauges ready{gauge("agent_ready", "1: the agent is ready.")};

@@ -51,7 +51,9 @@ Task<void> Lane::run() {
       co_await sleep(agenda.until);
       continue;
     }
+    doing_ = agenda.duty;
     co_await perform(agenda.duty);
+    doing_ = Duty::sleep;
     Situation after = situation();
     after.now = before.now;
     idle_ = after == before ? idle_ + 1 : 0;
@@ -130,6 +132,7 @@ Task<void> Lane::sleep(Time until) {
 /// A duty that is due again and again and changes nothing would keep the core thread busy for ever.
 void Lane::idle(Duty duty) {
   idle_ = 0;
+  ++missed_wakeups_;
   store_at_ = now() + kStoreRetry;
   log::room("delivery").error("sink {}: it is due to {}, and that changes nothing; this is a defect of driftd, please "
                               "report it; trying again in {} ms", name_, render(duty), kStoreRetry.count());
@@ -183,6 +186,7 @@ std::string Lane::why_stalled() const {
   if (window_.in_flight() != 0) return std::to_string(window_.in_flight()) + " of them are under way without an answer";
   if (crowded()) return crowd();
   if (window_.retrying() != 0) return "they wait for their next attempt: " + last_error_;
+  if (doing_ != Duty::sleep) return "it was to " + std::string(render(doing_)) + ", and that has not ended";
   return "no reason is known; this is a defect of driftd, please report it";
 }
 

@@ -135,6 +135,7 @@ class Lane : public std::enable_shared_from_this<Lane> {
   std::int64_t delivered_ = 0;
   int idle_ = 0;
   std::uint64_t saves_failed_ = 0, missed_wakeups_ = 0;
+  Duty doing_ = Duty::sleep;  ///< what the loop waits for
   std::optional<Time> waiting_since_;  ///< of the last progress while events wait
   bool stall_reported_ = false, crowd_reported_ = false;
   std::string last_error_;

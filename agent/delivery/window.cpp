@@ -2,6 +2,7 @@
 #include "delivery/window.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace driftd::delivery {
@@ -234,9 +235,16 @@ core::DeliveryState Window::state_of(const Entry& entry, Time now, Nanos wall) c
   return {entry.seq, entry.attempts, wall + wait, false, entry.error};
 }
 
+/// Of those that were fetched: what lies behind the last one waits for a fetch, and no exception moves its mark.
 bool Window::holds_back_many() const {
-  if (settled_.size() < kHeldBack) return false;
-  return static_cast<std::size_t>(std::distance(settled_.upper_bound(mark()), settled_.end())) >= kHeldBack;
+  if (plain_.empty() || settled_.size() < kHeldBack) return false;
+  const auto end = settled_.upper_bound(fetched_to_);
+  return static_cast<std::size_t>(std::distance(settled_.upper_bound(mark()), end)) >= kHeldBack;
+}
+
+std::size_t Window::unsaved() const {
+  const auto fetched = std::distance(settled_.begin(), settled_.upper_bound(fetched_to_));
+  return static_cast<std::size_t>(fetched) + cleared_.size() + dead_letters_.size() + dropped_.size();
 }
 
 bool Window::worth_saving() const {
@@ -245,8 +253,9 @@ bool Window::worth_saving() const {
 }
 
 Window::Save Window::plan(Time now, Nanos wall, bool all) {
-  if (all ? !settled_.empty() : holds_back_many()) {
-    const std::int64_t to = *settled_.rbegin();
+  const auto end = settled_.upper_bound(fetched_to_);
+  if (all ? end != settled_.begin() : holds_back_many()) {
+    const std::int64_t to = *std::prev(end);
     while (!plain_.empty() && *plain_.begin() < to) {
       unsaved_.insert(*plain_.begin());
       plain_.erase(plain_.begin());

@@ -85,7 +85,7 @@ class Window {
   std::vector<std::int64_t> dropped() const { return {dropped_.begin(), dropped_.end()}; }
   /// Events that a kill now would send twice.
   std::size_t at_risk() const { return in_flight_ + settled_.size() + cleared_.size() + dead_letters_.size(); }
-  std::size_t unsaved() const { return settled_.size() + cleared_.size() + dead_letters_.size() + dropped_.size(); }
+  std::size_t unsaved() const;  ///< of them and of what was given up, what a save can end
   std::int64_t low_water() const { return low_water_; }
   /// Every fetched event up to this seq is settled or a dead letter; what waits behind its key or for a retry is above it.
   std::int64_t settled_to() const { return entries_.empty() ? fetched_to_ : entries_.begin()->first - 1; }

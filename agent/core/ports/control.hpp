@@ -46,7 +46,7 @@ struct SinkView {
   std::string last_error;
   std::int64_t waiting = 0;            ///< events in memory that are not settled; more may be in the store
   double stalled_seconds = 0;          ///< events wait and none was settled for so long; 0: none waits
-  std::uint64_t missed_wakeups = 0;    ///< the lane slept though it had work: a defect of driftd, mended by the watch
+  std::uint64_t missed_wakeups = 0;    ///< the lane slept though it had work, or did again and again what changed nothing: a defect
 };
 
 /// A setting whose new value is not in use before a restart.

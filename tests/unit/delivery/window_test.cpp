@@ -50,6 +50,24 @@ TEST_F(WindowTest, WhatHoldsBackTheMarkOfManyBecomesAnException) {
   EXPECT_EQ(window_.low_water(), 200);
 }
 
+/// As after a restart: then a save that changes nothing was due again and again.
+TEST_F(WindowTest, ManySettledExceptionsBehindTheLastFetchedEventMakeNoSaveDue) {
+  for (std::int64_t seq = 101; seq <= 300; ++seq) {
+    core::DeliveryState state;
+    state.seq = seq;
+    window_.restore(event(seq, "k" + std::to_string(seq)), state, now_);
+  }
+  for (std::int64_t seq = 101; seq <= 300; ++seq) window_.settle(seq);
+  EXPECT_EQ(window_.unsaved(), 200U);
+  save();
+  EXPECT_EQ(window_.at_risk(), 200U);
+  EXPECT_FALSE(window_.worth_saving());
+  EXPECT_EQ(window_.unsaved(), 0U);
+  add(100);  // one that is not settled moves no mark for those behind the last one fetched
+  for (std::int64_t seq = 2; seq <= 100; ++seq) window_.settle(seq);
+  EXPECT_TRUE(save().upsert.empty());
+}
+
 TEST_F(WindowTest, OfAnExceptionNothingButItsKeyAndScheduleIsInMemory) {
   for (std::int64_t seq = 1; seq <= 50; ++seq) window_.add(event(seq, "sick"));
   ASSERT_NE(window_.take(now_), nullptr);
