@@ -62,6 +62,7 @@ class Builder final : public YAML::EventHandler {
     put(mark, std::move(copy), 0);
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& text) override {
+    last_scalar_ = mark;
     grow(mark, {1, text.size(), 0});
     Node node = make(Node::Kind::scalar, mark);
     node.text = text;
@@ -84,6 +85,7 @@ class Builder final : public YAML::EventHandler {
   void OnMapEnd() override { close(); }
 
   Node take() { return root_ ? std::move(*root_) : Node{}; }
+  const YAML::Mark& last_scalar() const { return last_scalar_; }
 
  private:
   struct Frame {
@@ -167,6 +169,7 @@ class Builder final : public YAML::EventHandler {
   std::vector<Frame> stack_;
   std::map<YAML::anchor_t, Anchored> anchored_;
   std::optional<Node> root_;
+  YAML::Mark last_scalar_ = YAML::Mark::null_mark();
   std::size_t nodes_ = 0, bytes_ = 0, kept_ = 0;
 };
 
@@ -240,6 +243,38 @@ std::vector<ConfigError> one(const std::string& file, Position at, std::string w
   return {{file, at, std::move(what), std::move(expected), std::move(found), std::move(next)}};
 }
 
+/// How far the library comes with the first document: empty, or why it stopped; `seen` is the last scalar before that.
+std::optional<YAML::Exception> stop_of(const std::string& text, YAML::Mark& seen) {
+  PacedInput input(text, kMostAhead);
+  std::istream in(&input);
+  Builder builder(input);
+  try {
+    YAML::Parser parser(in);
+    parser.HandleNextDocument(builder);
+  } catch (const YAML::Exception& stop) {
+    seen = builder.last_scalar();
+    return stop;
+  } catch (const std::length_error&) {  // parse_yaml() meets it too, and tells
+  }
+  seen = builder.last_scalar();
+  return std::nullopt;
+}
+
+/// Where a quote begins that nothing closes. yaml-cpp takes the rest of the file for its text if blanks or a line break
+/// end it; with one character more, a comment everywhere else, it refuses.
+std::optional<Position> open_quote(std::string_view text) {
+  YAML::Mark seen;
+  const auto stop = stop_of(std::string(text) + "\n#", seen);
+  if (!stop || stop->msg != YAML::ErrorMsg::EOF_IN_SCALAR) return std::nullopt;
+  const auto accepted = stop_of(std::string(text) + "\n", seen);
+  const auto is_quote = [&](const YAML::Mark& mark) {
+    const auto at = static_cast<std::size_t>(mark.pos);
+    return !mark.is_null() && at < text.size() && (text[at] == '"' || text[at] == '\'');
+  };
+  if (accepted && is_quote(accepted->mark)) return place(accepted->mark);  // the parser stumbles over that very text
+  return place(seen.is_null() ? stop->mark : seen);
+}
+
 }  // namespace
 
 const Node* Node::find(std::string_view key) const {
@@ -256,6 +291,10 @@ tl::expected<Node, std::vector<ConfigError>> parse_yaml(std::string_view text, c
   }
   if (text.substr(0, 3) == "\xEF\xBB\xBF") text.remove_prefix(3);
   if (auto errors = ByteCheck(text, file).run(); !errors.empty()) return tl::unexpected(std::move(errors));
+  if (const auto at = open_quote(text)) {
+    return tl::unexpected(one(file, *at, "a quote that is not closed", "the same quote at the end of the text", "the end of the file",
+                              "close it; all below it is taken for its text"));
+  }
   try {
     PacedInput input(text, kMostAhead);
     std::istream in(&input);

@@ -211,7 +211,10 @@ void feed(PacedInput& input, Handler& handler) {
 }
 
 Value parsed(std::string_view text) {
-  PacedInput first(text, kMaxAhead);
+  // yaml-cpp takes a quote that nothing closes for a text up to the end, if blanks or a line break stand there. With one
+  // character more, a comment everywhere else, it refuses.
+  const std::string ended = std::string(text) + "\n#";
+  PacedInput first(ended, kMaxAhead);
   Measure measure(first);
   feed(first, measure);
   PacedInput second(text, kMaxAhead);
@@ -236,6 +239,7 @@ Result<Value> yaml(std::string_view text) {
   try {
     return parsed(text);
   } catch (const YAML::Exception& error) {
+    if (error.msg == YAML::ErrorMsg::EOF_IN_SCALAR) return fail(Code::invalid, "YAML: a quote that is not closed");
     return fail(Code::invalid, "YAML " + std::to_string(error.mark.line + 1) + ":" + std::to_string(error.mark.column + 1) + ": " + error.msg);
   } catch (const std::length_error& error) {
     return beyond(std::string("YAML: ") + error.what());

@@ -105,7 +105,8 @@ void take_user(const YAML::Node& user, const std::string& folder, Settings& out)
 
 void apply_kubeconfig(Settings& settings, const std::string& yaml, const KubeconfigUse& use) {
   try {
-    const YAML::Node root = YAML::Load(yaml);
+    // the comment at the end: without it yaml-cpp takes a quote that nothing closes for a text up to the end
+    const YAML::Node root = YAML::Load(yaml + "\n#");
     if (!root.IsMap()) bad("expected a YAML mapping with clusters, contexts and users");
     const std::string context = use.context.empty() ? text(root, "current-context") : use.context;
     if (context.empty()) bad("no current-context; name one in settings.context");
@@ -113,6 +114,7 @@ void apply_kubeconfig(Settings& settings, const std::string& yaml, const Kubecon
     take_cluster(named(root, "clusters", "cluster", text(chosen, "cluster")), use.folder, use.insecure, settings);
     if (use.user) take_user(named(root, "users", "user", text(chosen, "user")), use.folder, settings);
   } catch (const YAML::Exception& e) {
+    if (e.msg == YAML::ErrorMsg::EOF_IN_SCALAR) bad("a quote is not closed before the end of the file");
     bad("line " + std::to_string(e.mark.line + 1) + ": no valid YAML");  // the message could quote a token
   }
 }

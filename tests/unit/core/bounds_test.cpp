@@ -6,6 +6,7 @@
 #include "base/digest.hpp"
 #include "core/diff.hpp"
 #include "core/redact.hpp"
+#include "core/types.hpp"
 #include "support/heap/heap.hpp"
 
 namespace driftd::core {
@@ -128,6 +129,12 @@ INSTANTIATE_TEST_SUITE_P(Every, Bounds, testing::ValuesIn(kBombs), [](const auto
 
 std::shared_ptr<const KindSchema> yaml_schema() {
   return KindSchema::parse(R"({"schema":"driftd-schema/1","kind":"thing","attributes":{"x":{"type":"yaml"}}})").value();
+}
+
+TEST(Unreadable, YamlWithAQuoteThatIsNotClosedIsNoValue) {
+  for (const char* text : {"a: \"x\nb: 1\n", "a: 'x\nb: 1\n  ", "'\n", "--- 'a\n\n", "- a\n- \"\n"}) EXPECT_FALSE(types::yaml(text)) << text;
+  for (const char* text : {"a: 'x'\nb: 1\n", "--- |\n  'a\n", "# '\n", "a: b'\n", "--- 'a'\n...\n"}) EXPECT_TRUE(types::yaml(text)) << text;
+  EXPECT_EQ(types::yaml("--- |\n  'a\n").value(), Value("'a\n"));
 }
 
 TEST(Unreadable, WhatIsBeyondTheBoundsIsUnknownWithItsReason) {

@@ -142,6 +142,16 @@ TEST(K8sKubeconfig, RefusesProgramsImpersonationAndBlindTrustAndSaysWhatToDo) {
   EXPECT_EQ(failure([&] { apply_kubeconfig(settings, "a: [", {"/", "", false}); }).code, DRIFTD_INVALID);
 }
 
+TEST(K8sKubeconfig, AQuoteThatIsNotClosedIsRefusedAndNothingOfItIsShown) {
+  Settings settings;
+  for (const char* quote : {"\"", "'"}) {
+    const auto open = failure([&] { apply_kubeconfig(settings, std::string(kConfig) + "note: " + quote + "canary\nother: 1\n", {"/", "", false}); });
+    EXPECT_EQ(open.code, DRIFTD_INVALID);
+    EXPECT_THAT(open.what(), HasSubstr("a quote is not closed"));
+    EXPECT_THAT(open.what(), Not(HasSubstr("canary")));
+  }
+}
+
 TEST(K8sKubeconfig, ItsProgramIsOfNoConcernWhereTheTokenIsNamed) {
   const test::TempDir dir;
   const std::string path = dir.write("config", kConfig);
