@@ -174,6 +174,7 @@ OnceResult once(const std::string& config_file, const OnceOptions& options) {
   auto context = std::make_shared<engine::Context>(engine::Context{
       executors.core.get_executor(), executors.diff.get_executor(), **store, clock, metrics, key.store, config->agent.name,
       config->agent.cluster, std::make_shared<const std::vector<core::Route>>(config->routes), [] {}});
+  context->asks_about_mass_deletions = options.baseline_file.empty();  // a pipeline has nobody to ask
   engine::Engine engine(context, *sessions, key.worker, key.digest_seed);
   Pass pass{*config, options, **store, engine, *sessions, {}};
   asio::co_spawn(executors.core, run_pass(pass), fatal);

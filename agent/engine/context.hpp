@@ -30,6 +30,8 @@ struct Context {
   std::function<void()> committed;  ///< wakes the relay
   Sources* sources = nullptr;   ///< set by the engine, which outlives every backend
   std::shared_ptr<const core::RedactionKeys> keys = nullptr;  ///< set by the engine
+  /// What is gone by the hundred waits for a person's word (semantics 4). False: nobody is there to give one, each is a deletion.
+  bool asks_about_mass_deletions = true;
 };
 
 }  // namespace driftd::engine

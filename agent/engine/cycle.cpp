@@ -222,7 +222,7 @@ Task<Status> Cycle::hold_or_confirm(std::string kind) {
   std::vector<std::string> held;
   std::size_t known = static_cast<std::size_t>(count.present);
   // Before the first complete list there is nothing that could be deleted: what is missing was never accepted.
-  bool many = ledger_.established(kind) && core::mass_deletion(known, asked.size());
+  bool many = context_->asks_about_mass_deletions && ledger_.established(kind) && core::mass_deletion(known, asked.size());
   if (many) {  // of what came and went before anybody accepted it nobody is asked
     const std::size_t missing = asked.size();
     DRIFTD_CO_TRY(asked, co_await ledger_.with_baseline(std::move(asked)));

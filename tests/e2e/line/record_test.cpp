@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `driftd once` in a pipeline: records, and what decides its exit code.
+#include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include "world.hpp"
@@ -9,6 +11,7 @@ namespace driftd::test {
 namespace {
 
 using testing::AllOf;
+using testing::AnyOf;
 using testing::HasSubstr;
 
 class Record : public testing::Test {
@@ -54,6 +57,45 @@ TEST_F(Record, TenThousandResourcesAreWrittenReadBackAndCompared) {
   const Output drifted = once("--baseline");
   EXPECT_EQ(drifted.code, 1);
   EXPECT_THAT(drifted.out, AllOf(HasSubstr("kafka_topic.t9999"), HasSubstr("kafka_topic.another")));
+}
+
+/// Nobody decides a held question in a pipeline, so that there is none: each deletion is listed by its name.
+TEST_F(Record, AMassDeletionIsListedOneByOne) {
+  constexpr int kAll = 3'000, kLeft = 1;
+  std::vector<std::string> topics;
+  for (int i = 0; i < kAll; ++i) topics.push_back("t" + std::to_string(i));
+  replace_file(state_, tfstate_of(topics));
+  ASSERT_EQ(once("--record").code, 0);
+  topics.resize(kLeft);
+  replace_file(state_, tfstate_of(topics));
+  const Output table = once("--baseline"), json = once("--baseline", "json");
+  EXPECT_EQ(table.code, 1) << table.err;
+  EXPECT_EQ(json.code, 1) << json.err;
+  EXPECT_THAT(table.out, testing::Not(AnyOf(HasSubstr("scope/instance"), HasSubstr("gone at once"))));
+  std::set<std::string> gone;
+  const auto said = nlohmann::json::parse(json.out);
+  for (const auto& drift : said.at("drifts")) {
+    EXPECT_EQ(drift.at("operation"), "deleted") << drift;
+    gone.insert(drift.at("resource").get<std::string>());
+  }
+  EXPECT_EQ(gone.size(), static_cast<std::size_t>(kAll - kLeft));
+  EXPECT_EQ(gone.count("instance/kafka_topic.t2999"), 1u);
+  EXPECT_THAT(table.out, HasSubstr("instance/kafka_topic.t1234 "));
+  std::filesystem::remove(state_);
+  EXPECT_EQ(once("--baseline").code, 3) << "a state that is gone says nothing of what was in it";
+}
+
+TEST_F(Record, WhatAnIgnoreRuleCoversIsNoDifference) {
+  replace_file(state_, tfstate(7, 3));
+  ASSERT_EQ(once("--record").code, 0);
+  const std::string text = read_file(agent_.config());
+  std::string ignoring = text;
+  ignoring.insert(ignoring.find("sinks:"), "    ignore: [partitions]\n");
+  std::ofstream(agent_.config(), std::ios::trunc) << ignoring;
+  replace_file(state_, tfstate(7, 4));
+  EXPECT_EQ(once("--baseline").code, 0);
+  std::ofstream(agent_.config(), std::ios::trunc) << text;
+  EXPECT_EQ(once("--baseline").code, 1);
 }
 
 TEST_F(Record, ARecordThatWasCutIsRefusedByItsPlace) {
