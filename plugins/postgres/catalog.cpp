@@ -23,7 +23,7 @@ std::string like_any(const std::string& column, std::vector<std::string> globs) 
   return column + " LIKE ANY (ARRAY[" + out + "]::text[])";
 }
 
-/// md5 over the rows of a sub-select, in its own order of `by`.
+/// A digest of one part of a table.
 std::string part(const std::string& what, const std::string& by, const std::string& from) {
   return "(SELECT md5(coalesce(string_agg(" + what + ", E'\\n' ORDER BY " + by + "), '')) FROM " + from + ")";
 }
@@ -51,12 +51,11 @@ std::string publications(int version) {
   return "SELECT p.oid::text AS oid, pubname AS name, pg_get_userbyid(pubowner) AS owner, puballtables AS all_tables, "
          "array_to_json(array_remove(ARRAY[CASE WHEN pubinsert THEN 'insert' END, CASE WHEN pubupdate THEN 'update' END, "
          "CASE WHEN pubdelete THEN 'delete' END, CASE WHEN pubtruncate THEN 'truncate' END], NULL)) AS operations, "
-         "coalesce((to_jsonb(p) ->> 'pubviaroot')::boolean, false) AS via_root, (SELECT json_agg(json_build_object('table', "
-         "n.nspname || '.' || c.relname" +
-         more +
-         ") ORDER BY n.nspname, c.relname) FROM pg_publication_rel r JOIN pg_class c ON c.oid = r.prrelid JOIN pg_namespace "
-         "n ON n.oid = c.relnamespace WHERE r.prpubid = p.oid) AS tables, " +
-         in_schemas + " AS schemas FROM pg_publication p ORDER BY pubname";
+         "coalesce((to_jsonb(p) ->> 'pubviaroot')::boolean, false) AS via_root, " +
+         bounded_cell("(SELECT json_agg(json_build_object('table', n.nspname || '.' || c.relname" + more +
+                      ") ORDER BY n.nspname, c.relname) FROM pg_publication_rel r JOIN pg_class c ON c.oid = r.prrelid JOIN "
+                      "pg_namespace n ON n.oid = c.relnamespace WHERE r.prpubid = p.oid)") +
+         " AS tables, " + bounded_cell(in_schemas) + " AS schemas FROM pg_publication p ORDER BY pubname";
 }
 
 std::string default_privileges() {
@@ -118,10 +117,26 @@ bool is_database_kind(std::string_view kind) {
 }
 
 std::string grants_of(const std::string& acl, const std::string& type, const std::string& owner) {
-  return "(SELECT coalesce(json_agg(json_build_object('grantee', CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE "
+  return bounded_cell(
+         "(SELECT coalesce(json_agg(json_build_object('grantee', CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE "
          "pg_get_userbyid(a.grantee) END, 'privilege', a.privilege_type, 'grantable', a.is_grantable) ORDER BY a.grantee, "
          "a.privilege_type, a.is_grantable), '[]') FROM aclexplode(coalesce(" +
-         acl + ", acldefault(" + type + ", " + owner + "))) a WHERE a.privilege_type <> 'MAINTAIN' OR a.grantee <> " + owner + ")";
+         acl + ", acldefault(" + type + ", " + owner + "))) a WHERE a.privilege_type <> 'MAINTAIN' OR a.grantee <> " + owner + ")");
+}
+
+std::string length_of(const std::string& array, int most) {
+  return "(CASE WHEN pg_column_size(" + array + ") > " + std::to_string(most) +
+         " THEN 1 << 30 ELSE (SELECT coalesce(sum(octet_length(u)), 0)::int FROM unnest(" + array + ") u) END)";
+}
+
+std::string bounded_list(const std::string& array, int most) {
+  return "CASE WHEN " + length_of(array, most) + " <= " + std::to_string(most) + " THEN array_to_json(" + array +
+         ")::text ELSE '" + std::string(kTooLong) + "' END";
+}
+
+std::string bounded_cell(const std::string& expression) {
+  return "(SELECT CASE WHEN octet_length(v.t) > " + std::to_string(kMostOfCell) + " THEN '" + std::string(kTooLong) +
+         "' ELSE v.t END FROM (SELECT (" + expression + ")::text AS t OFFSET 0) v)";
 }
 
 std::string database_query(std::string_view kind, int version, const Settings& settings) {
@@ -134,8 +149,8 @@ std::string subscription_query(int version, bool conninfo) {
   if (version >= 150000) more += ", subtwophasestate <> 'd' AS two_phase, subdisableonerr AS disable_on_error";
   if (version >= 160000) more += ", suborigin AS origin";
   return "SELECT s.oid::text AS oid, d.datname AS database, subname AS name, pg_get_userbyid(subowner) AS owner, subenabled "
-         "AS enabled, subslotname AS slot, subsynccommit AS synchronous_commit, array_to_json(subpublications) AS "
-         "publications" +
+         "AS enabled, subslotname AS slot, subsynccommit AS synchronous_commit, " +
+         bounded_list("subpublications", kMostOfCell) + " AS publications" +
          more + (conninfo ? ", x.digest AS conninfo" : "") +
          " FROM pg_subscription s JOIN pg_database d ON d.oid = s.subdbid" +
          (conninfo ? " LEFT JOIN driftd.subscription_conninfo() x ON x.subscription_oid = s.oid" : "") + " ORDER BY 2, 3";
@@ -151,9 +166,12 @@ std::string slot_query(bool status) {
          (status ? changing : "") + " FROM pg_replication_slots s WHERE NOT s.temporary ORDER BY 1";
 }
 
-std::string hash_of_rows(const std::string& query) {
-  return "(SELECT md5(coalesce(string_agg(q::text, E'\\n'), '')) FROM (" + query + ") q)";
+std::string hash_of_each(const std::string& what, const std::string& by, const std::string& from) {
+  return "(SELECT md5(coalesce(string_agg(md5(" + what + "), ','" + (by.empty() ? std::string() : " ORDER BY " + by) +
+         "), '')) FROM " + from + ")";
 }
+
+std::string hash_of_rows(const std::string& query) { return hash_of_each("q::text", {}, "(" + query + ") q"); }
 
 std::string database_gate_query(const std::vector<std::string>& kinds, int version, const Settings& settings) {
   std::string out;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/bounded_json.hpp"
+#include "postgres/catalog.hpp"
 #include "postgres/guc.hpp"
 
 namespace driftd::postgres {
@@ -53,21 +54,6 @@ void mark_secrets(const std::string& prefix, const json& settings, sdk::Record& 
   }
 }
 
-/// What a role or a database may have is bounded by nobody: of a body that no host takes the longest members are unread, so
-/// that they hide neither the other attributes nor the other records.
-void fit(sdk::Record& record, json body) {
-  std::vector<std::string> left_out;
-  record.body = common::fit_members(body, common::kMaxBody, left_out);
-  for (const auto& name : left_out) {
-    record.unread.push_back({name, DRIFTD_BUDGET, "it is too long to be read: the record would be larger than 4 MiB"});
-  }
-  common::bound_paths(record.sensitive);
-  if (left_out.empty()) return;
-  std::erase_if(record.sensitive, [&](const std::string& path) {
-    return std::any_of(left_out.begin(), left_out.end(), [&](const auto& name) { return path.starts_with(name); });
-  });
-}
-
 /// Sets that this session's login or client chose; the server-wide value is hidden behind them.
 bool chosen_by_session(const std::string& source) {
   return source == "client" || source == "session" || source == "interactive" || source == "user" ||
@@ -98,7 +84,56 @@ std::string short_file(const std::string& path, const std::string& folder) {
   return path;
 }
 
+/// Settings of a row as an object; `column` too long: unread as `attribute`.
+void put_settings(const Fields& row, std::string_view column, const std::string& attribute, json& body, sdk::Record& record) {
+  if (row.text(column) == kTooLong) {
+    record.unread.push_back(too_long(attribute, kMostOfList));
+    return;
+  }
+  json settings = setconfig(parsed(row.find(column), json::array()));
+  mark_secrets(attribute, settings, record);
+  body[attribute] = std::move(settings);
+}
+
+/// Database → settings there; one of null is too long to be sent.
+void put_database_settings(const Fields& row, json& body, sdk::Record& record) {
+  json out = json::object();
+  const json lists = parsed(row.find("database_settings"), json::object());
+  for (const auto& [database, list] : lists.items()) {
+    const std::string path = member("database_settings", database);
+    if (list.is_null()) {
+      record.unread.push_back(too_long(path, kMostOfList));
+      continue;
+    }
+    out[database] = setconfig(list);
+    mark_secrets(path, out[database], record);
+  }
+  body["database_settings"] = std::move(out);
+}
+
 }  // namespace
+
+sdk::Unread too_long(const std::string& attribute, int bytes) {
+  return {attribute, DRIFTD_BUDGET, "it is longer than " + std::to_string(bytes >> 10) + " KiB, which is not read"};
+}
+
+void put_list(const Fields& row, std::string_view column, const std::string& attribute, json& body, sdk::Record& record) {
+  if (row.text(column) == kTooLong) record.unread.push_back(too_long(attribute, kMostOfCell));
+  else body[attribute] = parsed(row.find(column), json::array());
+}
+
+void fit(sdk::Record& record, json body) {
+  std::vector<std::string> left_out;
+  record.body = common::fit_members(body, common::kMaxBody, left_out);
+  for (const auto& name : left_out) {
+    record.unread.push_back({name, DRIFTD_BUDGET, "it is too long to be read: the record would be larger than 4 MiB"});
+  }
+  common::bound_paths(record.sensitive);
+  if (left_out.empty()) return;
+  std::erase_if(record.sensitive, [&](const std::string& path) {
+    return std::any_of(left_out.begin(), left_out.end(), [&](const auto& name) { return path.starts_with(name); });
+  });
+}
 
 std::string render_setconfig(const std::string& json_list) { return setconfig(parsed(json_list, json::array())).dump(); }
 
@@ -149,6 +184,8 @@ Records map_settings(const Rows& rows) {
     const TypedGuc value = typed({row.text("setting"), row.text("unit"), row.text("vartype")});
     if (chosen_by_session(row.text("source"))) {
       record.unread.push_back(hidden(record.id, value.attribute, row.text("source")));
+    } else if (row.flag("too_long")) {
+      record.unread.push_back(too_long(value.attribute, kMostOfCell));
     } else {
       record.body = "{\"" + value.attribute + "\":" + value.json + "}";
     }
@@ -174,21 +211,13 @@ Records map_roles(const Rows& rows, const Origin& from) {
     record.kind = "role";
     record.id = row.text("name");
     record.external_name = row.text("oid");
-    json body{{"connection_limit", number(row, "connection_limit")}, {"valid_until", nullable(row, "valid_until")},
-              {"memberships", parsed(row.find("memberships"), json::array())}};
+    json body{{"connection_limit", number(row, "connection_limit")}, {"valid_until", nullable(row, "valid_until")}};
+    put_list(row, "memberships", "memberships", body, record);
     for (const auto* flag : {"superuser", "inherit", "create_role", "create_db", "login", "replication", "bypass_rls"}) {
       body[flag] = row.flag(flag);
     }
-    const json settings = setconfig(parsed(row.find("settings"), json::array()));
-    mark_secrets("settings", settings, record);
-    body["settings"] = settings;
-    json in_databases = json::object();
-    const json lists = parsed(row.find("database_settings"), json::object());
-    for (const auto& [database, list] : lists.items()) {
-      in_databases[database] = setconfig(list);
-      mark_secrets(member("database_settings", database), in_databases[database], record);
-    }
-    body["database_settings"] = in_databases;
+    put_settings(row, "settings", "settings", body, record);
+    put_database_settings(row, body, record);
     if (!from.verifier_right.empty()) {
       record.unread.push_back({"verifier", DRIFTD_DENIED, "needs " + from.verifier_right});
       record.unread.push_back({"password_type", DRIFTD_DENIED, "needs " + from.verifier_right});
@@ -210,18 +239,17 @@ Records map_databases(const Rows& rows) {
     record.kind = "database";
     record.id = row.text("name");
     record.external_name = row.text("oid");
-    const json settings = setconfig(parsed(row.find("settings"), json::array()));
-    mark_secrets("settings", settings, record);
-    fit(record, json{{"owner", row.text("owner")},
-                       {"encoding", row.text("encoding")},
-                       {"collation", row.text("collation")},
-                       {"ctype", row.text("ctype")},
-                       {"tablespace", row.text("tablespace")},
-                       {"is_template", row.flag("is_template")},
-                       {"allow_connections", row.flag("allow_connections")},
-                       {"connection_limit", number(row, "connection_limit")},
-                       {"grants", parsed(row.find("grants"), json::array())},
-                       {"settings", settings}});
+    json body{{"owner", row.text("owner")},
+              {"encoding", row.text("encoding")},
+              {"collation", row.text("collation")},
+              {"ctype", row.text("ctype")},
+              {"tablespace", row.text("tablespace")},
+              {"is_template", row.flag("is_template")},
+              {"allow_connections", row.flag("allow_connections")},
+              {"connection_limit", number(row, "connection_limit")}};
+    put_list(row, "grants", "grants", body, record);
+    put_settings(row, "settings", "settings", body, record);
+    fit(record, std::move(body));
     out.push_back(std::move(record));
   }
   return out;
@@ -238,10 +266,13 @@ Records map_file_settings(const Rows& rows) {
     record.id = file + ":" + row.find("name").value_or("line-" + row.text("sourceline"));
     if (const int nth = ++seen[record.id]; nth > 1) record.id += "#" + std::to_string(nth);
     const Guc now{row.text("current"), row.text("unit"), row.text("vartype")};
-    record.body = json{{"setting", nullable(row, "setting")},
-                       {"state", file_state(row, now)},
-                       {"error", nullable(row, "error")}}
-                      .dump();
+    json body{{"error", nullable(row, "error")}};
+    if (row.flag("too_long")) {
+      for (const char* attribute : {"setting", "state"}) record.unread.push_back(too_long(attribute, kMostOfCell));
+    } else {
+      body.update({{"setting", nullable(row, "setting")}, {"state", file_state(row, now)}});
+    }
+    fit(record, std::move(body));
     if (secret_guc(row.text("name"))) record.sensitive.push_back("setting");
     record.metadata["sourcefile"] = row.text("sourcefile");
     record.metadata["sourceline"] = row.text("sourceline");
@@ -257,15 +288,16 @@ Records map_hba_rules(const Rows& rows) {
     sdk::Record record;
     record.kind = "hba_rule";
     record.id = std::to_string(i + 1);
-    record.body = json{{"type", nullable(row, "type")},
-                       {"databases", parsed(row.find("databases"), json::array())},
-                       {"users", parsed(row.find("users"), json::array())},
-                       {"address", nullable(row, "address")},
-                       {"netmask", nullable(row, "netmask")},
-                       {"method", nullable(row, "method")},
-                       {"options", setconfig(parsed(row.find("options"), json::array()))},
-                       {"error", nullable(row, "error")}}
-                      .dump();
+    json body{{"type", nullable(row, "type")},
+              {"address", nullable(row, "address")},
+              {"netmask", nullable(row, "netmask")},
+              {"method", nullable(row, "method")},
+              {"error", nullable(row, "error")}};
+    put_list(row, "databases", "databases", body, record);
+    put_list(row, "users", "users", body, record);
+    if (row.text("options") == kTooLong) record.unread.push_back(too_long("options", kMostOfList));
+    else body["options"] = setconfig(parsed(row.find("options"), json::array()));
+    fit(record, std::move(body));
     record.metadata["line"] = row.text("line");
     if (row.find("edited_not_reloaded")) {
       record.status = json{{"edited_not_reloaded", row.flag("edited_not_reloaded")}}.dump();

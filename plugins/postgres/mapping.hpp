@@ -2,6 +2,7 @@
 // Catalogue rows to records. Pure: no I/O, no clock; the reader sets observed_ns.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,15 @@ struct Origin {
 };
 
 using Records = std::vector<sdk::Record>;
+
+/// A JSON list of a column as an attribute; one that is too long to be sent (kTooLong) is unread instead.
+/// Throws sdk::Failure CORRUPT for what is no JSON.
+void put_list(const Fields& row, std::string_view column, const std::string& attribute, nlohmann::json& body, sdk::Record& record);
+/// The body as text. What somebody may have is bounded by nobody: of a body that no host takes the longest members are
+/// unread, so that they hide neither the other attributes nor the other records.
+void fit(sdk::Record& record, nlohmann::json body);
+/// Unread, for it is longer than `bytes`.
+sdk::Unread too_long(const std::string& attribute, int bytes);
 
 Records map_instance(const Rows& rows, const Origin& from);
 Records map_settings(const Rows& rows);

@@ -12,12 +12,6 @@ namespace {
 
 using nlohmann::json;
 
-json list(const Fields& row, std::string_view column) {
-  json out = json::parse(row.find(column).value_or("[]"), nullptr, false);
-  if (out.is_discarded()) throw sdk::Failure(DRIFTD_CORRUPT, "the server answered JSON that cannot be read");
-  return out;
-}
-
 json nullable(const Fields& row, std::string_view column) {
   const auto found = row.find(column);
   return found ? json(*found) : json(nullptr);
@@ -46,13 +40,12 @@ Records each_row(const Rows& rows, Each each) {
 }
 
 /// `schema.table` → {columns, filter}; one without columns publishes all of them.
-json published_tables(const Fields& row) {
-  json out = json::array();
-  for (auto table : list(row, "tables")) {
+void put_published_tables(const Fields& row, json& body, sdk::Record& record) {
+  put_list(row, "tables", "tables", body, record);
+  if (!body.contains("tables")) return;
+  for (auto& table : body["tables"]) {
     std::erase_if(table.get_ref<json::object_t&>(), [](const auto& member) { return member.second.is_null(); });
-    out.push_back(std::move(table));
   }
-  return out;
 }
 
 json options(const Fields& row, std::initializer_list<const char*> flags) {
@@ -76,7 +69,9 @@ Records map_extensions(const Rows& rows, const Origin& from) {
 Records map_schemas(const Rows& rows, const Origin& from) {
   return each_row(rows, [&](const Fields& row) {
     sdk::Record out = record_of("schema", row, from.database, row.text("name"));
-    out.body = json{{"owner", row.text("owner")}, {"grants", list(row, "grants")}}.dump();
+    json body{{"owner", row.text("owner")}};
+    put_list(row, "grants", "grants", body, out);
+    fit(out, std::move(body));
     return out;
   });
 }
@@ -85,12 +80,12 @@ Records map_publications(const Rows& rows, const Origin& from) {
   return each_row(rows, [&](const Fields& row) {
     sdk::Record out = record_of("publication", row, from.database, row.text("name"));
     json body = options(row, {"all_tables", "via_root"});
-    body.update({{"owner", row.text("owner")},
-                 {"operations", list(row, "operations")},
-                 {"tables", published_tables(row)},
-                 {"schemas", list(row, "schemas")}});
+    body["owner"] = row.text("owner");
+    put_list(row, "operations", "operations", body, out);
+    put_published_tables(row, body, out);
+    put_list(row, "schemas", "schemas", body, out);
     add_printer(from, body, out);
-    out.body = body.dump();
+    fit(out, std::move(body));
     return out;
   });
 }
@@ -100,7 +95,9 @@ Records map_default_privileges(const Rows& rows, const Origin& from) {
     const auto schema = row.find("schema");
     sdk::Record out = record_of("default_privileges", row, from.database,
                                 row.text("role") + ":" + row.text("objects") + (schema ? ":" + *schema : ""));
-    out.body = json{{"grants", list(row, "grants")}}.dump();
+    json body = json::object();
+    put_list(row, "grants", "grants", body, out);
+    fit(out, std::move(body));
     return out;
   });
 }
@@ -117,9 +114,9 @@ Records map_fingerprints(const Rows& rows, const Origin& from, const std::vector
       body[name] = row.text(name);
     }
     if (row.find("definition")) body["definition"] = row.text("definition");
-    body["grants"] = list(row, "grants");
+    put_list(row, "grants", "grants", body, record);
     add_printer(from, body, record);
-    record.body = body.dump();
+    fit(record, std::move(body));
     out.push_back(std::move(record));
   }
   return out;
@@ -131,14 +128,14 @@ Records map_subscriptions(const Rows& rows, const std::string& missing_right) {
     json body = options(row, {"enabled", "binary", "two_phase", "disable_on_error"});
     body.update({{"owner", row.text("owner")},
                  {"slot", nullable(row, "slot")},
-                 {"publications", list(row, "publications")},
                  {"synchronous_commit", row.text("synchronous_commit")}});
+    put_list(row, "publications", "publications", body, out);
     for (const char* name : {"streaming", "origin"}) {
       if (row.find(name)) body[name] = row.text(name);
     }
     if (missing_right.empty()) body["conninfo"] = row.text("conninfo");
     else out.unread.push_back({"conninfo", DRIFTD_DENIED, "needs " + missing_right});
-    out.body = body.dump();
+    fit(out, std::move(body));
     return out;
   });
 }

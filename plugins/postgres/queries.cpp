@@ -32,9 +32,16 @@ std::string callable(std::string_view function) {
          "' AND p.pronargs = 0 AND EXISTS (SELECT FROM pg_roles o WHERE o.oid = p.proowner AND o.rolsuper) AND has_schema_privilege(n.oid, 'USAGE') AND has_function_privilege(p.oid, 'EXECUTE'))";
 }
 
-std::string hash(const std::string& what, const std::string& from) {
-  return "(SELECT md5(coalesce(string_agg(" + what + ", E'\\n' ORDER BY " + what + "), '')) FROM " + from + ")";
-}
+std::string hash(const std::string& what, const std::string& from) { return hash_of_each(what, "md5(" + what + ")", from); }
+
+/// Settings of a role or of a database as text, which nobody may lengthen beyond what is read of them anyway: text of an
+/// array doubles each quote, text of a row once more, and the server ends what grows beyond 1 GiB.
+const std::string kRoleSettings = hash("row(s.setdatabase, s.setrole, " + bounded_list("s.setconfig") + ")::text", "pg_db_role_setting s");
+
+/// Of pg_roles everything but the settings, which are in kRoleSettings.
+constexpr std::string_view kRole =
+    "row(r.oid, r.rolname, r.rolsuper, r.rolinherit, r.rolcreaterole, r.rolcreatedb, r.rolcanlogin, r.rolreplication, "
+    "r.rolbypassrls, r.rolconnlimit, r.rolvaliduntil)::text";
 
 std::string verifier_rows(Verifiers by) {
   if (by == Verifiers::function) return "driftd.role_verifiers()";
@@ -43,15 +50,16 @@ std::string verifier_rows(Verifiers by) {
          "coalesce(encode(sha256(convert_to(rolpassword, 'UTF8')), 'hex'), 'none') AS digest FROM pg_authid)";
 }
 
-constexpr std::string_view kDatabases =
+const std::string kDatabases =
     "SELECT d.oid::text AS oid, datname AS name, pg_get_userbyid(datdba) AS owner, pg_encoding_to_char(encoding) AS "
     "encoding, datcollate AS collation, datctype AS ctype, (SELECT spcname FROM pg_tablespace t WHERE t.oid = "
     "dattablespace) AS tablespace, datistemplate AS is_template, datallowconn AS allow_connections, datconnlimit AS "
-    "connection_limit, (SELECT json_agg(json_build_object('grantee', CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE "
-    "pg_get_userbyid(a.grantee) END, 'privilege', a.privilege_type, 'grantable', a.is_grantable) ORDER BY a.grantee, "
-    "a.privilege_type, a.is_grantable) FROM aclexplode(coalesce(datacl, acldefault('d', datdba))) a) AS grants, (SELECT "
-    "array_to_json(s.setconfig) FROM pg_db_role_setting s WHERE s.setdatabase = d.oid AND s.setrole = 0) AS settings "
-    "FROM pg_database d ORDER BY datname";
+    "connection_limit, " +
+    bounded_cell("(SELECT json_agg(json_build_object('grantee', CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE "
+                 "pg_get_userbyid(a.grantee) END, 'privilege', a.privilege_type, 'grantable', a.is_grantable) ORDER BY a.grantee, "
+                 "a.privilege_type, a.is_grantable) FROM aclexplode(coalesce(datacl, acldefault('d', datdba))) a)") +
+    " AS grants, (SELECT " + bounded_list("s.setconfig") +
+    " FROM pg_db_role_setting s WHERE s.setdatabase = d.oid AND s.setrole = 0) AS settings FROM pg_database d ORDER BY datname";
 
 /// Of what the files say of search_path, the last line that counts: our sessions have a value of their own. NULL: nothing.
 std::string of_path(std::string_view column) {
@@ -59,16 +67,23 @@ std::string of_path(std::string_view column) {
          "::text FROM pg_file_settings WHERE lower(name) = 'search_path' AND applied ORDER BY seqno DESC LIMIT 1)";
 }
 
+std::string is_long(const std::string& text) { return "coalesce(octet_length(" + text + ") > " + std::to_string(kMostOfCell) + ", false)"; }
+
+/// Text that is sent whole or not at all; `too_long` of the same row tells NULL from what is not sent.
+std::string bounded_text(const std::string& text) { return "CASE WHEN NOT " + is_long(text) + " THEN " + text + " END"; }
+
 std::string setting_query(const Rights& rights) {
   const auto column = [&](const char* name, const std::string& of_file) {
     if (!rights.file_settings) return std::string(name);
     return "CASE name WHEN 'search_path' THEN " + of_file + " ELSE " + name + "::text END AS " + name;
   };
-  return "SELECT name, " + column("setting", "coalesce(" + of_path("setting") + ", boot_val)") +
+  return "SELECT name, " + bounded_text("v.setting") + " AS setting, " + is_long("v.setting") +
+         " AS too_long, unit, vartype, context, source, sourcefile, sourceline, pending_restart FROM (SELECT name, " +
+         column("setting", "coalesce(" + of_path("setting") + ", boot_val)") +
          ", unit, vartype, context, " +
          column("source", "CASE WHEN " + of_path("setting") + " IS NULL THEN 'default' ELSE 'configuration file' END") + ", " +
          column("sourcefile", of_path("sourcefile")) + ", " + column("sourceline", of_path("sourceline")) +
-         ", pending_restart FROM pg_settings WHERE name NOT IN " + std::string(kSessionOwn) + " ORDER BY name";
+         ", pending_restart FROM pg_settings WHERE name NOT IN " + std::string(kSessionOwn) + " OFFSET 0) v ORDER BY name";
 }
 
 std::string hash_of(std::string_view kind, const Rights& rights, const Settings& settings) {
@@ -81,13 +96,13 @@ std::string hash_of(std::string_view kind, const Rights& rights, const Settings&
   }
   if (kind == "setting") return "md5(" + settings_hash + ")";
   if (kind == "role") {
-    std::string parts = hash("r::text", "pg_roles r") + " || " + hash("m::text", "pg_auth_members m") + " || " +
-                        hash("s::text", "pg_db_role_setting s") + " || " +
+    std::string parts = hash(std::string(kRole), "pg_roles r") + " || " + hash("m::text", "pg_auth_members m") + " || " +
+                        kRoleSettings + " || " +
                         hash("d.oid::text || d.datname::text", "pg_database d");
     if (rights.verifiers) parts += " || " + hash("v::text", verifier_rows(settings.verifiers) + " v");
     return "md5(" + parts + ")";
   }
-  if (kind == "database") return hash_of_rows(std::string(kDatabases));
+  if (kind == "database") return hash_of_rows(kDatabases);
   if (kind == "slot") return hash_of_rows(slot_query(false));
   if (kind == "subscription") return hash_of_rows(subscription_query(rights.version, rights.conninfo));
   if (kind == "file_setting") return "md5(" + settings_hash + " || " + hash("f::text", "pg_file_settings f") + ")";
@@ -112,6 +127,15 @@ std::string instance_query(const Rights& rights) {
          " AS lag_seconds";
 }
 
+/// Database → settings of the role there, or null where they are too long. They have one bound together, and the short ones
+/// come first: who has a database of his own crowds out nobody but himself.
+std::string in_databases() {
+  return "(SELECT json_object_agg(x.datname, CASE WHEN x.total <= " + std::to_string(kMostOfList) +
+         " THEN array_to_json(x.setconfig) END) FROM (SELECT d.datname, s.setconfig, sum(z.n) OVER (ORDER BY z.n, d.oid) AS "
+         "total FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase, LATERAL (SELECT " +
+         length_of("s.setconfig") + "::bigint AS n OFFSET 0) z WHERE s.setrole = r.oid) x)";
+}
+
 std::string role_query(const Rights& rights, const Settings& settings) {
   const bool verifiers = settings.verifiers != Verifiers::off && rights.verifiers;
   const std::string more = rights.version >= 160000 ? ", 'inherit', m.inherit_option, 'set', m.set_option" : "";
@@ -119,13 +143,12 @@ std::string role_query(const Rights& rights, const Settings& settings) {
          "r.rolcreaterole AS create_role, r.rolcreatedb AS create_db, r.rolcanlogin AS login, "
          "r.rolreplication AS replication, r.rolbypassrls AS bypass_rls, r.rolconnlimit AS connection_limit, "
          "CASE WHEN isfinite(r.rolvaliduntil) THEN to_char(r.rolvaliduntil AT TIME ZONE 'UTC', "
-         "'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"') ELSE r.rolvaliduntil::text END AS valid_until, "
-         "(SELECT json_agg(json_build_object('role', pg_get_userbyid(m.roleid), 'admin', m.admin_option" +
-         more +
-         ") ORDER BY pg_get_userbyid(m.roleid), m.admin_option) FROM pg_auth_members m WHERE m.member = r.oid) AS "
-         "memberships, (SELECT array_to_json(s.setconfig) FROM pg_db_role_setting s WHERE s.setrole = r.oid AND "
-         "s.setdatabase = 0) AS settings, (SELECT json_object_agg(d.datname, array_to_json(s.setconfig)) FROM "
-         "pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase WHERE s.setrole = r.oid) AS database_settings" +
+         "'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"') ELSE r.rolvaliduntil::text END AS valid_until, " +
+         bounded_cell("(SELECT json_agg(json_build_object('role', pg_get_userbyid(m.roleid), 'admin', m.admin_option" + more +
+                      ") ORDER BY pg_get_userbyid(m.roleid), m.admin_option) FROM pg_auth_members m WHERE m.member = r.oid)") +
+         " AS memberships, (SELECT " + bounded_list("s.setconfig") +
+         " FROM pg_db_role_setting s WHERE s.setrole = r.oid AND s.setdatabase = 0) AS settings, " + in_databases() +
+         " AS database_settings" +
          (verifiers ? ", v.digest AS verifier, v.password_type FROM pg_roles r LEFT JOIN " +
                           verifier_rows(settings.verifiers) + " v ON v.role_oid = r.oid"
                     : " FROM pg_roles r") +
@@ -135,14 +158,16 @@ std::string role_query(const Rights& rights, const Settings& settings) {
 std::string hba_query(const Rights& rights) {
   const std::string modified =
       rights.hba_modified ? ", driftd.hba_file_modified() > pg_conf_load_time() AS edited_not_reloaded" : "";
-  return "SELECT line_number AS line, type, array_to_json(database) AS databases, array_to_json(user_name) AS users, "
-         "address, netmask, auth_method AS method, array_to_json(options) AS options, error" +
-         modified + " FROM pg_hba_file_rules";
+  return "SELECT line_number AS line, type, " + bounded_list("database", kMostOfCell) + " AS databases, " + bounded_list("user_name", kMostOfCell) +
+         " AS users, address, netmask, auth_method AS method, " + bounded_list("options") + " AS options, error" + modified +
+         " FROM pg_hba_file_rules";
 }
 
-constexpr std::string_view kFileSettings =
-    "SELECT f.sourcefile, f.sourceline, f.name, f.setting, f.applied, f.error, CASE s.name WHEN 'search_path' THEN f.setting "
-    "ELSE s.setting END AS current, s.unit, s.vartype, CASE s.name WHEN 'search_path' THEN 'configuration file' ELSE s.source "
+const std::string kFileSettings =
+    "SELECT f.sourcefile, f.sourceline, f.name, " + bounded_text("f.setting") + " AS setting, " + is_long("f.setting") +
+    " OR " + is_long("s.setting") + " AS too_long, f.applied, f.error, " +
+    bounded_text("CASE s.name WHEN 'search_path' THEN f.setting ELSE s.setting END") +
+    " AS current, s.unit, s.vartype, CASE s.name WHEN 'search_path' THEN 'configuration file' ELSE s.source "
     "END AS source, s.pending_restart, regexp_replace(current_setting('config_file'), '/[^/]*$', '') AS folder FROM "
     "pg_file_settings f LEFT JOIN pg_settings s ON lower(s.name) = lower(f.name) ORDER BY f.seqno";
 
@@ -209,8 +234,8 @@ std::string gate_query(const Rights& rights, const Settings& settings) {
 std::string list_query(std::string_view kind, const Rights& rights, const Settings& settings) {
   if (kind == "instance") return instance_query(rights);
   if (kind == "role") return role_query(rights, settings);
-  if (kind == "database") return std::string(kDatabases);
-  if (kind == "file_setting") return std::string(kFileSettings);
+  if (kind == "database") return kDatabases;
+  if (kind == "file_setting") return kFileSettings;
   if (kind == "hba_rule") return hba_query(rights);
   if (kind == "slot") return slot_query(true);
   if (kind == "subscription") return subscription_query(rights.version, rights.conninfo);

@@ -70,6 +70,29 @@ TEST(Mapping, SettingsOfARoleThatAreTooLongHideNeitherItsRightsNorTheListing) {
   EXPECT_TRUE(out[1].unread.empty());
 }
 
+/// What the server measured and did not send is that attribute alone, and never an empty one.
+TEST(Mapping, WhatIsTooLongToBeSentIsUnreadAndNotEmpty) {
+  const Records roles = map_roles({{"name", "superuser", "settings", "database_settings", "memberships"},
+                                   {{"mallory", "t", "too long", R"({"shop":null,"a b":null,"own":["work_mem=1MB"]})", "too long"}}},
+                                  {});
+  std::vector<std::string> paths;
+  for (const auto& one : roles.at(0).unread) {
+    paths.push_back(one.path);
+    EXPECT_EQ(one.code, DRIFTD_BUDGET);
+  }
+  EXPECT_EQ(paths, (std::vector<std::string>{"memberships", "settings", "database_settings[\"a b\"]", "database_settings.shop"}));
+  const json body = json::parse(roles[0].body);
+  EXPECT_FALSE(body.contains("settings") || body.contains("memberships"));
+  EXPECT_EQ(body["database_settings"], json::parse(R"({"own":{"work_mem":"1MB"}})"));
+  EXPECT_EQ(body["superuser"], true);
+  const Records setting = map_settings({{"name", "setting", "vartype", "source", "too_long"}, {{"x", std::nullopt, "string", "default", "t"}}});
+  EXPECT_EQ(setting.at(0).body, "{}");
+  EXPECT_EQ(setting[0].unread.at(0).path, "value");
+  const Records line = map_file_settings({{"name", "setting", "sourcefile", "too_long"}, {{"x", std::nullopt, "f", "t"}}});
+  EXPECT_EQ(line.at(0).unread.size(), 2u);
+  EXPECT_EQ(json::parse(line[0].body), json::parse(R"({"error":null})"));
+}
+
 TEST(Mapping, MoreSecretsThanARecordMayNameMakeTheWholeSettingsSecret) {
   json list = json::array();
   for (int i = 0; i < 5000; ++i) list.push_back("my.secret" + std::to_string(i) + "=x");
