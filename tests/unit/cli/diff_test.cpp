@@ -195,6 +195,7 @@ TEST_F(Partial, HoldsTheRulesOfTheSchema) {
   EXPECT_EQ(both(R"({"doc":{"a":1}})", R"({"doc":"{\"a\":1,\"b\":2}"})"), kFinding) << "and whole";
   EXPECT_EQ(both(R"({"load":5})", R"({"load":6})"), kOk) << "health opens no drift";
   EXPECT_EQ(both(R"({"lst":[{"n":1}]})", R"({"lst":[{"n":1,"made":9}]})"), kOk) << "what the system computes is not judged";
+  EXPECT_EQ(both(R"({"lst":[{"n":1,"v":null}]})", R"({"lst":[{"n":1,"v":null}]})"), kOk) << "null in a list, where the system says null";
   EXPECT_EQ(both(R"({"t":"1s"})", R"({"t":1000})"), kOk);
   EXPECT_EQ(both(R"({"byname":[{"n":"b"},{"n":"a","gone":null}]})", R"({"byname":[{"n":"a"},{"n":"b"}]})"), kOk);
 }
