@@ -36,6 +36,11 @@ bool is_there(const fs::path& file) {
   return fs::exists(file, error);
 }
 
+/// Unlike damaged() it gives no advice on the store: that is not what is wrong.
+Error not_whole(const fs::path& file, const std::string& found) {
+  return {Code::corrupt, file.string() + ": this file is not a whole backup: " + found};
+}
+
 /// Copies all pages in one go: a snapshot, which no writer waits for.
 Status copy_pages(Connection& from, Connection& to) {
   sqlite3_backup* backup = sqlite3_backup_init(to.handle(), "main", from.handle(), "main");
@@ -45,12 +50,23 @@ Status copy_pages(Connection& from, Connection& to) {
   return to.statement("PRAGMA journal_mode = DELETE").run();  // one file, without a log beside it
 }
 
-/// An empty private file for a copy, in place of one that a former attempt left.
-Status make_fresh(const fs::path& file) {
+void remove_copy(const fs::path& file) {
   std::error_code ignored;
   for (const char* suffix : {"", "-journal", "-wal", "-shm"}) fs::remove(with(file, suffix), ignored);
-  return prepare_file(file);
 }
+
+/// A copy in the making, in place of one that a killed attempt left. Goes away unless it was renamed.
+class Draft {
+ public:
+  explicit Draft(fs::path file) : file_(std::move(file)) { remove_copy(file_); }
+  ~Draft() { remove_copy(file_); }
+  Draft(const Draft&) = delete;
+  Draft& operator=(const Draft&) = delete;
+  const fs::path& file() const { return file_; }
+
+ private:
+  fs::path file_;
+};
 
 Result<ConnectionPtr> open_reading(const fs::path& file) {
   if (!is_there(file)) return fail(Code::not_found, "there is no " + file.string());
@@ -64,7 +80,7 @@ Status check_events(Connection& db, const fs::path& file) {
     if (!more) return {};
     EventPage page;
     if (!read_event(query, page)) {
-      return fail(damaged(file, "event row " + std::to_string(page.bad.front()) + " does not match its checksum"));
+      return fail(not_whole(file, "event row " + std::to_string(page.bad.front()) + " does not match its checksum"));
     }
   }
 }
@@ -73,14 +89,14 @@ Status check_rows(Connection& db, const fs::path& file) {
   DRIFTD_CHECK(check_events(db, file));
   DRIFTD_TRY(const auto wrong, count_wrong(db));
   if (wrong == 0) return {};
-  return fail(damaged(file, std::to_string(wrong) + " rows do not match their checksum"));
+  return fail(not_whole(file, std::to_string(wrong) + " rows do not match their checksum"));
 }
 
 Status check_structure(Connection& db, const fs::path& file) {
   auto check = db.statement("PRAGMA integrity_check(1)");
   const auto row = check.next();
-  if (!row) return fail(damaged(file, row.error().message));
-  if (!*row || check.text(0) != "ok") return fail(damaged(file, *row ? check.text(0) : "no answer of integrity_check"));
+  if (!row) return fail(not_whole(file, row.error().message));
+  if (!*row || check.text(0) != "ok") return fail(not_whole(file, *row ? check.text(0) : "no answer of integrity_check"));
   return {};
 }
 
@@ -104,7 +120,10 @@ Result<Content> read_content(Connection& db) {
 
 Result<Content> verify_open(Connection& db, const fs::path& file) {
   const auto version = db.integer("PRAGMA user_version");
-  if (!version) return fail(damaged(file, version.error().message));
+  if (!version) return fail(not_whole(file, version.error().message));
+  const auto ours = is_ours(db);
+  if (!ours) return fail(not_whole(file, ours.error().message));
+  if (!*ours || *version == 0) return fail(not_whole(file, "it is no driftd store, or an empty one"));
   DRIFTD_CHECK(check_version(db, file, migrations()));
   DRIFTD_CHECK(check_structure(db, file));
   if (*version == migrations().back().number) DRIFTD_CHECK(check_rows(db, file));  // older rows have other columns
@@ -113,6 +132,10 @@ Result<Content> verify_open(Connection& db, const fs::path& file) {
 
 Status check_target(const fs::path& file) {
   std::error_code error;
+  const auto folder = fs::weakly_canonical(file, error).parent_path();
+  if (is_there(file) && is_there(folder / "lock") && is_there(folder / "store.db") && fs::equivalent(file, folder / "store.db", error)) {
+    return fail(Code::conflict, file.string() + " is the store of a data_dir and not written over; name another file");
+  }
   if (!is_there(file) || fs::file_size(file, error) == 0) return {};
   const auto db = Connection::open(file.string(), Connection::Mode::read_only);
   const auto ours = db ? is_ours(**db) : Result<bool>(false);
@@ -224,31 +247,45 @@ Status note_restore(Connection& db, const fs::path& from, Nanos now) {
 
 /// The backup as the store that it will be, under a name of its own.
 Status lay_beside(const fs::path& from, const fs::path& fresh, Nanos now) {
-  DRIFTD_CHECK(make_fresh(fresh));
   DRIFTD_TRY(const auto source, open_reading(from));
+  DRIFTD_CHECK(prepare_file(fresh));
   DRIFTD_TRY(const auto copy, Connection::open(fresh.string(), Connection::Mode::read_write));
   DRIFTD_CHECK(copy_pages(*source, *copy));
   DRIFTD_CHECK(note_restore(*copy, from, now));
   return sync(fresh);
 }
 
+/// The store that is to be replaced is no backup of itself, and a copy in the making is removed first.
+Status check_source(const fs::path& store, const fs::path& from) {
+  std::error_code error;
+  for (const fs::path& own : {store, with(store, ".restoring")}) {
+    if (!fs::equivalent(from, own, error)) continue;
+    return fail(Code::invalid, from.string() + " is " + own.string() + ", which a restore replaces; nothing was changed, name a backup elsewhere");
+  }
+  return {};
+}
+
 using Choose = std::function<Result<ChosenKey>(const Content&)>;
 
 /// Until all is verified and the key is chosen nothing is changed.
 Result<Restored> restore_with(const fs::path& data_dir, const fs::path& from, Nanos now, const Choose& choose) {
-  const fs::path file = data_dir / "store.db", fresh = with(file, ".restoring");
+  const fs::path file = data_dir / "store.db";
   const std::string suffix = ".before-restore-" + stamp_of(now);
+  DRIFTD_CHECK(check_source(file, from));
+  Restored out;
+  auto content = verify(from);
+  if (!content) return fail(content.error().code, content.error().message + "; nothing was changed, take another one");
+  out.content = std::move(*content);
   DRIFTD_CHECK(prepare(data_dir));
   DRIFTD_TRY(const auto lock, DirectoryLock::take(data_dir, now));
   DRIFTD_CHECK(give_to_owner(data_dir, data_dir / "lock"));
-  Restored out;
-  DRIFTD_TRY(out.content, verify(from));
   DRIFTD_TRY(const auto chosen, choose(out.content));
-  DRIFTD_CHECK(lay_beside(from, fresh, now));
-  DRIFTD_CHECK(give_to_owner(data_dir, fresh));
+  const Draft draft(with(file, ".restoring"));
+  DRIFTD_CHECK(lay_beside(from, draft.file(), now));
+  DRIFTD_CHECK(give_to_owner(data_dir, draft.file()));
   DRIFTD_CHECK(put_key(data_dir, chosen, suffix));
   DRIFTD_TRY(out.kept, keep_former(file, suffix));
-  DRIFTD_CHECK(rename_durably(fresh, file));
+  DRIFTD_CHECK(rename_durably(draft.file(), file));
   return out;
 }
 
@@ -268,25 +305,23 @@ Result<Backup> back_up(const fs::path& data_dir, const fs::path& to, bool with_k
   std::error_code error;
   Backup out;
   out.file = fs::is_directory(to, error) ? to / ("driftd-" + stamp_of(now) + ".db") : to;
+  DRIFTD_CHECK(check_outside(data_dir, out.file));
   DRIFTD_CHECK(check_target(out.file));
-  const fs::path fresh = with(out.file, ".new");
-  DRIFTD_CHECK(make_fresh(fresh));
+  DRIFTD_TRY(const auto source, open_reading(data_dir / "store.db"));
+  if (with_key) DRIFTD_CHECK(read_key(data_dir / "installation.key"));
+  const Draft draft(with(out.file, ".new"));
+  DRIFTD_CHECK(prepare_file(draft.file()));
   {
-    DRIFTD_TRY(const auto source, open_reading(data_dir / "store.db"));
-    DRIFTD_TRY(const auto copy, Connection::open(fresh.string(), Connection::Mode::read_write));
+    DRIFTD_TRY(const auto copy, Connection::open(draft.file().string(), Connection::Mode::read_write));
     DRIFTD_CHECK(copy_pages(*source, *copy));
   }
-  auto content = verify(fresh);
-  if (!content) {
-    fs::remove(fresh, error);
-    return fail(content.error().code, "the copy is not whole and was thrown away: " + content.error().message);
-  }
+  auto content = verify(draft.file());
+  if (!content) return fail(content.error().code, "the copy is not whole and was thrown away: " + content.error().message);
   out.content = std::move(*content);
-  DRIFTD_CHECK(sync(fresh));
-  DRIFTD_CHECK(rename_durably(fresh, out.file));
+  DRIFTD_CHECK(sync(draft.file()));
+  DRIFTD_CHECK(rename_durably(draft.file(), out.file));
   if (!with_key) return out;
   out.key_file = with(out.file, ".key");
-  DRIFTD_CHECK(read_key(data_dir / "installation.key"));
   DRIFTD_TRY(const auto key, read_text(data_dir / "installation.key"));
   DRIFTD_CHECK(write_private(out.key_file, key));
   return out;

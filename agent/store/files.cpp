@@ -57,6 +57,32 @@ Status check_owner(const std::filesystem::path& data_dir, uid_t owner) {
                                 " (`sudo -u " + user + " driftd …`), or `chown -R root " + data_dir.string() + "`");
 }
 
+bool is_same(const struct stat& a, const std::filesystem::path& path) {
+  struct stat b {};
+  return ::stat(path.c_str(), &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/// Whether a folder, or one above it, is the one that `dir` describes: by inode, so that a mount or a link hides nothing.
+bool lies_in(const struct stat& dir, const std::filesystem::path& path) {
+  std::error_code unreadable;
+  auto at = std::filesystem::weakly_canonical(std::filesystem::absolute(path, unreadable), unreadable);
+  while (!is_same(dir, at)) {
+    if (!at.has_relative_path()) return false;
+    at = at.parent_path();
+  }
+  return true;
+}
+
+bool is_file_of(const std::filesystem::path& data_dir, const std::filesystem::path& target) {
+  struct stat info {};
+  std::error_code unreadable;
+  if (::stat(target.c_str(), &info) != 0 || S_ISDIR(info.st_mode)) return false;
+  for (std::filesystem::recursive_directory_iterator at(data_dir, unreadable), end; at != end; at.increment(unreadable)) {
+    if (is_same(info, at->path())) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Descriptor::~Descriptor() {
@@ -144,17 +170,28 @@ std::string WatchedFiles::moved() const {
   return {};
 }
 
+Status check_outside(const std::filesystem::path& data_dir, const std::filesystem::path& target) {
+  struct stat dir {};
+  if (::stat(data_dir.c_str(), &dir) != 0) return {};
+  std::error_code unreadable;
+  const auto folder = std::filesystem::absolute(target, unreadable).parent_path();  // a link of that name is replaced, not followed
+  if (!lies_in(dir, folder) && !lies_in(dir, target) && !is_file_of(data_dir, target)) return {};
+  return fail(Code::invalid, target.string() + " lies in data_dir " + data_dir.string() +
+                                 ", or is a file of it under another name, and would take the place of what the agent lives on; nothing was "
+                                 "written, name a file elsewhere");
+}
+
 Status write_private(const std::filesystem::path& file, const std::string& text) {
   auto fresh = file;
   fresh += ".new";
-  {
-    const Descriptor fd(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (fd.get() < 0) return failed("make", fresh);
-    DRIFTD_CHECK(write_all(fd.get(), text, fresh));
-    if (::fsync(fd.get()) != 0) return failed("fsync", fresh);
+  if (::unlink(fresh.c_str()) != 0 && errno != ENOENT) return failed("remove", fresh);  // of a run that was killed
+  Status written = write_new_private(fresh, text);
+  if (written && ::rename(fresh.c_str(), file.c_str()) != 0) written = failed("rename into place", file);
+  if (!written) {
+    ::unlink(fresh.c_str());
+    return written;
   }
-  if (::rename(fresh.c_str(), file.c_str()) != 0) return failed("rename into place", file);
-  return sync(file.parent_path());
+  return sync(std::filesystem::absolute(file).parent_path());
 }
 
 Status write_new_private(const std::filesystem::path& file, const std::string& text) {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // `driftd backup` and `driftd restore` on real files, beside an open store.
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "proto/codec.hpp"
 #include "store/backup.hpp"
@@ -17,6 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class BackupTest : public StoreTest {
  protected:
@@ -177,6 +181,135 @@ TEST_F(BackupTest, WhatRootRestoresBelongsToTheOwnerOfDataDir) {
     ASSERT_EQ(::stat(entry.path().c_str(), &info), 0);
     EXPECT_EQ(info.st_uid, kNobody) << entry.path();
   }
+}
+
+TEST_F(BackupTest, NothingIsWrittenIntoDataDirUnderWhateverName) {
+  emit(3);
+  fs::create_directory(dir.file("data/deeper"));
+  fs::create_directory_symlink(dir.file("data"), dir.file("link"));
+  fs::create_symlink(dir.file("data/store.db"), dir.file("soft.db"));
+  fs::create_hard_link(dir.file("data/store.db"), dir.file("hard.db"));
+  const auto listing = [this] {
+    std::set<std::string> out;
+    for (const auto& entry : fs::recursive_directory_iterator(dir.file(""))) out.insert(entry.path().string());
+    return out;
+  };
+  const auto before = listing();
+  for (const char* name : {"data/store.db", "data", "data/", "data/copy.db", "data/installation.key", "data/lock", "data/store.mark", "data/store.db-wal",
+                           "data/deeper", "data/deeper/x.db", "link", "link/store.db", "link/x.db", "link/../data/x.db", "data/deeper/../store.db",
+                           "soft.db", "hard.db"}) {
+    const auto made = back_up(name, true);
+    ASSERT_FALSE(made) << name;
+    EXPECT_EQ(made.error().code, Code::invalid) << name;
+    EXPECT_THAT(made.error().message, AllOf(HasSubstr("data_dir"), HasSubstr("name a file elsewhere"))) << name;
+    EXPECT_EQ(listing(), before) << name;
+  }
+  EXPECT_EQ(emit(1).size(), 1U) << "the store goes on";
+}
+
+TEST_F(BackupTest, StoreOfAnotherAgentIsNotReplaced) {
+  Bench other(dir.file("other"));
+  ASSERT_TRUE(other.open());
+  const auto made = back_up("other/store.db");
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, Code::conflict);
+  EXPECT_THAT(made.error().message, HasSubstr("the store of a data_dir"));
+}
+
+TEST_F(BackupTest, FailedCopyLeavesNothing) {
+  fs::create_directory(dir.file("empty"));
+  EXPECT_FALSE(store::back_up(dir.file("empty"), dir.file("x"), false, bench.clock.wall()));
+  EXPECT_FALSE(store::back_up(dir.file("nowhere"), dir.file("x"), false, bench.clock.wall()));
+  dir.write("damaged/store.db", std::string(9'000, 'x'));
+  EXPECT_FALSE(store::back_up(dir.file("damaged"), dir.file("x"), false, bench.clock.wall()));
+  fs::remove(dir.file("data/installation.key"));
+  EXPECT_FALSE(back_up("x", true)) << "no key to copy";
+  for (const char* rest : {"x", "x.new", "x.new-journal", "x.new-wal", "x.new-shm", "x.key", "x.key.new"}) EXPECT_FALSE(fs::exists(dir.file(rest))) << rest;
+}
+
+TEST_F(BackupTest, WhatAKilledRunLeftIsTakenOver) {
+  emit(4);
+  for (const char* rest : {"copy.db.new", "copy.db.new-journal", "copy.db.key.new"}) dir.write(rest, "of a run that was killed");
+  ASSERT_TRUE(back_up("copy.db", true));
+  bench.close();
+  for (const char* rest : {"data/store.db.restoring", "data/store.db.restoring-journal"}) dir.write(rest, "of a run that was killed");
+  ASSERT_TRUE(restore("copy.db"));
+  for (const char* rest : {"copy.db.new", "copy.db.new-journal", "copy.db.key.new", "data/store.db.restoring", "data/store.db.restoring-journal"}) {
+    EXPECT_FALSE(fs::exists(dir.file(rest))) << rest;
+  }
+  ASSERT_TRUE(bench.open());
+  EXPECT_EQ(bench.get(bench->events(0, 10)).size(), 4U);
+}
+
+/// Files may not grow beyond `bytes` here: a disk that is full, without one.
+class FullDisk {
+ public:
+  explicit FullDisk(rlim_t bytes) : former_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &whole_);
+    const rlimit small{bytes, whole_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &small);
+  }
+  ~FullDisk() {
+    ::setrlimit(RLIMIT_FSIZE, &whole_);
+    std::signal(SIGXFSZ, former_);
+  }
+
+ private:
+  void (*former_)(int);
+  rlimit whole_{};
+};
+
+TEST_F(BackupTest, FullDiskLeavesNothingAndChangesNothing) {
+  emit(50);
+  ASSERT_TRUE(back_up("copy.db"));
+  {
+    const FullDisk full(20'000);
+    EXPECT_FALSE(back_up("more.db"));
+  }
+  bench.close();
+  const std::string before = read_file(file());
+  {
+    const FullDisk full(20'000);
+    EXPECT_FALSE(restore("copy.db"));
+  }
+  for (const char* rest : {"more.db", "more.db.new", "more.db.new-journal", "data/store.db.restoring", "data/store.db.restoring-journal"}) {
+    EXPECT_FALSE(fs::exists(dir.file(rest))) << rest;
+  }
+  EXPECT_EQ(read_file(file()), before);
+}
+
+TEST_F(BackupTest, WhatIsNoWholeBackupIsRefusedWithoutAdviceToGiveTheStoreUp) {
+  emit(20);
+  ASSERT_TRUE(back_up("copy.db"));
+  bench.close();
+  const std::string whole = read_file(dir.file("copy.db"));
+  dir.write("empty.db", "");
+  dir.write("letter.db", "dear me, " + std::string(9'000, 'x'));
+  dir.write("cut.db", whole.substr(0, whole.size() / 2));
+  for (const char* name : {"empty.db", "letter.db", "cut.db"}) {
+    for (const char* data_dir : {"data", "new"}) {
+      const auto restored = store::restore(dir.file(data_dir), dir.file(name), {}, bench.clock.wall());
+      ASSERT_FALSE(restored) << name;
+      EXPECT_THAT(restored.error().message, AllOf(HasSubstr("this file is not a whole backup"), HasSubstr("nothing was changed"),
+                                                  HasSubstr("take another one"), Not(HasSubstr("move ")), Not(HasSubstr("baseline")))) << name;
+    }
+  }
+  EXPECT_FALSE(fs::exists(dir.file("new")));
+}
+
+TEST_F(BackupTest, RestoreDoesNotReadWhatItWrites) {
+  ASSERT_TRUE(back_up("copy.db"));
+  bench.close();
+  fs::copy(dir.file("copy.db"), dir.file("data/store.db.restoring"));
+  fs::create_symlink(dir.file("data/store.db"), dir.file("soft.db"));
+  fs::create_hard_link(dir.file("data/store.db"), dir.file("hard.db"));
+  for (const char* name : {"data/store.db", "data/store.db.restoring", "soft.db", "hard.db"}) {
+    const auto restored = restore(name);
+    ASSERT_FALSE(restored) << name;
+    EXPECT_EQ(restored.error().code, Code::invalid) << name;
+  }
+  EXPECT_TRUE(fs::exists(dir.file("data/store.db.restoring")));
+  ASSERT_TRUE(restore("copy.db"));
 }
 
 TEST_F(BackupTest, LostStoreIsWholeAgainAfterTheWayThatTheRefusalNames) {
