@@ -23,9 +23,9 @@ std::string like_any(const std::string& column, std::vector<std::string> globs) 
   return column + " LIKE ANY (ARRAY[" + out + "]::text[])";
 }
 
-/// A digest of one part of a table.
-std::string part(const std::string& what, const std::string& by, const std::string& from) {
-  return "(SELECT md5(coalesce(string_agg(" + what + ", E'\\n' ORDER BY " + by + "), '')) FROM " + from + ")";
+/// A digest of one part of a table. Of each row the text of a row, for it tells NULL from what follows.
+std::string part(const std::string& values, const std::string& by, const std::string& from) {
+  return hash_of_each("row(" + values + ")::text", by, from);
 }
 
 constexpr std::string_view kExtensions =
@@ -71,23 +71,23 @@ std::string fingerprints(const Settings& settings) {
   if (settings.fingerprints.empty()) return "SELECT NULL::text AS oid WHERE false";
   // collations as regcollation prints them, which 12 does not have
   const std::string columns = part(
-      "concat_ws('|', a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attidentity, a.attgenerated, "
+      "a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attidentity, a.attgenerated, "
       "coalesce((SELECT CASE WHEN pg_collation_is_visible(l.oid) THEN '' ELSE quote_ident(ln.nspname) || '.' END || "
       "quote_ident(l.collname) FROM pg_collation l JOIN pg_namespace ln ON ln.oid = l.collnamespace WHERE l.oid = "
-      "a.attcollation), '-'), pg_get_expr(d.adbin, d.adrelid), a.attacl::text)",
+      "a.attcollation), '-'), pg_get_expr(d.adbin, d.adrelid), a.attacl::text",
       "a.attnum",
       "pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum WHERE a.attrelid = c.oid AND "
       "a.attnum > 0 AND NOT a.attisdropped");
-  const std::string constraints = part("concat_ws('|', x.conname, x.convalidated, pg_get_constraintdef(x.oid))", "x.conname",
+  const std::string constraints = part("x.conname, x.convalidated, pg_get_constraintdef(x.oid)", "x.conname",
                                        "pg_constraint x WHERE x.conrelid = c.oid");
-  const std::string indexes = part("concat_ws('|', pg_get_indexdef(i.indexrelid), i.indisvalid, i.indisreplident)",
+  const std::string indexes = part("pg_get_indexdef(i.indexrelid), i.indisvalid, i.indisreplident",
                                    "pg_get_indexdef(i.indexrelid)", "pg_index i WHERE i.indrelid = c.oid");
   const std::string policies =
-      part("concat_ws('|', p.polname, p.polcmd, p.polpermissive, (SELECT string_agg(CASE r WHEN 0 THEN 'PUBLIC' ELSE "
+      part("p.polname, p.polcmd, p.polpermissive, (SELECT string_agg(CASE r WHEN 0 THEN 'PUBLIC' ELSE "
            "pg_get_userbyid(r) END, ',' ORDER BY 1) FROM unnest(p.polroles) r), pg_get_expr(p.polqual, p.polrelid), "
-           "pg_get_expr(p.polwithcheck, p.polrelid))",
+           "pg_get_expr(p.polwithcheck, p.polrelid)",
            "p.polname", "pg_policy p WHERE p.polrelid = c.oid");
-  const std::string triggers = part("concat_ws('|', pg_get_triggerdef(t.oid), t.tgenabled)", "t.tgname",
+  const std::string triggers = part("pg_get_triggerdef(t.oid), t.tgenabled", "t.tgname",
                                     "pg_trigger t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal");
   return "SELECT c.oid::text AS oid, n.nspname AS schema, c.relname AS name, CASE c.relkind WHEN 'r' THEN 'table' WHEN 'p' "
          "THEN 'partitioned table' WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized view' ELSE 'foreign table' END AS type, "

@@ -31,6 +31,8 @@ constexpr const char* kPinned = "SET LOCAL search_path = pg_catalog, pg_temp; SE
 constexpr const char* kPinnedBytes =
     "SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL transaction_read_only = on; SET LOCAL client_encoding = 'SQL_ASCII'; ";
 
+constexpr milliseconds kMostOfLock{1000};
+
 std::int64_t monotonic_ns() {
   timespec t{};
   ::clock_gettime(CLOCK_MONOTONIC, &t);
@@ -134,8 +136,8 @@ sdk::Failure connect_failure(PGconn* connection, const Settings& settings, const
 
 driftd_status code_of(const std::string& state) {
   if (state == "42501") return DRIFTD_DENIED;
-  if (state == "57014") return DRIFTD_DEADLINE;
-  if (state.starts_with("22")) return DRIFTD_CORRUPT;  // a value that cannot be converted
+  if (state == "57014" || state == "55P03" || state.starts_with("54")) return DRIFTD_BUDGET;  // ended by the server itself
+  if (state.starts_with("22") || state.starts_with("XX")) return DRIFTD_CORRUPT;  // a value that cannot be converted or sent
   if (state.empty() || state.starts_with("08") || state.starts_with("57") || state.starts_with("53")) {
     return DRIFTD_UNAVAILABLE;
   }
@@ -154,19 +156,11 @@ class PgClient final : public Client {
   std::string endpoint() const override { return endpoint_; }
   bool usable() const override { return usable_ && PQstatus(connection_.get()) == CONNECTION_OK; }
 
-  Rows query(sdk::Call& call, const std::string& sql) override {
-    Waiter waiter(call, statement_, DRIFTD_DEADLINE, "waiting for " + endpoint_);
-    usable_ = false;  // until the whole answer is here
-    try {
-      if (PQsendQuery(connection_.get(), (pinned_ + sql).c_str()) == 0) throw lost();
-      send(waiter);
-      Answer answer = receive(waiter);
-      usable_ = true;
-      return rows_of(answer.get());
-    } catch (const sdk::Failure& e) {
-      if (e.code == DRIFTD_CANCELLED || e.code == DRIFTD_DEADLINE) cancel_statement(connection_.get());
-      throw;
-    }
+  Rows query(sdk::Call& call, const std::string& sql) override { return ask(call, pinned_ + sql); }
+  Rows query_within(sdk::Call& call, const std::string& sql) override {
+    const auto most = std::max(statement_ - statement_ / 10, milliseconds(1));  // so that it is the server that ends it
+    return ask(call, "SET LOCAL statement_timeout = " + std::to_string(most.count()) + "; SET LOCAL lock_timeout = " +
+                         std::to_string(std::min(most, kMostOfLock).count()) + "; " + pinned_ + sql);
   }
 
   bool notified(sdk::Call& call, milliseconds most) override {
@@ -189,6 +183,21 @@ class PgClient final : public Client {
   }
 
  private:
+  Rows ask(sdk::Call& call, const std::string& message) {
+    Waiter waiter(call, statement_, DRIFTD_DEADLINE, "waiting for " + endpoint_);
+    usable_ = false;  // until the whole answer is here
+    try {
+      if (PQsendQuery(connection_.get(), message.c_str()) == 0) throw lost();
+      send(waiter);
+      Answer answer = receive(waiter);
+      usable_ = true;
+      return rows_of(answer.get());
+    } catch (const sdk::Failure& e) {
+      if (e.code == DRIFTD_CANCELLED || e.code == DRIFTD_DEADLINE) cancel_statement(connection_.get());
+      throw;
+    }
+  }
+
   sdk::Failure lost() const {
     return {DRIFTD_UNAVAILABLE, endpoint_ + ": " + one_line(PQerrorMessage(connection_.get()))};
   }

@@ -17,9 +17,12 @@ json nullable(const Fields& row, std::string_view column) {
   return found ? json(*found) : json(nullptr);
 }
 
-/// Whose way of printing expressions and definitions the body shows: the basis of those attributes in the schema.
-void add_printer(const Origin& from, json& body, sdk::Record& record) {
-  body["printed_by"] = std::to_string(from.version / 10000);
+constexpr const char* kDigests = "/2";  ///< 1 (nothing) did not tell a NULL from what follows it
+
+/// Whose way of printing expressions and definitions the body shows, and with digests in which way of ours they were made:
+/// the basis of those attributes in the schema. What was made on another basis is not compared.
+void add_printer(const Origin& from, json& body, sdk::Record& record, const std::string& way = {}) {
+  body["printed_by"] = std::to_string(from.version / 10000) + way;
   record.schema_revision = 2;
 }
 
@@ -115,7 +118,7 @@ Records map_fingerprints(const Rows& rows, const Origin& from, const std::vector
     }
     if (row.find("definition")) body["definition"] = row.text("definition");
     put_list(row, "grants", "grants", body, record);
-    add_printer(from, body, record);
+    add_printer(from, body, record, kDigests);
     fit(record, std::move(body));
     out.push_back(std::move(record));
   }

@@ -16,6 +16,11 @@ std::string digest_of(const std::string& text) {
   return std::to_string(out) + ":" + std::to_string(text.size());
 }
 
+/// What the server itself refuses of one kind: a right, a value, or that it takes too long.
+bool of_a_kind(const sdk::Failure& failure) {
+  return failure.code == DRIFTD_DENIED || failure.code == DRIFTD_CORRUPT || failure.code == DRIFTD_BUDGET;
+}
+
 /// Failures that say nothing about the other kinds and databases.
 bool concerns_only_this(const sdk::Failure& failure) {
   return failure.code != DRIFTD_CANCELLED && failure.code != DRIFTD_DEADLINE;
@@ -66,7 +71,7 @@ Listing Reader::list_of_server(const std::string& kind) {
   try {
     out.records = map(kind, client_.query(call_, list_query(kind, rights_, settings_)));
   } catch (const sdk::Failure& e) {
-    if (e.code != DRIFTD_DENIED && e.code != DRIFTD_CORRUPT) throw;
+    if (!of_a_kind(e)) throw;
     out.missing.emplace_back(e.code, e.what(), kind, e.code == DRIFTD_DENIED && e.right.empty() ? e.what() : e.right);
   }
   for (auto& record : out.records) record.observed_ns = sent;
@@ -131,8 +136,7 @@ void Reader::for_each_database(const std::function<void(Client&, const std::stri
       must_be_the_same(*client);
       each(*client, database);
     } catch (const sdk::Failure& e) {
-      const bool of_a_kind = e.code == DRIFTD_DENIED || e.code == DRIFTD_CORRUPT;
-      if (!concerns_only_this(e) || (database == settings_.database && !of_a_kind)) throw;
+      if (!concerns_only_this(e) || (database == settings_.database && !of_a_kind(e))) throw;
       // a database that was dropped meanwhile, or that a mistyped setting names, is not known to be gone
       const driftd_status code = e.code == DRIFTD_INVALID ? DRIFTD_UNAVAILABLE : e.code;
       failed(sdk::Failure(code, e.what(), {}, e.right.empty() && code == DRIFTD_DENIED ? e.what() : e.right));
@@ -142,7 +146,7 @@ void Reader::for_each_database(const std::function<void(Client&, const std::stri
 
 void Reader::must_be_the_same(Client& client) {
   if (system().empty()) return;
-  const Rows rows = client.query(call_, identity_query());
+  const Rows rows = client.query_within(call_, identity_query());
   if (Fields(rows, 0).text("identity") == system()) return;
   throw sdk::Failure(DRIFTD_UNAVAILABLE, client_.endpoint() + ": another server answers now than a moment ago");
 }
@@ -156,25 +160,35 @@ void Reader::walk() {
 }
 
 void Reader::list_database(Client& client, const std::string& database) {
-  const Origin from{client.endpoint(), database, {}, false, client.version(), true};
   for (const auto& kind : database_kinds_) {
-    const std::int64_t sent = call_.now_ns();
-    const Rows rows = client.query(call_, database_query(kind, client.version(), settings_));
-    Records found;
-    if (kind == "extension") found = map_extensions(rows, from);
-    if (kind == "schema") found = map_schemas(rows, from);
-    if (kind == "publication") found = map_publications(rows, from);
-    if (kind == "default_privileges") found = map_default_privileges(rows, from);
-    if (kind == "table_fingerprint") found = map_fingerprints(rows, from, settings_.fingerprints);
-    Listing& to = of_databases_[kind];
-    for (auto& record : found) {
-      record.observed_ns = sent;
-      to.records.push_back(std::move(record));
+    try {
+      list_kind(client, database, kind);
+    } catch (const sdk::Failure& e) {
+      if (!of_a_kind(e)) throw;
+      const std::string right = e.right.empty() && e.code == DRIFTD_DENIED ? e.what() : e.right;
+      of_databases_[kind].missing.emplace_back(e.code, "database " + database + ": " + e.what(), kind, right);
     }
-    if (rows.rows.size() > kMostTables) {
-      to.missing.emplace_back(DRIFTD_BUDGET, database + ": settings.fingerprints covers more than " +
-                                                 std::to_string(kMostTables) + " tables; name fewer schemas");
-    }
+  }
+}
+
+void Reader::list_kind(Client& client, const std::string& database, const std::string& kind) {
+  const Origin from{client.endpoint(), database, {}, false, client.version(), true};
+  const std::int64_t sent = call_.now_ns();
+  const Rows rows = client.query_within(call_, database_query(kind, client.version(), settings_));
+  Records found;
+  if (kind == "extension") found = map_extensions(rows, from);
+  if (kind == "schema") found = map_schemas(rows, from);
+  if (kind == "publication") found = map_publications(rows, from);
+  if (kind == "default_privileges") found = map_default_privileges(rows, from);
+  if (kind == "table_fingerprint") found = map_fingerprints(rows, from, settings_.fingerprints);
+  Listing& to = of_databases_[kind];
+  for (auto& record : found) {
+    record.observed_ns = sent;
+    to.records.push_back(std::move(record));
+  }
+  if (rows.rows.size() > kMostTables) {
+    to.missing.emplace_back(DRIFTD_BUDGET, database + ": settings.fingerprints covers more than " +
+                                               std::to_string(kMostTables) + " tables; name fewer schemas");
   }
 }
 
@@ -182,7 +196,7 @@ std::string Reader::cursor() {
   try {
     return hashes();
   } catch (const sdk::Failure& e) {
-    if (e.code != DRIFTD_DENIED && e.code != DRIFTD_CORRUPT) throw;
+    if (!of_a_kind(e)) throw;
     return {};  // a catalogue that everybody may read by default was closed, or holds what cannot be sent: the kinds say which
   }
 }
@@ -210,7 +224,7 @@ std::string Reader::hashes() {
   bool whole = true;
   for_each_database(
       [&](Client& client, const std::string& database) {
-        const Rows hash = client.query(call_, database_gate_query(database_kinds_, client.version(), settings_));
+        const Rows hash = client.query_within(call_, database_gate_query(database_kinds_, client.version(), settings_));
         sums += database + "\n";
         for (const auto& cell : hash.rows.at(0)) sums += cell.value_or("") + "\n";
       },

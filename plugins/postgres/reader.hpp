@@ -50,6 +50,7 @@ class Reader {
   void must_be_the_same(Client& client);
   void walk();
   void list_database(Client& client, const std::string& database);
+  void list_kind(Client& client, const std::string& database, const std::string& kind);
   /// Runs `each` for every database of the settings; what fails for one of them goes to `failed`.
   void for_each_database(const std::function<void(Client&, const std::string&)>& each,
                          const std::function<void(const sdk::Failure&)>& failed);

@@ -118,6 +118,9 @@ TEST_F(PostgresCatalog, EachPartOfATableMovesItsOwnDigest) {
   EXPECT_THAT(moved_by("ALTER TABLE t ADD CONSTRAINT positive CHECK (id > 0)"), ElementsAre("constraints"));
   EXPECT_THAT(moved_by("CREATE INDEX by_v ON t (v)"), ElementsAre("indexes"));
   EXPECT_THAT(moved_by("CREATE POLICY own ON t USING (v = current_user)"), ElementsAre("policies"));
+  EXPECT_THAT(moved_by("CREATE POLICY narrow ON t AS RESTRICTIVE USING (v = 'a')"), ElementsAre("policies"));
+  EXPECT_THAT(moved_by("DROP POLICY narrow ON t; CREATE POLICY narrow ON t AS RESTRICTIVE WITH CHECK (v = 'a')"), ElementsAre("policies"))
+      << "who may read is not who may write";
   EXPECT_THAT(moved_by("ALTER TABLE t ENABLE ROW LEVEL SECURITY"), ElementsAre("row_security"));
   EXPECT_THAT(moved_by("ALTER TABLE t OWNER TO app"), testing::IsSupersetOf({"owner"}));
   EXPECT_THAT(moved_by("CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$; "

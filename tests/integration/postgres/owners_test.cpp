@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the owner of a database, or of a table in it, may do so that it takes long to read: it costs that database and kind.
+#include <gmock/gmock.h>
+#include <chrono>
+#include <thread>
+
+#include "fixture.hpp"
+
+namespace driftd::test {
+namespace {
+
+using testing::HasSubstr;
+
+class PostgresOwners : public testing::Test {
+ protected:
+  PostgresOwners() {
+    server_.sql(readme_grants("postgres", "sql"));
+    server_.sql("CREATE ROLE mallory LOGIN PASSWORD 'of-mallory'");
+    server_.sql("CREATE DATABASE shop OWNER mallory");
+    as_mallory("CREATE SCHEMA m; CREATE TABLE m.t (id int PRIMARY KEY, v text); CREATE VIEW m.w AS SELECT v FROM m.t");
+  }
+  void as_mallory(const std::string& statement) const { server_.sql_as("mallory", "of-mallory", statement, "shop"); }
+  ProviderProbe probe() const {
+    return postgres_probe(server_.endpoint(), {{"databases", {"shop"}}, {"fingerprints", {"m"}}, {"statement_timeout_ms", 8000}});
+  }
+  PostgresServer server_;
+};
+
+TEST_F(PostgresOwners, ATimeoutThatTheySetIsNotOurs) {
+  as_mallory("DO $$ BEGIN FOR i IN 1..400 LOOP EXECUTE 'CREATE TABLE m.t' || i || ' (id int PRIMARY KEY CHECK (id > ' || i || "
+             "'), v text DEFAULT ''x'')'; END LOOP; END $$");
+  as_mallory("ALTER DATABASE shop SET statement_timeout = '20ms'; ALTER DATABASE shop SET lock_timeout = '1ms'");
+  auto p = probe();
+  const auto seen = p.refresh();
+  ASSERT_EQ(seen.status, DRIFTD_OK) << seen.diagnostics.front().text;
+  EXPECT_EQ(seen.complete.size(), 13u);
+  EXPECT_NE(seen.find("table_fingerprint", "shop.m.t400"), nullptr);
+  EXPECT_TRUE(p.refresh(seen.cursor).unchanged);
+}
+
+TEST_F(PostgresOwners, ALockCostsTheKindThatMeetsIt) {
+  auto p = probe();
+  const auto before = p.refresh();
+  ASSERT_EQ(before.complete.size(), 13u);
+  std::thread holder([this] {
+    EXPECT_THROW(as_mallory("BEGIN; LOCK TABLE m.w IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(60)"), std::runtime_error);
+  });
+  EXPECT_TRUE(eventually([this] {
+    return server_.value("SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND relation = 'm.w'::regclass", "shop") == "1";
+  }));
+  server_.sql("CREATE ROLE newcomer; CREATE SCHEMA fresh");
+  server_.sql("CREATE SCHEMA fresh", "shop");
+  const auto begun = std::chrono::steady_clock::now();
+  const auto seen = p.refresh(before.cursor);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(8));
+  EXPECT_EQ(seen.status, DRIFTD_OK);
+  EXPECT_FALSE(seen.unchanged);
+  EXPECT_NE(seen.find("role", "newcomer"), nullptr);
+  EXPECT_NE(seen.find("schema", "shop.fresh"), nullptr) << "the other kinds of that database are read";
+  EXPECT_EQ(seen.complete.size(), 12u);
+  EXPECT_EQ(seen.complete.count("table_fingerprint"), 0u);
+  const auto* why = seen.diagnostic(DRIFTD_BUDGET);
+  EXPECT_THAT(why != nullptr ? why->text : "", testing::AllOf(HasSubstr("database shop"), HasSubstr("lock timeout")));
+  server_.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'mallory'");
+  holder.join();
+  EXPECT_FALSE(p.refresh(seen.cursor).unchanged) << "nothing was promised meanwhile";
+}
+
+}  // namespace
+}  // namespace driftd::test
