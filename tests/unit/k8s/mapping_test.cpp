@@ -374,6 +374,14 @@ TEST(K8sMapping, AnObjectThatIsNotOfItsFormOrTooDeepCostsItselfOnly) {
   EXPECT_TRUE(map_or_unreadable(resource, deployment("kubectl"), {}, settings).unread.empty());
 }
 
+TEST(K8sOutline, AnObjectThatNestsTooDeepIsCutAndKeepsItsName) {
+  const std::string deep = std::string(200, '[') + std::string(200, ']');
+  const auto parsed = parse_object(R"({"kind":"Thing","metadata":{"name":"web"},"spec":)" + deep + "}");
+  ASSERT_TRUE(parsed.cut);
+  EXPECT_EQ(parsed.value.at("metadata").at("name"), "web");
+  EXPECT_FALSE(parse_object(R"({"metadata":{"name":"web"},"spec":[[]]})").cut);
+}
+
 /// Of an object that is no tree it is known which one it is, also where its metadata comes after what is too much.
 TEST(K8sOutline, AnObjectOfTooManyValuesIsUnreadByItsName) {
   std::string list = "[{}";
