@@ -210,15 +210,20 @@ void feed(PacedInput& input, Handler& handler) {
   }
 }
 
-Value parsed(std::string_view text) {
+std::set<Anchor> measured(std::string_view text) {
   // yaml-cpp takes a quote that nothing closes for a text up to the end, if blanks or a line break stand there. With one
   // character more, a comment everywhere else, it refuses.
   const std::string ended = std::string(text) + "\n#";
   PacedInput first(ended, kMaxAhead);
   Measure measure(first);
   feed(first, measure);
+  return std::move(measure.used);
+}
+
+Value parsed(std::string_view text) {
+  const std::set<Anchor> used = measured(text);
   PacedInput second(text, kMaxAhead);
-  Build build(second, measure.used);
+  Build build(second, used);
   feed(second, build);
   if (build.documents.empty()) return Value();
   if (build.documents.size() == 1) return std::move(build.documents.front());
