@@ -22,6 +22,7 @@
 namespace driftd::app {
 namespace {
 
+constexpr int kUsage = 2;
 constexpr int kUnreachable = 69;
 constexpr int kConfig = 78;
 constexpr int kMost = 1'000'000'000;
@@ -139,6 +140,13 @@ OnceResult once(const std::string& config_file, const OnceOptions& options) {
     failed.exit = kConfig;
     failed.error = config_file + ": " + workers.error().message;
     return failed;
+  }
+  if (!options.record_file.empty()) {
+    if (const Status fits = check_record(options.record_file, config->agent.data_dir); !fits) {
+      failed.exit = kUsage;
+      failed.error = fits.error().message;
+      return failed;
+    }
   }
   config->log.level = config->log.level == "info" ? "warn" : config->log.level;
   log::configure(config->log);

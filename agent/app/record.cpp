@@ -15,6 +15,7 @@
 
 #include "core/value.hpp"
 #include "engine/engine.hpp"
+#include "store/files.hpp"
 
 namespace driftd::app {
 namespace {
@@ -251,6 +252,23 @@ Task<Status> save_record(std::string file, store::SqliteStore& store) {
   core::Value::Object end{{"resources", core::Value(core::Value::Number{std::to_string(resources)})}};
   out.line({{"end", core::Value(std::move(end))}});
   co_return out.keep();
+}
+
+Status check_record(const std::string& file, const std::string& data_dir) {
+  DRIFTD_CHECK(store::check_outside(data_dir, file));
+  std::error_code error;
+  const auto there = std::filesystem::status(file, error);
+  if (there.type() == std::filesystem::file_type::not_found) return {};
+  const auto refused = [&file](const std::string& why) {
+    return fail(Code::invalid, file + " " + why + ", which a record would take the place of; name another file, or remove it");
+  };
+  if (there.type() != std::filesystem::file_type::regular) return refused("is no regular file");
+  std::ifstream in(file, std::ios::binary);
+  std::string head(4096, '\0');
+  in.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<std::size_t>(in.gcount()));
+  if (head.empty() || head.find("driftd-record/") != std::string::npos) return {};  // empty: as mktemp makes it
+  return refused("is no record");
 }
 
 Task<Status> load_record(std::string file, const config::Config& config, store::SqliteStore& store) {

@@ -12,6 +12,9 @@ namespace driftd::app {
 /// compares only on the installation that made it. 0600; whole or not at all.
 Task<Status> save_record(std::string file, store::SqliteStore& store);
 
+/// `invalid` with the next step where a record must not be written: in data_dir, or over a file that is none.
+Status check_record(const std::string& file, const std::string& data_dir);
+
 /// Fills an empty store with the baselines of a record, under the names of the configured backends. `corrupt`: no record, or
 /// one that was cut; `conflict`: made under another installation key.
 Task<Status> load_record(std::string file, const config::Config& config, store::SqliteStore& store);

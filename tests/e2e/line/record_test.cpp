@@ -98,6 +98,23 @@ TEST_F(Record, WhatAnIgnoreRuleCoversIsNoDifference) {
   EXPECT_EQ(once("--baseline").code, 1);
 }
 
+TEST_F(Record, NothingButARecordIsWrittenOver) {
+  replace_file(state_, tfstate(7, 3, "canary"));
+  ASSERT_EQ(once("--record").code, 0);
+  EXPECT_EQ(once("--record").code, 0) << "a record is";
+  const std::string data = agent_.data_dir();
+  std::filesystem::create_directories(data);
+  const std::string precious = dir_.write("driftd.key", "a key that nobody has twice");
+  for (const auto& file : {agent_.config(), precious, dir_.path().string(), data + "/fresh", data + "/store.db"}) {
+    const std::string before = std::filesystem::is_regular_file(file) ? read_file(file) : "";
+    record_ = file;
+    const Output refused = once("--record");
+    EXPECT_EQ(refused.code, 2) << file << refused.out << refused.err;
+    EXPECT_THAT(refused.err, HasSubstr("name a")) << file;
+    EXPECT_EQ(std::filesystem::is_regular_file(file) ? read_file(file) : "", before) << file;
+  }
+}
+
 TEST_F(Record, ARecordThatWasCutIsRefusedByItsPlace) {
   replace_file(state_, tfstate_of({"a", "b", "c"}));
   ASSERT_EQ(once("--record").code, 0);
