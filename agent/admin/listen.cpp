@@ -50,15 +50,9 @@ Result<sockaddr_un> unix_address(const std::string& path) {
 }
 
 /// Removes the file of a dead agent.
-Status clear_stale(const std::string& path, const sockaddr_un& address) {
-  struct stat info {};
-  if (::lstat(path.c_str(), &info) != 0) return {};
-  if (!S_ISSOCK(info.st_mode)) return fail(Code::conflict, path + " is there and is no socket; change admin.socket or remove it");
-  const Descriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
-    return fail(Code::conflict, "an agent answers on " + path + " already; stop it or change admin.socket");
-  }
-  if (::unlink(path.c_str()) != 0) return system_error("cannot remove the stale socket " + path);
+Status clear_stale(const std::string& path) {
+  DRIFTD_CHECK(check_unix(path));
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) return system_error("cannot remove the stale socket " + path);
   return {};
 }
 
@@ -75,11 +69,21 @@ Status set_access(const std::string& path, const std::string& group, bool open) 
 
 }  // namespace
 
+Status check_unix(const std::string& path) {
+  DRIFTD_TRY(const sockaddr_un address, unix_address(path));
+  struct stat info {};
+  if (::lstat(path.c_str(), &info) != 0) return {};
+  if (!S_ISSOCK(info.st_mode)) return fail(Code::conflict, path + " is there and is no socket; change admin.socket or remove it");
+  const Descriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return {};
+  return fail(Code::conflict, "an agent answers on " + path + " already; stop it or change admin.socket");
+}
+
 Result<int> listen_unix(const std::string& path, const std::string& group, bool open) {
   DRIFTD_TRY(const sockaddr_un address, unix_address(path));
   std::error_code ignored;  // bind says it better
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
-  DRIFTD_CHECK(clear_stale(path, address));
+  DRIFTD_CHECK(clear_stale(path));
   Descriptor fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return system_error("cannot bind the API's socket " + path + " (admin.socket)");

@@ -8,6 +8,9 @@
 
 namespace driftd::admin {
 
+/// `conflict` where no socket can be made: an agent answers there, or something else has that name.
+Status check_unix(const std::string& path);
+
 /// A listening Unix socket of that group (empty: unchanged), with mode 0660, or 0666 when it is `open` to all: then
 /// whoever accepts must look at the peer. A stale file of a dead agent is replaced, a living one is a `conflict`. The
 /// caller owns the descriptor.

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <set>
 
+#include "admin/listen.hpp"
 #include "app/digests_sink.hpp"
 #include "app/plain_references.hpp"
 #include "app/plugins.hpp"
@@ -82,12 +83,16 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
   if (const Status workers = check_workers(c); !workers) {
     return fail(workers.error().code, config::render(config::ConfigError{c.file, {}, workers.error().message, {}, {}, {}}));
   }
+  // Who is refused at the door has made no store; where there is one, its lock says first who else runs on it.
+  const bool fresh = !std::filesystem::exists(std::filesystem::path(c.agent.data_dir) / "store.db");
+  if (fresh) DRIFTD_CHECK(admin::check_unix(c.admin.socket));
   const auto core = executors.core.get_executor();
   DRIFTD_TRY(store::Settings settings, store_settings(c));
   out->routes_ = std::make_shared<const std::vector<core::Route>>(c.routes);
   settings.route = [agent = out.get()](const core::AgentEvent& event) { return agent->agent_routes(event); };  // as reloads leave them
   DRIFTD_TRY(out->store_, store::SqliteStore::open(std::move(settings), executors.store.get_executor(),
                                                    executors.io.get_executor(), out->clock_));
+  DRIFTD_CHECK(admin::check_unix(c.admin.socket));
   delivery::RelaySettings relay;
   relay.agent = c.agent.name;
   relay.cluster = c.agent.cluster;

@@ -197,6 +197,16 @@ TEST_F(StoreOfAnAgent, RowsMendedUnderTheRunningAgentEndItAndTheNextOneTellsWhat
   EXPECT_EQ(agent.stop(), 0);
 }
 
+TEST_F(StoreOfAnAgent, WhoIsRefusedAtTheSocketHasMadeNoStore) {
+  const std::string config = dir.write("second.yaml", "agent: { data_dir: " + dir.file("second") + ", plugin_dirs: [" + Agent::build("providers") +
+                                                          "] }\nadmin: { socket: " + agent.socket() + ", listen: \"\" }\nbackends:\n" + terraform_backend(state));
+  const Output refused = run({Agent::binary(), "run", "--config", config});
+  EXPECT_EQ(refused.code, 69) << refused.out << refused.err;
+  EXPECT_THAT(refused.err, HasSubstr("an agent answers on " + agent.socket()));
+  EXPECT_FALSE(fs::exists(dir.file("second")));
+  EXPECT_TRUE(agent.running());
+}
+
 TEST_F(StoreOfAnAgent, StartSaysWhatItTookOver) {
   EXPECT_THAT(agent.log(), HasSubstr("new store: the first complete refresh"));
   ASSERT_EQ(agent.stop(), 0);
