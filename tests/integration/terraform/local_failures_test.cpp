@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "settled.hpp"
 #include "site.hpp"
 #include "support/process.hpp"
 #include "support/provider_probe.hpp"
@@ -65,12 +66,7 @@ TEST_F(TerraformFile, WhatCannotBeReadIsNamedAndStandsAsItWas) {
 /// As an editor that keeps the times, or `cp -p`, leaves it.
 TEST_F(TerraformFile, AWriteOfTheSameSizeWithItsTimeSetBackIsSeen) {
   ProviderProbe p = probe();
-  auto known = p.refresh();
-  ASSERT_TRUE(eventually([&] {
-    const auto next = p.refresh(known.cursor);
-    if (!next.unchanged) known = next;
-    return next.unchanged;
-  }));
+  const auto known = settled(p);
   struct stat before {};
   ASSERT_EQ(::stat(path_.c_str(), &before), 0);
   std::ofstream(path_, std::ios::in) << state_text(1, 2);

@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <gmock/gmock.h>
 
+#include "settled.hpp"
 #include "support/process.hpp"
 #include "support/provider_probe.hpp"
 
@@ -25,7 +26,7 @@ class Terraform : public testing::Test {
 
 TEST_F(Terraform, WholeStateIsCompleteAndUnchangedUntilTheFileChanges) {
   auto p = probe();
-  const auto first = p.refresh();
+  const auto first = settled(p);
   ASSERT_EQ(first.status, DRIFTD_OK);
   EXPECT_EQ(first.complete, (std::map<std::string, std::uint64_t>{{"state", 1}, {"instance", 1}, {"output", 0}, {"registration", 0}}));
   EXPECT_TRUE(p.refresh(first.cursor).unchanged);

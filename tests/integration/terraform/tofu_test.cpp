@@ -4,6 +4,7 @@
 #include <fstream>
 #include <gmock/gmock.h>
 
+#include "settled.hpp"
 #include "support/provider_probe.hpp"
 #include "support/tofu.hpp"
 
@@ -79,7 +80,7 @@ TEST(TerraformTofu, ChangeMoveAndDestroyAreSeenAsWhatTheyAre) {
   tofu.configure("resource \"terraform_data\" \"a\" { input = 1 }\n");
   tofu.apply();
   auto probe = probe_of(tofu.state_file());
-  const auto first = probe.refresh();
+  const auto first = settled(probe);
   EXPECT_TRUE(probe.refresh(first.cursor).unchanged);
 
   tofu.configure("resource \"terraform_data\" \"a\" { input = 2 }\n");
