@@ -113,15 +113,17 @@ Task<Result<SupervisedSession::Answered>> SupervisedSession::ask(FrameType type,
     const core::PageHandler handler = [complaints](core::RecordPage page) { return hold_back(complaints, std::move(page)); };
     DRIFTD_CO_TRY(const auto supervisor, co_await ready(deadline));
     const auto call = supervisor->begin(type, payload, deadline);
-    DRIFTD_CO_TRY(CallResult result, co_await drive(supervisor, call, handler));
-    if (result.code != Code::ok) {
-      Error error = error_of(result);
-      const auto left = co_await Supervisor::left_jail(supervisor, std::move(error));
+    auto result = co_await drive(supervisor, call, handler);
+    std::optional<Error> left;
+    if (result && result->code != Code::ok) {
+      Error error = error_of(*result);
+      left = co_await Supervisor::left_jail(supervisor, std::move(error));
       if (left && !again && !complaints->told) continue;
-      if (left) co_return fail(*left);
     }
     DRIFTD_CO_CHECK(co_await hand_on(complaints));
-    co_return Answered{supervisor, std::move(result)};
+    if (left) co_return fail(*left);
+    if (!result) co_return fail(result.error());
+    co_return Answered{supervisor, std::move(*result)};
   }
 }
 
