@@ -15,16 +15,26 @@ namespace driftd {
 class PacedInput final : public std::streambuf {
  public:
   /// Throws std::length_error out of the parser when it reads more than `max_ahead` units (see weight) without `progress()`.
-  PacedInput(std::string_view text, std::size_t max_ahead) : max_ahead_(max_ahead) {
-    char* begin = const_cast<char*>(text.data());  // never written: there is no put area
-    setg(begin, begin, begin + text.size());
-  }
+  /// Both texts are read in place, one behind the other, and outlive this.
+  PacedInput(std::string_view text, std::size_t max_ahead, std::string_view tail = {}) : max_ahead_(max_ahead), text_(text), tail_(tail) { read(text_, 0); }
 
   /// The parser gave an event: what it kept so far is being consumed.
   void progress() { ahead_ = 0; }
 
  protected:
+  int_type underflow() override {
+    go_on();
+    return gptr() == egptr() ? traits_type::eof() : traits_type::to_int_type(*gptr());
+  }
+  /// Back over the seam: yaml-cpp looks at the first bytes for the encoding and gives them back.
+  int_type pbackfail(int_type) override {
+    if (!in_tail_ || gptr() != eback() || text_.empty()) return traits_type::eof();
+    in_tail_ = false;
+    read(text_, text_.size() - 1);
+    return traits_type::to_int_type(*gptr());
+  }
   std::streamsize xsgetn(char* to, std::streamsize wanted) override {
+    go_on();
     const auto count = std::min<std::streamsize>(wanted, egptr() - gptr());
     for (std::streamsize i = 0; i < count; ++i) ahead_ += weight(gptr()[i]);
     if (ahead_ > max_ahead_) throw std::length_error("a list or map in brackets that is too large");
@@ -34,6 +44,15 @@ class PacedInput final : public std::streambuf {
   }
 
  private:
+  void go_on() {
+    if (gptr() != egptr() || in_tail_) return;
+    in_tail_ = true;
+    read(tail_, 0);
+  }
+  void read(std::string_view text, std::size_t from) {
+    char* begin = const_cast<char*>(text.data());  // never written: there is no put area
+    setg(begin, begin + from, begin + text.size());
+  }
   /// What one character makes the scanner keep, in units of at most 280 bytes: a bracket opens a level of its own.
   static std::size_t weight(char c) {
     switch (c) {
@@ -44,6 +63,8 @@ class PacedInput final : public std::streambuf {
   }
 
   std::size_t max_ahead_, ahead_ = 0;
+  std::string_view text_, tail_;
+  bool in_tail_ = false;
 };
 
 }  // namespace driftd

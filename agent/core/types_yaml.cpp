@@ -213,8 +213,7 @@ void feed(PacedInput& input, Handler& handler) {
 std::set<Anchor> measured(std::string_view text) {
   // yaml-cpp takes a quote that nothing closes for a text up to the end, if blanks or a line break stand there. With one
   // character more, a comment everywhere else, it refuses.
-  const std::string ended = std::string(text) + "\n#";
-  PacedInput first(ended, kMaxAhead);
+  PacedInput first(text, kMaxAhead, "\n#");
   Measure measure(first);
   feed(first, measure);
   return std::move(measure.used);
