@@ -40,10 +40,37 @@ Size measure(const Node& node) {
   return total;
 }
 
+/// Throws where a `#` stands directly behind the quoted text that begins at `mark`. YAML wants a blank before a comment,
+/// yaml-cpp does not: a quote that nothing closes ends at the next one, and `"#x"` is a comment then that hides a setting.
+void refuse_glued_comment(std::string_view text, YAML::Mark mark) {
+  const auto now = [&] { return static_cast<std::size_t>(mark.pos) < text.size() ? text[static_cast<std::size_t>(mark.pos)] : '\0'; };
+  const auto go_on = [&] {
+    const bool line_ends = now() == '\n';
+    ++mark.pos;
+    mark.line += line_ends ? 1 : 0;
+    mark.column = line_ends ? 0 : mark.column + 1;
+  };
+  while (now() == '&' || now() == '!') {  // its anchor, its tag
+    while (now() != '\0' && now() != ' ' && now() != '\t' && now() != '\n') go_on();
+    while (now() == ' ' || now() == '\t' || now() == '\n') go_on();
+  }
+  const char quote = now();
+  if (quote != '"' && quote != '\'') return;
+  for (go_on(); now() != '\0'; go_on()) {
+    if (quote == '"' && now() == '\\') {
+      go_on();
+    } else if (now() == quote) {
+      go_on();
+      if (quote == '"' || now() != quote) break;  // two single ones are one of the text
+    }
+  }
+  if (now() == '#') throw YAML::ParserException(mark, "a '#' directly behind a closing quote: a comment has a blank before it, or a quote above is not closed");
+}
+
 /// Builds the tree from the parser's events. Throws YAML::ParserException to stop the parser at a mistake.
 class Builder final : public YAML::EventHandler {
  public:
-  explicit Builder(PacedInput& input) : input_(input) {}
+  Builder(PacedInput& input, std::string_view text) : input_(input), text_(text) {}
 
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
@@ -64,6 +91,7 @@ class Builder final : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& text) override {
     last_scalar_ = mark;
     grow(mark, {1, text.size(), 0});
+    refuse_glued_comment(text_, mark);
     Node node = make(Node::Kind::scalar, mark);
     node.text = text;
     node.quoted = tag == "!" || tag == "tag:yaml.org,2002:str";
@@ -166,6 +194,7 @@ class Builder final : public YAML::EventHandler {
   }
 
   PacedInput& input_;
+  std::string_view text_;  ///< all of it
   std::vector<Frame> stack_;
   std::map<YAML::anchor_t, Anchored> anchored_;
   std::optional<Node> root_;
@@ -247,7 +276,7 @@ std::vector<ConfigError> one(const std::string& file, Position at, std::string w
 std::optional<YAML::Exception> stop_of(const std::string& text, YAML::Mark& seen) {
   PacedInput input(text, kMostAhead);
   std::istream in(&input);
-  Builder builder(input);
+  Builder builder(input, text);
   try {
     YAML::Parser parser(in);
     parser.HandleNextDocument(builder);
@@ -299,10 +328,10 @@ tl::expected<Node, std::vector<ConfigError>> parse_yaml(std::string_view text, c
     PacedInput input(text, kMostAhead);
     std::istream in(&input);
     YAML::Parser parser(in);
-    Builder builder(input);
+    Builder builder(input, text);
     if (!parser.HandleNextDocument(builder)) return Node{};
     Node root = builder.take();
-    Builder second(input);
+    Builder second(input, text);
     if (parser.HandleNextDocument(second)) {
       return tl::unexpected(one(file, second.take().at, "a second document (---)", "one document", "",
                                 "put everything into the first"));

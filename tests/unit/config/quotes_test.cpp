@@ -45,6 +45,29 @@ TEST(Quotes, ClosedOnesStayWhatTheyAre) {
   EXPECT_EQ(parse_yaml("a: |+\n  it's\n\n\n", "f")->find("a")->text, "it's\n\n\n");
 }
 
+TEST(Quotes, OneThatEndsAtTheNextQuoteHidesNoSettingBehindAHash) {
+  for (const char* text : {"name: \"x\npassword: \"#abc\"\nnext: 1\n", "name: 'x\npassword: '#abc'\nnext: 1\n", "name: &n \"x\npassword: \"#abc\"\n",
+                           "name: !!str 'x\npassword: '#abc'\n", "a: { name: \"x, password: \"#y\" }\n}\n", "- \"x\n- \"#y\"\n", "\"k: v\nl: \"#m\"\n: 1\n"}) {
+    EXPECT_THAT(refusal(text), HasSubstr("a '#' directly behind a closing quote")) << text;
+  }
+  EXPECT_THAT(refusal("name: \"x\npassword: \"#abc\"\n"), HasSubstr("driftd.yaml:2:12: "));
+  for (const char* text : {"a: \"x\" # y\n", "a: 'it''s #1'\n", "a: \"\\\"#\"\n", "a: ['#', \"#\"]\n", "a: x\"#y\n", "a: &n '#'\nb: *n\n"}) {
+    EXPECT_EQ(refusal(text), "accepted") << text;
+  }
+}
+
+TEST(Quotes, NoDocumentWhoseQuotesDoNotMeetIsAccepted) {
+  std::mt19937 random(20261124);
+  static const std::string kWords[] = {"cache", "#no", "", "# x", "a: b", "été"};
+  for (int round = 0; round < 2'000; ++round) {
+    const std::string quote = random() % 2 == 0 ? "'" : "\"";
+    const std::size_t lines = 2 + random() % 5, cut = random() % lines;
+    std::string text;
+    for (std::size_t i = 0; i < lines; ++i) text += "k" + std::to_string(i) + ": " + quote + kWords[random() % std::size(kWords)] + (i == cut ? "" : quote) + "\n";
+    ASSERT_NE(refusal(text), "accepted") << text;
+  }
+}
+
 /// Documents in block form, each value quoted in one of two ways; `cut` has no closing quote.
 struct Drawn {
   std::string whole, cut;
