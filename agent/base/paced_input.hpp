@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstring>
 #include <stdexcept>
 #include <streambuf>
 #include <string_view>
@@ -38,7 +37,7 @@ class PacedInput final : public std::streambuf {
     const auto count = std::min<std::streamsize>(wanted, egptr() - gptr());
     for (std::streamsize i = 0; i < count; ++i) ahead_ += weight(gptr()[i]);
     if (ahead_ > max_ahead_) throw std::length_error("a list or map in brackets that is too large");
-    std::memcpy(to, gptr(), static_cast<std::size_t>(count));
+    std::copy_n(gptr(), count, to);
     gbump(static_cast<int>(count));
     return count;
   }

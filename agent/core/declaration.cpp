@@ -2,21 +2,8 @@
 #include "core/declaration.hpp"
 
 #include "base/digest.hpp"
-#include "core/redact.hpp"
 
 namespace driftd::core {
-namespace {
-
-void walk(const Path& at, const Value& value, std::vector<std::pair<Path, Value>>& out) {
-  const auto* object = value.object();
-  if (object == nullptr || as_digest(value) || (object->empty() && !at.empty())) {
-    out.emplace_back(at, value);
-    return;
-  }
-  for (const auto& [name, member] : *object) walk(at.child(name), member, out);
-}
-
-}  // namespace
 
 std::string words_of(const Declaration& declaration) {
   const auto known = [&](const char* name) {
@@ -28,12 +15,6 @@ std::string words_of(const Declaration& declaration) {
     details += (details.empty() ? "since serial " : ", since serial ") + serial;
   }
   return "declared by " + declaration.source + (details.empty() ? "" : " (" + details + ")");
-}
-
-std::vector<std::pair<Path, Value>> declared_values(const Value& body) {
-  std::vector<std::pair<Path, Value>> out;
-  walk(Path{}, body, out);
-  return out;
 }
 
 std::uint64_t weight(const std::string& source_uid, const Digest& body) {

@@ -4,12 +4,8 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <utility>
-#include <vector>
 
-#include "core/path.hpp"
 #include "core/resource.hpp"
-#include "core/value.hpp"
 
 namespace driftd::core {
 
@@ -26,8 +22,6 @@ struct Declaration {
 
 /// `declared by tf-prod (postgresql_role.app, since serial 12)`.
 std::string words_of(const Declaration& declaration);
-/// What a body declares: objects are walked, everything else (lists, digests, null) is a value at its path.
-std::vector<std::pair<Path, Value>> declared_values(const Value& body);
 /// What one declaration adds to the generation of its resource: the sum over all of them is `folded` below.
 std::uint64_t weight(const std::string& source_uid, const Digest& digest);
 /// The generation of rules that judges a resource with such declarations (judged_under); 0 stays 0.

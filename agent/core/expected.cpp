@@ -135,6 +135,12 @@ Wanted members_wanted(const Path& path, const Value& value, const Value& body, c
   return out;
 }
 
+Wanted members_declared(const Value& declared, const Value& body, const KindSchema& schema) {
+  Wanted out = members_wanted(Path{}, declared, body, schema);
+  std::erase_if(out, [](const auto& one) { return one.second.is_null(); });
+  return out;
+}
+
 Difference diff_expected(const Wanted& wanted, const Value& body, const KindSchema& schema, DiffOptions options) {
   Value expected = body;
   std::vector<std::string> paths;

@@ -22,6 +22,9 @@ Status want(Wanted& to, std::string_view key, Value value);
 /// `value`, wanted at `path`, by the paths that it asks something of.
 Wanted members_wanted(const Path& path, const Value& value, const Value& body, const KindSchema& schema);
 
+/// What a source's `declared` asks of `body`, by its paths: as an expectation, but null says nothing.
+Wanted members_declared(const Value& declared, const Value& body, const KindSchema& schema);
+
 /// Compares what is wanted with what was read; says nothing of attributes that nobody wants. This is how the agent
 /// judges `expect:` and declarations, `driftd explain` shows them and `driftd diff --partial` compares offline. Of two
 /// that want the same path the first counts, of a path and one below it the one below. A secret is known by its digest alone,

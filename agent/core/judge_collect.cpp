@@ -281,8 +281,8 @@ Wanted Collector::wanted(const Value& body) {
     const Result<Value> declared = parse(declaration.body);
     if (!declared) out_.unknown.push_back({"", words_of(declaration) + ", unreadably: " + declared.error().message});
     if (!declared) continue;
-    for (const auto& [path, value] : declared_values(*declared)) {
-      if (!value.is_null() && want(path, value)) declared_by_[path.render()] = words_of(declaration);
+    for (const auto& [path, value] : members_declared(*declared, body, schema())) {
+      if (want(path, value)) declared_by_[path.render()] = words_of(declaration);
     }
   }
   return out;

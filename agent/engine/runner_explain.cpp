@@ -91,8 +91,8 @@ Result<Steps> answer(const Question& about) {
   for (const auto& declaration : about.declarations) {
     const auto body = core::parse(declaration.body);
     if (!body) continue;
-    for (const auto& [at, value] : core::declared_values(*body)) {
-      if (!value.is_null()) expect(at, value, after, *about.schema, core::words_of(declaration), about.options(), out);
+    for (const auto& [at, value] : core::members_declared(*body, after, *about.schema)) {
+      expect(at, value, after, *about.schema, core::words_of(declaration), about.options(), out);
     }
   }
   return out;

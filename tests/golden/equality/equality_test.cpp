@@ -70,7 +70,7 @@ TEST_P(Equality, EveryPairHasItsVerdict) {
     const std::string expected = text(pair, "is");
     ASSERT_NE(expected, "") << render(pair);
     const bool declared = pair.find("declared") != nullptr;
-    const Difference difference = declared ? diff_expected(declared_values(*before), *after, *schema, options_of(pair))
+    const Difference difference = declared ? diff_expected({{Path{}, *before}}, *after, *schema, options_of(pair))
                                            : diff(*before, *after, *schema, options_of(pair));
     EXPECT_EQ(verdict(difference), expected) << render(pair);
     (expected.find("drift ") == std::string::npos ? quiet : drift) = true;

@@ -67,6 +67,22 @@ TEST_F(Declared, OfOnePathTheConfigurationCountsAlsoInsideAnObject) {
   EXPECT_THAT(broken, ElementsAre("c.x", "c.y"));
 }
 
+TEST_F(Declared, DocumentIsOneValueAsItIsToAnExpectation) {
+  context.schema = schema_of(R"({"schema":"driftd-schema/1","kind":"role","revision":2,"class":"config",
+    "attributes":{"policy":{"type":"json"},"login":{"type":"bool"}}})");
+  context.declared = {declaration(R"({"login":null,"policy":{"deny":["x"],"rest":null}})")};
+  for (const char* same : {R"({"policy":{"deny":["x"],"rest":null}})", R"({"policy":"{\"rest\":null,\"deny\":[\"x\"]}"})"}) {
+    sees(same);
+    for (const auto& open : row.open) EXPECT_EQ(open.against, Against::baseline) << same;
+  }
+  sees(R"({"policy":{"deny":["x"],"allow":["y"],"rest":null}})");  // declared as a whole: nothing else stands in it
+  std::vector<std::string> broken;
+  for (const auto& open : row.open) {
+    if (open.against == Against::expectation) broken = paths(open);
+  }
+  EXPECT_THAT(broken, ElementsAre(HasSubstr("policy")));
+}
+
 TEST_F(Declared, BaselineThatNeverMatchedIsADriftFromTheFirstSight) {
   context.declared = {declaration(R"({"a":3})")};
   sees(R"({"a":1,"b":2,"timeout":"1s"})");
