@@ -180,7 +180,7 @@ Status take_incarnation(SqliteStore::State& state, const std::filesystem::path& 
   state.mark.emplace(std::move(opened));
   state.newest_seq = state.reached.seq;
   state.hlc = state.stored_hlc = state.reached.hlc;
-  believe_clock(state, mark ? mark->at_ns : 0);
+  DRIFTD_CHECK(believe_clock(state, mark ? mark->at_ns : 0));
   state.reached.at_ns = state.clock.wall();
   DRIFTD_CHECK(state.mark->write(state.reached));
   return state.mark->sync();

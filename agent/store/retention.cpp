@@ -121,10 +121,16 @@ Result<bool> prune_history(SqliteStore::State& state) {
 
 Nanos mono_of(const Clock& clock) { return std::chrono::duration_cast<std::chrono::nanoseconds>(clock.mono().time_since_epoch()).count(); }
 
-/// Whether the wall clock went ahead of the time that passed, less than a day of this process ago. Whoever believed it at once
-/// would delete what is young, events that nobody got among it, and setting it right again would bring nothing back. A clock
-/// that was wrong before and is right now costs a day in which nothing is deleted.
-bool is_doubted(SqliteStore::State& state) {
+/// How long a doubt lasts is kept by the wall clock that is doubted: it goes on at its pace, and a restart ends no doubt.
+Status keep_doubt(SqliteStore::State& state, Nanos until) {
+  constexpr std::string_view sql = "INSERT OR REPLACE INTO meta (key, value, crc) VALUES ('clock_doubted_until', ?1, driftd_crc('clock_doubted_until', ?1))";
+  return state.db->statement(sql).bind(until).run();
+}
+
+/// Whether the wall clock went ahead of the time that passed, less than a day ago. Whoever believed it at once would delete
+/// what is young, events that nobody got among it, and setting it right again would bring nothing back. A clock that was wrong
+/// before and is right now costs a day in which nothing is deleted.
+Result<bool> is_doubted(SqliteStore::State& state) {
   const Nanos mono = mono_of(state.clock);
   const Nanos ahead = state.clock.wall() - mono - state.pruned_by;
   if (ahead > kJump) {
@@ -132,27 +138,37 @@ bool is_doubted(SqliteStore::State& state) {
       log::room("store").warn("the clock went {} h ahead of the time that passed: nothing is deleted for its age for 24 h, so that it can be set right; "
                               "if it is right, nothing is to be done", ahead / kHour);
       state.doubted_until = mono + kDoubt;
+      DRIFTD_CHECK(keep_doubt(state, state.clock.wall() + kDoubt));
     }
     if (mono < state.doubted_until) return true;
   }
   state.pruned_by = state.clock.wall() - mono;
   state.doubted_until = 0;
+  DRIFTD_CHECK(state.db->execute("DELETE FROM meta WHERE key = 'clock_doubted_until'"));
   return false;
 }
 
 }  // namespace
 
-void believe_clock(SqliteStore::State& state, Nanos last_commit) {
-  const Nanos wall = state.clock.wall();
-  const bool away = last_commit > 0 && wall - last_commit > kLongAway;
-  state.pruned_by = (away ? last_commit : wall) - mono_of(state.clock);
+Status believe_clock(SqliteStore::State& state, Nanos last_commit) {
+  const Nanos wall = state.clock.wall(), mono = mono_of(state.clock);
+  DRIFTD_TRY(Nanos until, state.db->integer("SELECT value FROM meta WHERE key = 'clock_doubted_until'"));
+  if (last_commit > 0 && wall - last_commit > kLongAway) {
+    until = wall + kDoubt;
+    DRIFTD_CHECK(keep_doubt(state, until));
+  }
+  const bool doubted = until > wall && until - wall <= kDoubt;  // of a clock that went back since, nothing is doubted
+  state.pruned_by = wall - mono - (doubted ? kJump + 1 : 0);
+  state.doubted_until = doubted ? mono + (until - wall) : 0;
+  return {};
 }
 
 Task<Result<bool>> SqliteStore::prune(Nanos delivered_before, Nanos undelivered_before) {
   const auto state = state_;
   const auto more = std::make_shared<bool>(false);
   Work work = [state, more, delivered_before, undelivered_before]() -> Status {
-    if (is_doubted(*state)) return {};
+    DRIFTD_TRY(const bool doubted, is_doubted(*state));
+    if (doubted) return {};
     DRIFTD_TRY(const bool events, prune_events(*state, delivered_before, undelivered_before));
     DRIFTD_TRY(const bool history, prune_history(*state));
     *more = events || history;

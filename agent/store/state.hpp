@@ -96,8 +96,9 @@ Task<Status> in_group(StatePtr state, Work work);
 Status run_now(SqliteStore::State& state, Work work);
 
 /// At the start: what retention measures the clock by. Nothing tells a clock that is ahead from time that nobody was there,
-/// but of more than 30 days since `last_commit` (0: none) it waits, as of a clock that jumps. [retention.cpp]
-void believe_clock(SqliteStore::State& state, Nanos last_commit);
+/// but of more than 30 days since `last_commit` (0: none) it waits, as of a clock that jumps; a doubt of the process before
+/// goes on to its end. [retention.cpp]
+Status believe_clock(SqliteStore::State& state, Nanos last_commit);
 
 /// Runs `read` (Connection& → Result<T>) on the store thread between two transactions: it sees all that was committed.
 template <class Read>
