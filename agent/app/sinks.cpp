@@ -19,7 +19,7 @@ struct Opener {
     return sinks::open_nats(name, settings, core, io);
   }
   Result<std::unique_ptr<core::Sink>> operator()(const sinks::WebhookSettings& settings) const {
-    return sinks::open_webhook(name, settings, core, clock);
+    return sinks::open_webhook(name, settings, core, io, clock);
   }
   Result<std::unique_ptr<core::Sink>> operator()(const sinks::NotificationsSettings& settings) const {
     return sinks::open_notifications(settings, {});

@@ -77,7 +77,7 @@ class NatsSink final : public core::Sink, private Inbox::Reader {
   Status publish(const core::StoredEvent& event, const std::shared_ptr<Flight>& flight);
   Result<Message> message_of(const core::StoredEvent& event, const NatsMessage& address) const;
   Task<Attempt> send_core(core::StoredEvent event);
-  void remember(const Flight& flight);
+  void remember(const core::StoredEvent& event, const Flight& flight);
   void found(Inspection seen, std::map<std::string, std::string>& notes);
   Looked now() const { return {broker_->reconnects(), doubts_}; }
   bool trusted() const { return looked_ && *looked_ == now(); }
@@ -193,8 +193,11 @@ Status NatsSink::publish(const core::StoredEvent& event, const std::shared_ptr<F
 }
 
 /// An event of which one subject is refused is sent for ever: what the stream has of it already is not sent with it.
-void NatsSink::remember(const Flight& flight) {
+void NatsSink::remember(const core::StoredEvent& event, const Flight& flight) {
   if (flight.attempt.outcome == Outcome::retry_event) stored_parts_.insert(flight.stored.begin(), flight.stored.end());
+  const bool over = flight.attempt.outcome == Outcome::delivered || flight.attempt.outcome == Outcome::permanent;
+  if (!over || stored_parts_.empty()) return;
+  for (const auto& address : messages_of(event, settings_, "")) stored_parts_.erase(address.message_id);
 }
 
 Task<Attempt> NatsSink::send(core::StoredEvent event) {
@@ -215,7 +218,7 @@ Task<Attempt> NatsSink::send(core::StoredEvent event) {
       flight->attempt = {Outcome::retry_sink, "no ack within " + std::to_string(settings_.ack_wait.count()) + " ms", 0};
     }
   }
-  remember(*flight);
+  remember(event, *flight);
   co_return flight->attempt;
 }
 

@@ -33,6 +33,7 @@ class Look {
   }
   Status read_info();
   Status create();
+  Status whole() const;
   Result<Found> at(const Position& position);
   Result<Found> missing(const Position& position);
   Result<std::optional<Loss>> find_loss();
@@ -58,7 +59,7 @@ Status Look::read_info() {
   if (absent && settings_.create_stream) return create();
   if (absent) return fail(Code::unavailable, "NATS: there is no stream " + settings_.stream + explain(JSStreamNotFoundErr));
   if (status != NATS_OK) return fail(failed(status, static_cast<int>(code), "INFO"));
-  return Status{};
+  return whole();
 }
 
 Status Look::create() {
@@ -79,7 +80,14 @@ Status Look::create() {
   const natsStatus status = js_AddStream(&raw, broker_.stream.get(), &config, nullptr, &code);
   info_.reset(raw);
   if (status != NATS_OK) return fail(failed(status, static_cast<int>(code), "CREATE"));
-  return Status{};
+  return whole();
+}
+
+/// nats.c takes an answer without a configuration for one.
+Status Look::whole() const {
+  if (info_ != nullptr && info_->Config != nullptr) return Status{};
+  return fail(Code::unavailable, "NATS at " + names_of(settings_.servers) + ": what it says of stream " + settings_.stream +
+                                     " has no configuration; is this a nats-server, and nobody in between?");
 }
 
 /// Streams that consumers empty, or that keep a few messages of a subject, lose single messages by their own rules.

@@ -12,6 +12,7 @@ namespace driftd::sinks {
 namespace {
 
 constexpr std::size_t kBodyLimit = 64 << 10;
+constexpr std::size_t kHeadLimit = 64 << 10;
 constexpr std::int64_t kRetryAfterCap = 3'600'000;
 
 struct Transfer {
@@ -20,7 +21,7 @@ struct Transfer {
   const AddressGuard* guard = nullptr;
   CURL* easy = nullptr;
   curl_slist* headers = nullptr;
-  std::size_t received = 0;
+  std::size_t received = 0, head = 0;
   std::string refusal;
   char error[CURL_ERROR_SIZE] = {};
 
@@ -33,8 +34,9 @@ struct Transfer {
 /// The address is known only here, after every form of name and number was resolved.
 curl_socket_t open_socket(void* closure, curlsocktype, curl_sockaddr* address) {
   auto& transfer = *static_cast<Transfer*>(closure);
-  transfer.refusal = transfer.guard->refusal(&address->addr);
-  if (!transfer.refusal.empty()) return CURL_SOCKET_BAD;
+  const std::string why = transfer.guard->refusal(&address->addr);
+  transfer.refusal = why.empty() ? "" : "refused to connect: " + why;  // of the last address, if there are several
+  if (!why.empty()) return CURL_SOCKET_BAD;
   return ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
@@ -42,6 +44,15 @@ std::size_t drop(char*, std::size_t size, std::size_t count, void* closure) {
   auto& transfer = *static_cast<Transfer*>(closure);
   transfer.received += size * count;
   return transfer.received > kBodyLimit ? 0 : size * count;  // 0 ends the transfer; the status is known by now
+}
+
+/// Every line of the head counts, interim answers (1xx) too: libcurl keeps them all until the answer is whole.
+std::size_t take_head(char*, std::size_t size, std::size_t count, void* closure) {
+  auto& transfer = *static_cast<Transfer*>(closure);
+  transfer.head += size * count;
+  if (transfer.head <= kHeadLimit) return size * count;
+  transfer.refusal = "the head of the answer has more than 64 KiB";
+  return 0;
 }
 
 bool about_endpoint(CURLcode code) {
@@ -87,6 +98,8 @@ void prepare(Transfer& transfer) {
   set(easy, CURLOPT_OPENSOCKETDATA, &transfer);
   set(easy, CURLOPT_WRITEFUNCTION, &drop);
   set(easy, CURLOPT_WRITEDATA, &transfer);
+  set(easy, CURLOPT_HEADERFUNCTION, &take_head);
+  set(easy, CURLOPT_HEADERDATA, &transfer);
   set(easy, CURLOPT_ERRORBUFFER, transfer.error);
   if (!request.ca_file.empty()) set(easy, CURLOPT_CAINFO, request.ca_file.c_str());
 }
@@ -98,14 +111,14 @@ HttpAnswer answer_of(Transfer& transfer, CURLcode code) {
     curl_easy_getinfo(transfer.easy, CURLINFO_RESPONSE_CODE, &answer.status);
     curl_off_t seconds = 0;
     curl_easy_getinfo(transfer.easy, CURLINFO_RETRY_AFTER, &seconds);
-    answer.retry_after_ms = std::min<std::int64_t>(seconds, kRetryAfterCap / 1000) * 1000;
+    answer.retry_after_ms = std::clamp<std::int64_t>(seconds, 0, kRetryAfterCap / 1000) * 1000;  // a date that is over is below 0
     return answer;
   }
   curl_off_t connected = 0;
   curl_easy_getinfo(transfer.easy, CURLINFO_CONNECT_TIME_T, &connected);
   answer.about_endpoint = about_endpoint(code) || (code == CURLE_OPERATION_TIMEDOUT && connected == 0);
   answer.failure = transfer.error[0] != '\0' ? transfer.error : curl_easy_strerror(code);
-  if (!transfer.refusal.empty()) answer.failure = "refused to connect: " + transfer.refusal;
+  if (!transfer.refusal.empty()) answer.failure = transfer.refusal;
   return answer;
 }
 

@@ -36,23 +36,20 @@ struct Exchange {
 class WebhookSink final : public core::Sink {
  public:
   WebhookSink(std::string name, WebhookSettings settings, std::vector<std::string> keys, AddressGuard guard,
-              asio::any_io_executor core, const Clock& clock)
+              asio::any_io_executor core, asio::any_io_executor io, const Clock& clock)
       : name_(std::move(name)), settings_(std::move(settings)), keys_(std::move(keys)), guard_(std::move(guard)),
-        core_(std::move(core)), clock_(clock) {}
+        core_(std::move(core)), io_(std::move(io)), clock_(clock) {}
 
   core::RetryPolicy policy() const override {
     using namespace std::chrono_literals;
     return {false, {0s, 5s, 5min, 30min, 2h, 5h, 10h, 14h, 20h, 24h}, settings_.max_in_flight};
   }
   Task<Status> start() override {
-    sender_ = std::make_unique<HttpSender>(guard_);
+    sender_ = std::make_shared<HttpSender>(guard_);
     co_return Status{};
   }
   Task<Attempt> send(core::StoredEvent event) override;
-  Task<void> stop() override {
-    sender_.reset();
-    co_return;
-  }
+  Task<void> stop() override;
   std::string describe() const override { return last_; }
 
  private:
@@ -64,12 +61,23 @@ class WebhookSink final : public core::Sink {
   WebhookSettings settings_;
   std::vector<std::string> keys_;
   AddressGuard guard_;
-  asio::any_io_executor core_;
+  asio::any_io_executor core_, io_;
   const Clock& clock_;
-  std::unique_ptr<HttpSender> sender_;
+  std::shared_ptr<HttpSender> sender_;
   std::map<std::string, int> refusals_;
   std::string last_ = "not tried yet";
 };
+
+/// libcurl waits for a resolver thread that does not answer, for half a minute at most: not on the core thread.
+Task<void> WebhookSink::stop() {
+  auto sender = std::exchange(sender_, nullptr);
+  if (!sender) co_return;
+  auto work = [sender = std::move(sender)]() mutable {
+    sender.reset();
+    return true;
+  };
+  co_await run_on(io_, std::move(work));
+}
 
 HttpPost WebhookSink::request_of(const core::StoredEvent& event, std::string body) const {
   const std::int64_t timestamp = clock_.wall() / 1'000'000'000;
@@ -162,7 +170,7 @@ Attempt attempt_of(const std::string& sink, const HttpAnswer& answer, int refusa
 }
 
 Result<std::unique_ptr<core::Sink>> open_webhook(std::string name, WebhookSettings settings, asio::any_io_executor core,
-                                                 const Clock& clock) {
+                                                 asio::any_io_executor io, const Clock& clock) {
   const auto named = [&name](Error error) {
     return fail(error.code, "webhook " + name + ": " + error.message);
   };
@@ -177,7 +185,7 @@ Result<std::unique_ptr<core::Sink>> open_webhook(std::string name, WebhookSettin
   auto guard = AddressGuard::make(settings.allow, http && settings.allow_http_loopback);
   if (!guard) return named(guard.error());
   return std::make_unique<WebhookSink>(std::move(name), std::move(settings), std::move(keys), std::move(*guard),
-                                       std::move(core), clock);
+                                       std::move(core), std::move(io), clock);
 }
 
 }  // namespace driftd::sinks

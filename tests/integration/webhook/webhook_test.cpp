@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <netdb.h>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -11,6 +14,27 @@
 #include "support/http_receiver.hpp"
 #include "support/relay_runner.hpp"
 #include "support/sink_events.hpp"
+
+namespace {
+
+constexpr const char* kHangs = "hangs.invalid";
+/// A resolver that says nothing for that name until it is let go.
+struct {
+  std::atomic<bool> asked = false, answers = false;
+} resolver;
+
+}  // namespace
+
+/// libcurl's resolver thread calls this one.
+extern "C" int getaddrinfo(const char* name, const char* service, const addrinfo* hints, addrinfo** out) {
+  if (name != nullptr && std::string_view(name) == kHangs) {
+    resolver.asked = true;
+    resolver.answers.wait(false);
+    return EAI_AGAIN;
+  }
+  static const auto real = reinterpret_cast<decltype(&getaddrinfo)>(::dlsym(RTLD_NEXT, "getaddrinfo"));
+  return real(name, service, hints, out);
+}
 
 namespace driftd::test {
 namespace {
@@ -29,7 +53,7 @@ RelayRunner::MakeSink webhook(const std::string& url, bool loopback = true,
   settings.url = url;
   settings.secrets = {"whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3", "the-old-key-that-is-rotated-out"};
   settings.allow_http_loopback = loopback;
-  return [settings](auto core, auto, const Clock& clock) { return sinks::open_webhook("ops", settings, core, clock); };
+  return [settings](auto core, auto io, const Clock& clock) { return sinks::open_webhook("ops", settings, core, io, clock); };
 }
 
 TEST(WebhookSinkTest, AnEventArrivesAsSignedStructuredCloudEvent) {
@@ -149,6 +173,53 @@ TEST(WebhookSinkTest, AnEndlessAnswerDoesNotFillTheMemory) {
   runner.add(sample_stored(1));
   ASSERT_TRUE(eventually([&] { return runner.view().delivered == 1 || !runner.view().last_error.empty(); }));
   EXPECT_LT(peak_kilobytes() - before, 16 << 10) << runner.view().last_error;
+}
+
+TEST(WebhookSinkTest, AnEndlessHeadIsNoAnswer) {
+  HttpScripted endless{200};
+  for (int i = 0; i < 2'000; ++i) endless.headers["x-" + std::to_string(i)] = std::string(100, 'x');
+  HttpReceiver receiver({endless, HttpScripted{200}});
+  RelayRunner runner(webhook(receiver.url()));
+  runner.add(sample_stored(1));
+  ASSERT_TRUE(eventually([&] { return runner.view().delivered == 1 || !runner.view().last_error.empty(); }));
+  EXPECT_NE(runner.view().last_error.find("the head of the answer has more than 64 KiB"), std::string::npos) << runner.view().last_error;
+  EXPECT_TRUE(eventually([&] { return runner.view().delivered == 1; })) << runner.view().state;
+}
+
+TEST(WebhookSinkTest, AWaitBelowZeroIsNone) {
+  HttpReceiver receiver({HttpScripted{503, {{"Retry-After", "-9223372036854775807"}}}, HttpScripted{200}});
+  RelayRunner runner(webhook(receiver.url()));
+  runner.add(sample_stored(1));
+  EXPECT_TRUE(eventually([&] { return runner.view().delivered == 1; }, std::chrono::seconds(30))) << runner.view().last_error;
+}
+
+TEST(WebhookSinkTest, AResolverThatHangsStopsNothingButItsSink) {
+  asio::io_context core;
+  asio::thread_pool io(1);
+  sinks::WebhookSettings settings;
+  settings.url = "https://" + std::string(kHangs) + "/hook";
+  const auto clock = SystemClock();
+  auto sink = sinks::open_webhook("ops", settings, core.get_executor(), io.get_executor(), clock);
+  ASSERT_TRUE(sink) << sink.error().message;
+  const auto run_until = [&](const std::function<bool()>& done) {
+    return eventually([&] {
+      core.restart();
+      core.poll();
+      return done();
+    });
+  };
+  bool started = false, attempted = false, stopped = false;
+  asio::co_spawn(core, (*sink)->start(), [&](std::exception_ptr, Status) { started = true; });
+  ASSERT_TRUE(run_until([&] { return started; }));
+  asio::co_spawn(core, (*sink)->send(sample_stored(1)), [&](std::exception_ptr, core::Attempt) { attempted = true; });
+  ASSERT_TRUE(run_until([] { return resolver.asked.load(); }));
+  asio::co_spawn(core, (*sink)->stop(), [&](std::exception_ptr) { stopped = true; });
+  core.restart();
+  core.poll();  // comes back although nobody resolves
+  EXPECT_FALSE(stopped);
+  resolver.answers = true;
+  resolver.answers.notify_all();
+  EXPECT_TRUE(run_until([&] { return stopped && attempted; }));
 }
 
 TEST(WebhookSinkTest, AReceiverThatSaysGoneIsNotCalledAgain) {
