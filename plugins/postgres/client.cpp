@@ -22,6 +22,8 @@ using Answer = std::unique_ptr<PGresult, decltype(&PQclear)>;
 
 constexpr milliseconds kSlice{200};  // how often a call without a cancel descriptor looks at cancelled()
 constexpr int kOldest = 120000;
+// Before, statement_timeout was counted over a whole message, with the value that was set when it came.
+constexpr int kTimesEachStatement = 130000;
 
 // At the head of every message: what a database's owner or a role put before pg_catalog would run as us, and what runs
 // could write. It lasts for the message's own transaction, so that a pooler may hand each message to another session,
@@ -157,10 +159,11 @@ class PgClient final : public Client {
   bool usable() const override { return usable_ && PQstatus(connection_.get()) == CONNECTION_OK; }
 
   Rows query(sdk::Call& call, const std::string& sql) override { return ask(call, pinned_ + sql); }
-  Rows query_within(sdk::Call& call, const std::string& sql) override {
-    const auto most = std::max(statement_ - statement_ / 10, milliseconds(1));  // so that it is the server that ends it
-    return ask(call, "SET LOCAL statement_timeout = " + std::to_string(most.count()) + "; SET LOCAL lock_timeout = " +
-                         std::to_string(std::min(most, kMostOfLock).count()) + "; " + pinned_ + sql);
+  Rows query_within(sdk::Call& call, const std::string& sql, milliseconds most) override {
+    const auto ours = std::max(std::min(most, statement_ - statement_ / 10), milliseconds(1));  // so that the server ends it
+    const std::string limits = "SET LOCAL statement_timeout = " + std::to_string(ours.count()) + "; SET LOCAL lock_timeout = " +
+                               std::to_string(std::min(ours, kMostOfLock).count()) + "; " + pinned_;
+    return version() < kTimesEachStatement ? ask_apart(call, limits, sql) : ask(call, limits + sql);
   }
 
   bool notified(sdk::Call& call, milliseconds most) override {
@@ -194,6 +197,19 @@ class PgClient final : public Client {
       return rows_of(answer.get());
     } catch (const sdk::Failure& e) {
       if (e.code == DRIFTD_CANCELLED || e.code == DRIFTD_DEADLINE) cancel_statement(connection_.get());
+      throw;
+    }
+  }
+
+  /// The statement in a message of its own, in one transaction with the limits, so that a pooler keeps both together.
+  Rows ask_apart(sdk::Call& call, const std::string& limits, const std::string& sql) {
+    try {
+      ask(call, "BEGIN; " + limits);
+      Rows out = ask(call, sql);
+      ask(call, "COMMIT");
+      return out;
+    } catch (const sdk::Failure&) {
+      if (usable()) ask(call, "ROLLBACK");
       throw;
     }
   }

@@ -12,6 +12,7 @@
 #include "common/plain_transport.hpp"
 #include "common/sweeps.hpp"
 #include "driftd_schema_json.hpp"
+#include "postgres/catalog.hpp"
 #include "postgres/reader.hpp"
 #include "postgres/watch.hpp"
 
@@ -64,6 +65,7 @@ class Server final : public sdk::Instance {
 
   const Settings settings_;
   common::Sweeps sweeps_;
+  Turns turns_;
   common::JudgedIdentity identity_{"another system answers at this endpoint (system_identifier"};
   std::mutex mutex_;
   std::map<Use, std::unique_ptr<Client>> idle_;
@@ -115,7 +117,9 @@ sdk::RefreshResult Server::refresh_with(sdk::Call& call, const sdk::Refresh& req
   for (const auto kind : kKinds) {
     if (request.wants(kind) && settings_.scope.wants_kind(kind)) kinds.emplace_back(kind);
   }
-  Reader reader(call, client, settings_, kinds);
+  // What is in databases, which others may make slow, is read last.
+  std::stable_partition(kinds.begin(), kinds.end(), [](const auto& kind) { return !is_database_kind(kind); });
+  Reader reader(call, client, settings_, kinds, turns_);
   const std::string cursor = reader.cursor();
   identity_.must_be_judged(reader.system(), system_of(request.cursor));
   if (!request.full && !cursor.empty() && cursor == request.cursor) return {true, 0};
@@ -126,7 +130,7 @@ sdk::RefreshResult Server::refresh_with(sdk::Call& call, const sdk::Refresh& req
   // The cursor hashes values: one from before the rows would fit again once a change that they show is taken back.
   bool stood = false;
   if (!cursor.empty()) {
-    Reader after(call, client, settings_, kinds);
+    Reader after(call, client, settings_, kinds, turns_);
     stood = after.cursor() == cursor && (after.snapshot() == reader.snapshot() || listed_twice(cursor, digest));
   }
   if (stood && request.kinds.empty() && sweeps_.missed(cursor, digest)) {
@@ -170,7 +174,7 @@ void Server::read(sdk::Call& call, std::span<const sdk::Identity> ids) {
     by_kind[id.kind].insert(id.id);
   }
   with_client(call, Use::reads, [&](Client& client) {
-    Reader reader(call, client, settings_, kinds);
+    Reader reader(call, client, settings_, kinds, turns_);
     identity_.must_be_judged(reader.system());
     for (const auto& [kind, wanted] : by_kind) answer(call, reader, kind, wanted);
   });

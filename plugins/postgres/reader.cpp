@@ -26,6 +26,23 @@ bool concerns_only_this(const sdk::Failure& failure) {
   return failure.code != DRIFTD_CANCELLED && failure.code != DRIFTD_DEADLINE;
 }
 
+using Steady = std::chrono::steady_clock;
+constexpr std::chrono::nanoseconds kWithoutDeadline = std::chrono::minutes(2);
+
+std::chrono::milliseconds left_until(Steady::time_point end) {
+  return std::max(std::chrono::duration_cast<std::chrono::milliseconds>(end - Steady::now()), std::chrono::milliseconds(1));
+}
+
+/// What becomes of databases whose turn it was not: few enough of their names are told.
+sdk::Failure left_out(const std::vector<std::string>& databases) {
+  constexpr std::size_t kNamed = 20;
+  std::string names;
+  for (std::size_t i = 0; i < std::min(databases.size(), kNamed); ++i) names += (i == 0 ? "" : ", ") + databases[i];
+  if (databases.size() > kNamed) names += " and " + std::to_string(databases.size() - kNamed) + " more";
+  return {DRIFTD_BUDGET, "not read, for the databases before took all the time that they have together in a cycle: " + names +
+                             ". Next time they are first"};
+}
+
 }  // namespace
 
 std::string system_of(const std::string& cursor) {
@@ -33,8 +50,8 @@ std::string system_of(const std::string& cursor) {
   return parsed.is_object() && parsed.contains("system") && parsed["system"].is_string() ? parsed["system"].get<std::string>() : std::string();
 }
 
-Reader::Reader(sdk::Call& call, Client& client, const Settings& settings, std::vector<std::string> kinds)
-    : call_(call), client_(client), settings_(settings), kinds_(std::move(kinds)),
+Reader::Reader(sdk::Call& call, Client& client, const Settings& settings, std::vector<std::string> kinds, Turns& turns)
+    : call_(call), client_(client), settings_(settings), turns_(turns), kinds_(std::move(kinds)),
       rights_(map_rights(client.query(call, rights_query(settings.verifiers)), client.version())) {
   for (const auto& kind : kinds_) {
     if (is_database_kind(kind)) database_kinds_.push_back(kind);
@@ -121,48 +138,80 @@ std::string Reader::unseen(const std::string& kind, const std::string& id) const
   return {};
 }
 
-void Reader::for_each_database(const std::function<void(Client&, const std::string&)>& each,
-                               const std::function<void(const sdk::Failure&)>& failed) {
-  for (const auto& database : databases()) {
-    try {
-      if (database == settings_.database) {
-        each(client_, database);
-        continue;
-      }
-      Settings there = settings_;
-      there.database = database;
-      there.endpoints = {parse_endpoint(client_.endpoint())};  // the same server, not the next of the list
-      const auto client = connect(call_, there, settings_.connect, settings_.statement);
-      must_be_the_same(*client);
-      each(*client, database);
-    } catch (const sdk::Failure& e) {
-      if (!concerns_only_this(e) || (database == settings_.database && !of_a_kind(e))) throw;
-      // a database that was dropped meanwhile, or that a mistyped setting names, is not known to be gone
-      const driftd_status code = e.code == DRIFTD_INVALID ? DRIFTD_UNAVAILABLE : e.code;
-      failed(sdk::Failure(code, e.what(), {}, e.right.empty() && code == DRIFTD_DENIED ? e.what() : e.right));
+Reader::Time Reader::end_of(double part) const {
+  const auto now = Steady::now();
+  const auto left = call_.deadline_ns() > 0 ? std::chrono::nanoseconds(call_.deadline_ns()) - now.time_since_epoch() : kWithoutDeadline;
+  return now + std::chrono::duration_cast<Steady::duration>(std::max(left, std::chrono::nanoseconds(0)) * part);
+}
+
+std::optional<sdk::Failure> Reader::in_database(const std::string& database, Time end, const std::function<void(Client&)>& each) {
+  try {
+    if (database == settings_.database) {
+      each(client_);
+      return std::nullopt;
     }
+    Settings there = settings_;
+    there.database = database;
+    there.endpoints = {parse_endpoint(client_.endpoint())};  // the same server, not the next of the list
+    const auto client = connect(call_, there, std::min(settings_.connect, left_until(end)), settings_.statement);
+    must_be_the_same(*client, left_until(end));
+    each(*client);
+    return std::nullopt;
+  } catch (const sdk::Failure& e) {
+    if (!concerns_only_this(e) || (database == settings_.database && !of_a_kind(e))) throw;
+    // a database that was dropped meanwhile, or that a mistyped setting names, is not known to be gone
+    const driftd_status code = e.code == DRIFTD_INVALID ? DRIFTD_UNAVAILABLE : e.code;
+    return sdk::Failure(code, e.what(), {}, e.right.empty() && code == DRIFTD_DENIED ? e.what() : e.right);
   }
 }
 
-void Reader::must_be_the_same(Client& client) {
+void Reader::must_be_the_same(Client& client, std::chrono::milliseconds most) {
   if (system().empty()) return;
-  const Rows rows = client.query_within(call_, identity_query());
+  const Rows rows = client.query_within(call_, identity_query(), most);
   if (Fields(rows, 0).text("identity") == system()) return;
   throw sdk::Failure(DRIFTD_UNAVAILABLE, client_.endpoint() + ": another server answers now than a moment ago");
 }
 
+// Databases are others' to make and to make slow: together they get half of the time that is left, so that the cycle has
+// its end. What each of the cheap ones may take is made so that they all fit in beside the part that is the dear ones'.
 void Reader::walk() {
   walked_ = true;
-  for_each_database([&](Client& client, const std::string& database) { list_database(client, database); },
-                    [&](const sdk::Failure& e) {
-                      for (const auto& kind : database_kinds_) of_databases_[kind].missing.push_back(e);
-                    });
+  auto names = databases();
+  const Time end = end_of(0.5);
+  const auto ours = end_of(0.25);
+  const auto of_ours = in_database(settings_.database, ours, [&](Client& client) { list_database(client, settings_.database, ours); });
+  if (of_ours) of_all_kinds(*of_ours);
+  names.erase(std::remove(names.begin(), names.end(), settings_.database), names.end());
+  if (names.empty()) return;
+  const auto all = end - Steady::now();
+  const auto of_the_dear = all / 4;
+  const auto [order, cheap] = turns_.order(names, (all - of_the_dear) / static_cast<int>(names.size()));
+  std::vector<std::string> without;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const Time until = i < cheap && cheap < order.size() ? end - of_the_dear : end;
+    const auto begun = Steady::now();
+    if (begun >= until) {
+      without.push_back(order[i]);
+      continue;
+    }
+    const auto failure = in_database(order[i], until, [&](Client& client) { list_database(client, order[i], until); });
+    const auto ended = Steady::now();
+    if (failure && ended < until) of_all_kinds(*failure);
+    if (failure && ended >= until) without.push_back(order[i]);
+    if (ended < until || until - begun >= of_the_dear) turns_.took(order[i], ended - begun);  // else it was no turn of its own
+  }
+  if (!without.empty()) of_all_kinds(left_out(without));
 }
 
-void Reader::list_database(Client& client, const std::string& database) {
+void Reader::of_all_kinds(const sdk::Failure& failure) {
+  for (const auto& kind : database_kinds_) of_databases_[kind].missing.push_back(failure);
+}
+
+void Reader::list_database(Client& client, const std::string& database, Time end) {
   for (const auto& kind : database_kinds_) {
     try {
-      list_kind(client, database, kind);
+      if (Steady::now() >= end) throw sdk::Failure(DRIFTD_BUDGET, "no time is left for it in this cycle");
+      list_kind(client, database, kind, end);
     } catch (const sdk::Failure& e) {
       if (!of_a_kind(e)) throw;
       const std::string right = e.right.empty() && e.code == DRIFTD_DENIED ? e.what() : e.right;
@@ -171,10 +220,10 @@ void Reader::list_database(Client& client, const std::string& database) {
   }
 }
 
-void Reader::list_kind(Client& client, const std::string& database, const std::string& kind) {
+void Reader::list_kind(Client& client, const std::string& database, const std::string& kind, Time end) {
   const Origin from{client.endpoint(), database, {}, false, client.version(), true};
   const std::int64_t sent = call_.now_ns();
-  const Rows rows = client.query_within(call_, database_query(kind, client.version(), settings_));
+  const Rows rows = client.query_within(call_, database_query(kind, client.version(), settings_), left_until(end));
   Records found;
   if (kind == "extension") found = map_extensions(rows, from);
   if (kind == "schema") found = map_schemas(rows, from);
@@ -221,16 +270,19 @@ std::string Reader::hashes() {
   out["conninfo"] = rights_.conninfo;
   if (database_kinds_.empty()) return out.dump();
   std::string sums;  // one digest for all databases: a cursor has its bounds
-  bool whole = true;
-  for_each_database(
-      [&](Client& client, const std::string& database) {
-        const Rows hash = client.query_within(call_, database_gate_query(database_kinds_, client.version(), settings_));
-        sums += database + "\n";
-        for (const auto& cell : hash.rows.at(0)) sums += cell.value_or("") + "\n";
-      },
-      [&](const sdk::Failure&) { whole = false; });
+  const Time end = end_of(0.25);
+  for (const auto& database : databases()) {
+    if (Steady::now() >= end) return {};
+    const auto failure = in_database(database, end, [&](Client& client) {
+      const std::string query = database_gate_query(database_kinds_, client.version(), settings_);
+      const Rows hash = client.query_within(call_, query, left_until(end));
+      sums += database + "\n";
+      for (const auto& cell : hash.rows.at(0)) sums += cell.value_or("") + "\n";
+    });
+    if (failure) return {};  // of one that is not known nothing is; the listing says why
+  }
   out["databases"] = digest_of(sums);
-  return whole ? out.dump() : std::string();
+  return out.dump();
 }
 
 }  // namespace driftd::postgres

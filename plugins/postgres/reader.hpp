@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -9,6 +10,7 @@
 #include "postgres/client.hpp"
 #include "postgres/mapping.hpp"
 #include "postgres/queries.hpp"
+#include "postgres/turns.hpp"
 
 namespace driftd::postgres {
 
@@ -25,8 +27,8 @@ std::string system_of(const std::string& cursor);
 /// call.
 class Reader {
  public:
-  /// `kinds`: those that will be asked for.
-  Reader(sdk::Call& call, Client& client, const Settings& settings, std::vector<std::string> kinds);
+  /// `kinds`: those that will be asked for. `turns`: those of this server's databases.
+  Reader(sdk::Call& call, Client& client, const Settings& settings, std::vector<std::string> kinds, Turns& turns);
 
   /// The server's system_identifier; empty: it may not be read.
   const std::string& system();
@@ -47,18 +49,22 @@ class Reader {
   std::string hashes();
   Listing list_of_server(const std::string& kind);
   Records map(const std::string& kind, const Rows& rows) const;
-  void must_be_the_same(Client& client);
+  void must_be_the_same(Client& client, std::chrono::milliseconds most);
+  using Time = std::chrono::steady_clock::time_point;
+  /// When what begins now has used up this part of the time that the call has left.
+  Time end_of(double part) const;
   void walk();
-  void list_database(Client& client, const std::string& database);
-  void list_kind(Client& client, const std::string& database, const std::string& kind);
-  /// Runs `each` for every database of the settings; what fails for one of them goes to `failed`.
-  void for_each_database(const std::function<void(Client&, const std::string&)>& each,
-                         const std::function<void(const sdk::Failure&)>& failed);
+  void list_database(Client& client, const std::string& database, Time end);
+  void list_kind(Client& client, const std::string& database, const std::string& kind, Time end);
+  void of_all_kinds(const sdk::Failure& failure);
+  /// Runs `each` with a connection to this database. What fails there and says nothing about others is the answer.
+  std::optional<sdk::Failure> in_database(const std::string& database, Time end, const std::function<void(Client&)>& each);
   std::vector<std::string> databases();  ///< to be walked
 
   sdk::Call& call_;
   Client& client_;
   const Settings& settings_;
+  Turns& turns_;
   const std::vector<std::string> kinds_;
   std::vector<std::string> database_kinds_;  ///< those of kinds_ that every database has of its own
   std::map<std::string, std::string> left_out_;  ///< database that is there and is not walked → why

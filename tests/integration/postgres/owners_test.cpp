@@ -2,6 +2,7 @@
 // What the owner of a database, or of a table in it, may do so that it takes long to read: it costs that database and kind.
 #include <gmock/gmock.h>
 #include <chrono>
+#include <set>
 #include <thread>
 
 #include "fixture.hpp"
@@ -64,6 +65,77 @@ TEST_F(PostgresOwners, ALockCostsTheKindThatMeetsIt) {
   server_.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'mallory'");
   holder.join();
   EXPECT_FALSE(p.refresh(seen.cursor).unchanged) << "nothing was promised meanwhile";
+}
+
+/// Twelve databases of one tenant, a view in each locked, and one of somebody else.
+class PostgresManyOwners : public testing::Test {
+ protected:
+  PostgresManyOwners() {
+    server_.sql(readme_grants("postgres", "sql"));
+    server_.sql("CREATE ROLE mallory LOGIN CREATEDB PASSWORD 'of-mallory'");
+    for (int i = 10; i < 22; ++i) {
+      const std::string name = "m" + std::to_string(i);
+      server_.sql_as("mallory", "of-mallory", "CREATE DATABASE " + name);
+      server_.sql_as("mallory", "of-mallory", "CREATE SCHEMA m; CREATE VIEW m.w AS SELECT 1 AS v", name);
+      locked_.push_back(name);
+    }
+    server_.sql("CREATE DATABASE shop");
+    server_.sql("CREATE SCHEMA m; CREATE TABLE m.ours (id int PRIMARY KEY)", "shop");
+  }
+  ~PostgresManyOwners() override { release(); }
+  void lock_all() {
+    for (const auto& name : locked_) {
+      holders_.emplace_back([this, name] {
+        EXPECT_THROW(server_.sql_as("mallory", "of-mallory",
+                                    "BEGIN; LOCK TABLE m.w IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(600)", name),
+                     std::runtime_error);
+      });
+    }
+    ASSERT_TRUE(eventually([this] {
+      return server_.value("SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND database <> 0") == "12";
+    }));
+  }
+  void release() {
+    if (holders_.empty()) return;
+    server_.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'mallory'");
+    for (auto& one : holders_) one.join();
+    holders_.clear();
+  }
+  PostgresServer server_;
+  std::vector<std::string> locked_;
+  std::vector<std::thread> holders_;
+};
+
+TEST_F(PostgresManyOwners, AllTheirLocksTogetherLeaveTheCycleItsEnd) {
+  auto p = postgres_probe(server_.endpoint(), {{"databases", "*"}, {"fingerprints", {"m"}}});
+  lock_all();
+  std::set<std::string> had_a_turn;
+  int shop = 0;
+  for (int cycle = 0; cycle < 6 && (shop < 3 || had_a_turn.size() < locked_.size()); ++cycle) {
+    const auto seen = p.refresh({}, std::chrono::seconds(10));
+    ASSERT_EQ(seen.status, DRIFTD_OK) << cycle << ": " << seen.diagnostics.front().text;
+    EXPECT_GE(seen.complete.size(), 8u) << "what is not in databases is whole";
+    EXPECT_EQ(seen.complete.count("table_fingerprint"), 0u);
+    EXPECT_NE(seen.find("role", "mallory"), nullptr);
+    EXPECT_NE(seen.find("schema", "postgres.public"), nullptr);
+    std::string told;
+    for (const auto& why : seen.diagnostics) {
+      if (why.kind == "schema" && why.code == DRIFTD_BUDGET) told += why.text;
+    }
+    for (const auto& name : locked_) {
+      const bool read = seen.find("schema", name + ".m") != nullptr;
+      if (read) had_a_turn.insert(name);
+      EXPECT_NE(read, told.find(name) != std::string::npos) << cycle << ": " << name << " in " << told;
+    }
+    EXPECT_EQ(seen.complete.count("schema") == 0, !told.empty());
+    const bool now = seen.find("table_fingerprint", "shop.m.ours") != nullptr;
+    EXPECT_TRUE(now || shop == 0) << cycle << ": who is cheap to read is read each time";
+    if (now) ++shop;
+  }
+  EXPECT_GT(shop, 0) << "never read";
+  EXPECT_EQ(had_a_turn.size(), locked_.size()) << "nobody waits for ever";
+  release();
+  EXPECT_TRUE(eventually([&] { return p.refresh({}, std::chrono::seconds(10)).complete.size() == 13u; }));
 }
 
 }  // namespace

@@ -119,6 +119,20 @@ TEST_P(PostgresVersions, RightsThatComeWithTheVersionAreNoDriftOfAnOwner) {
   EXPECT_THAT(grants(p.refresh().body("table_fingerprint", "shop.public.t")), testing::Contains("reader:MAINTAIN"));
 }
 
+TEST_P(PostgresVersions, ATimeoutThatTheOwnerOfADatabaseSetsIsNotOurs) {
+  server_.sql("DO $$ BEGIN FOR i IN 1..400 LOOP EXECUTE 'CREATE TABLE t' || i || ' (id int PRIMARY KEY CHECK (id > ' || i || "
+              "'), v text DEFAULT ''x'')'; END LOOP; END $$",
+              "shop");
+  server_.sql("ALTER DATABASE shop SET statement_timeout = '20ms'; ALTER DATABASE shop SET lock_timeout = '1ms'");
+  auto p = probe();
+  const auto seen = p.refresh();
+  ASSERT_EQ(seen.status, DRIFTD_OK);
+  for (const auto& diagnostic : seen.diagnostics) ADD_FAILURE() << diagnostic.text;
+  EXPECT_EQ(seen.complete.size(), 13u);
+  EXPECT_NE(seen.find("table_fingerprint", "shop.public.t400"), nullptr);
+  EXPECT_TRUE(p.refresh(seen.cursor).unchanged);
+}
+
 INSTANTIATE_TEST_SUITE_P(Majors, PostgresVersions, testing::Values("12.22.0", "14.19.0", "17.6.0"),
                          [](const auto& info) { return major_of(info.param); });
 
