@@ -94,7 +94,9 @@ Task<Result<core::ReadOutcome>> ScriptedSession::read(std::vector<core::Resource
     }
     const auto found = world_->resources.find(id);
     if (found == world_->resources.end()) {
-      if (!of_tenants) out.not_found.push_back(id);
+      const bool says = id.kind == core::kRegistration && !world_->read_says.empty();
+      if (says) out.diagnostics.insert(out.diagnostics.end(), world_->read_says.begin(), world_->read_says.end());
+      if (!of_tenants && !says) out.not_found.push_back(id);
     } else {
       out.found.push_back(observed(id, found->second, world_->external_name));
     }

@@ -46,6 +46,7 @@ struct ScriptedWorld {
   /// What others than its owner wrote in the same source: registrations with `defined_in`.
   struct Tenant { std::string backend, name_space, body; };
   std::vector<Tenant> tenants;
+  std::vector<core::Diagnostic> read_says;      ///< of a registration that a read does not find: instead of "not found"
   core::DiscoverOutcome discovered;
   std::string worker = "running";               ///< state of WorkerStatus
   bool cursors = false;                         ///< a refresh with the cursor of what is there now says "unchanged"

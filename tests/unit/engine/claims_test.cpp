@@ -248,6 +248,24 @@ TEST_F(ClaimsOfSources, AWordWithoutAPlaceKeepsNobodyElsesAlive) {
   EXPECT_TRUE(eventually(gone, std::chrono::seconds(10)));
 }
 
+/// A definition of the same name that cannot be read: in its own place it is a doubt, elsewhere it is none.
+TEST_F(ClaimsOfSources, WhatCannotBeReadElsewhereKeepsNoRegistrationFromBeingGone) {
+  const auto unread = [](const std::string& place) { return core::Diagnostic{Code::invalid, "registration", "b", place, "it has no type", "", 0, "b"}; };
+  const auto is_gone = [&] {
+    look();
+    return std::ranges::any_of(line_->drifts(), [](const auto& d) { return d.resource.kind == "registration" && d.operation == core::Operation::deleted; });
+  };
+  prepare({{"source", "prod"}});
+  line_->start(false);
+  own("one", 6379);
+  look();
+  source().declared.clear();
+  source().read_says = {unread("prod")};
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(is_gone()) << "nobody knows";
+  source().read_says = {unread("tenant")};
+  EXPECT_TRUE(eventually(is_gone, std::chrono::seconds(10)));
+}
+
 TEST_F(ClaimsOfSources, AQuestionThatCouldNotBeStoredIsAskedAgainByTheNextCycle) {
   line_->start(false);
   tamper("CREATE TRIGGER no BEFORE INSERT ON drift BEGIN SELECT RAISE(ABORT, 'no more rows'); END");
