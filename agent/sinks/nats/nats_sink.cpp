@@ -119,7 +119,9 @@ void NatsSink::on_reconnected() {
 void NatsSink::on_ack(const Expected& message, const Ack& ack) {
   Attempt& attempt = message.flight->attempt;
   if (ack.status == NATS_OK) return acknowledged(message, ack);
-  if (attempt.outcome != Outcome::permanent) attempt = refused(message.subject, ack);
+  Ack shown = ack;
+  shown.text = without_our_secrets(ack.text, settings_);
+  if (attempt.outcome != Outcome::permanent) attempt = refused(message.subject, shown);
 }
 
 void NatsSink::acknowledged(const Expected& message, const Ack& ack) {

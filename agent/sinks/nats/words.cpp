@@ -89,6 +89,27 @@ std::string names_of(const std::vector<std::string>& servers) {
   return joined(out);
 }
 
+std::string without_our_secrets(std::string text, const NatsSettings& settings) {
+  std::vector<std::string> secrets = {settings.password, settings.token};
+  for (const auto& server : settings.servers) {
+    const auto scheme = server.find("://"), end = server.rfind('@');
+    const std::size_t begin = scheme == std::string::npos ? 0 : scheme + 3;
+    if (end == std::string::npos || end < begin) continue;
+    const std::string user_info = server.substr(begin, end - begin);
+    const auto colon = user_info.find(':');
+    secrets.push_back(colon == std::string::npos ? user_info : user_info.substr(colon + 1));
+  }
+  std::sort(secrets.begin(), secrets.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
+  for (const auto& secret : secrets) {
+    if (secret.size() < 3) continue;  // as the scrubber of plugins' words
+    for (auto at = text.find(secret); at != std::string::npos; at = text.find(secret, at)) {
+      text.replace(at, secret.size(), "[REDACTED]");
+      at += std::string_view("[REDACTED]").size();
+    }
+  }
+  return text;
+}
+
 std::string denied_subject(std::string_view text) {
   if (text.find("ermissions ") == std::string_view::npos) return "";
   const auto to = text.find(" to ");

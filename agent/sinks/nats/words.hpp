@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/ports/sink.hpp"
+#include "sinks/nats/settings.hpp"
 
 namespace driftd::sinks {
 
@@ -24,6 +25,9 @@ core::Attempt::Outcome outcome_of(natsStatus status, int jetstream_code);
 
 /// Server URLs without user info: everything up to the last `@` goes, since a password may hold one.
 std::string names_of(const std::vector<std::string>& servers);
+
+/// What a server says, without what it was told to know us by: token, password, user info of the URLs. Before any cut.
+std::string without_our_secrets(std::string text, const NatsSettings& settings);
 
 /// The subject in quotes of `Permissions Violation for Publish to "driftd.agent.a.parked"`; empty if it is no such text.
 std::string denied_subject(std::string_view text);

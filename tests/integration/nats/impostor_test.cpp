@@ -67,6 +67,21 @@ TEST_P(Impostors, EndNothingAndGetNothingSettled) {
   EXPECT_EQ(runner.view().last_error.find("onnect"), std::string::npos) << "it was heard: " << runner.view().last_error;
 }
 
+/// What it was told to know us by, said back at every place around the cut of an error.
+TEST(ImpostorTest, WhatWeSaidToItStandsInNoError) {
+  for (const std::size_t before : {0, 400, 440, 480, 500, 505, 510, 512}) {
+    const std::string words = std::string(before, '-') + " canary-token canary@password canary-token";
+    const Impostor impostor(stream_info().dump(), json{{"error", {{"code", 500}, {"err_code", 10'077}, {"description", words}}}}.dump());
+    auto settings = impostor.settings();
+    settings.token = "canary-token";
+    settings.servers[0].insert(std::string("nats://").size(), "u:canary@password@");
+    RelayRunner runner(nats_sink(settings));
+    runner.add(sample_stored(1));
+    ASSERT_TRUE(eventually([&] { return runner.view().last_error.find("config.updated") != std::string::npos; })) << runner.view().last_error;
+    EXPECT_EQ(runner.view().last_error.find("anary"), std::string::npos) << runner.view().last_error;
+  }
+}
+
 const std::string kDeep = R"({"config":)" + std::string(100'000, '[');
 
 INSTANTIATE_TEST_SUITE_P(
