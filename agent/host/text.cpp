@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::size_t kShortestScrubbed = 3;
 constexpr std::size_t kShortestInDocument = 12;
+constexpr std::size_t kMostLines = 256;  // of one secret: an RSA key of 16,384 bits has 200
 
 constexpr std::string_view kInstead = "[REDACTED]";
 
@@ -151,12 +152,24 @@ void Scrubber::add_parts(std::string_view text) {
   for (const auto& part : parts.secrets) add_forms(part, true);
 }
 
+/// A key in PEM is written line by line, and so does stderr come.
+void Scrubber::add_lines(std::string_view secret) {
+  if (secret.find('\n') == std::string_view::npos) return;
+  for (std::size_t lines = 0; !secret.empty() && lines < kMostLines; ++lines) {
+    std::string_view line = secret.substr(0, secret.find('\n'));
+    secret.remove_prefix(std::min(secret.size(), line.size() + 1));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.size() >= kShortestInDocument && !line.starts_with("-----")) add(std::string(line), false);
+  }
+}
+
 void Scrubber::add_all(const std::map<std::string, std::string>& secrets, std::string_view settings_json) {
   for (const auto& [token, secret] : secrets) {
     const bool revealed = !settings_json.empty() && settings_json.find(token) == std::string_view::npos;
     if (!revealed) add_forms(secret, true);
     if (revealed && shown_setting(secret) == kInstead) add_forms(secret, false);
     add_parts(secret);
+    add_lines(secret);
   }
   const auto settings = core::parse(settings_json);
   if (settings) for_each_login(*settings, secrets, [this](const std::string& pair) { add(to_base64(pair), true); });

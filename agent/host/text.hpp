@@ -31,7 +31,7 @@ class Scrubber {
     return out;
   }
   /// For logs, diagnostics, reasons: every secret of at least 3 bytes becomes `[REDACTED]`, also percent-decoded or
-  /// encoded, in base64, and in parts (the password of a URL, base64 of user:password). URLs lose user-info and query.
+  /// encoded, in base64, and in parts (the password of a URL, base64 of user:password, each line of a key). URLs lose user-info and query.
   std::string text(std::string_view text) const;
   /// The same of a text of any length, printable and at most `most` bytes. A secret that lies across the cut is taken out
   /// as a whole, and so is a URL that does not end before it: so texts are given as they came, never cut before. Costs
@@ -49,6 +49,7 @@ class Scrubber {
   void add(const std::string& form, bool everywhere);
   void add_forms(const std::string& secret, bool everywhere);
   void add_parts(std::string_view text);
+  void add_lines(std::string_view secret);
   std::string beginning(std::string_view text, std::size_t most) const;
   std::vector<std::string> all_, long_;  ///< longest first
 };

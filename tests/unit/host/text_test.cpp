@@ -114,6 +114,14 @@ TEST(CutText, ASecretOfSeveralLinesLeavesALine) {
   EXPECT_EQ(scrubber.one_line("key: first-half\nother-half!", 100), "key: [REDACTED]!");
 }
 
+TEST(CutText, ASecretThatComesLineByLineLeavesNothing) {
+  const std::string key = "-----BEGIN PRIVATE KEY-----\r\nMC4CAQAwBQYDK2VwBCIEIA6U\r\nxjM9cU3pQq1dV7f5b0KXo2lQ\r\n-----END PRIVATE KEY-----\r\n";
+  const Scrubber scrubber(std::map<std::string, std::string>{{"t1", key}});
+  EXPECT_EQ(scrubber.one_line("tls: -----BEGIN PRIVATE KEY-----", 100), "tls: -----BEGIN PRIVATE KEY-----");
+  EXPECT_EQ(scrubber.one_line("tls: MC4CAQAwBQYDK2VwBCIEIA6U", 100), "tls: [REDACTED]");
+  EXPECT_EQ(scrubber.one_line("xjM9cU3pQq1dV7f5b0KXo2lQ\\n-----END", 100), "[REDACTED]\\n-----END");
+}
+
 TEST(CutText, CostsWhatIsShownAndNotWhatIsGiven) {
   std::map<std::string, std::string> secrets;
   for (int i = 0; i < 20; ++i) secrets["t" + std::to_string(i)] = std::string(2000, 'a') + std::to_string(i);
