@@ -8,6 +8,7 @@
 
 #include "base/log.hpp"
 #include "core/scope.hpp"
+#include "core/stand_in.hpp"
 
 namespace driftd::engine {
 namespace {
@@ -236,6 +237,10 @@ Task<Status> Cycle::hold_or_confirm(std::string kind) {
     const std::set<std::string> names(held.begin(), held.end());
     std::erase_if(gone, [&](const core::ResourceId& id) { return names.contains(id.id); });
   }
+  std::vector<core::ResourceId> nameless;  // of them the list, which was complete, is the only word that there is
+  std::copy_if(gone.begin(), gone.end(), std::back_inserter(nameless), core::is_stand_in);
+  std::erase_if(gone, core::is_stand_in);
+  if (!nameless.empty()) DRIFTD_CO_CHECK(co_await are_gone(std::move(nameless), Moment::of(context_->clock)));
   DRIFTD_CO_CHECK(co_await confirm(std::move(gone), &kinds_[kind]));
   DRIFTD_CO_TRY(const std::size_t asks, co_await ledger_.scope_drift(kind, std::move(held)));
   transitions_ += asks;
@@ -284,7 +289,7 @@ Task<Status> Cycle::confirm(std::vector<core::ResourceId> ids, Kind* kind) {
     std::vector<core::ResourceId> some(ids.begin() + static_cast<std::ptrdiff_t>(at),
                                        ids.begin() + static_cast<std::ptrdiff_t>(end));
     const Moment sent = Moment::of(context_->clock);
-    const auto answer = co_await session_.read(std::move(some), kReadDeadline);
+    auto answer = co_await session_.read(std::move(some), kReadDeadline);
     if (!answer) {
       add_once(kind->reasons, "a missing resource could not be confirmed: " + answer.error().message);
       co_return Status{};
@@ -292,17 +297,22 @@ Task<Status> Cycle::confirm(std::vector<core::ResourceId> ids, Kind* kind) {
     for (const auto& d : answer->diagnostics) {
       if (d.code != Code::not_found) add_once(kind->reasons, sentence(d));
     }
-    std::vector<Sighted> gone;
-    for (const auto& id : answer->not_found) gone.push_back({id, core::Gone{sent.wall}, sent.mono});
-    Extras none;
-    const auto applied = co_await ledger_.apply(last_of_each(std::move(gone)), std::move(none), applied_, run_, &session_);
-    if (!applied) co_return fail(applied.error());
-    transitions_ += applied->transitions;
-    dropped_ += applied->dropped;
+    DRIFTD_CO_CHECK(co_await are_gone(std::move(answer->not_found), sent));
     Extras also_none;
     std::vector<Sighted> found = sighted(answer->found, sent);
     DRIFTD_CO_CHECK(co_await judge_records(std::move(found), std::move(also_none)));
   }
+  co_return Status{};
+}
+
+Task<Status> Cycle::are_gone(std::vector<core::ResourceId> ids, Moment sent) {
+  std::vector<Sighted> gone;
+  for (const auto& id : ids) gone.push_back({id, core::Gone{sent.wall}, sent.mono});
+  Extras none;
+  const auto applied = co_await ledger_.apply(last_of_each(std::move(gone)), std::move(none), applied_, run_, &session_);
+  if (!applied) co_return fail(applied.error());
+  transitions_ += applied->transitions;
+  dropped_ += applied->dropped;
   co_return Status{};
 }
 

@@ -72,6 +72,7 @@ class Cycle {
   Task<Status> confirm_missing();
   Task<Status> confirm_absent(std::string kind);
   Task<Status> confirm(std::vector<core::ResourceId> ids, Kind* kind);
+  Task<Status> are_gone(std::vector<core::ResourceId> ids, Moment sent);
   Task<Status> hold_or_confirm(std::string kind);
   Task<Status> look_again(std::string kind);
   Task<Status> establish();

@@ -6,12 +6,13 @@
 #include <cstddef>
 #include <string_view>
 
+#include "core/stand_in.hpp"
+
 namespace driftd::host {
 
 inline constexpr std::size_t kMaxBody = 4u << 20;              ///< bytes of a record's body as the plugin gives it
 inline constexpr std::size_t kMaxRedacted = 6u << 20;          ///< bytes of a whole record, its secrets now digests
-/// What the id begins with that the host gives to a record whose own cannot be taken. No plugin can give it to another one.
-inline constexpr std::string_view kStandIn = "~unidentified~";
+using core::kStandIn;
 inline constexpr std::size_t kMaxCursor = 64u << 10;           ///< bytes
 inline constexpr std::size_t kMaxName = 4u << 10;              ///< kind, id, version, ... of one record, bytes
 inline constexpr std::size_t kMaxText = 8u << 10;              ///< texts of diagnostics and health, bytes

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/scope.hpp"
+#include "core/stand_in.hpp"
 #include "host/border.hpp"
 #include "host/limits.hpp"
 
@@ -61,6 +62,21 @@ core::ReadOutcome sort_out(Collected collected) {
       out.diagnostics.push_back(std::move(diagnostic));
     }
   }
+  return out;
+}
+
+/// Takes out what the provider knows by no name: its "not found" would say nothing of what stands there.
+std::vector<core::Diagnostic> nobody_finds(std::vector<core::ResourceId>& ids) {
+  std::vector<core::Diagnostic> out;
+  for (const auto& id : ids) {
+    if (!core::is_stand_in(id)) continue;
+    core::Diagnostic& why = out.emplace_back();
+    why.code = Code::unsupported;
+    why.kind = id.kind;
+    why.id = id.id;
+    why.text = "stands for a record whose own id cannot be taken, so no read finds it; a complete list tells whether it is there";
+  }
+  std::erase_if(ids, core::is_stand_in);
   return out;
 }
 
@@ -145,6 +161,8 @@ Task<Result<core::RefreshOutcome>> SupervisedSession::refresh(core::RefreshReque
 
 Task<Result<core::ReadOutcome>> SupervisedSession::read(std::vector<core::ResourceId> ids,
                                                         std::chrono::milliseconds deadline) {
+  std::vector<core::Diagnostic> unasked = nobody_finds(ids);
+  if (ids.empty()) co_return core::ReadOutcome{{}, {}, std::move(unasked)};
   const auto until = Steady::now() + (deadline.count() > 0 ? deadline : spec_.budgets.call);
   DRIFTD_CO_TRY(const auto supervisor, co_await ready(until));
   const auto call = supervisor->begin(FrameType::read, encode(ReadCall{nanos(until), ids}), until);
@@ -155,6 +173,7 @@ Task<Result<core::ReadOutcome>> SupervisedSession::read(std::vector<core::Resour
   const core::PageHandler handler = [collected](core::RecordPage page) { return collect(collected, std::move(page)); };
   DRIFTD_CO_TRY(const CallResult result, co_await drive(supervisor, call, handler));
   core::ReadOutcome out = sort_out(std::move(*collected));
+  std::move(unasked.begin(), unasked.end(), std::back_inserter(out.diagnostics));
   // what was settled before a failure stays settled; the rest is unknown, and an answer of nothing is the failure
   if (result.code != Code::ok && out.found.empty() && out.not_found.empty()) co_return fail(error_of(result));
   if (result.code != Code::ok)

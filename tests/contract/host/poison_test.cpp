@@ -108,6 +108,30 @@ TEST_P(Poison, NoPluginGivesTheIdThatStandsForAnother) {
   }
 }
 
+/// The provider never gave the id that stands for a record, so it finds nothing under it, though the record is there.
+TEST_P(Poison, NotFoundOfWhatStandsForARecordIsNoWordOfIt) {
+  std::vector<core::ResourceId> ids = {{"thing", "0"}, {"thing", "not-there"}};
+  for (const auto& o : refreshed()) {
+    if (o.id.id.starts_with(host::kStandIn)) ids.push_back(o.id);
+  }
+  ASSERT_GE(ids.size(), 5u);
+  const auto answer = core_.run(session_->read(ids, std::chrono::seconds(20)));
+  ASSERT_TRUE(answer) << answer.error().message;
+  ASSERT_EQ(answer->found.size(), 1u);
+  EXPECT_EQ(answer->found[0].id.id, "0");
+  EXPECT_EQ(answer->not_found, (std::vector<core::ResourceId>{{"thing", "not-there"}}));
+  std::set<std::string> told;
+  for (const auto& d : answer->diagnostics) {
+    EXPECT_EQ(d.code, Code::unsupported) << d.text;
+    told.insert(d.id);
+  }
+  EXPECT_EQ(told.size(), ids.size() - 2);
+  const auto alone = core_.run(session_->read({ids.back()}, std::chrono::seconds(20)));
+  ASSERT_TRUE(alone) << alone.error().message;
+  EXPECT_TRUE(alone->found.empty() && alone->not_found.empty());
+  EXPECT_EQ(alone->diagnostics.size(), 1u);
+}
+
 TEST_P(Poison, WhatIsNotJudgedCostsOnlyItself) {
   const auto all = refreshed();
   for (const auto& [id, size] : {std::pair("status", 7), {"metadata", 8}, {"version", 9}}) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine over the real store, with a provider that misbehaves on command: what may become a drift, and what never.
+#include "core/stand_in.hpp"
 #include "on_the_store.hpp"
 
 namespace driftd::test {
@@ -50,6 +51,23 @@ TEST_F(EngineOnTheStore, ResourceThatNoReadConfirmsAsGoneIsNoDeletion) {
   refresh();
   EXPECT_THAT(reasons(), HasSubstr("could not be confirmed: the server is gone"));
   EXPECT_THAT(line_->drifts(true), IsEmpty());
+}
+
+/// A provider does not know it by the id that the host gave it: no read finds it, whether it is there or not.
+TEST_F(EngineOnTheStore, WhatStandsForANamelessRecordIsGoneByACompleteListAndByNothingElse) {
+  const core::ResourceId nameless{"thing", std::string(core::kStandIn) + "~0011"};
+  line_->world->resources[nameless] = R"({"partitions":3})";
+  line_->world->unreadable.insert(nameless);
+  baseline();
+  line_->world->resources.erase(nameless);
+  line_->world->sends_complete = false;
+  refresh();
+  EXPECT_THAT(line_->drifts(true), IsEmpty());
+  line_->world->sends_complete = true;
+  refresh();
+  ASSERT_THAT(line_->drifts(), SizeIs(1));
+  EXPECT_EQ(line_->drifts()[0].operation, Operation::deleted);
+  EXPECT_TRUE(report_.complete()) << reasons();
 }
 
 TEST_F(EngineOnTheStore, ConfirmedDeletionIsOneDriftAndItsReturnRevertsIt) {
