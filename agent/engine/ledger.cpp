@@ -345,24 +345,26 @@ Task<Status> Ledger::commit(core::StoredResource before, core::Judgement judgeme
   co_return Status{};
 }
 
-Task<Status> Ledger::lapse_due() {
+Task<Result<std::vector<core::ResourceId>>> Ledger::lapse_due() {
   const Nanos now = context_->clock.wall();
-  std::vector<core::ResourceId> due;
+  std::vector<core::ResourceId> due, out;
   for (const auto& [id, at] : expiring_) {
     if (at <= now) due.push_back(id);
   }
-  if (due.empty()) co_return Status{};
+  if (due.empty()) co_return out;
   DRIFTD_CO_TRY(auto rows, co_await context_->store.load(row_.uid, std::move(due)));
   for (auto& row : rows) {
+    const core::ResourceId id = row.id;
     core::Judgement judgement = core::lapse(row, now);
     if (judgement.transitions.empty()) {
       expiring_.erase(row.id);
       continue;
     }
     const Status done = co_await commit(std::move(row), std::move(judgement), "the decision ran out");
-    if (!done && done.error().code != Code::conflict) co_return done;
+    if (!done && done.error().code != Code::conflict) co_return fail(done.error());
+    if (done) out.push_back(id);
   }
-  co_return Status{};
+  co_return out;
 }
 
 Task<Status> Ledger::commit_health(core::HealthReport::State health, std::vector<core::EventDraft> events) {

@@ -219,6 +219,7 @@ Task<CycleReport> Runner::list(std::string cursor, std::chrono::milliseconds dea
 
 Task<CycleReport> Runner::cycle(bool full) {
   CycleReport report;
+  const Status lapsed = co_await lapse();
   report.status = co_await prepare();
   if (report.status) report.status = co_await check_identity();
   if (report.status && std::exchange(declared_moved_, false)) {
@@ -247,7 +248,7 @@ Task<CycleReport> Runner::cycle(bool full) {
   }
   // A cursor vouches only for what was listed whole: after an incomplete run everything is read again.
   if (full || !report.unchanged) full_next_ = full_next_ || !report.complete();
-  if (const Status lapsed = co_await ledger_.lapse_due(); report.status && !lapsed) report.status = lapsed;
+  if (report.status && !lapsed) report.status = lapsed;
   co_return report;
 }
 

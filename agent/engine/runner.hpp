@@ -79,6 +79,7 @@ class Runner : public std::enable_shared_from_this<Runner> {
   Task<void> watch_loop();
   Task<void> wait_until(asio::steady_timer& timer, Schedule::Clock::time_point when);
   Task<CycleReport> cycle(bool full);
+  Task<Status> lapse();
   Task<CycleReport> list(std::string cursor, std::chrono::milliseconds deadline);
   Task<Status> prepare();
   Task<Status> check_identity();

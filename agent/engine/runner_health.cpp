@@ -97,7 +97,7 @@ Task<Result<core::Drift>> Runner::decide(core::StoredResource resource, std::str
     const Status done =
         co_await ledger_.commit(std::move(resource), std::move(judgement), "decision of " + decision.actor, std::move(extras));
     if (done && pseudo) {
-      if (accepts && decided.resource == identity) identity_held_ = false;
+      if (decided.resource == identity) identity_held_ = !accepts;  // the next cycle knows whether an ignored one is held
       full_next_ = true;
       hint();
     }
@@ -111,6 +111,15 @@ Task<Result<core::Drift>> Runner::decide(core::StoredResource resource, std::str
     resource = std::move(again.resource);
   }
   co_return fail(Code::conflict, "drift " + drift_id + " keeps moving; look at it again");
+}
+
+/// Before anything is read, and whatever comes of that: of a system that cannot be read no word holds beyond its time.
+Task<Status> Runner::lapse() {
+  const core::ResourceId identity{"backend", ledger_.spec().name};
+  DRIFTD_CO_TRY(const auto lapsed, co_await ledger_.lapse_due());
+  const bool asks = std::find(lapsed.begin(), lapsed.end(), identity) != lapsed.end();
+  if (asks) identity_held_ = true;  // which system this is, is a question again
+  co_return Status{};
 }
 
 /// The backend's row with what an approval of a pseudo-resource accepts: one commit with the decision.

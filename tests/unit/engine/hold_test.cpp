@@ -137,6 +137,66 @@ TEST_F(HeldEngine, FormerSystemThatIsBackAfterARestartRevertsTheQuestion) {
   EXPECT_THAT(line_->drifts(), IsEmpty());
 }
 
+TEST_F(HeldEngine, SystemWhoseIgnoreIsTakenBackIsHeldAgain) {
+  baseline();
+  line_->world->identity = "system-2";
+  refresh();
+  const std::string asked = line_->drifts().at(0).id;
+  ASSERT_TRUE(line_->decide(asked, decision(Decision::Verb::ignore)));
+  refresh();
+  ASSERT_TRUE(report_.complete()) << "this one is fine";
+  ASSERT_TRUE(line_->decide(asked, decision(Decision::Verb::undo)));
+  remove(0, 5);
+  refresh();
+  EXPECT_FALSE(report_.status);
+  EXPECT_EQ(line_->view().state, "held");
+  EXPECT_THAT(line_->drifts(true), SizeIs(1)) << "nothing of it is judged until somebody decides";
+  ASSERT_TRUE(line_->decide(asked, decision(Decision::Verb::ignore)));
+  refresh();
+  EXPECT_THAT(line_->drifts(), SizeIs(6));
+}
+
+TEST_F(HeldEngine, SystemWhoseIgnoreRunsOutIsHeldAgain) {
+  baseline();
+  line_->world->identity = "system-2";
+  refresh();
+  Decision ignore = decision(Decision::Verb::ignore);
+  ignore.expires_ns = ignore.at_ns + 300'000'000;
+  ASSERT_TRUE(line_->decide(line_->drifts().at(0).id, ignore));
+  ASSERT_TRUE(eventually([&] {
+    refresh();
+    return line_->drifts().at(0).status == DriftStatus::pending;
+  }));
+  EXPECT_FALSE(report_.status) << "the cycle in which it ran out judged nothing";
+  remove(0, 5);
+  refresh();
+  EXPECT_FALSE(report_.status);
+  EXPECT_THAT(line_->drifts(true), SizeIs(1));
+}
+
+TEST_F(HeldEngine, DecisionRunsOutWhateverKeepsTheSystemFromBeingRead) {
+  baseline();
+  line_->world->resources[thing(1)] = R"({"partitions":9})";
+  refresh();
+  const auto ignored_for_a_moment = [&] {
+    Decision ignore = decision(Decision::Verb::ignore);
+    ignore.expires_ns = ignore.at_ns + 200'000'000;
+    ASSERT_TRUE(line_->decide(line_->drifts().at(0).id, ignore));
+  };
+  const auto pending = [&] { return refresh(), line_->drifts().at(0).status == DriftStatus::pending; };
+  ignored_for_a_moment();
+  line_->world->identity.clear();
+  line_->world->health_fails = line_->world->refresh_fails = Error{Code::unavailable, "connection refused"};
+  EXPECT_TRUE(eventually(pending)) << "down";
+  ASSERT_FALSE(report_.status);
+  line_->world->health_fails.reset();
+  line_->world->refresh_fails.reset();
+  line_->world->identity = "system-2";
+  ignored_for_a_moment();
+  EXPECT_TRUE(eventually(pending)) << "held";
+  EXPECT_FALSE(report_.status);
+}
+
 TEST_F(HeldEngine, ApprovedSystemIsAcceptedInOneCommitAndJudged) {
   baseline();
   line_->world->identity = "system-2";
