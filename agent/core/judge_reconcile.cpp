@@ -172,8 +172,10 @@ void Reconciler::go_on(Drift drift, Group group) {
   const bool expired = lapsed(drift, setting_.now_ns);
   const bool moved = !standing(setting_, drift, group);
   fade(drift, group);
-  // A decision covers the values it was made on: part of them going back leaves it, any other value asks again.
-  const bool decision_over = expired || (moved && !nothing_new(setting_, drift.changes, group.changes));
+  // A decision covers the values it was made on: part of them going back leaves it, any other value asks again. That all is
+  // gone says of each attribute that it is not there; once the resource is back, one that is missing is another matter.
+  const bool back = drift.operation == Operation::deleted && group.operation != Operation::deleted;
+  const bool decision_over = expired || back || (moved && !nothing_new(setting_, drift.changes, group.changes));
   if (decision_over && drift.decided_ns) undecide(drift);
   if (!moved) {
     out_.suppressed["standing"] += group.changes.size();

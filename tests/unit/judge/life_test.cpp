@@ -219,6 +219,24 @@ TEST_F(Life, RejectedDriftOfWhichAPartRevertsStaysRejected) {
   EXPECT_THAT(words(a_and_b_are("5", "7")), ElementsAre("pending:moved"));
 }
 
+/// That it is gone says of each attribute that it is not there; that it is back without one is another matter.
+TEST_F(Life, WordOnADeletionSaysNothingOfTheResourceOnceItIsBack) {
+  for (const auto verb : {Decision::Verb::reject, Decision::Verb::ignore}) {
+    Scene scene;
+    scene.context.established = false;
+    scene.sees(R"({"a":1,"b":2})");
+    scene.context.established = true;
+    scene.is_gone();
+    ASSERT_TRUE(scene.decides(verb));
+    EXPECT_THAT(scene.row.open, SizeIs(1));
+    scene.sees(R"({"a":1})");
+    ASSERT_THAT(scene.row.open, SizeIs(1));
+    EXPECT_EQ(scene.drift().operation, Operation::changed);
+    EXPECT_EQ(scene.drift().status, DriftStatus::pending);
+    EXPECT_FALSE(scene.drift().decided_ns);
+  }
+}
+
 TEST_F(Life, ApprovedMovesTheBaselineByItsOwnPathsAndEnds) {
   a_is("5");
   const auto approved = decides(Verb::approve, 0, drift().digest);
