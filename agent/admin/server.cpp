@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "admin/listen.hpp"
+#include "base/escape.hpp"
 #include "base/fatal.hpp"
 #include "base/log.hpp"
 
@@ -63,6 +64,7 @@ HttpResponse to_http(Response from, const HttpRequest& request) {
   out.set(http::field::server, "driftd");
   out.keep_alive(request.keep_alive());
   const bool head = request.method() == http::verb::head;
+  from.body = well_formed(std::move(from.body));
   const std::size_t size = from.body.size();
   if (!head) out.body() = std::move(from.body);
   out.prepare_payload();

@@ -40,6 +40,35 @@ bool is_obeyed(std::string_view sequence) {
          (c >= 0x2066 && c <= 0x2069);
 }
 
+std::string_view front(std::string_view text, std::size_t bytes) {
+  if (text.size() <= bytes) return text;
+  while (bytes > 0 && (byte(text, bytes) & 0xc0) == 0x80) --bytes;
+  return text.substr(0, bytes);
+}
+
+std::string well_formed(std::string text) {
+  std::size_t at = 0;
+  const auto good = [&] {
+    const std::size_t n = byte(text, at) < 0x80 ? 1 : utf8_sequence(std::string_view(text).substr(at));
+    at += n;
+    return n != 0;
+  };
+  while (at < text.size() && good()) {
+  }
+  if (at == text.size()) return text;
+  std::string out = text.substr(0, at);
+  while (at < text.size()) {
+    const std::size_t from = at;
+    if (good()) {
+      out.append(text, from, at - from);
+    } else {
+      out += "\xef\xbf\xbd";
+      ++at;
+    }
+  }
+  return out;
+}
+
 std::string escaped(std::string_view text) {
   std::string out;
   while (!text.empty()) {

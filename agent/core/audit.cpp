@@ -2,6 +2,7 @@
 #include "core/audit.hpp"
 
 #include "base/digest.hpp"
+#include "base/escape.hpp"
 #include "core/redact.hpp"
 #include "core/value.hpp"
 
@@ -30,9 +31,7 @@ void put(std::string& out, std::string_view field) {
 
 std::string shortened(std::string text, std::size_t bytes) {
   if (text.size() <= bytes) return text;
-  std::size_t end = bytes;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  return text.substr(0, end) + "…";
+  return std::string(front(text, bytes)) + "…";
 }
 
 std::string audit_changes(const std::vector<Change>& changes) {

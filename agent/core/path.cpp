@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/escape.hpp"
 #include "core/glob_match.hpp"
 
 namespace driftd::core {
@@ -12,7 +13,7 @@ constexpr std::size_t kMaxPattern = 16u << 10;  ///< bytes of a path pattern
 constexpr std::size_t kMaxDepths = 4;           ///< `**` in one pattern
 constexpr std::size_t kMaxShown = 200;          ///< bytes of a foreign text in an error
 
-std::string cut(std::string_view text) { return std::string(text.substr(0, kMaxShown)) + (text.size() > kMaxShown ? "..." : ""); }
+std::string cut(std::string_view text) { return std::string(front(text, kMaxShown)) + (text.size() > kMaxShown ? "..." : ""); }
 
 bool is_plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';

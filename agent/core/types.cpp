@@ -6,6 +6,7 @@
 #include <new>
 #include <stdexcept>
 
+#include "base/escape.hpp"
 #include "core/parse_limits.hpp"
 
 namespace driftd::core {
@@ -31,7 +32,7 @@ bool all_digits(std::string_view text) {
 }
 
 tl::unexpected<Error> not_a(std::string_view type, std::string_view found) {
-  return fail(Code::invalid, "expected " + std::string(type) + ", found '" + std::string(found.substr(0, 64)) + "'");
+  return fail(Code::invalid, "expected " + std::string(type) + ", found '" + std::string(front(found, 64)) + "'");
 }
 
 tl::unexpected<Error> beyond(std::string what) { return fail(Code::budget, std::move(what)); }

@@ -11,6 +11,7 @@
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
+#include "base/escape.hpp"
 #include "base/paced_input.hpp"
 #include "core/parse_limits.hpp"
 #include "core/types.hpp"
@@ -194,7 +195,7 @@ class Build final : public Events {
     }
     const auto [at, fresh] = parent.value.object()->try_emplace(std::move(*parent.key), std::move(value));
     parent.key.reset();
-    if (!fresh) throw YAML::ParserException(mark, "the key '" + at->first.substr(0, 64) + "' stands twice");
+    if (!fresh) throw YAML::ParserException(mark, "the key '" + std::string(front(at->first, 64)) + "' stands twice");
   }
 
   const std::set<Anchor>& used_;

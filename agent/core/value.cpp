@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <simdjson.h>
 
+#include "base/escape.hpp"
 #include "core/parse_limits.hpp"
 
 namespace driftd::core {
@@ -136,7 +137,7 @@ class Walker {
 
   Result<Value> whole_number() const {
     const auto token = strip(json_);
-    if (!is_number(token)) return corrupt(json_, 0, "expected one number, found '" + std::string(token.substr(0, 32)) + "'");
+    if (!is_number(token)) return corrupt(json_, 0, "expected one number, found '" + std::string(front(token, 32)) + "'");
     return Value(Value::Number{std::string(token)});
   }
 
@@ -183,7 +184,7 @@ class Walker {
       token = json.raw_json_token();
     }
     token = strip(token);
-    if (!is_number(token)) return fail_at(document, "expected a number, found '" + std::string(token.substr(0, 32)) + "'");
+    if (!is_number(token)) return fail_at(document, "expected a number, found '" + std::string(front(token, 32)) + "'");
     return Value(Value::Number{std::string(token)});
   }
 
@@ -209,7 +210,7 @@ class Walker {
       std::string name(key);  // the parser's buffer is reused by the value
       DRIFTD_TRY(Value value, read_child(document, field.value(), depth));
       const auto [at, fresh] = out.try_emplace(std::move(name), std::move(value));
-      if (!fresh) return fail_at(document, "the key \"" + at->first.substr(0, kMaxShown) + "\" stands twice in one object");
+      if (!fresh) return fail_at(document, "the key \"" + std::string(front(at->first, kMaxShown)) + "\" stands twice in one object");
     }
     return Value(std::move(out));
   }

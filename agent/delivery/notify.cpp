@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/audit.hpp"
 #include "core/redact.hpp"
 
 namespace driftd::delivery {
@@ -15,9 +16,7 @@ constexpr int kAttempts = 3;  // a commit of the cycle may come between load and
 std::string shown(const core::Change& change, const std::optional<std::string>& value) {
   if (!value) return "(absent)";
   if (change.redacted) return "[REDACTED]";
-  std::string text = core::presentable_json(*value);
-  if (text.size() > kShownValue) text = text.substr(0, kShownValue) + "…";
-  return text;
+  return core::shortened(core::presentable_json(*value), kShownValue);
 }
 
 std::string title_of(const core::DriftRow& row) {

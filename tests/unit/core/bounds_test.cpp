@@ -207,5 +207,32 @@ TEST(Unreadable, WhatPeopleWriteIsReadAsEver) {
   EXPECT_NE(normal("[" + repeated(R"({"name": "some", "labels": {"app": "other"}},)", 400'000) + "1]"), "refused");
 }
 
+/// A refusal quotes what it refuses; one that ends inside of a character makes no JSON of whatever tells it.
+TEST(Refusals, AreTextWhereverTheyCutWhatTheyQuote) {
+  const auto is_text = [](const Error& error) { return parse(render(Value(error.message))).has_value(); };
+  for (std::size_t pad = 0; pad < 4; ++pad) {
+    const std::string name = std::string(pad, 'x') + repeated("\u20ac", 600);
+    AttributeRule rule;
+    for (int type = 0; type <= static_cast<int>(ValueType::enumeration); ++type) {
+      rule.type = static_cast<ValueType>(type);
+      for (const std::string& text : {name, "\"" + name + "\": 1\n\"" + name + "\": 2\n", "[" + name}) {
+        const auto normal = normalise(rule, Value(text));
+        EXPECT_TRUE(normal || is_text(normal.error())) << type << " " << pad;
+      }
+    }
+    for (const std::string& json : {R"({")" + name + R"(":1,")" + name + R"(":2})", "1" + name, "[1" + name + "]", name}) {
+      const auto value = parse(json);
+      ASSERT_FALSE(value);
+      EXPECT_TRUE(is_text(value.error())) << value.error().message;
+    }
+    const auto path = Path::parse("a.[" + name);
+    ASSERT_FALSE(path);
+    EXPECT_TRUE(is_text(path.error())) << path.error().message;
+    const auto glob = Glob::parse_path("a[" + name);
+    ASSERT_FALSE(glob);
+    EXPECT_TRUE(is_text(glob.error())) << glob.error().message;
+  }
+}
+
 }  // namespace
 }  // namespace driftd::core

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the queue shows of a drift that waits for a decision.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/value.hpp"
+#include "delivery/notify.hpp"
+
+namespace driftd::delivery {
+namespace {
+
+using testing::HasSubstr;
+
+core::DriftRow row_of(const std::string& value) {
+  core::DriftRow out;
+  out.backend = "db";
+  out.drift.id = "d-1";
+  out.drift.resource = {"setting", "motd"};
+  out.drift.changes = {{"value", core::ChangeClass::config, "\"\"", core::render(core::Value(value)), false}};
+  return out;
+}
+
+bool is_json(const std::string& text) { return core::parse(core::render(core::Value(text))).has_value(); }
+
+/// Whoever writes a value decides where its characters begin; a list of which one row is no text is no JSON at all.
+TEST(Notification, ValueIsNotCutInsideOfACharacter) {
+  for (const std::string one : {"\u00e9", "\u20ac", "\U0001f512"}) {
+    for (std::size_t before = 0; before < 8; ++before) {
+      std::string value(before, 'x');
+      for (int i = 0; i < 100; ++i) value += one;
+      const Notification shown = notification_of(row_of(value), 0);
+      EXPECT_TRUE(is_json(shown.message)) << before << " before " << one;
+      EXPECT_THAT(shown.message, HasSubstr("…"));
+      EXPECT_LT(shown.message.size(), 200u);
+    }
+  }
+}
+
+TEST(Notification, ShowsNothingThatIsWithheld) {
+  core::DriftRow row = row_of("x");
+  const std::string digest = R"({"$hmac":"0a0b0c0d:1:)" + std::string(64, 'a') + R"("})";
+  row.drift.changes = {{"password", core::ChangeClass::credential, digest, digest, true},
+                       {"whole", core::ChangeClass::config, std::nullopt, R"({"in":)" + digest + "}", false}};
+  const std::string shown = notification_of(row, 0).message;
+  EXPECT_THAT(shown, testing::Not(HasSubstr("aaaa")));
+  EXPECT_THAT(shown, HasSubstr("password: [REDACTED] → [REDACTED]"));
+  EXPECT_THAT(shown, HasSubstr(R"(whole: (absent) → {"in":"[REDACTED]"})"));
+}
+
+}  // namespace
+}  // namespace driftd::delivery
