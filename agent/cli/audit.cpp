@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "base/escape.hpp"
 #include "cli/command.hpp"
 
 namespace driftd::cli {
@@ -17,14 +18,10 @@ std::string who(const core::Value& line) {
 std::string what(const core::Value& line) {
   std::string out;
   for (const auto& change : list(line, "changes")) {
-    const auto side = [&](std::string_view name) {
-      const core::Value* found = change.find(name);
-      const std::string shown = found == nullptr ? "(absent)" : core::render(*found);
-      return shown.size() > 60 ? shown.substr(0, 57) + "..." : shown;
-    };
-    out += (out.empty() ? "" : ", ") + text(change, "path") + " " + side("old") + " → " + side("new");
+    const Sides sides = brief(sides_of(change));
+    out += (out.empty() ? "" : ", ") + text(change, "path") + " " + sides.before + " → " + sides.now;
   }
-  return out.size() > 200 ? out.substr(0, 197) + "..." : out;
+  return out.size() > 200 ? std::string(front(out, 197)) + "..." : out;
 }
 
 void show(const Context& context, const core::Value& answer) {

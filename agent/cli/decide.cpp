@@ -6,6 +6,7 @@
 #include <istream>
 #include <memory>
 
+#include "base/escape.hpp"
 #include "cli/command.hpp"
 
 namespace driftd::cli {
@@ -57,9 +58,25 @@ Outcome<core::Value> find(const Client& client, const std::string& id) {
                                               "; `driftd drifts` lists the open ones"});
 }
 
+/// What the table cuts: a yes is to all of it.
+void print_whole(const Context& context, const core::Value& drift) {
+  constexpr std::size_t kMost = 8192;
+  const auto shown = [](const std::string& text) {
+    const std::string_view first = front(text, kMost);
+    const std::size_t more = text.size() - first.size();
+    return printable(first) + (more == 0 ? "" : " … and " + std::to_string(more) + " bytes more: driftd drifts -o json");
+  };
+  for (const auto& change : list(drift, "changes")) {
+    const Sides whole = sides_of(change), cut = brief(whole);
+    if (whole.before == cut.before && whole.now == cut.now) continue;
+    context.out() << printable(text(change, "path")) << ", whole:\n  old  " << shown(whole.before) << "\n  new  " << shown(whole.now) << "\n";
+  }
+}
+
 /// Shows the drift as it stands; true: the person says that this is what is meant.
 bool confirmed(const Context& context, const std::string& verb, const core::Value& drift) {
   print_drifts(context, {drift});
+  print_whole(context, drift);
   context.out() << verb << " this? [y/N] " << std::flush;
   std::string answer;
   std::getline(*context.streams.answers, answer);

@@ -8,13 +8,6 @@
 namespace driftd::cli {
 namespace {
 
-std::string side(const core::Value& change, std::string_view name) {
-  const core::Value* found = change.find(name);
-  if (found == nullptr) return "(absent)";
-  const std::string shown = core::render(*found);
-  return shown.size() > 60 ? shown.substr(0, 57) + "..." : shown;
-}
-
 /// What changed, for people: the resource itself is named by what happened to it.
 std::string what_changed(const core::Value& drift, const core::Value& change) {
   const std::string path = text(change, "path");
@@ -34,7 +27,8 @@ void print_drifts(const Context& context, const core::Value::Array& drifts) {
     const auto changes = list(drift, "changes");
     for (const auto& change : changes) {
       auto row = first;
-      row.insert(row.end(), {what_changed(drift, change), side(change, "old"), side(change, "new"), opened});
+      const Sides sides = brief(sides_of(change));
+      row.insert(row.end(), {what_changed(drift, change), sides.before, sides.now, opened});
       table.add(std::move(row));
       first = {"", "", "", "", ""};
       opened.clear();

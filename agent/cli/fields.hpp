@@ -24,6 +24,14 @@ std::string join(const core::Value::Array& texts);
 /// `2026-11-21T03:39:16.123Z` → `2026-11-21 03:39:16`; empty: `never`.
 std::string when(const std::string& time);
 
+/// Both values of a change as JSON, `(absent)` where there is none.
+struct Sides {
+  std::string before, now;
+};
+Sides sides_of(const core::Value& change);
+/// The same, each at most 66 bytes around the first difference: whoever writes a value decides where in it the news is.
+Sides brief(const Sides& whole);
+
 /// Canonical JSON for a reader that may be a terminal: what it would obey is written as \u escapes.
 std::string json_text(const core::Value& value);
 

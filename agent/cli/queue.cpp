@@ -16,6 +16,9 @@ void show_notifications(const Context& context, const core::Value& answer) {
     table.add({text(note, "ref"), text(note, "title"), actions, text(note, "claimed_by")});
   }
   context.print(table, "nothing waits for a decision");
+  const auto total = number(answer, "notifications_total"), shown = static_cast<std::int64_t>(list(answer, "notifications").size());
+  if (total <= shown) return;
+  context.out() << total - shown << " more of " << total << " are not shown: driftd drifts --status pending --limit 10000\n";
 }
 
 void show(const Context& context, const core::Value& answer) {

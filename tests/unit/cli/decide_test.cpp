@@ -63,6 +63,37 @@ TEST_F(Decide, APersonAtATerminalIsShownTheValueAndAsked) {
   EXPECT_EQ(agent.control()->decisions.at(0).digest, binding) << "of the value that was shown";
 }
 
+/// Whoever writes a value decides where in it the news is; it is seen wherever that is.
+TEST_F(Decide, LongValuesAreCutWhereTheyAreTheSame) {
+  core::Drift drift = test::pending_drift("d-0123456789abcdef");
+  const std::string same(500, 'x');
+  drift.changes = {{"rules", core::ChangeClass::config, "\"" + same + "allow-few" + same + "\"", "\"" + same + "allow-all" + same + "\"", false},
+                   {"tail", core::ChangeClass::config, "\"" + same + "\u00e9a\"", "\"" + same + "\u00e9b\"", false},
+                   {"more", core::ChangeClass::config, "\"" + same + "\"", "\"" + same + "; and more\"", false}};
+  agent.reader()->open = {{drift, "cache"}};
+  const std::string out = asked(agent, {"drifts"}).out;
+  EXPECT_THAT(out, AllOf(HasSubstr("allow-few"), HasSubstr("allow-all"), HasSubstr("\u00e9a\""), HasSubstr("\u00e9b\""), HasSubstr("; and more")));
+  EXPECT_THAT(out, AllOf(Not(HasSubstr(same)), Not(HasSubstr("\\x")))) << "short, and no half of a character";
+}
+
+TEST_F(Decide, APersonSeesTheWholeValueBeforeAYes) {
+  core::Drift drift = test::pending_drift("d-0123456789abcdef");
+  const std::string before = "one" + std::string(200, 'a'), now = "two" + std::string(200, 'b') + "\u202e" + "three" + std::string(200, 'c') + "end";
+  drift.changes = {{"short", core::ChangeClass::config, "1", "2", false},
+                   {"rules", core::ChangeClass::config, core::render(core::Value(before)), core::render(core::Value(now)), false}};
+  agent.reader()->open = {{drift, "cache"}};
+  std::istringstream answers("n\n");
+  const std::string out = asked(agent, {"approve", "d-0123"}, &answers).out;
+  const std::string whole = out.substr(out.find("rules, whole:"));
+  EXPECT_THAT(whole, AllOf(HasSubstr(before), HasSubstr(std::string(200, 'b') + "\\u202ethree"), HasSubstr("cend")));
+  EXPECT_THAT(out, Not(HasSubstr("short, whole:")));
+  core::Drift huge = drift;
+  huge.changes[1].new_value = core::render(core::Value(std::string(100'000, 'z')));
+  agent.reader()->open = {{huge, "cache"}};
+  std::istringstream again("n\n");
+  EXPECT_THAT(asked(agent, {"approve", "d-0123"}, &again).out, HasSubstr("… and 91810 bytes more: driftd drifts -o json")) << "what is not shown is said";
+}
+
 TEST_F(Decide, BeginningsOfIdsMustBeUniqueAndKnown) {
   agent.reader()->open.push_back({test::pending_drift("d-0123ffffffffffff"), "cache"});
   EXPECT_THAT(asked(agent, {"approve", "d-0123"}).err, HasSubstr("several open drifts begin with d-0123"));
@@ -94,6 +125,14 @@ TEST_F(Decide, CutListsAndGlobsThatBringNothingSaySo) {
   const Said glob = asked(agent, {"drifts", "--backend", "ord*"});
   EXPECT_EQ(glob.code, kOk);
   EXPECT_THAT(glob.err, HasSubstr("nothing was found for backend 'ord*'"));
+}
+
+TEST_F(Decide, AQueueThatIsCutSaysSo) {
+  agent.reader()->total = 1700;
+  EXPECT_THAT(asked(agent, {"queue"}).out, HasSubstr("1700 more of 1700 are not shown: driftd drifts --status pending --limit 10000"));
+  EXPECT_EQ(agent.reader()->counted.back().filter.status, core::DriftStatus::pending);
+  agent.reader()->total = 0;
+  EXPECT_THAT(asked(agent, {"queue"}).out, Not(HasSubstr("more of")));
 }
 
 TEST_F(Decide, AuditSaysWhoDidWhatToWhatAndWhoWasRefused) {
