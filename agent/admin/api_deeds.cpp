@@ -15,6 +15,8 @@ namespace {
 using core::Value;
 using Answer = Result<Value>;
 
+constexpr std::size_t kMaxOutcome = 1024;  // bytes of why a deed was not done
+
 Result<core::Decision> decision_of(const std::string& verb, const Request& request, Nanos now) {
   using Verb = core::Decision::Verb;
   DRIFTD_TRY(Fields fields, Fields::parse(request.body));
@@ -22,7 +24,7 @@ Result<core::Decision> decision_of(const std::string& verb, const Request& reque
   out.verb = verb == "approve" ? Verb::approve : verb == "reject" ? Verb::reject : verb == "ignore" ? Verb::ignore
                                                                                                    : Verb::undo;
   out.actor = request.actor;
-  out.reason = fields.text("reason");
+  out.reason = fields.reason();
   if (auto digest = fields.text("digest"); !digest.empty()) out.digest = std::move(digest);
   const std::int64_t lasts = fields.number("expires_seconds", 0);
   DRIFTD_CHECK(fields.check());
@@ -120,7 +122,10 @@ bool is_deed(const std::string& path) {
   return kDeeds.contains(path);
 }
 
-std::string outcome_of(const Error& error) { return std::string(render(error.code)) + ": " + error.message; }
+/// What was asked is in the message, as any bytes: a log that holds them is no JSON for whoever reads it.
+std::string outcome_of(const Error& error) {
+  return escaped(core::shortened(std::string(render(error.code)) + ": " + error.message, kMaxOutcome));
+}
 
 }  // namespace
 

@@ -264,8 +264,15 @@ Task<Answer> Api::queue() {
   if (backstage_.notifications) {
     DRIFTD_CO_TRY(notifications, co_await backstage_.notifications());
   }
+  Count pending;
+  pending.of = Count::Of::drifts;
+  pending.filter.status = core::DriftStatus::pending;
+  DRIFTD_CO_TRY(const std::int64_t counted, co_await backstage_.reader.count(pending));
+  const auto listed = static_cast<std::int64_t>(notifications.array()->size());
   const auto view = backstage_.control.view();
   co_return Value::Object{{"notifications", notifications},
+                          {"notifications_total", number(std::max(counted, listed))},
+                          {"notifications_truncated", Value(counted > listed)},
                           {"sinks", list_of(view.sinks)},
                           {"books", list_of(*books)},
                           {"backlog_events", number(view.backlog_events)},

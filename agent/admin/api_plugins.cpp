@@ -57,7 +57,7 @@ Task<Answer> Api::describe_plugin(Request request) {
 Task<Answer> Api::resume(Request request) {
   DRIFTD_CO_TRY(Fields fields, Fields::parse(request.body));
   const std::string name = fields.text("name");
-  const std::string reason = fields.text("reason");
+  const std::string reason = fields.reason();
   DRIFTD_CO_CHECK(fields.check());
   if (name.empty()) co_return fail(Code::invalid, "'name' is missing: a backend, or a plugin's id, type or file");
   const auto freed = co_await backstage_.control.resume(name);

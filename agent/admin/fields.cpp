@@ -46,6 +46,15 @@ std::string Fields::text(const std::string& name) {
   return "";
 }
 
+std::string Fields::reason() {
+  constexpr std::size_t kMost = 4096;
+  std::string out = text("reason");
+  if (out.size() > kMost && mistake_.empty()) {
+    mistake_ = "'reason' has " + std::to_string(out.size()) + " bytes; at most " + std::to_string(kMost) + " are kept";
+  }
+  return out;
+}
+
 std::int64_t Fields::number(const std::string& name, std::int64_t fallback) {
   const auto* value = take(name);
   if (value == nullptr) return fallback;

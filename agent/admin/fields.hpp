@@ -20,6 +20,8 @@ class Fields {
   static Result<Fields> parse(const std::string& body);  ///< an empty body is an empty object
 
   std::string text(const std::string& name);
+  /// Why somebody does something: at most 4 KiB, for it goes into each list, event and audit line about it.
+  std::string reason();
   std::int64_t number(const std::string& name, std::int64_t fallback);
   bool flag(const std::string& name);
   std::vector<std::int64_t> numbers(const std::string& name);

@@ -2,12 +2,15 @@
 // Every request that changes something leaves a line; one that cannot leave a line is not carried out.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <fstream>
 
+#include "core/value.hpp"
 #include "unit/admin/fake_agent.hpp"
 
 namespace driftd::test {
 namespace {
 
+using testing::AllOf;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -106,6 +109,43 @@ TEST(Audit, SubjectsFromTheUrlAreMadeHarmless) {
   FakeAgent agent;
   agent.curl({"-d", "", kHost + "/v1/drifts/%1b%5b31m%ff/approve"});
   EXPECT_EQ(agent.control()->lines.at(0).subject, "\\x1b[31m\\xff");
+}
+
+/// Whoever decides cannot make the log unreadable for who looks at it.
+TEST(Audit, OutcomesHoldNoBytesThatWereNotText) {
+  FakeAgent agent;
+  for (const char* path : {"/v1/drifts/%ff/approve", "/v1/drifts/%ed%a0%80/reject", "/v1/drifts/%c3/undo", "/v1/drifts/%f4%90%80%80/ignore"}) {
+    agent.control()->lines.clear();
+    agent.control()->decide_fails = true;
+    const std::string answer = agent.curl({"-d", R"({"digest":"abcdef01"})", kHost + path}).out;
+    EXPECT_TRUE(core::parse(answer.substr(0, answer.rfind('\n')))) << path << ": the answer is no JSON";
+    const auto lines = agent.control()->lines;
+    ASSERT_THAT(lines, SizeIs(1)) << path;
+    EXPECT_THAT(lines[0].outcome, HasSubstr("\\x")) << path;
+    EXPECT_TRUE(core::parse(core::render(core::Value(lines[0].outcome)))) << path;
+    EXPECT_LT(lines[0].outcome.size(), 5'000u);
+  }
+}
+
+TEST(Audit, OutcomesAreShort) {
+  FakeAgent agent;
+  agent.control()->decide_fails = true;
+  agent.curl({"-d", R"({"digest":"abcdef01"})", kHost + "/v1/drifts/" + std::string(12'000, 'x') + "/approve"});
+  EXPECT_LT(agent.control()->lines.at(0).outcome.size(), 5'000u);
+}
+
+TEST(Audit, ReasonsHaveABound) {
+  FakeAgent agent;
+  const auto says = [&](const std::string& path, std::size_t length) {
+    std::ofstream(agent.folder.file("body")) << R"({"digest":"abcdef01","reason":")" << std::string(length, 'r') << "\"}";
+    return agent.curl({"-d", "@" + agent.folder.file("body"), kHost + path}).out;
+  };
+  EXPECT_THAT(says("/v1/drifts/d-1/reject", 4096), EndsWith("200"));
+  EXPECT_THAT(says("/v1/drifts/d-1/reject", 4097), AllOf(HasSubstr("'reason' has 4097 bytes"), EndsWith("400")));
+  ASSERT_THAT(agent.control()->decisions, SizeIs(1));
+  std::ofstream(agent.folder.file("body")) << R"({"name":"cache","reason":")" << std::string(4097, 'r') << "\"}";
+  EXPECT_THAT(agent.curl({"-d", "@" + agent.folder.file("body"), kHost + "/v1/plugins/resume"}).out, EndsWith("400"));
+  EXPECT_THAT(agent.control()->calls, IsEmpty());
 }
 
 }  // namespace

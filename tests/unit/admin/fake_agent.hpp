@@ -52,6 +52,7 @@ class FakeControl final : public core::Control {
  public:
   core::AgentView view() override { return agent; }
   Task<Result<core::Drift>> decide(std::string drift_id, core::Decision decision) override {
+    if (decide_fails) co_return fail(Code::not_found, "no drift " + drift_id);
     decisions.push_back(decision);
     if (drift_id == "d-gone") co_return fail(Code::not_found, "there is no open drift d-gone");
     if (drift_id == "d-stale") co_return fail(Code::conflict, "the value moved since you saw it");
@@ -118,6 +119,7 @@ class FakeControl final : public core::Control {
   std::vector<std::string> calls;
   std::vector<core::AuditEntry> lines;
   bool audit_works = true;
+  bool decide_fails = false;
   Status reload_result;
   Reloaded reloaded;
   bool complete = true;
