@@ -147,8 +147,12 @@ Task<Answer> Api::post(Request request) {
   auto done = co_await do_deed(std::move(request));
   if (done) co_return done;
   line.outcome = outcome_of(done.error());
-  DRIFTD_CO_CHECK(co_await backstage_.control.audit(std::move(line)));
-  co_return done;
+  const Status written = co_await backstage_.control.audit(std::move(line));
+  if (written) co_return done;
+  Error both = done.error();  // nothing was done, and of which kind the refusal is matters more than that the log lacks it
+  both.message += "; this refusal is not in the audit log: " + written.error().message;
+  log::room("admin").error("{}", both.message);
+  co_return fail(std::move(both));
 }
 
 Task<void> Api::note_denial(std::string actor, core::Caller caller, std::string asked, Error error) {

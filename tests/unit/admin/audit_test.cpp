@@ -59,6 +59,23 @@ TEST(Audit, WhatLeavesNoLineIsNotDone) {
   EXPECT_THAT(agent.control()->calls, IsEmpty());
 }
 
+/// The log has the deed from before it was done: what cannot be added to it makes nothing undone.
+TEST(Audit, ADeedThatIsDoneIsNotAnsweredAsOneThatIsNot) {
+  FakeAgent agent;
+  agent.control()->most_lines = 1;
+  EXPECT_THAT(agent.curl({"-d", R"({"name":"cache"})", kHost + "/v1/plugins/resume"}).out,
+              AllOf(HasSubstr(R"("resumed":["cache"])"), EndsWith("200")));
+  EXPECT_THAT(agent.control()->calls, SizeIs(1));
+}
+
+/// Of a refusal, too, the answer says what was refused and not what the log did.
+TEST(Audit, ARefusalThatCannotBeWrittenIsStillThatRefusal) {
+  FakeAgent agent;
+  agent.control()->most_lines = 0;
+  EXPECT_THAT(agent.curl({"-d", R"({"digest":"abcdef01"})", kHost + "/v1/drifts/d-stale/approve"}).out,
+              AllOf(HasSubstr("the value moved"), HasSubstr("the disk is full"), EndsWith("409")));
+}
+
 TEST(Audit, AFailedDeedAndARefusedDecisionSayWhy) {
   FakeAgent agent;
   agent.control()->reload_result = fail(Code::invalid, "driftd.yaml:3:1: unknown key 'nonsense'");

@@ -100,7 +100,7 @@ class FakeControl final : public core::Control {
   /// As the real one in form: 64 hex characters that differ with the drift.
   static std::string binding_of(const std::string& id) { return to_hex(sha256("binding of " + id)); }
   Task<Status> audit(core::AuditEntry entry) override {
-    if (!audit_works) co_return fail(Code::internal, "the disk is full");
+    if (!audit_works || lines.size() >= most_lines) co_return fail(Code::internal, "the disk is full");
     lines.push_back(std::move(entry));
     co_return Status{};
   }
@@ -119,6 +119,7 @@ class FakeControl final : public core::Control {
   std::vector<std::string> calls;
   std::vector<core::AuditEntry> lines;
   bool audit_works = true;
+  std::size_t most_lines = SIZE_MAX;
   bool decide_fails = false;
   Status reload_result;
   Reloaded reloaded;
