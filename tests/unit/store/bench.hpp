@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <latch>
 #include <optional>
 #include <vector>
 
@@ -31,7 +33,13 @@ class SetClock final : public Clock {
 /// The executors of an agent and a store opened on them; close() and open() are a restart.
 class Bench {
  public:
-  explicit Bench(std::string data_dir) : data_dir_(std::move(data_dir)) {}
+  /// Its threads run when this returns: a test may fork, and AddressSanitizer's allocator, which a thread that starts holds,
+  /// stays held in the child for ever.
+  explicit Bench(std::string data_dir) : data_dir_(std::move(data_dir)) {
+    asio::post(store_thread_, [this] { running_.arrive_and_wait(); });
+    for (int i = 0; i < 2; ++i) asio::post(io_pool_, [this] { running_.arrive_and_wait(); });
+    running_.arrive_and_wait();
+  }
   ~Bench() {
     store_.reset();
     store_thread_.join();
@@ -87,6 +95,7 @@ class Bench {
 
  private:
   std::string data_dir_;
+  std::latch running_{4};
   asio::io_context core_{1};
   asio::thread_pool store_thread_{1};
   asio::thread_pool io_pool_{2};
