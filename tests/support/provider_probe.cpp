@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <mutex>
 #include <optional>
 #include <poll.h>
 #include <stdexcept>
@@ -12,6 +13,7 @@
 #include "driftd/ext/watch.h"
 #include "support/patience.hpp"
 #include "support/process.hpp"
+#include "support/provider_log.hpp"
 
 namespace driftd::test {
 namespace {
@@ -68,7 +70,12 @@ sdk::Record copy(const driftd_record& r) {
 std::int64_t now() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
-void log(driftd_call, std::int32_t, driftd_str, const driftd_kv*, std::uint32_t) {}
+std::mutex log_mutex;
+std::vector<std::string> log_lines;
+void log(driftd_call, std::int32_t level, driftd_str line, const driftd_kv*, std::uint32_t) {
+  const std::lock_guard lock(log_mutex);
+  log_lines.push_back(std::to_string(level) + " " + text(line));
+}
 driftd_status metric(driftd_call, driftd_str, double) { return DRIFTD_OK; }
 std::int32_t cancelled(driftd_call c) { return call_of(c).cancelled ? 1 : 0; }
 std::int64_t deadline(driftd_call c) { return call_of(c).deadline.time_since_epoch().count(); }
@@ -124,6 +131,11 @@ const driftd_provider_table* load(const std::string& so) {
 }
 
 }  // namespace
+
+std::vector<std::string> take_provider_log() {
+  const std::lock_guard lock(log_mutex);
+  return std::exchange(log_lines, {});
+}
 
 const sdk::Record* Collected::find(const std::string& kind, const std::string& id) const {
   for (const auto& record : records) {

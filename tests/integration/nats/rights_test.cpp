@@ -156,6 +156,7 @@ TEST(NatsForeignStreamTest, OneSubjectThatTheStreamDoesNotTakeIsNamedAndStopsNoO
   EXPECT_TRUE(stored(server.url(), 101)) << runner.view().last_error;
 }
 
+/// Of five resources, with nothing delivered between them: were it not known to be of the subject, it would be the broker.
 TEST(NatsForeignStreamTest, AFullSubjectStopsNoOther) {
   NatsServer server;
   ForeignStream stream;
@@ -163,15 +164,19 @@ TEST(NatsForeignStreamTest, AFullSubjectStopsNoOther) {
   stream.discard_new_per_subject = true;
   change_stream(server.url(), "CREATE", stream);
   RelayRunner runner(nats_sink(without_views(at(server))), kEachMinute);
-  add(runner, 1, 5);  // all on backend.orders-kafka.config.updated
-  runner.add(agent_event(6));
-  runner.add(sample_stored(7, "deleted", core::ChangeType::deleted));
-  EXPECT_TRUE(delivered(runner, 4)) << runner.view().last_error;
+  add(runner, 1, 2);  // all on backend.orders-kafka.config.updated
+  ASSERT_TRUE(delivered(runner, 2)) << runner.view().last_error;
+  for (std::int64_t n = 3; n <= 7; ++n) runner.add(event_of_topic(n, n));
+  EXPECT_TRUE(says(runner, sample_stored(7).stamp.id));
   EXPECT_TRUE(says(runner, "backend.orders-kafka.config.updated: maximum messages per subject exceeded"));
+  EXPECT_EQ(runner.view().state.find("circuit open"), std::string::npos) << runner.view().state;
+  runner.add(agent_event(8));
+  runner.add(sample_stored(9, "deleted", core::ChangeType::deleted));
+  EXPECT_TRUE(delivered(runner, 4)) << runner.view().last_error;
   stream.max_msgs_per_subject = -1;
   stream.discard_new_per_subject = false;
   change_stream(server.url(), "UPDATE", stream);
-  EXPECT_TRUE(stored(server.url(), 7)) << runner.view().last_error;
+  EXPECT_TRUE(stored(server.url(), 9)) << runner.view().last_error;
 }
 
 /// The stream has no room for the large one: an answer that this sink has no word for, and that is not of all events.
