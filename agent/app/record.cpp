@@ -21,6 +21,8 @@ namespace driftd::app {
 namespace {
 
 constexpr std::size_t kPage = 512;  // resources read or committed together
+// Of a body that stands in its line as it is; a deeper one, within two levels more, would be beyond what any text may be.
+constexpr int kDeepest = 250;
 const char* const kFormat = "driftd-record/2";
 const char* const kFirstFormat = "driftd-record/1";  // one JSON document; still read
 
@@ -82,6 +84,9 @@ Result<core::ResourceWrite> baseline_of(const core::Value& entry, const core::Re
   out.next.id = {text(entry, "kind"), text(entry, "id")};
   const core::Value* found = entry.find("body");
   core::Value body = found == nullptr ? core::Value() : *found;
+  if (const std::string deep = text(entry, "body_text"); !deep.empty()) {
+    DRIFTD_TRY(body, core::parse(deep));
+  }
   DRIFTD_TRY([[maybe_unused]] const bool of_before, core::rewrap(body, keys));
   out.next.baseline = core::render(body);
   out.next.observed = out.next.baseline;
@@ -208,13 +213,31 @@ core::Value::Object head_of(const core::BackendRow& row) {
           {"kinds", core::Value(std::move(kinds))}, {"notes", core::Value(std::move(notes))}};
 }
 
+/// Levels of a JSON text that is one.
+int depth_of(std::string_view json) {
+  int depth = 0, deepest = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (quoted && c == '\\') ++i;
+    else if (c == '"') quoted = !quoted;
+    else if (!quoted && (c == '{' || c == '[')) deepest = std::max(deepest, ++depth);
+    else if (!quoted && (c == '}' || c == ']')) --depth;
+  }
+  return deepest;
+}
+
 Result<core::Value> entry_of(const core::StoredResource& resource) {
-  DRIFTD_TRY(core::Value body, core::parse(*resource.observed));
-  return core::Value(core::Value::Object{{"kind", core::Value(resource.id.kind)},
-                                         {"id", core::Value(resource.id.id)},
-                                         {"external_name", core::Value(resource.observed_external_name)},
-                                         {"schema_revision", core::Value(std::to_string(resource.schema_revision))},
-                                         {"body", std::move(body)}});
+  core::Value::Object out{{"kind", core::Value(resource.id.kind)},
+                          {"id", core::Value(resource.id.id)},
+                          {"external_name", core::Value(resource.observed_external_name)},
+                          {"schema_revision", core::Value(std::to_string(resource.schema_revision))}};
+  if (depth_of(*resource.observed) > kDeepest) {
+    out["body_text"] = core::Value(*resource.observed);
+  } else {
+    DRIFTD_TRY(out["body"], core::parse(*resource.observed));
+  }
+  return core::Value(std::move(out));
 }
 
 /// Writes what is present of one backend, page by page; returns how many resources that was.
