@@ -46,6 +46,18 @@ std::string_view front(std::string_view text, std::size_t bytes) {
   return text.substr(0, bytes);
 }
 
+std::pair<std::string, std::string> around_difference(std::string_view before, std::string_view now, std::size_t bytes) {
+  if (std::max(before.size(), now.size()) <= bytes) return {std::string(before), std::string(now)};
+  const auto shorter = static_cast<std::ptrdiff_t>(std::min(before.size(), now.size()));
+  const auto same = static_cast<std::size_t>(std::mismatch(before.begin(), before.begin() + shorter, now.begin()).first - before.begin());
+  const std::size_t from = same > bytes / 2 ? front(before, same - bytes / 3).size() : 0;
+  const auto cut = [&](std::string_view text) {
+    const std::string_view rest = text.substr(from), shown = front(rest, bytes);
+    return (from > 0 ? "…" : "") + std::string(shown) + (shown.size() < rest.size() ? "…" : "");
+  };
+  return {cut(before), cut(now)};
+}
+
 std::string well_formed(std::string text) {
   std::size_t at = 0;
   const auto good = [&] {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace driftd {
 
@@ -19,6 +20,10 @@ bool is_obeyed(std::string_view sequence);
 
 /// At most `bytes` of the front of a text, and no part of a character. [any thread]
 std::string_view front(std::string_view text, std::size_t bytes);
+
+/// Two texts of which one is longer than `bytes`, each cut to about that around the first difference, with `…` where
+/// something is missing: whoever writes a value decides where in it the news is. Shorter ones are whole. [any thread]
+std::pair<std::string, std::string> around_difference(std::string_view before, std::string_view now, std::size_t bytes);
 
 /// The text itself where it is UTF-8; else with U+FFFD in place of each byte that is none. One such byte in one value and a
 /// whole JSON document is unreadable. [any thread]

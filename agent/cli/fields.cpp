@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/fields.hpp"
 
-#include <algorithm>
 #include <charconv>
 
 #include "base/escape.hpp"
@@ -60,19 +59,8 @@ Sides sides_of(const core::Value& change) {
 }
 
 Sides brief(const Sides& whole) {
-  constexpr std::size_t kMost = 60, kBefore = 20;
-  const auto& [before, now] = whole;
-  const std::size_t shorter = std::min(before.size(), now.size());
-  const auto differ = std::mismatch(before.begin(), before.begin() + static_cast<std::ptrdiff_t>(shorter), now.begin()).first;
-  const auto same = static_cast<std::size_t>(differ - before.begin());
-  const bool far = std::max(before.size(), now.size()) > kMost && same > kMost / 2;
-  const std::size_t from = far ? front(before, same - kBefore).size() : 0;
-  const auto cut = [from](const std::string& text) {
-    const std::string_view rest = std::string_view(text).substr(std::min(from, text.size()));
-    const std::string_view shown = rest.size() > kMost ? front(rest, kMost - 3) : rest;
-    return (from > 0 ? "..." : "") + std::string(shown) + (shown.size() < rest.size() ? "..." : "");
-  };
-  return {cut(before), cut(now)};
+  auto [before, now] = around_difference(whole.before, whole.now, 60);
+  return {std::move(before), std::move(now)};
 }
 
 std::string json_text(const core::Value& value) { return escaped_json(core::render(value)); }

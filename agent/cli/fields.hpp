@@ -29,7 +29,7 @@ struct Sides {
   std::string before, now;
 };
 Sides sides_of(const core::Value& change);
-/// The same, each at most 66 bytes around the first difference: whoever writes a value decides where in it the news is.
+/// The same, long ones cut around the first difference.
 Sides brief(const Sides& whole);
 
 /// Canonical JSON for a reader that may be a terminal: what it would obey is written as \u escapes.

@@ -12,13 +12,21 @@ namespace {
 constexpr std::size_t kMaxValue = 1024;  // bytes of one value
 constexpr std::size_t kMaxChanges = 64;
 
-/// The value as JSON; one that had to be cut is a text.
-Value side(const Change& change, const std::string& json) {
-  if (change.redacted) return Value("[REDACTED]");
-  const std::string shown = presentable_json(json);
-  if (shown.size() > kMaxValue) return Value(shortened(shown, kMaxValue));
-  auto value = parse(shown);
-  return value ? std::move(*value) : Value("[REDACTED]");
+std::string shown(const Change& change, const std::optional<std::string>& json) {
+  if (!json) return {};
+  return change.redacted ? "\"[REDACTED]\"" : presentable_json(*json);
+}
+
+/// Both values as JSON; one that had to be cut is a text.
+void put_sides(const Change& change, Value::Object& out) {
+  const std::string before = shown(change, change.old_value), now = shown(change, change.new_value);
+  const auto cut = around_difference(before, now, kMaxValue);
+  const auto put = [&](const char* name, const std::string& text, const std::string& whole) {
+    auto value = text == whole ? parse(whole) : Result<Value>(Value(text));
+    out.emplace(name, value ? std::move(*value) : Value("[REDACTED]"));
+  };
+  if (change.old_value) put("old", cut.first, before);
+  if (change.new_value) put("new", cut.second, now);
 }
 
 void put(std::string& out, std::string_view field) {
@@ -42,8 +50,7 @@ std::string audit_changes(const std::vector<Change>& changes) {
       break;
     }
     Value::Object one{{"path", shortened(change.path, kMaxValue)}};
-    if (change.old_value) one.emplace("old", side(change, *change.old_value));
-    if (change.new_value) one.emplace("new", side(change, *change.new_value));
+    put_sides(change, one);
     out.emplace_back(std::move(one));
   }
   return out.empty() ? std::string() : render(Value(std::move(out)));

@@ -2,6 +2,7 @@
 // A person's word on a drift.
 #include <algorithm>
 
+#include "base/escape.hpp"
 #include "core/judge_parts.hpp"
 #include "core/redact.hpp"
 
@@ -85,23 +86,22 @@ void put_word(Drift& drift, const Decision& decision) {
   drift.claim_until_ns.reset();
 }
 
-/// A value for a message, at most 200 bytes.
 std::string shown(const Change& change, const std::optional<std::string>& json) {
-  constexpr std::size_t kMaxShown = 200;
   if (!json) return "(absent)";
-  return change.redacted ? "[REDACTED]" : shortened(presentable_json(*json), kMaxShown);
+  return change.redacted ? "[REDACTED]" : presentable_json(*json);
 }
 
 }  // namespace
 
 std::string render_changes(const Drift& drift) {
-  constexpr std::size_t kMaxListed = 8;
+  constexpr std::size_t kMaxListed = 8, kMaxShown = 200;
   std::string out;
   for (std::size_t i = 0; i < std::min(kMaxListed, drift.changes.size()); ++i) {
     const Change& change = drift.changes[i];
     const bool itself = change.path.empty() || change.path == kIdentityPath;
-    out += (out.empty() ? "" : ", ") + (itself ? "(" + std::string(render(drift.operation)) + ")" : change.path) + " " +
-           shown(change, change.old_value) + " → " + shown(change, change.new_value);
+    const auto [before, now] = around_difference(shown(change, change.old_value), shown(change, change.new_value), kMaxShown);
+    out += (out.empty() ? "" : ", ") + (itself ? "(" + std::string(render(drift.operation)) + ")" : change.path) + " " + before +
+           " → " + now;
   }
   if (drift.changes.size() > kMaxListed) out += ", and " + std::to_string(drift.changes.size() - kMaxListed) + " more";
   return out;

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/audit.hpp"
+#include "base/escape.hpp"
 #include "core/redact.hpp"
 
 namespace driftd::delivery {
@@ -15,8 +15,7 @@ constexpr int kAttempts = 3;  // a commit of the cycle may come between load and
 
 std::string shown(const core::Change& change, const std::optional<std::string>& value) {
   if (!value) return "(absent)";
-  if (change.redacted) return "[REDACTED]";
-  return core::shortened(core::presentable_json(*value), kShownValue);
+  return change.redacted ? "[REDACTED]" : core::presentable_json(*value);
 }
 
 std::string title_of(const core::DriftRow& row) {
@@ -29,7 +28,8 @@ std::string message_of(const core::Drift& drift) {
   std::string out;
   for (std::size_t i = 0; i < std::min(drift.changes.size(), kShownChanges); ++i) {
     const core::Change& change = drift.changes[i];
-    out += change.path + ": " + shown(change, change.old_value) + " → " + shown(change, change.new_value) + "\n";
+    const auto [before, now] = around_difference(shown(change, change.old_value), shown(change, change.new_value), kShownValue);
+    out += change.path + ": " + before + " → " + now + "\n";
   }
   if (drift.changes.size() > kShownChanges) {
     out += "and " + std::to_string(drift.changes.size() - kShownChanges) + " more\n";

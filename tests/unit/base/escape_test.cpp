@@ -28,6 +28,35 @@ TEST(Front, IsNotCutInsideOfACharacter) {
   EXPECT_THAT(lengths, testing::ElementsAre(0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 11, 11));
 }
 
+TEST(AroundDifference, LeavesShortOnesWhole) {
+  EXPECT_EQ(around_difference("abc", "abd", 3), (std::pair<std::string, std::string>("abc", "abd")));
+  EXPECT_EQ(around_difference("", "", 3), (std::pair<std::string, std::string>("", "")));
+}
+
+TEST(AroundDifference, ShowsWhereTwoTextsPartAndIsText) {
+  for (std::size_t before = 0; before < 300; before += 7) {
+    for (const std::string one : {"x", "\u00e9", "\U0001f512"}) {
+      std::string same;
+      for (std::size_t i = 0; i < before; ++i) same += one;
+      for (const std::string& tail : {std::string(), same}) {
+        const auto [a, b] = around_difference(same + "\u00e9" + tail, same + "\u00e8" + tail, 60);  // they share a byte of the character
+        EXPECT_TRUE(is_text(a) && is_text(b));
+        EXPECT_THAT(a, testing::HasSubstr("\u00e9"));
+        EXPECT_THAT(b, testing::HasSubstr("\u00e8"));
+        EXPECT_NE(a, b);
+        EXPECT_LE(std::max(a.size(), b.size()), 66u);
+      }
+    }
+  }
+}
+
+TEST(AroundDifference, ShowsWhatOneHasMore) {
+  const std::string same(500, 'x');
+  const auto [a, b] = around_difference(same, same + "; and more", 60);
+  EXPECT_THAT(b, testing::EndsWith("x; and more"));
+  EXPECT_THAT(a, testing::EndsWith("x"));
+}
+
 TEST(WellFormed, LeavesTextAsItIs) {
   for (const std::string text : {"", "plain", "\u00e9\u20ac\U0001f512", "\x01 and \x7f"}) EXPECT_EQ(well_formed(text), text);
 }

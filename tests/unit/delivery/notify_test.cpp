@@ -36,6 +36,16 @@ TEST(Notification, ValueIsNotCutInsideOfACharacter) {
   }
 }
 
+/// A queue in which old and new read the same asks for a yes to what nobody sees.
+TEST(Notification, LongValuesAreCutWhereTheyAreTheSame) {
+  const std::string same(500, 'x');
+  core::DriftRow row = row_of(same + "allow-all" + same);
+  row.drift.changes[0].old_value = "\"" + same + "allow-few" + same + "\"";
+  const std::string shown = notification_of(row, 0).message;
+  EXPECT_THAT(shown, testing::AllOf(HasSubstr("allow-few"), HasSubstr("allow-all")));
+  EXPECT_LT(shown.size(), 300u);
+}
+
 TEST(Notification, ShowsNothingThatIsWithheld) {
   core::DriftRow row = row_of("x");
   const std::string digest = R"({"$hmac":"0a0b0c0d:1:)" + std::string(64, 'a') + R"("})";

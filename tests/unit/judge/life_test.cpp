@@ -50,6 +50,21 @@ TEST_F(Life, MovedWhileClaimedMakesTheDecisionStale) {
   EXPECT_TRUE(decides(Verb::approve, 0, drift().digest));
 }
 
+/// Whoever writes a value decides where in it the news is.
+TEST_F(Life, RefusalAndLogShowALongValueWhereItDiffers) {
+  const std::string same(2'000, 'x');
+  context.established = false;
+  a_is("\"" + same + "allow-few" + same + "\"");
+  context.established = true;
+  a_is("\"" + same + "allow-all" + same + "\"");
+  const auto refused = decides(Verb::approve, 0, "another");
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, testing::AllOf(HasSubstr("allow-few"), HasSubstr("allow-all")));
+  const std::string kept = audit_changes(drift().changes);
+  EXPECT_THAT(kept, testing::AllOf(HasSubstr("allow-few"), HasSubstr("allow-all")));
+  EXPECT_LT(kept.size(), 3'000u);
+}
+
 TEST_F(Life, RevertedWhileClaimedWithdrawsAndTheDecisionConflicts) {
   a_is("5");
   claim();
