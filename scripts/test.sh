@@ -31,7 +31,7 @@ if [ "$preset" != release ]; then
   reports="log_path=$TMPDIR/report"
   export ASAN_OPTIONS="$reports${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
   export UBSAN_OPTIONS="$reports${UBSAN_OPTIONS:+:$UBSAN_OPTIONS}"
-  export TSAN_OPTIONS="$reports${TSAN_OPTIONS:+:$TSAN_OPTIONS}"
+  export TSAN_OPTIONS="$reports:die_after_fork=0${TSAN_OPTIONS:+:$TSAN_OPTIONS}"  # an agent that a test ends is a fork of the test
 fi
 
 failed=0
