@@ -168,10 +168,14 @@ Presence Client::ask(sdk::Call& call, const std::vector<std::string>& names) con
 }
 
 Client::Event Client::admin(sdk::Call& call, rd_kafka_admin_op_t op, const std::string& doing, const Send& send) const {
+  return admin(call, op, doing, settings_.call, send);
+}
+
+Client::Event Client::admin(sdk::Call& call, rd_kafka_admin_op_t op, const std::string& doing, milliseconds most, const Send& send) const {
   call.permit("requests");
-  const Wait wait(call, settings_.call, DRIFTD_DEADLINE, doing);
+  const Wait wait(call, most, DRIFTD_DEADLINE, doing);
   const Queue queue(rd_kafka_queue_new(handle_->get()), &rd_kafka_queue_destroy);
-  const Options options(*handle_, op, settings_.call);
+  const Options options(*handle_, op, most);
   send(options.get(), queue.get());
   for (;;) {
     const auto slice = wait.slice(*handle_);
@@ -216,28 +220,33 @@ std::vector<Configs> Client::topic_configs(sdk::Call& call, const std::vector<st
   return out;
 }
 
+Configs Client::broker_config(sdk::Call& call, const std::string& name, milliseconds most) const {
+  const Resources wanted(RD_KAFKA_RESOURCE_BROKER, {name});
+  const Event event = admin(call, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS, "asking for the configuration of broker " + name, most,
+                            [&](auto* options, auto* queue) {
+                              rd_kafka_DescribeConfigs(handle_->get(), wanted.get(), wanted.size(), options, queue);
+                            });
+  const Outcome outcome = outcome_of(rd_kafka_event_error(event.get()), rd_kafka_event_error_string(event.get()));
+  if (!outcome.ok()) return {name, outcome, {}};
+  auto found = read_configs(*rd_kafka_event_DescribeConfigs_result(event.get()));
+  if (found.count(name) == 0) return {name, {DRIFTD_CORRUPT, "the answer leaves this broker out"}, {}};
+  return std::move(found[name]);
+}
+
 std::vector<Configs> Client::broker_configs(sdk::Call& call, const std::vector<std::int32_t>& ids) const {
   std::vector<Configs> out;
+  milliseconds most = settings_.call;
   for (const auto id : ids) {
     const std::string name = std::to_string(id);
-    const Resources wanted(RD_KAFKA_RESOURCE_BROKER, {name});
-    Configs one{name, {}, {}};
     try {
-      const Event event = admin(call, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS, "asking for the configuration of broker " + name,
-                                [&](auto* options, auto* queue) {
-                                  rd_kafka_DescribeConfigs(handle_->get(), wanted.get(), wanted.size(), options, queue);
-                                });
-      one.outcome = outcome_of(rd_kafka_event_error(event.get()), rd_kafka_event_error_string(event.get()));
-      if (one.outcome.ok()) {
-        auto found = read_configs(*rd_kafka_event_DescribeConfigs_result(event.get()));
-        if (found.count(name) > 0) one = std::move(found[name]);
-        else one.outcome = {DRIFTD_CORRUPT, "the answer leaves this broker out"};
-      }
-    } catch (const sdk::Failure& failure) {  // one broker that is gone must not hide the others
-      if (failure.code != DRIFTD_UNAVAILABLE) throw;
-      one.outcome = {failure.code, failure.what()};
+      out.push_back(broker_config(call, name, most));
+    } catch (const sdk::Failure& failure) {  // one broker that is gone, or hangs, must not hide the others
+      const bool call_is_over = Wait(call, settings_.call, DRIFTD_DEADLINE, "").left().count() == 0;
+      const bool hangs = failure.code == DRIFTD_DEADLINE && ids.size() > 1 && !call_is_over;
+      if (failure.code != DRIFTD_UNAVAILABLE && !hangs) throw;
+      out.push_back({name, {DRIFTD_UNAVAILABLE, failure.what()}, {}});
+      most = std::min(settings_.call, settings_.connect);
     }
-    out.push_back(std::move(one));
   }
   return out;
 }

@@ -27,6 +27,7 @@ class Client {
   Presence ask(sdk::Call& call, const std::vector<std::string>& names) const;
   /// In the order of `names`.
   std::vector<Configs> topic_configs(sdk::Call& call, const std::vector<std::string>& names) const;
+  /// One of several that does not answer is UNAVAILABLE and hides no other; from then on one is waited for `connect` long.
   std::vector<Configs> broker_configs(sdk::Call& call, const std::vector<std::int32_t>& ids) const;
   Acls acls(sdk::Call& call) const;
   Groups groups(sdk::Call& call) const;
@@ -50,6 +51,8 @@ class Client {
   std::string cluster_id() const;
   /// Sends one admin request and waits for its answer, whose error may be of any kind.
   Event admin(sdk::Call& call, rd_kafka_admin_op_t op, const std::string& doing, const Send& send) const;
+  Event admin(sdk::Call& call, rd_kafka_admin_op_t op, const std::string& doing, std::chrono::milliseconds most, const Send& send) const;
+  Configs broker_config(sdk::Call& call, const std::string& name, std::chrono::milliseconds most) const;
   std::vector<Configs> topic_batch(sdk::Call& call, const std::vector<std::string>& names) const;
 
   std::shared_ptr<Handle> handle_;

@@ -14,6 +14,11 @@ sdk::Diagnostic denied(std::string_view kind, const std::string& right, const st
   return {DRIFTD_DENIED, std::string(kind), {}, {}, text + "; grant " + right, right, 0};
 }
 
+std::string same_up_to_nul(const std::string& what, const std::string& id) {
+  return "several " + what + " are called " + one_line(id) +
+         " up to a NUL byte, where this library ends a name: while they are there the deletion of one is not seen";
+}
+
 void add(Wellness& to, const Wellness& more) {
   to.partitions += more.partitions;
   to.offline += more.offline;
@@ -96,6 +101,16 @@ const std::optional<sdk::Diagnostic>& Reader::topics_hidden() {
   return hidden_;
 }
 
+std::optional<sdk::Diagnostic> Reader::offsets_hidden() {
+  if (!topics_hidden()) return std::nullopt;  // there is none: no group has begun yet
+  for (const auto& [name, outcome] : client_.ask(call_, {"__consumer_offsets"})) {
+    if (outcome.code == DRIFTD_NOT_FOUND) continue;
+    return denied("group", "Describe on Topic " + name, "groups whose partition of " + name + " has no leader are not listed, and "
+                  "driftd may not see which these are");
+  }
+  return std::nullopt;
+}
+
 std::string Reader::cluster_id() {
   const std::string now = client_.identity(call_, settings_.call);
   if (!metadata_ || metadata_->cluster_id == now) return now;
@@ -172,13 +187,10 @@ Listing Reader::topics(const std::set<std::string>* only) {
   if (only == nullptr) wellness_ = {};
   counted_ = counted_ || only == nullptr;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
+    // Deleted since the list was made: missing like one that was never in it, and asked for by name. It makes nothing less
+    // whole, or whoever makes and deletes topics of his own would hide that others are deleted.
+    if (configs[i].outcome.code == DRIFTD_NOT_FOUND) continue;
     if (only == nullptr) add(wellness_, kafka::wellness(*wanted[i], min_isr(configs[i])));
-    // deleted since the list was made: the next cycle misses it and asks by name
-    if (configs[i].outcome.code == DRIFTD_NOT_FOUND) {
-      out.whole = false;
-      out.told.push_back({DRIFTD_UNAVAILABLE, "topic", names[i], {}, "listed, then gone: looked at again in the next cycle"});
-      continue;
-    }
     const auto id = ids.find(names[i]);
     out.records.push_back(map_topic(*wanted[i], configs[i], id == ids.end() ? std::string() : id->second));
     out.records.back().observed_ns = metadata_sent_;
@@ -204,8 +216,13 @@ Listing Reader::bindings() {
   std::set<std::string> seen;
   for (const auto& acl : acls().bindings) {
     unknown += known(acl) ? 0 : 1;
-    if (!known(acl) || !seen.insert(acl_id(acl)).second) continue;
-    out.records.push_back(map_acl(acl));
+    if (!known(acl)) continue;
+    sdk::Record record = map_acl(acl);
+    if (!seen.insert(record.id).second) {
+      out.told.push_back({DRIFTD_CORRUPT, "acl", record.id, {}, same_up_to_nul("bindings", record.id)});
+      continue;
+    }
+    out.records.push_back(std::move(record));
     out.records.back().observed_ns = acls_sent_;
   }
   std::sort(out.records.begin(), out.records.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
@@ -225,9 +242,7 @@ Listing Reader::groups() {
   for (const auto& group : seen.groups) {
     sdk::Record record = map_group(group);
     if (!names.insert(record.id).second) {
-      out.told.push_back({DRIFTD_CORRUPT, "group", record.id, {},
-                          "several groups are called " + one_line(record.id) +
-                              " up to a NUL byte, where this library ends a name: while they are there the deletion of one is not seen"});
+      out.told.push_back({DRIFTD_CORRUPT, "group", record.id, {}, same_up_to_nul("groups", record.id)});
       continue;
     }
     record.observed_ns = sent;
@@ -240,7 +255,12 @@ Listing Reader::groups() {
   }
   const auto offsets = std::find_if(metadata().topics.begin(), metadata().topics.end(),
                                     [](const Topic& topic) { return topic.name == "__consumer_offsets"; });
-  if (offsets != metadata().topics.end() && kafka::wellness(*offsets, 0).offline > 0) {
+  if (offsets == metadata().topics.end()) {
+    if (auto hidden = offsets_hidden()) {
+      out.whole = false;
+      out.told.push_back(*hidden);
+    }
+  } else if (kafka::wellness(*offsets, 0).offline > 0) {
     out.whole = false;
     out.told.push_back({DRIFTD_UNAVAILABLE, "group", {}, {}, "partitions of __consumer_offsets have no leader: their groups are not listed"});
   }
@@ -340,7 +360,7 @@ void Reader::settle_missing_topics(const std::set<std::string>& missing, Listing
 
 void Reader::settle_missing(std::string_view kind, const std::set<std::string>& missing, Listing& out) const {
   for (const auto& id : missing) {
-    const bool number = !id.empty() && id.size() < 10 && id.find_first_not_of("0123456789") == std::string::npos;
+    const bool number = !id.empty() && id.size() <= 10 && id.find_first_not_of("0123456789") == std::string::npos;
     if (kind == "broker" && number) {
       out.records.push_back(map_silent_broker(id));
     } else if (out.whole) {

@@ -47,6 +47,9 @@ class Reader {
   /// Null: Describe on Cluster is ours.
   std::optional<sdk::Diagnostic> cluster_hidden(std::string_view kind);
 
+  /// Null: that the list of topics holds no __consumer_offsets means that there is none.
+  std::optional<sdk::Diagnostic> offsets_hidden();
+
   Listing clusters();
   Listing live_brokers();
   Listing topics(const std::set<std::string>* only);

@@ -29,6 +29,7 @@ struct Call {
   std::function<bool(const Collected&)> enough;
   std::atomic<bool> first_mark{false};
 
+  std::function<void()> before_request;  ///< each time that a permit is asked for
   Call(const std::map<std::string, std::string>& known, std::chrono::milliseconds most)
       : secrets(&known), deadline(Steady::now() + most * kPatience) {
     if (::pipe2(cancel_pipe, O_CLOEXEC | O_NONBLOCK) != 0) throw std::runtime_error("pipe");
@@ -102,7 +103,10 @@ void diag(driftd_call c, const driftd_diagnostic* d) {
   call_of(c).out.diagnostics.push_back(
       {d->code, text(d->kind), text(d->id), text(d->path), text(d->text), text(d->right), d->retry_after_ms});
 }
-driftd_status permit(driftd_call, driftd_str, std::uint32_t) { return DRIFTD_OK; }
+driftd_status permit(driftd_call c, driftd_str, std::uint32_t) {
+  if (call_of(c).before_request) call_of(c).before_request();
+  return DRIFTD_OK;
+}
 driftd_status secret(driftd_call c, driftd_str token, driftd_use_fn use, void* user) {
   const auto found = call_of(c).secrets->find(text(token));
   if (found == call_of(c).secrets->end()) return DRIFTD_DENIED;
@@ -171,6 +175,7 @@ ProviderProbe::~ProviderProbe() { table_->close(instance_); }
 
 Collected ProviderProbe::refresh(const std::string& cursor, std::chrono::milliseconds most) {
   Call call(secrets_, most);
+  call.before_request = before_request_;
   driftd_refresh_args args{};
   args.size = sizeof args;
   args.flags = cursor.empty() ? DRIFTD_REFRESH_FULL : 0;

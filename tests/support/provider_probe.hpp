@@ -47,6 +47,9 @@ class ProviderProbe {
   ProviderProbe& operator=(const ProviderProbe&) = delete;
 
   Collected refresh(const std::string& cursor = {}, std::chrono::milliseconds most = std::chrono::seconds(20));
+  /// `work` runs in each refresh from now on, on its thread, whenever a permit for a request is asked for: what changes between
+  /// two requests of one refresh.
+  void before_each_request(std::function<void()> work) { before_request_ = std::move(work); }
   /// The first that is OK, of a system that is there: for settings whose time-outs are made for when it is not. Else throws.
   Collected refresh_ok();
   Collected read(const std::vector<sdk::Identity>& ids);
@@ -67,6 +70,7 @@ class ProviderProbe {
   const driftd_provider_table* table_ = nullptr;
   driftd_instance instance_ = nullptr;
   std::map<std::string, std::string> secrets_;
+  std::function<void()> before_request_;
 };
 
 }  // namespace driftd::test

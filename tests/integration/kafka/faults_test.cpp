@@ -71,8 +71,15 @@ TEST(KafkaFaults, BrokerThatDiesIsUnknownAndItsPartitionsAreOffline) {
   ASSERT_TRUE(eventually([&] { return p.refresh().body("broker", "2").contains("static"); }));
   EXPECT_EQ(p.refresh().body("topic", "on-both")["replication_factor"], 2);
 
+  second.pause();  // the controller takes it for alive for some seconds
+  ProviderProbe fresh("providers/kafka.so", {{"bootstrap_servers", first.address()}, {"include", {"broker"}}, {"call_timeout_ms", 1500}});
+  Collected seen = fresh.refresh();
+  EXPECT_EQ(seen.status, DRIFTD_OK) << "a broker that hangs hides the others: " << all_said(seen);
+  EXPECT_TRUE(seen.body("broker", "1").contains("static"));
+  EXPECT_FALSE(seen.body("broker", "2").contains("static"));
+  second.go_on();
+
   second.kill();
-  Collected seen;
   ASSERT_TRUE(eventually([&] {
     seen = p.refresh();
     const auto* cluster = seen.find("cluster", "cluster");

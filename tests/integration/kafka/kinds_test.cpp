@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "support/kafka_wire.hpp"
+
 namespace driftd::test {
 namespace {
 
@@ -84,6 +86,26 @@ TEST_F(KafkaKinds, DeletedTopicIsNotFoundAndOneMadeAgainIsReadAgain) {
   EXPECT_EQ(p.read({{"topic", "gone"}}).body("topic", "gone")["partitions"], 5);
 }
 
+TEST_F(KafkaKinds, TopicThatGoesWhileTheTopicsAreReadCostsItselfAlone) {
+  for (const char* name : {"stays", "flees"}) make_topic(name);
+  auto p = probe({{"include", {"topic"}}});
+  ASSERT_NE(p.refresh().find("topic", "flees"), nullptr);
+  int requests = 0;
+  p.before_each_request([&] {
+    if (++requests != 2) return;  // the topics are listed, their configuration comes next
+    server().topics({"--delete", "--topic", "flees"});
+    server().await_topic("flees", false);
+  });
+  const auto seen = p.refresh();
+  p.before_each_request({});
+  EXPECT_EQ(seen.status, DRIFTD_OK);
+  EXPECT_GE(requests, 2);
+  EXPECT_EQ(seen.find("topic", "flees"), nullptr);
+  EXPECT_NE(seen.find("topic", "stays"), nullptr);
+  EXPECT_EQ(seen.complete.count("topic"), 1u) << "whoever makes and deletes topics hides the deletion of no other: " << all_said(seen);
+  EXPECT_NE(p.read({{"topic", "flees"}}).diagnostic(DRIFTD_NOT_FOUND), nullptr);
+}
+
 TEST_F(KafkaKinds, MorePartitionsAreSeen) {
   make_topic("growing", {"--partitions", "1"});
   auto p = probe();
@@ -149,6 +171,24 @@ TEST_F(KafkaKinds, BindingOfATypeThatThisLibraryDoesNotKnowIsNamedAsUnsupported)
   EXPECT_EQ(seen.complete.count("acl"), 1u);
   for (const auto& record : seen.records) EXPECT_EQ(record.id.find("Unknown"), std::string::npos) << record.id;
   server().acls({"--remove", "--force", "--allow-principal", "User:alice", "--operation", "Describe", "--delegation-token", "t1"});
+}
+
+TEST_F(KafkaKinds, BindingsThatDifferBehindANulByteAreTold) {
+  const KafkaWire wire(server().address(), "mallory");
+  auto p = probe({{"include", {"acl"}}});
+  for (const auto& principal : {std::string("User:twin"), std::string("User:twin\0", 10)}) ASSERT_EQ(wire.allow(principal, "quiet"), 0);
+  EXPECT_TRUE(seen(p, [](const auto& s) {
+    const auto* told = s.diagnostic(DRIFTD_CORRUPT);
+    return told != nullptr && told->kind == "acl" && told->id == "User:twin|*|Read|Allow|Topic|quiet|Literal" && s.cursor.empty();
+  })) << all_said(p.refresh());
+  server().acls({"--remove", "--force", "--allow-principal", "User:twin", "--operation", "Read", "--topic", "quiet"});
+}
+
+TEST_F(KafkaKinds, BrokerWhoseNumberIsTheGreatestIsSilentAndNeverGone) {
+  auto p = probe();
+  const auto read = p.read({{"broker", "2147483647"}});
+  EXPECT_EQ(read.diagnostic(DRIFTD_NOT_FOUND), nullptr) << all_said(read);
+  EXPECT_NE(read.find("broker", "2147483647"), nullptr);
 }
 
 TEST_F(KafkaKinds, GroupIsSeenWithItsStateAndNotFoundAfterItsDeletion) {

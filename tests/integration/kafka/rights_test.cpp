@@ -71,6 +71,9 @@ TEST_F(KafkaRights, WithoutDescribeOnAllTopicsTheHiddenOnesAreDeniedAndNotDelete
   EXPECT_EQ(seen.complete.count("acl"), 1u) << "the other kinds go on";
   EXPECT_NE(about(seen, "topic", "Describe on Topic *"), nullptr) << all_said(seen);
   EXPECT_TRUE(seen.cursor.empty()) << "a cursor vouches for what was not seen";
+  EXPECT_EQ(seen.complete.count("group"), 0u) << "nobody says whether a partition of __consumer_offsets has no leader";
+  EXPECT_NE(about(seen, "group", "Describe on Topic __consumer_offsets"), nullptr) << all_said(seen);
+  EXPECT_EQ(p.read({{"group", "never-was"}}).diagnostic(DRIFTD_NOT_FOUND), nullptr);
   const auto read = p.read({{"topic", "hidden"}, {"topic", "never-was"}});
   EXPECT_EQ(read.status, DRIFTD_DENIED);
   EXPECT_EQ(read.diagnostic(DRIFTD_NOT_FOUND), nullptr) << all_said(read);
