@@ -9,6 +9,12 @@ using nlohmann::json;
 
 class KafkaNewerLibrary : public SharedKafka {
  protected:
+#ifdef __SANITIZE_THREAD__
+  void SetUp() override {
+    GTEST_SKIP() << "LOUD: this librdkafka stands in the plugin itself, and its locks (mtx_lock) are not seen: all that it hands over looks "
+                    "raced for. KafkaShared runs the same code with the library of its own file, which tests/tsan.supp names";
+  }
+#endif
   static ProviderProbe newer(const json& more = json::object()) {
     json all{{"bootstrap_servers", shared()->sasl_address()}, {"sasl", sasl("SCRAM-SHA-512", "driftd", "token-1")}};
     all.merge_patch(more);
