@@ -14,7 +14,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::size_t kBatch = 200;         // topics in one DescribeConfigs
 constexpr milliseconds kFirstTry{1000};     // before a broker has ever answered
 
 using Partitions = std::unique_ptr<rd_kafka_topic_partition_list_t, decltype(&rd_kafka_topic_partition_list_destroy)>;
@@ -192,7 +191,7 @@ Client::Event Client::admin(sdk::Call& call, rd_kafka_admin_op_t op, const std::
   }
 }
 
-std::vector<Configs> Client::topic_batch(sdk::Call& call, const std::vector<std::string>& names) const {
+std::vector<Configs> Client::topic_configs(sdk::Call& call, const std::vector<std::string>& names) const {
   const Resources wanted(RD_KAFKA_RESOURCE_TOPIC, names);
   const Event event = admin(call, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS, "asking for the configuration of topics",
                             [&](auto* options, auto* queue) {
@@ -206,16 +205,6 @@ std::vector<Configs> Client::topic_batch(sdk::Call& call, const std::vector<std:
     const auto at = found.find(name);
     const Outcome none = whole.ok() ? Outcome{DRIFTD_CORRUPT, "the answer leaves this topic out"} : whole;
     out.push_back(at == found.end() ? Configs{name, none, {}} : std::move(at->second));
-  }
-  return out;
-}
-
-std::vector<Configs> Client::topic_configs(sdk::Call& call, const std::vector<std::string>& names) const {
-  std::vector<Configs> out;
-  for (std::size_t from = 0; from < names.size(); from += kBatch) {
-    const auto to = std::min(names.size(), from + kBatch);
-    auto batch = topic_batch(call, {names.begin() + static_cast<std::ptrdiff_t>(from), names.begin() + static_cast<std::ptrdiff_t>(to)});
-    std::move(batch.begin(), batch.end(), std::back_inserter(out));
   }
   return out;
 }

@@ -25,7 +25,8 @@ class Client {
   Metadata metadata(sdk::Call& call) const;
   /// Each topic by its name: OK, NOT_FOUND, DENIED. Makes none.
   Presence ask(sdk::Call& call, const std::vector<std::string>& names) const;
-  /// In the order of `names`.
+  static constexpr std::size_t kBatch = 200;  ///< topics in one request
+  /// In the order of `names`, at most kBatch: an answer may hold 96 KiB of each, and the same again as where it was set.
   std::vector<Configs> topic_configs(sdk::Call& call, const std::vector<std::string>& names) const;
   /// One of several that does not answer is UNAVAILABLE and hides no other; from then on one is waited for `connect` long.
   std::vector<Configs> broker_configs(sdk::Call& call, const std::vector<std::int32_t>& ids) const;
@@ -53,7 +54,6 @@ class Client {
   Event admin(sdk::Call& call, rd_kafka_admin_op_t op, const std::string& doing, const Send& send) const;
   Event admin(sdk::Call& call, rd_kafka_admin_op_t op, const std::string& doing, std::chrono::milliseconds most, const Send& send) const;
   Configs broker_config(sdk::Call& call, const std::string& name, std::chrono::milliseconds most) const;
-  std::vector<Configs> topic_batch(sdk::Call& call, const std::vector<std::string>& names) const;
 
   std::shared_ptr<Handle> handle_;
   const Settings& settings_;

@@ -15,6 +15,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kMostListed = 100;
+constexpr std::size_t kMostConfig = 64 << 10;  ///< bytes of one topic's own configuration
 
 /// Keys whose value is a list (ConfigDef.Type.LIST), without `listener.name.<listener>.` before them.
 constexpr std::array<std::string_view, 19> kLists{
@@ -51,7 +52,7 @@ json typed(const std::string& key, const std::string& value) {
 }
 
 /// `map["a.b"]`
-std::string path_of(const std::string& map, const std::string& key) { return map + "[" + json(key).dump() + "]"; }
+std::string path_of(const std::string& map, const std::string& key) { return map + "[" + common::json_text(key) + "]"; }
 
 /// Puts a value that was set into `into`, or what hides it into the record's unread paths.
 void put(sdk::Record& record, json& into, const std::string& map, const ConfigEntry& entry) {
@@ -219,6 +220,39 @@ std::set<std::int32_t> silent_brokers(const Metadata& metadata) {
   return out;
 }
 
+namespace {
+
+void fit_config(sdk::Record& record, json& config) {
+  std::vector<std::string> left_out;
+  (void)common::fit_members(config, kMostConfig, left_out);
+  for (const auto& key : left_out) {
+    record.unread.push_back({path_of("config", key), DRIFTD_BUDGET, "the topic's own configuration has more than 64 KiB, and this is of the longest"});
+  }
+}
+
+}  // namespace
+
+void bound_topics(Records& topics, std::size_t most) {
+  std::size_t have = 0;
+  for (const auto& topic : topics) have += topic.body.size();
+  if (have <= most) return;
+  std::vector<sdk::Record*> by_size;
+  for (auto& topic : topics) by_size.push_back(&topic);
+  std::sort(by_size.begin(), by_size.end(), [](const auto* a, const auto* b) {
+    return a->body.size() != b->body.size() ? a->body.size() > b->body.size() : a->id < b->id;
+  });
+  for (auto* topic : by_size) {
+    if (have <= most) return;
+    json body = json::parse(topic->body);
+    if (body.erase("config") == 0) continue;
+    have -= topic->body.size();
+    topic->body = common::json_text(body);
+    have += topic->body.size();
+    std::erase_if(topic->unread, [](const auto& one) { return one.path.starts_with("config["); });
+    topic->unread.push_back({"config.**", DRIFTD_BUDGET, "the topics of this cluster have more configuration together than is kept, and this one's is of the largest"});
+  }
+}
+
 sdk::Record map_topic(const Topic& topic, const Configs& configs, const std::string& id) {
   sdk::Record out{.kind = "topic", .id = common::utf8_text(topic.name)};
   out.external_name = id;
@@ -240,6 +274,7 @@ sdk::Record map_topic(const Topic& topic, const Configs& configs, const std::str
     out.unread.push_back({"config.**", DRIFTD_UNSUPPORTED, kNoSource});
   } else {
     put_all(out, body, "config", configs, Source::topic);
+    fit_config(out, body["config"]);
   }
   out.body = common::json_text(body);
   out.status = topic_status(topic, min_isr(configs)).dump();

@@ -35,8 +35,12 @@ sdk::Record map_broker(const Broker& broker, const Configs& configs);
 sdk::Record map_silent_broker(const std::string& id);
 /// Ids that hold replicas, but are not among the live brokers.
 std::set<std::int32_t> silent_brokers(const Metadata& metadata);
-/// `id`: the topic's UUID, empty when the library does not tell.
+/// `id`: the topic's UUID, empty when the library does not tell. Of a configuration of more than 64 KiB the longest values
+/// are unread by name: whoever owns a topic may make each as long as 32 KiB.
 sdk::Record map_topic(const Topic& topic, const Configs& configs, const std::string& id);
+/// Where topics have more than `most` bytes together, those with the largest bodies have their `config` unread until the
+/// rest fits. So it is who writes much that loses, not who stands behind them in the alphabet.
+void bound_topics(Records& topics, std::size_t most);
 sdk::Record map_acl(const Acl& acl);
 sdk::Record map_group(const Group& group);
 /// `iterations` as the cluster lists them; none: the hello's. `hello` null: nobody asks for this one's salt.

@@ -113,7 +113,8 @@ sdk::RefreshResult Cluster::refresh(sdk::Call& call, const sdk::Refresh& request
   for (const auto& kind : kinds) {
     for (const auto& one : seen[kind].told) {
       call.diag(one);
-      whole = whole && one.code == DRIFTD_UNSUPPORTED;  // a right that is missing is named again in each cycle
+      // a right that is missing is named again in each cycle; what is too long or unknown is so until it changes
+      whole = whole && (one.code == DRIFTD_UNSUPPORTED || one.code == DRIFTD_BUDGET);
     }
     for (const auto& record : seen[kind].records) digest.add(record);
   }

@@ -8,6 +8,8 @@
 namespace driftd::kafka {
 namespace {
 
+constexpr std::size_t kMostTopicBytes = 64u << 20;  // of all records of topics together
+constexpr std::size_t kMostTold = 20;               // of what is too long, by name
 constexpr std::size_t kMostHelloBrokers = 3;  // that are tried, one after the other
 
 sdk::Diagnostic denied(std::string_view kind, const std::string& right, const std::string& text) {
@@ -17,6 +19,18 @@ sdk::Diagnostic denied(std::string_view kind, const std::string& right, const st
 std::string same_up_to_nul(const std::string& what, const std::string& id) {
   return "several " + what + " are called " + one_line(id) +
          " up to a NUL byte, where this library ends a name: while they are there the deletion of one is not seen";
+}
+
+/// What is too long is named also where no baseline has it, of a topic that is new.
+void tell_long(Listing& out) {
+  std::size_t told = 0;
+  for (const auto& record : out.records) {
+    for (const auto& unread : record.unread) {
+      if (unread.code != DRIFTD_BUDGET || ++told > kMostTold) continue;
+      out.told.push_back({DRIFTD_BUDGET, "topic", {}, {}, record.id + ": " + unread.path + ": " + unread.reason, {}, 0});
+    }
+  }
+  if (told > kMostTold) out.told.push_back({DRIFTD_BUDGET, "topic", {}, {}, "and " + std::to_string(told - kMostTold) + " more are too long", {}, 0});
 }
 
 void add(Wellness& to, const Wellness& more) {
@@ -182,27 +196,35 @@ Listing Reader::topics(const std::set<std::string>* only) {
   std::vector<std::string> names;
   const auto wanted = wanted_topics(only);
   for (const Topic* topic : wanted) names.push_back(topic->name);
-  const auto configs = client_.topic_configs(call_, names);
   const auto ids = client_.topic_ids(call_, names);
   if (only == nullptr) wellness_ = {};
   counted_ = counted_ || only == nullptr;
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    // Deleted since the list was made: missing like one that was never in it, and asked for by name. It makes nothing less
-    // whole, or whoever makes and deletes topics of his own would hide that others are deleted.
-    if (configs[i].outcome.code == DRIFTD_NOT_FOUND) continue;
-    if (only == nullptr) add(wellness_, kafka::wellness(*wanted[i], min_isr(configs[i])));
-    const auto id = ids.find(names[i]);
-    out.records.push_back(map_topic(*wanted[i], configs[i], id == ids.end() ? std::string() : id->second));
-    out.records.back().observed_ns = metadata_sent_;
-    if (configs[i].outcome.code != DRIFTD_DENIED || !out.told.empty()) continue;
-    const std::string more = names.size() > 1 ? " (or on Topic *)" : "";
-    out.told.push_back(denied("topic", "DescribeConfigs on Topic " + names[i] + more, "configuration: " + configs[i].outcome.text));
+  for (std::size_t from = 0; from < names.size(); from += Client::kBatch) {
+    const std::size_t to = std::min(names.size(), from + Client::kBatch);
+    const auto configs = client_.topic_configs(call_, {names.begin() + static_cast<std::ptrdiff_t>(from), names.begin() + static_cast<std::ptrdiff_t>(to)});
+    for (std::size_t i = from; i < to; ++i) {
+      const auto id = ids.find(names[i]);
+      add_topic(*wanted[i], configs[i - from], id == ids.end() ? std::string() : id->second, only == nullptr, out);
+    }
+    bound_topics(out.records, kMostTopicBytes);
   }
+  tell_long(out);
   if (const auto& hidden = topics_hidden()) {
     out.whole = false;
     out.told.push_back(*hidden);
   }
   return out;
+}
+
+void Reader::add_topic(const Topic& topic, const Configs& configs, const std::string& id, bool counts, Listing& out) {
+  // Deleted since the list was made: missing like one that was never in it, and asked for by name. It makes nothing less
+  // whole, or whoever makes and deletes topics of his own would hide that others are deleted.
+  if (configs.outcome.code == DRIFTD_NOT_FOUND) return;
+  if (counts) add(wellness_, kafka::wellness(topic, min_isr(configs)));
+  out.records.push_back(map_topic(topic, configs, id));
+  out.records.back().observed_ns = metadata_sent_;
+  if (configs.outcome.code != DRIFTD_DENIED || !out.told.empty()) return;
+  out.told.push_back(denied("topic", "DescribeConfigs on Topic " + topic.name + " (or on Topic *)", "configuration: " + configs.outcome.text));
 }
 
 Listing Reader::bindings() {

@@ -53,6 +53,7 @@ class Reader {
   Listing clusters();
   Listing live_brokers();
   Listing topics(const std::set<std::string>* only);
+  void add_topic(const Topic& topic, const Configs& configs, const std::string& id, bool counts, Listing& out);
   Listing bindings();
   Listing groups();
   Listing scram_users();

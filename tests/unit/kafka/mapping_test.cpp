@@ -52,6 +52,42 @@ TEST(KafkaTopic, ValuesOfABrokerThatDoesNotTellTheirSourceAreUnknown) {
   EXPECT_FALSE(json::parse(record.body).contains("config"));
 }
 
+TEST(KafkaTopic, OfALongConfigurationTheLongestValuesAreUnreadByName) {
+  std::string replicas = "0:0";
+  while (replicas.size() < 32'000) replicas += ",0:0";
+  const Configs configs{"orders", {}, {entry("retention.ms", "60000", Source::topic), entry("leader.replication.throttled.replicas", replicas, Source::topic),
+                                       entry("follower.replication.throttled.replicas", replicas, Source::topic)}};
+  const auto record = map_topic(topic_of({{0, 1, {1}, {1}}}), configs, "");
+  EXPECT_LT(record.body.size(), 66U << 10);
+  EXPECT_EQ(json::parse(record.body)["config"]["retention.ms"], "60000");
+  ASSERT_FALSE(record.unread.empty());
+  EXPECT_EQ(record.unread[0].code, DRIFTD_BUDGET);
+  EXPECT_EQ(record.unread[0].path, "config[\"follower.replication.throttled.replicas\"]");
+}
+
+TEST(KafkaTopic, ManyLongConfigurationsCostThemselvesAlone) {
+  Records topics;
+  const auto make = [&](const std::string& name, const std::string& value) {
+    Topic topic = topic_of({{0, 1, {1}, {1}}});
+    topic.name = name;
+    topics.push_back(map_topic(topic, {name, {}, {entry("message.timestamp.type", value, Source::topic)}}, ""));
+  };
+  for (int i = 0; i < 40; ++i) make("aaa-" + std::to_string(i), std::string(30'000, 'x'));
+  for (int i = 0; i < 500; ++i) make("orders-" + std::to_string(i), "LogAppendTime");
+  bound_topics(topics, 200'000);
+  std::size_t bytes = 0, unread = 0;
+  for (const auto& topic : topics) {
+    bytes += topic.body.size();
+    unread += topic.unread.empty() ? 0 : 1;
+    if (!topic.id.starts_with("orders-")) continue;
+    EXPECT_TRUE(topic.unread.empty()) << topic.id;
+    EXPECT_EQ(json::parse(topic.body)["config"]["message.timestamp.type"], "LogAppendTime");
+  }
+  EXPECT_LE(bytes, 200'000U);
+  EXPECT_GT(unread, 30U);
+  EXPECT_LT(unread, 40U) << "no more than it takes";
+}
+
 TEST(KafkaTopic, StatusCountsWhatIsAmissAndListsThoseReplicasAlone) {
   const Configs configs{"orders", {}, {entry("min.insync.replicas", "2", Source::builtin)}};
   const auto status = json::parse(map_topic(topic_of({{0, -1, {1, 2}, {}}, {1, 1, {1, 2}, {1}}, {2, 1, {1, 2}, {1, 2}}}), configs, "").status);
