@@ -286,6 +286,18 @@ std::string acl_id(const Acl& acl) {
          escaped(acl.name) + "|" + acl.pattern;
 }
 
+bool listed_by_every_library(const std::string& id) {
+  constexpr std::array<std::string_view, 3> kTypes{"Topic", "Group", "Cluster"};  // of librdkafka 2.0, the oldest that is built with
+  constexpr std::array<std::string_view, 3> kLater{"CreateTokens", "DescribeTokens", "TwoPhaseCommit"};
+  std::vector<std::string_view> parts;
+  for (std::string_view rest = id;; rest.remove_prefix(parts.back().size() + 1)) {
+    parts.push_back(rest.substr(0, rest.find('|')));
+    if (parts.back().size() == rest.size()) break;
+  }
+  const auto is_in = [](const auto& words, std::string_view word) { return std::find(words.begin(), words.end(), word) != words.end(); };
+  return parts.size() == 7 && is_in(kTypes, parts[4]) && !is_in(kLater, parts[2]);
+}
+
 bool known(const Acl& acl) {
   for (const auto& word : {acl.type, acl.operation, acl.permission, acl.pattern}) {
     if (word == "Unknown") return false;

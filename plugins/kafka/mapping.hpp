@@ -54,6 +54,8 @@ bool is_scram_id(const std::string& id);
 std::string acl_id(const Acl& acl);
 /// No part of it is one that this build's library does not know.
 bool known(const Acl& acl);
+/// False: `id` is of a binding that an older library than the one which listed it leaves out, so that it is not gone there.
+bool listed_by_every_library(const std::string& id);
 /// The binding that may hide topics from `principal` (empty: from anybody): a Deny of Describe on topics. Null: none.
 const Acl* hiding_topics(const std::vector<Acl>& bindings, const std::string& principal);
 

@@ -324,13 +324,14 @@ Listing Reader::scram_users() {
   }
   bool reachable = true;  // one time-out for all of them
   for (const auto& [name, iterations] : wanted) {
-    if (!settings_.scope.wants("scram_user", scram_id(name))) continue;
     std::optional<Hello> hello;
-    if (named.count(name) > 0) hello = hellos_.about(call_, name, brokers, reachable);
+    const bool in_scope = settings_.scope.wants("scram_user", scram_id(name));
+    if (named.count(name) > 0 && in_scope) hello = hellos_.about(call_, name, brokers, reachable);
     reachable = reachable && (!hello || hello->heard || hello->observed_ns < sent);
     if (hello && !hello->outcome.ok() && out.told.empty()) {
       out.told.push_back({hello->outcome.code, "scram_user", {}, {}, scram_id(name) + ": " + hello->outcome.text});
     }
+    if (!iterations && !hello) continue;
     out.records.push_back(map_scram_user(name, iterations, hello ? &*hello : nullptr));
     out.records.back().observed_ns = iterations ? sent : hello->observed_ns;
   }
@@ -381,10 +382,13 @@ void Reader::settle_missing_topics(const std::set<std::string>& missing, Listing
 }
 
 void Reader::settle_missing(std::string_view kind, const std::set<std::string>& missing, Listing& out) const {
+  const bool left_out = std::any_of(out.told.begin(), out.told.end(), [](const auto& one) { return one.code == DRIFTD_UNSUPPORTED; });
   for (const auto& id : missing) {
     const bool number = !id.empty() && id.size() <= 10 && id.find_first_not_of("0123456789") == std::string::npos;
     if (kind == "broker" && number) {
       out.records.push_back(map_silent_broker(id));
+    } else if (kind == "acl" && left_out && !listed_by_every_library(id)) {
+      out.told.push_back({DRIFTD_UNSUPPORTED, "acl", id, {}, "it may be one of those that this build's librdkafka leaves out"});
     } else if (out.whole) {
       out.told.push_back({DRIFTD_NOT_FOUND, std::string(kind), id, {}, "gone", {}, 0});
     } else {

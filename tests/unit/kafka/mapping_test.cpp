@@ -165,6 +165,16 @@ TEST(KafkaAcl, IdIsReadableAndNoTwoBindingsShareOne) {
   EXPECT_NE(acl_id(acl), acl_id(other));
 }
 
+TEST(KafkaAcl, WhatAnOlderLibraryLeavesOutIsToldFromItsId) {
+  const auto listed = [](const char* operation, const char* type, const std::string& name) {
+    return listed_by_every_library(acl_id({"User:a|b", "*", operation, "Allow", type, name, "Literal"}));
+  };
+  for (const char* type : {"Topic", "Group", "Cluster"}) EXPECT_TRUE(listed("Read", type, "orders|x")) << type;
+  for (const char* type : {"TransactionalId", "DelegationToken", "User"}) EXPECT_FALSE(listed("Read", type, "orders")) << type;
+  EXPECT_FALSE(listed("TwoPhaseCommit", "Topic", "orders"));
+  EXPECT_FALSE(listed_by_every_library("not an id"));
+}
+
 TEST(KafkaAcl, OnlyADenyOfDescribeThatConcernsUsHidesTopics) {
   const Acl deny{"User:driftd", "*", "Describe", "Deny", "Topic", "secret", "Literal"};
   EXPECT_NE(hiding_topics({deny}, "User:driftd"), nullptr);
