@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 #include <string_view>
@@ -13,6 +15,11 @@ namespace driftd::core {
 
 /// The kind under which a source speaks of what defines a backend; no provider lists it for its own backend.
 inline constexpr std::string_view kRegistration = "registration";
+
+/// Kinds of the agent's own questions: which system this is, who speaks for it, whether much may be gone. What is decided of
+/// them changes what is believed, so no provider has a kind of these names, nor tells of one.
+inline constexpr std::array<std::string_view, 3> kOwnKinds{"backend", "claim", "scope"};
+inline bool is_own_kind(std::string_view kind) { return std::find(kOwnKinds.begin(), kOwnKinds.end(), kind) != kOwnKinds.end(); }
 
 /// In the metadata of a registration or of a discovered backend: where in its source the objects are that define it, such as
 /// a namespace. Only a source in which many may write says it (ADR 0015).

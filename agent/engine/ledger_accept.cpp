@@ -37,10 +37,14 @@ void Ledger::take_row(core::BackendRow row) {
   accepted_.clear();
   for (const auto& [note, text] : row_.notes) {
     const auto value = note.rfind(kAcceptNote, 0) == 0 ? core::parse(text) : Result<core::Value>(core::Value());
-    if (!value || value->find("by") == nullptr || value->find("names") == nullptr) continue;
+    const auto* by = value ? value->find("by") : nullptr;
+    const auto* names = value ? value->find("names") : nullptr;
+    if (by == nullptr || by->string() == nullptr || names == nullptr || names->array() == nullptr) continue;
     Accepted& accepted = accepted_[note.substr(kAcceptNote.size())];
-    accepted.by = *value->find("by")->string();
-    for (const auto& name : *value->find("names")->array()) accepted.names.insert(*name.string());
+    accepted.by = *by->string();
+    for (const auto& name : *names->array()) {
+      if (name.string() != nullptr) accepted.names.insert(*name.string());
+    }
   }
 }
 
@@ -48,7 +52,7 @@ core::BackendRow Ledger::accepting(const std::string& kind, const std::string& b
   core::BackendRow out = row_;
   const auto value = core::parse(seen);
   const core::Value* names = value ? value->find("names") : nullptr;
-  if (names == nullptr) return out;
+  if (names == nullptr || names->array() == nullptr) return out;
   out.notes[kAcceptNote + kind] = core::render(core::Value::Object{{"by", core::Value(by)}, {"names", *names}});
   return out;
 }

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/parse_limits.hpp"
+#include "core/scope.hpp"
 #include "core/value.hpp"
 #include "host/library.hpp"
 #include "host/settings_schema.hpp"
@@ -84,6 +85,13 @@ Result<std::vector<std::string>> names(const Json& describe, const char* member,
                                            file, member, kMostNames, kMostNameBytes));
   }
   return found->get<std::vector<std::string>>();
+}
+
+Status not_ours(const std::vector<std::string>& kinds, const std::string& file) {
+  const auto found = std::find_if(kinds.begin(), kinds.end(), core::is_own_kind);
+  if (found == kinds.end()) return {};
+  return fail(Code::invalid, fmt::format("{}: describe: kind `{}` has the name of a question of the agent's own (backend, claim, scope); "
+                                         "expected another name, such as `oauth_{}`", file, *found, *found));
 }
 
 Result<std::string> text_member(const Json& describe, const char* member, const std::string& file) {
@@ -211,6 +219,7 @@ Result<std::shared_ptr<const core::ProviderInfo>> parse_info(const Loaded& loade
     DRIFTD_TRY(info->version, text_member(describe, "version", loaded.file));
     DRIFTD_TRY(info->types, names(describe, "types", loaded.file));
     DRIFTD_TRY(info->kinds, names(describe, "kinds", loaded.file));
+    DRIFTD_CHECK(not_ours(info->kinds, loaded.file));
     DRIFTD_TRY(info->concurrency, concurrency(describe, loaded.file));
     info->extensions = loaded.extensions;
     info->has_watch = info->offers("driftd.watch");

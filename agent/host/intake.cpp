@@ -133,6 +133,7 @@ Result<std::string> other(const Tenant& tenant, driftd_str given) {
 Status take_place(const Tenant& tenant, const driftd_record& record, core::Observation& out) {
   DRIFTD_TRY(out.id.kind, name(record.kind, "kind"));
   if (out.id.kind.empty()) return fail(Code::invalid, "`kind` must not be empty");
+  if (core::is_own_kind(out.id.kind)) return fail(Code::invalid, fmt::format("kind `{}` is of the agent's own questions", out.id.kind));
   DRIFTD_TRY(out.backend, other(tenant, record.backend));
   if (out.backend.empty() && !tenant.info->schemas.contains(out.id.kind)) {
     return fail(Code::invalid, fmt::format("kind `{}` is not declared in describe().kinds", out.id.kind));

@@ -36,6 +36,18 @@ TEST(Describe, WatchDiffAndConcurrencyAreRead) {
   EXPECT_TRUE((*info)->has_diff);
 }
 
+/// An approval of one of these changes what the agent believes: of its own questions, not of a plugin's resource.
+TEST(Describe, KindsOfTheAgentsOwnQuestionsAreRefused) {
+  for (const std::string kind : {"backend", "claim", "scope"}) {
+    Loaded loaded = sample();
+    loaded.describe = R"({"id":"x","version":"1","types":["x"],"kinds":["thing",")" + kind + R"("]})";
+    loaded.kinds[kind] = R"({"schema":"driftd-schema/1","kind":")" + kind + R"(","revision":1,"class":"config","title":"t","attributes":{}})";
+    const auto info = parse_info(loaded);
+    ASSERT_FALSE(info) << kind;
+    EXPECT_THAT(info.error().message, HasSubstr("x.so: describe: kind `" + kind + "` has the name of a question of the agent's own"));
+  }
+}
+
 TEST(Describe, FreeFormValuesAreNamedByKindOrKindAndId) {
   const auto info = parse_info(sample(R"(,"free_form":{"thing":["env.*"],"thing/*.*":["**"]})"));
   ASSERT_TRUE(info) << info.error().message;
