@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "admin/denials.hpp"
+#include "admin/json.hpp"
 #include "admin/metrics.hpp"
 #include "base/task.hpp"
 #include "base/turn.hpp"
@@ -42,6 +43,8 @@ struct Backstage {
   std::function<Task<Result<core::Value>>()> notifications;
   /// What a large answer needed may go back to the system; empty function: it stays.
   std::function<void()> give_back = {};
+  /// Where answers are rendered that would hold up the core thread; empty: there is no such place.
+  asio::any_io_executor beside = {};
 };
 
 /// The HTTP/JSON API without its transport (docs/api.md). Core thread; requests may overlap.
@@ -79,6 +82,7 @@ class Api {
     std::string name, rows;
     std::size_t count = 0;
     std::int64_t limit = 0;
+    bool ended = false;  ///< before its limit, though there are more
     core::Reader::Count all{};
     core::Value notes{};
   };
@@ -88,8 +92,8 @@ class Api {
   /// `not_found` lists what is known when a filter without `*` names nothing.
   Task<Status> check_names(core::DriftFilter filter);
   Task<Status> check_sink(std::string name);
-  core::Value shown_drift(const core::Drift& drift);
-  core::Value shown_row(const core::DriftRow& row);
+  core::Value shown_drift(const core::Drift& drift, Depth depth = Depth::whole);
+  core::Value shown_row(const core::DriftRow& row, Depth depth);
   Task<Answer> do_deed(Request request);
   Task<Answer> decide(std::string drift_id, std::string verb, Request request);
   Task<Answer> refresh(Request request);

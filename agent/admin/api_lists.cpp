@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -23,6 +24,8 @@ using std::chrono::seconds;
 
 constexpr std::int64_t kMostRows = 10'000;
 constexpr std::int64_t kFewRows = 1'000;          ///< of a list that need not wait for another one
+constexpr std::size_t kMostBytes = 16u << 20;      ///< rows of one answer
+constexpr std::size_t kSurelyAll = 1u << 20;       ///< a shorter answer was ended by its limit alone
 constexpr std::size_t kLargeAnswer = 256u << 10;  ///< bytes
 constexpr milliseconds kFollowStep{100};
 constexpr std::size_t kRef = 12;  ///< characters of a binding behind the @ of a reference
@@ -84,6 +87,31 @@ std::string array_of(std::vector<T>& all) {
   return array_of(all, [](const T& one) { return to_json(one); });
 }
 
+/// array_of() beside the core thread.
+template <class T>
+Task<std::string> rendered(asio::any_io_executor beside, std::vector<T> rows) {
+  const auto all = std::make_shared<std::vector<T>>(std::move(rows));
+  auto work = [all] { return array_of(*all); };
+  if (!beside) co_return work();
+  auto text = co_await run_on(std::move(beside), std::move(work));
+  co_return text;
+}
+
+/// Rows as text, at most so many bytes of them; the first one is taken however large it is.
+struct Rows {
+  std::string text = "[";
+  std::size_t count = 0;
+  bool add(const Value& row) {
+    const std::string one = core::render(row);
+    if (count > 0 && text.size() + one.size() > kMostBytes) return false;
+    if (count++ > 0) text += ',';
+    text += one;
+    return true;
+  }
+};
+
+Depth depth_of(const Request& request) { return query(request, "whole") == "true" ? Depth::whole : Depth::brief; }
+
 /// Remarks on globs that brought nothing.
 Value notes_of(const std::vector<std::pair<std::string, std::string>>& filters) {
   Value::Array out;
@@ -95,7 +123,7 @@ Value notes_of(const std::vector<std::pair<std::string, std::string>>& filters) 
 
 Result<core::DriftFilter> drift_filter(const Request& request) {
   core::DriftFilter filter;
-  DRIFTD_CHECK(only(request, {"backend", "kind", "id", "status", "all", "limit", "drift"}));
+  DRIFTD_CHECK(only(request, {"backend", "kind", "id", "status", "all", "limit", "drift", "whole"}));
   filter.backend = query(request, "backend");
   filter.kind = query(request, "kind");
   filter.id = query(request, "id");
@@ -113,16 +141,16 @@ Result<core::DriftFilter> drift_filter(const Request& request) {
 
 }  // namespace
 
-Value Api::shown_drift(const core::Drift& drift) {
-  Value out = to_json(drift);
+Value Api::shown_drift(const core::Drift& drift, Depth depth) {
+  Value out = to_json(drift, depth);
   const std::string binding = backstage_.control.binding(drift);
   out.object()->insert_or_assign("digest", binding);
   if (drift.open()) out.object()->insert_or_assign("ref", drift.id + "@" + binding.substr(0, kRef));
   return out;
 }
 
-Value Api::shown_row(const core::DriftRow& row) {
-  Value out = shown_drift(row.drift);
+Value Api::shown_row(const core::DriftRow& row, Depth depth) {
+  Value out = shown_drift(row.drift, depth);
   out.object()->insert_or_assign("backend", row.backend);
   return out;
 }
@@ -148,15 +176,18 @@ Task<Text> Api::lists(Request request) {
 
 Task<Text> Api::list(Listed listed) {
   std::int64_t total = static_cast<std::int64_t>(listed.count);
-  if (total >= listed.limit) {
+  if (listed.ended || total >= listed.limit || listed.rows.size() >= kSurelyAll) {
     DRIFTD_CO_TRY(const std::int64_t counted, co_await backstage_.reader.count(std::move(listed.all)));
     total = std::max(total, counted);  // rows may have come between the two looks
   }
   const bool truncated = total > static_cast<std::int64_t>(listed.count);
+  const bool full = truncated && static_cast<std::int64_t>(listed.count) < listed.limit;
   std::string out = std::move(listed.rows);
   out.insert(0, "{\"" + listed.name + "\":");
   if (listed.notes.array() != nullptr) out += ",\"notes\":" + core::render(listed.notes);
-  out += ",\"total\":" + std::to_string(total) + ",\"truncated\":" + (truncated ? "true" : "false") + "}\n";
+  out += ",\"total\":" + std::to_string(total) + ",\"truncated\":" + (truncated ? "true" : "false");
+  if (full) out += ",\"limited_by\":\"bytes\"";
+  out += "}\n";
   co_return out;
 }
 
@@ -193,19 +224,24 @@ Task<Status> Api::check_sink(std::string name) {
 }
 
 Task<Text> Api::resources(Request request) {
-  DRIFTD_CO_CHECK(only(request, {"backend", "kind", "limit"}));
+  DRIFTD_CO_CHECK(only(request, {"backend", "kind", "id", "limit", "whole"}));
   Listed listed{.name = "resources"};
   DRIFTD_CO_TRY(listed.limit, parse_number("limit", query(request, "limit"), 1000, 1, kMostRows));
   core::DriftFilter filter;
   filter.backend = query(request, "backend");
   filter.kind = query(request, "kind");
+  filter.id = query(request, "id");
+  filter.limit = static_cast<int>(listed.limit);
   DRIFTD_CO_CHECK(co_await check_names(filter));
   const Turn::Held turn = co_await turn_of(listed.limit);
-  auto rows = co_await backstage_.reader.resources(filter.backend, filter.kind, static_cast<int>(listed.limit));
-  if (!rows) co_return fail(rows.error());
-  listed.count = rows->size();
-  listed.rows = array_of(*rows);
-  if (rows->empty()) listed.notes = notes_of({{"backend", filter.backend}, {"kind", filter.kind}});
+  const auto rows = std::make_shared<Rows>();
+  core::Reader::Take<core::ResourceRow> take = [rows, depth = depth_of(request)](core::ResourceRow row) {
+    return rows->add(to_json(row, depth));
+  };
+  DRIFTD_CO_TRY(listed.ended, co_await backstage_.reader.each_resource(filter, std::move(take)));
+  if (rows->count == 0) listed.notes = notes_of({{"backend", filter.backend}, {"kind", filter.kind}, {"id", filter.id}});
+  listed.count = rows->count;
+  listed.rows = std::move(rows->text) + "]";
   listed.all.of = Count::Of::resources;
   listed.all.filter = std::move(filter);
   co_return co_await list(std::move(listed));
@@ -216,11 +252,14 @@ Task<Text> Api::drifts(Request request) {
   DRIFTD_CO_CHECK(co_await check_names(filter));
   Listed listed{.name = "drifts", .limit = filter.limit};
   const Turn::Held turn = co_await turn_of(listed.limit);
-  auto rows = co_await backstage_.reader.drifts(filter);
-  if (!rows) co_return fail(rows.error());
-  listed.count = rows->size();
-  listed.rows = array_of(*rows, [this](const core::DriftRow& row) { return shown_row(row); });
-  if (rows->empty()) listed.notes = notes_of({{"backend", filter.backend}, {"kind", filter.kind}, {"id", filter.id}});
+  const auto rows = std::make_shared<Rows>();
+  const Depth depth = filter.drift.empty() ? depth_of(request) : Depth::whole;
+  // binding() beside the core thread: it is of the store's key, which a process never changes.
+  core::Reader::Take<core::DriftRow> take = [this, rows, depth](core::DriftRow row) { return rows->add(shown_row(row, depth)); };
+  DRIFTD_CO_TRY(listed.ended, co_await backstage_.reader.each_drift(filter, std::move(take)));
+  if (rows->count == 0) listed.notes = notes_of({{"backend", filter.backend}, {"kind", filter.kind}, {"id", filter.id}});
+  listed.count = rows->count;
+  listed.rows = std::move(rows->text) + "]";
   listed.all.of = Count::Of::drifts;
   listed.all.filter = std::move(filter);
   co_return co_await list(std::move(listed));
@@ -239,7 +278,7 @@ Task<Text> Api::events(Request request) {
     auto last = co_await backstage_.reader.last_events(most);
     if (!last) co_return fail(last.error());
     listed.count = last->size();
-    listed.rows = array_of(*last);
+    listed.rows = co_await rendered(backstage_.beside, std::move(*last));
     co_return co_await list(std::move(listed));
   }
   const auto until = std::chrono::steady_clock::now() + seconds(wait);
@@ -249,7 +288,7 @@ Task<Text> Api::events(Request request) {
     if (!found) co_return fail(found.error());
     if (!found->empty() || stopping_ || std::chrono::steady_clock::now() >= until) {
       listed.count = found->size();
-      listed.rows = array_of(*found);
+      listed.rows = co_await rendered(backstage_.beside, std::move(*found));
       co_return co_await list(std::move(listed));
     }
     timer.expires_after(kFollowStep);
@@ -288,8 +327,8 @@ Task<Text> Api::dead_letters(Request request) {
   auto letters = co_await backstage_.reader.dead_letters(sink, static_cast<int>(listed.limit));
   if (!letters) co_return fail(letters.error());
   listed.count = letters->size();
-  listed.rows = array_of(*letters);
-  if (letters->empty()) listed.notes = notes_of({{"sink", sink}});
+  listed.rows = co_await rendered(backstage_.beside, std::move(*letters));
+  if (listed.count == 0) listed.notes = notes_of({{"sink", sink}});
   listed.all.of = Count::Of::dead_letters;
   listed.all.filter.backend = sink;
   co_return co_await list(std::move(listed));
@@ -303,7 +342,7 @@ Task<Text> Api::audit(Request request) {
   auto rows = co_await backstage_.reader.audit(static_cast<int>(listed.limit));
   if (!rows) co_return fail(rows.error());
   listed.count = rows->size();
-  listed.rows = array_of(*rows);
+  listed.rows = co_await rendered(backstage_.beside, std::move(*rows));
   listed.all.of = Count::Of::audit;
   co_return co_await list(std::move(listed));
 }

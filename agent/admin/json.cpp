@@ -19,16 +19,6 @@ Value map_of(const std::map<std::string, std::string>& texts) {
   return out;
 }
 
-Value change(const core::Change& change) {
-  const auto side = [&](const std::optional<std::string>& json) {
-    return json && change.redacted ? Value("[REDACTED]") : shown(json);
-  };
-  Value::Object out{{"path", change.path}, {"class", word(core::render(change.cls))}, {"redacted", flag(change.redacted)}};
-  if (change.old_value) out.emplace("old", side(change.old_value));
-  if (change.new_value) out.emplace("new", side(change.new_value));
-  return out;
-}
-
 Value counts(const std::map<std::string, std::uint64_t>& all) {
   Value::Object out;
   for (const auto& [name, count] : all) out.emplace(name, number(static_cast<std::int64_t>(count)));
@@ -70,6 +60,17 @@ Value health(const core::HealthReport& report, const std::string& reason) {
                        {"system_identity", report.system_identity}};
 }
 
+/// In place: a copy of a large body is memory for nothing.
+void hide(Value& value) {
+  if (core::as_digest(value)) {
+    value = "[REDACTED]";
+  } else if (auto* object = value.object()) {
+    for (auto& [name, member] : *object) hide(member);
+  } else if (auto* array = value.array()) {
+    for (auto& element : *array) hide(element);
+  }
+}
+
 }  // namespace
 
 Value number(std::int64_t value) { return Value::Number{std::to_string(value)}; }
@@ -78,8 +79,10 @@ Value time(Nanos at) { return at == 0 ? Value() : Value(render_time(at)); }
 
 Value shown(const std::optional<std::string>& json) {
   if (!json) return {};
-  auto value = core::parse(core::presentable_json(*json));
-  return value ? std::move(*value) : Value("[REDACTED]");
+  auto value = core::parse(*json);
+  if (!value) return "[REDACTED]";
+  hide(*value);
+  return std::move(*value);
 }
 
 Value list_of(const std::vector<std::string>& texts) {
@@ -158,55 +161,6 @@ Value to_json(const core::Control::Reloaded& reloaded) {
   return Value::Object{{"reloaded", Value(true)},
                        {"applied", Value(std::move(applied))},
                        {"needs_restart", list_of(reloaded.needs_restart)}};
-}
-
-Value to_json(const core::Drift& drift) {
-  Value::Array changes;
-  for (const auto& one : drift.changes) changes.push_back(change(one));
-  return Value::Object{{"id", drift.id},
-                       {"kind", drift.resource.kind},
-                       {"resource", core::render(drift.resource)},
-                       {"class", word(core::render(drift.cls))},
-                       {"against", word(core::render(drift.against))},
-                       {"policy", word(core::render(drift.action))},
-                       {"operation", word(core::render(drift.operation))},
-                       {"status", word(core::render(drift.status))},
-                       {"changes", std::move(changes)},
-                       {"digest", drift.digest},
-                       {"opened", time(drift.opened_ns)},
-                       {"updated", time(drift.updated_ns)},
-                       {"stale_since", time(drift.stale_since_ns.value_or(0))},
-                       {"actor", drift.actor},
-                       {"reason", drift.reason},
-                       {"decided", time(drift.decided_ns.value_or(0))},
-                       {"expires", time(drift.expires_ns.value_or(0))},
-                       {"claimed_by", drift.claimed_by}};
-}
-
-Value to_json(const core::DriftRow& row) {
-  Value out = to_json(row.drift);
-  out.object()->insert_or_assign("backend", row.backend);
-  return out;
-}
-
-Value to_json(const core::ResourceRow& row) {
-  const auto& resource = row.resource;
-  Value::Array open;
-  for (const auto& drift : resource.open) open.emplace_back(drift.id);
-  return Value::Object{{"backend", row.backend},
-                       {"kind", resource.id.kind},
-                       {"id", resource.id.id},
-                       {"resource", core::render(resource.id)},
-                       {"present", flag(resource.observed.has_value())},
-                       {"baseline", shown(resource.baseline)},
-                       {"observed", shown(resource.observed)},
-                       {"status", shown(resource.status)},
-                       {"external_name", resource.observed_external_name},
-                       {"origin", resource.origin},
-                       {"observed_at", time(resource.observed_ns)},
-                       {"unread", list_of(resource.was_unread)},
-                       {"revision", number(resource.revision)},
-                       {"open_drifts", std::move(open)}};
 }
 
 Value to_json(const core::StoredEvent& event) {

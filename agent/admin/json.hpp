@@ -17,13 +17,17 @@ core::Value time(Nanos at);
 /// Redacted JSON of a stored text; null when absent.
 core::Value shown(const std::optional<std::string>& json);
 
+/// How much a row shows of its values. In brief, those of more than 16 KiB are cut around their difference, and a row that
+/// has shown 64 KiB names only how many changes it has: `cut` and `changes_total` of docs/api.md.
+enum class Depth { brief, whole };
+
 core::Value to_json(const core::AgentView& view);
 core::Value to_json(const core::BackendView& backend);
 core::Value to_json(const core::SinkView& sink);
 core::Value to_json(const core::Coverage& coverage);
 core::Value to_json(const core::DriftRow& row);
-core::Value to_json(const core::Drift& drift);
-core::Value to_json(const core::ResourceRow& row);
+core::Value to_json(const core::Drift& drift, Depth depth = Depth::whole);
+core::Value to_json(const core::ResourceRow& row, Depth depth = Depth::whole);
 core::Value to_json(const core::StoredEvent& event);  ///< with the decoded payload as `event`
 core::Value to_json(const core::DeadLetter& letter);
 core::Value to_json(const core::SinkBook& book);

@@ -162,7 +162,7 @@ Task<Status> Agent::start() {
   settings.is_worker = &host::is_worker;
   admin::Backstage backstage{*this, *store_, metrics_, [this] { return sessions_->scan(); },
                              [this] { return notifications(); },
-                             [this] { asio::post(executors_.io, give_back_memory); }};
+                             [this] { asio::post(executors_.io, give_back_memory); }, executors_.io.get_executor()};
   auto server = admin::Server::open(executors_.core.get_executor(), std::move(settings), std::move(backstage));
   if (!server) co_return fail(server.error());
   server_ = std::move(*server);

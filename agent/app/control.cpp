@@ -104,12 +104,14 @@ Task<Result<core::Control::Reloaded>> Agent::reload_now() {
     }
     return out;
   };
+  log::room("config").info("reloading {}", file);
   auto loaded = co_await run_on(executors_.io.get_executor(), std::move(work));
   if (!loaded) {
     log::room("config").error("reload refused, the running configuration stays:\n{}", loaded.error().message);
     co_return fail(loaded.error());
   }
   const auto plugins = co_await sessions_->scan();
+  if (stopping_) co_return fail(Code::cancelled, "the agent stops: nothing was reloaded");
   for (auto& spec : specs_) {  // for those whose plugin came later
     DRIFTD_CO_CHECK(reveal_plain_references(spec, plugins));
   }

@@ -16,6 +16,7 @@
 #include "base/fatal.hpp"
 #include "base/log.hpp"
 #include "base/memory.hpp"
+#include "base/turn.hpp"
 
 namespace driftd::app {
 namespace {
@@ -33,6 +34,7 @@ struct Life {
   Agent& agent;
   Executors& executors;
   asio::signal_set ending, reloading;
+  Turn listening;  ///< of listen_for_reload(), as long as it lives
   int exit = 0;
   bool starting = true, stopping = false;
 };
@@ -44,6 +46,7 @@ Task<void> end(Life& life) {
   sd_notify(0, "STOPPING=1");
   co_await life.agent.stop();
   life.reloading.cancel();
+  const Turn::Held done = co_await life.listening.enter();  // a reload may be under way: until it is over a second signal ends at once
   life.ending.cancel();
 }
 
@@ -74,9 +77,10 @@ Task<void> listen_for_end(Life& life) {
 }
 
 Task<void> listen_for_reload(Life& life) {
-  while (true) {
+  const Turn::Held here = co_await life.listening.enter();
+  while (!life.stopping) {
     const auto [error, number] = co_await life.reloading.async_wait(asio::as_tuple(asio::use_awaitable));
-    if (error) co_return;
+    if (error || life.stopping) co_return;
     (void)number;
     (void)co_await life.agent.reload();  // it has logged what it refused
   }
@@ -108,7 +112,7 @@ int run(const std::string& config_file) {
     return agent.error().code == Code::invalid ? kConfig : kUnreachable;
   }
   Life life{**agent, executors, asio::signal_set(executors.core, SIGTERM, SIGINT),
-            asio::signal_set(executors.core, SIGHUP)};
+            asio::signal_set(executors.core, SIGHUP), Turn(executors.core.get_executor())};
   asio::co_spawn(executors.core, listen_for_end(life), fatal);
   asio::co_spawn(executors.core, listen_for_reload(life), fatal);
   asio::co_spawn(executors.core, live(life), fatal);

@@ -12,6 +12,7 @@
 
 #include "cli/exit_codes.hpp"
 #include "cli/fields.hpp"
+#include "core/parse_limits.hpp"
 
 namespace driftd::cli {
 namespace {
@@ -48,11 +49,15 @@ std::string unreachable(const std::string& socket) {
   return refused + std::strerror(errno) + "; is driftd running, and is --socket right?";
 }
 
+/// Beyond what an agent sends: 16 MiB of rows, or one row with both sides of its largest body.
+constexpr core::ParseLimits kAnswerLimits{.bytes = 256u << 20, .nodes = 16'000'000};
+
 Outcome<core::Value> parse_reply(const Outcome<Reply>& reply) {
   if (!reply) return tl::unexpected(reply.error());
-  const auto value = core::parse(reply->body);
+  const auto value = core::parse(reply->body, kAnswerLimits);
   if (!value) {
-    return tl::unexpected(Failure{kFinding, "the agent answered HTTP " + std::to_string(reply->status) + " without JSON"});
+    return tl::unexpected(Failure{kFinding, "the agent answered HTTP " + std::to_string(reply->status) + " with " +
+                                                std::to_string(reply->body.size()) + " bytes that are no JSON: " + value.error().message});
   }
   if (reply->status < 400) return *value;
   const core::Value error = member(*value, "error");

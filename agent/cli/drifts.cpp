@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 
 #include "cli/command.hpp"
@@ -12,6 +13,19 @@ namespace {
 std::string what_changed(const core::Value& drift, const core::Value& change) {
   const std::string path = text(change, "path");
   return path.empty() || path == core::kIdentityPath ? "(" + text(drift, "operation") + ")" : path;
+}
+
+/// Whether the agent shows less of a drift than there is.
+bool is_brief(const core::Value& drift) {
+  const auto changes = list(drift, "changes");
+  return number(drift, "changes_total") > 0 ||
+         std::any_of(changes.begin(), changes.end(), [](const core::Value& change) { return !list(change, "cut").empty(); });
+}
+
+void print_cut(const Context& context, const core::Value::Array& drifts) {
+  const auto count = std::count_if(drifts.begin(), drifts.end(), is_brief);
+  if (count == 0) return;
+  context.out() << "large values of " << count << " drifts are cut: driftd drifts --drift ID -o json shows one of them whole\n";
 }
 
 }  // namespace
@@ -33,6 +47,9 @@ void print_drifts(const Context& context, const core::Value::Array& drifts) {
       first = {"", "", "", "", ""};
       opened.clear();
     }
+    if (const auto total = number(drift, "changes_total"); total > 0) {
+      table.add({first[0], "", "", "", "", "and " + std::to_string(total - static_cast<std::int64_t>(changes.size())) + " more", "", "", ""});
+    }
     if (changes.empty()) {
       first.insert(first.end(), {"(" + text(drift, "operation") + ")", "", "", opened});
       table.add(std::move(first));
@@ -45,24 +62,30 @@ void print_rest(const Context& context, const core::Value& answer, std::size_t s
   for (const auto& note : list(answer, "notes")) context.streams.err << "driftd: " << printable(text(note)) << "\n";
   const auto total = number(answer, "total");
   if (!flag(answer, "truncated")) return;
-  context.out() << total - static_cast<std::int64_t>(shown) << " more of " << total << " are not shown; --limit shows more\n";
+  const bool full = text(answer, "limited_by") == "bytes";
+  context.out() << total - static_cast<std::int64_t>(shown) << " more of " << total << " are not shown; "
+                << (full ? "the answer is full: ask for fewer, by --backend, --kind or --id" : "--limit shows more") << "\n";
 }
 
 void add_drifts(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand("drifts", "the differences that stand; exit 1 when there are some");
   auto query = std::make_shared<Query>();
-  auto all = std::make_shared<bool>(false);
+  auto all = std::make_shared<bool>(false), whole = std::make_shared<bool>(false);
   command->add_option("--backend", (*query)["backend"], "name or glob");
   command->add_option("--kind", (*query)["kind"], "kind or glob");
   command->add_option("--id", (*query)["id"], "resource id or glob");
+  command->add_option("--drift", (*query)["drift"], "the drift's own id or its beginning; its values are shown whole");
   command->add_option("--status", (*query)["status"], "pending, rejected, ignored, approved …");
   command->add_option("--limit", (*query)["limit"], "at most so many (1000)");
   command->add_flag("--all", *all, "history too");
-  command->callback([&context, query, all] {
+  command->add_flag("--whole", *whole, "do not cut values of more than 16 KiB");
+  command->callback([&context, query, all, whole] {
+    if (*whole) (*query)["whole"] = "true";
     if (*all) (*query)["all"] = "true";
     const auto answer = context.client().get("/v1/drifts", *query);
     context.exit = context.print(answer, [&](const auto& value) {
       print_drifts(context, list(value, "drifts"));
+      print_cut(context, list(value, "drifts"));
       print_rest(context, value, list(value, "drifts").size());
     });
     if (answer && !*all && !list(*answer, "drifts").empty()) context.exit = kFinding;

@@ -50,10 +50,18 @@ std::string when(const std::string& time) {
   return time.substr(0, 10) + " " + time.substr(11, 8);
 }
 
+bool is_cut(const core::Value& shown, std::string_view name) {
+  for (const auto& one : list(shown, "cut")) {
+    if (one.string() != nullptr && *one.string() == name) return true;
+  }
+  return false;
+}
+
 Sides sides_of(const core::Value& change) {
   const auto side = [&](std::string_view name) {
     const core::Value* found = change.find(name);
-    return found == nullptr ? std::string("(absent)") : core::render(*found);
+    if (found == nullptr) return std::string("(absent)");
+    return is_cut(change, name) ? text(*found) : core::render(*found);
   };
   return {side("old"), side("new")};
 }

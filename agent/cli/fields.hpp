@@ -28,6 +28,8 @@ std::string when(const std::string& time);
 struct Sides {
   std::string before, now;
 };
+/// Whether the agent shows only a part of this member: it is then the text of its JSON, not the value.
+bool is_cut(const core::Value& shown, std::string_view name);
 Sides sides_of(const core::Value& change);
 /// The same, long ones cut around the first difference.
 Sides brief(const Sides& whole);

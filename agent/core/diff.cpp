@@ -168,18 +168,17 @@ class Walk {
     }
     if (left->hex != right->hex) return change(path, rule, sides);
     return left->withheld == right->withheld || options_.declared_only ? equal(path, sides, rule, "same digest")
-                                                                       : fill(path, sides, rule, "same digest");
+                                                                       : fill(path, sides, rule, "same digest", true);
   }
 
-  /// One side is in clear, the other a digest: exactly told apart with the keys. A digest is of its path as the record has
-  /// it, which one of an element found by its key does not show; and of a value without digests in it.
+  /// One side is in clear, the other a digest: exactly told apart with the keys. An object or a list with a digest in it
+  /// cannot be: that is a change, for whoever writes the value also chooses its form.
   void clear_and_digest(const Path& path, const AttributeRule& rule, const Sides& sides) {
     const Value& clear = as_digest(*sides.before) ? *sides.after : *sides.before;
     const DigestRef digest = as_digest(*sides.before) ? *as_digest(*sides.before) : *as_digest(*sides.after);
-    const bool keyed = std::any_of(path.segments().begin(), path.segments().end(),
-                                   [](const auto& segment) { return std::holds_alternative<Path::Selector>(segment); });
+    if (holds_digest(clear) && !options_.declared_only) return change(path, rule, sides);
     std::optional<DigestRef> same;
-    if (options_.keys != nullptr && !keyed && !holds_digest(clear)) {
+    if (options_.keys != nullptr && !holds_digest(clear)) {
       const auto made = sealed_digest(clear, options_.id, path, schema_, *options_.keys, digest.withheld);
       if (!made) return unknown(path, sides, rule, "cannot be compared: " + made.error().message);
       same = as_digest(*made);
@@ -192,7 +191,7 @@ class Walk {
     if (!comparable) return fill(path, sides, rule, was_clear ? "became secret" : "is no longer secret");
     if (same->hex != digest.hex) return change(path, rule, sides);
     if (options_.declared_only) return equal(path, sides, rule, "same digest");
-    fill(path, sides, rule, was_clear ? "the same value, now withheld" : "the same value, now shown");
+    fill(path, sides, rule, was_clear ? "the same value, now withheld" : "the same value, now shown", true);
   }
 
   /// Part of a list or of a value that came or went could not be read: nothing can be said of the whole.
@@ -265,8 +264,8 @@ class Walk {
     out_.unknown.push_back({path.render(), reason});
     note(path, sides, rule, "unknown", std::move(reason));
   }
-  void fill(const Path& path, const Sides& sides, const AttributeRule& rule, std::string reason) {
-    out_.filled.emplace_back(path.render(), *sides.after);
+  void fill(const Path& path, const Sides& sides, const AttributeRule& rule, std::string reason, bool same = false) {
+    out_.filled.push_back({path.render(), *sides.after, same});
     note(path, sides, rule, "equal", std::move(reason));
   }
 

@@ -26,14 +26,21 @@ struct Step {
   std::string reason;
 };
 
+/// One attribute whose new value is the baseline without a word.
+struct Filled {
+  std::string path;
+  Value value;
+  bool same = false;  ///< the value of before in another form, clear and digest
+};
+
 /// The three-valued outcome of comparing two bodies.
 struct Difference {
   std::vector<Change> changes;       ///< sorted by path; redacted where either side is a digest
   std::vector<UnknownPath> unknown;  ///< unread, masked, unreadable: neither equal nor drift
   /// Attributes that are new to us and are filled in silently: brought by a newer schema revision (`since`), readable
   /// for the first time, digests under another key id or normaliser revision, or the same value in another form, clear and
-  /// digest. Path → new value.
-  std::vector<std::pair<std::string, Value>> filled;
+  /// digest.
+  std::vector<Filled> filled;
 };
 
 struct DiffOptions {

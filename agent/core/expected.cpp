@@ -50,7 +50,7 @@ Value as_digests(const Path& path, Value value, const Value& body, const KindSch
   const Value* now = find(body, path);
   if (const auto digest = now == nullptr ? std::nullopt : as_digest(*now)) {
     if (holds_digest(value)) return value;
-    auto made = sealed_digest(value, options.id, path, schema, *options.keys, digest->withheld);
+    auto made = sealed_digest(value, options.id, Forms(schema).bound(body, path), schema, *options.keys, digest->withheld);
     if (!made) return value;  // a wanted secret in clear cannot be compared: unknown
     const auto ours = as_digest(*made);
     return ours->key_id == digest->key_id && ours->revision == digest->revision ? *made : value;

@@ -235,8 +235,8 @@ void Collector::compare(Value baseline, const Value& body) {
     if (!seen.external_name.empty()) finding_.replaced.emplace_back(kIdentityPath);
     out_.next.external_name = seen.external_name;
   }
-  for (const auto& [path, value] : found.filled) {
-    finding_.replaced.push_back(path);
+  for (const auto& [path, value, same] : found.filled) {
+    if (!same) finding_.replaced.push_back(path);
     (void)assign(baseline, attribute_path(path), &value);
   }
   for (auto& change : found.changes) {

@@ -154,6 +154,12 @@ Path Path::selected(std::string_view key_equals_value) const {
   return out;
 }
 
+Path Path::with(Segment segment) const {
+  Path out = *this;
+  out.segments_.push_back(std::move(segment));
+  return out;
+}
+
 Path Path::parent() const {
   Path out = *this;
   if (!out.segments_.empty()) out.segments_.pop_back();

@@ -24,6 +24,7 @@ class Path {
   Path child(std::string_view member) const;
   Path child(std::size_t index) const;
   Path selected(std::string_view key_equals_value) const;  ///< `name=x`
+  Path with(Segment segment) const;
 
   Path parent() const;  ///< without its last segment; of the empty path: the empty path
 

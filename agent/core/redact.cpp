@@ -5,6 +5,7 @@
 #include <charconv>
 #include <optional>
 
+#include "core/diff_parts.hpp"
 #include "core/disclosure.hpp"
 #include "core/parse_limits.hpp"
 #include "core/slow_digest.hpp"
@@ -32,13 +33,25 @@ std::string worker_hex(const Value& value, const ResourceId& id, const Path& pat
   return hmac_hex(key, {id.kind, id.id, path.render(), normal ? *normal : render(value)});
 }
 
+/// Of a digest at `path`.
+int revision_at(const Path& path, const KindSchema& schema) {
+  Path list;
+  for (const auto& segment : path.segments()) {
+    if (std::holds_alternative<Path::Selector>(segment)) return kElementRevision;
+    const bool element = std::holds_alternative<Path::Index>(segment);
+    if (element && schema.rule(list).collection == Collection::map_by_keys) return kElementRevision;
+    list = list.with(segment);
+  }
+  return kNormaliserRevision;
+}
+
 bool is_hex(std::string_view text) { return text.find_first_not_of("0123456789abcdef") == std::string_view::npos; }
 
 /// Replaces the secrets of one record by worker digests.
 class WorkerRedaction {
  public:
   WorkerRedaction(const ResourceId& id, const KindSchema& schema, const RedactionKey& key, const Disclosure* disclosure)
-      : id_(id), schema_(schema), key_(key), disclosure_(disclosure) {}
+      : id_(id), schema_(schema), forms_(schema), key_(key), disclosure_(disclosure) {}
 
   /// An attribute path of the record, or a pattern over them. One that cannot be read covers everything: fail closed.
   void add(const std::string& path) {
@@ -46,19 +59,21 @@ class WorkerRedaction {
     named_.push_back(glob ? std::move(*glob) : Glob::parse_path("**").value());
   }
 
-  void walk(const Path& path, Value& value) const {
+  /// `path` is by places, as rules and patterns have it; `bond` is what digests are bound to.
+  void walk(const Path& path, const Path& bond, Value& value) const {
     if (value.is_null()) return;
     const bool forged = value.object() != nullptr && value.object()->contains(kMember);
     if (!path.empty() && (forged || secret(path))) {
-      value = digested(path, value, false);
+      value = digested(bond, value, false);
       return;
     }
-    if (value.object() == nullptr && value.array() == nullptr) return leaf(path, value);
+    if (value.object() == nullptr && value.array() == nullptr) return leaf(path, bond, value);
     if (auto* object = value.object()) {
-      for (auto& [name, member] : *object) walk(path.child(name), member);
+      for (auto& [name, member] : *object) walk(path.child(name), bond.child(name), member);
     }
     if (auto* array = value.array()) {
-      for (std::size_t i = 0; i < array->size(); ++i) walk(path.child(i), (*array)[i]);
+      const auto bonds = forms_.bonds(path, *array);
+      for (std::size_t i = 0; i < array->size(); ++i) walk(path.child(i), bonds.of(bond, i), (*array)[i]);
     }
   }
 
@@ -69,17 +84,18 @@ class WorkerRedaction {
            std::any_of(named_.begin(), named_.end(), [&](const Glob& glob) { return glob.matches(path); });
   }
 
-  void leaf(const Path& path, Value& value) const {
+  void leaf(const Path& path, const Path& bond, Value& value) const {
     const Showing showing = disclosure_ == nullptr ? Showing::shown : disclosure_->of(id_, path, value);
-    if (showing != Showing::shown) value = digested(path, value, showing == Showing::withheld);
+    if (showing != Showing::shown) value = digested(bond, value, showing == Showing::withheld);
   }
 
-  Value digested(const Path& path, const Value& value, bool withheld) const {
-    return digest_value(key_.id, kNormaliserRevision, worker_hex(value, id_, path, schema_, key_.key), withheld);
+  Value digested(const Path& bond, const Value& value, bool withheld) const {
+    return digest_value(key_.id, revision_at(bond, schema_), worker_hex(value, id_, bond, schema_, key_.key), withheld);
   }
 
   const ResourceId& id_;
   const KindSchema& schema_;
+  Forms forms_;
   const RedactionKey& key_;
   const Disclosure* disclosure_;
   std::vector<Glob> named_;
@@ -196,7 +212,7 @@ Result<std::string> redact(std::string_view body, const ResourceId& id, const Ki
   WorkerRedaction redaction(id, schema, worker_key, disclosure);
   for (const auto& path : sensitive) redaction.add(path);
   if (value.object()->contains(kMember)) return fail(Code::corrupt, "a record's body: \"$hmac\" is reserved for digests");
-  redaction.walk(Path(), value);
+  redaction.walk(Path(), Path(), value);
   return render(value);
 }
 
@@ -239,7 +255,7 @@ Result<std::string> rewrap(std::string_view json, const RedactionKeys& keys) {
 Result<Value> sealed_digest(const Value& value, const ResourceId& id, const Path& path, const KindSchema& schema,
                             const RedactionKeys& keys, bool withheld) {
   DRIFTD_TRY(const std::string hex, sealed_hex(worker_hex(value, id, path, schema, keys.worker.key), keys.store));
-  return digest_value(id_of(keys.store.newest_id(), keys.worker.id), kNormaliserRevision, hex, withheld);
+  return digest_value(id_of(keys.store.newest_id(), keys.worker.id), revision_at(path, schema), hex, withheld);
 }
 
 std::string presentable(const Value& value) { return render(shown(value)); }

@@ -15,6 +15,9 @@ namespace driftd::core {
 
 /// Revision of the normal forms; digests of another one re-baseline silently.
 inline constexpr int kNormaliserRevision = 1;
+/// Of digests below lists by keys and lists without order: until 2 they were of the element's place. It goes by the schema
+/// alone: a revision that a value could choose would let it hide a change.
+inline constexpr int kElementRevision = 2;
 
 /// A keyed digest in a body stands as {"$hmac": "<key id>:<normaliser revision>:<64 hex>"}; with `:withheld` behind it, it
 /// is of a value that nobody calls a secret, or harmless (ADR 0013).
@@ -80,7 +83,8 @@ Result<std::string> redact(std::string_view body, const ResourceId& id, const Ki
                            const std::vector<std::string>& sensitive, const RedactionKey& worker_key,
                            const Disclosure* disclosure = nullptr);
 
-/// The digest that a sealed body holds in place of `value`, which stands in clear and without digests at `path`.
+/// The digest that a sealed body holds in place of `value`, which stands in clear and without digests at `path`, elements of
+/// lists by keys named by their keys.
 /// `unavailable`: of a slow layer alone.
 Result<Value> sealed_digest(const Value& value, const ResourceId& id, const Path& path, const KindSchema& schema,
                             const RedactionKeys& keys, bool withheld);

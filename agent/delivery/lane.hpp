@@ -11,6 +11,7 @@
 #include "core/ports/sink.hpp"
 #include "delivery/agenda.hpp"
 #include "delivery/endpoint.hpp"
+#include "delivery/outage.hpp"
 #include "delivery/replay.hpp"
 #include "delivery/window.hpp"
 
@@ -72,6 +73,7 @@ class Lane : public std::enable_shared_from_this<Lane> {
   Task<void> sleep(Time until);
   void idle(Duty duty);
   Task<void> open_cursor();
+  Millis wait_of(const core::DeliveryState& state) const;
   Task<void> restore_exceptions(std::vector<core::DeliveryState> exceptions);
   Task<void> fetch();
   Task<void> load_due();
@@ -131,7 +133,7 @@ class Lane : public std::enable_shared_from_this<Lane> {
        disabled_ = false, unflushed_ = false, save_now_ = false, checked_ = false, planning_ = false, unsaved_replay_ = false;
   std::optional<std::int64_t> rewind_to_;
   Time next_check_{}, next_save_{}, store_at_{}, drain_until_{};
-  std::optional<Nanos> failing_since_;
+  Outage outage_;
   std::int64_t delivered_ = 0;
   int idle_ = 0;
   std::uint64_t saves_failed_ = 0, missed_wakeups_ = 0;

@@ -127,13 +127,8 @@ void Lane::circuit_opened(Circuit::State before) {
 }
 
 void Lane::nothing_but_failures() {
-  const Nanos wall = context_->clock.wall();
-  if (!failing_since_) {
-    failing_since_ = wall;
-    notes_["failing_since_ns"] = std::to_string(wall);
-  }
-  const auto limit = std::chrono::duration_cast<std::chrono::nanoseconds>(context_->settings.disable_after).count();
-  if (!policy_.forever && wall - *failing_since_ >= limit) disable("nothing but failures for too long: " + last_error_);
+  outage_.failed(now(), notes_);
+  if (!policy_.forever && outage_.lasted() >= context_->settings.disable_after) disable("nothing but failures for too long: " + last_error_);
 }
 
 void Lane::endpoint_alive(const std::string& key) {
@@ -142,8 +137,7 @@ void Lane::endpoint_alive(const std::string& key) {
   if (before == Circuit::State::open) return;
   if (before == Circuit::State::half_open) log::room("delivery").info("sink {}: circuit closed", name_);
   for (const auto& other : waiting) window_.hurry(other, now());
-  if (failing_since_) notes_.erase("failing_since_ns");
-  failing_since_.reset();
+  outage_.over(notes_);
 }
 
 void Lane::count(const core::StoredEvent& event, const core::Attempt& attempt) {

@@ -26,10 +26,16 @@ Task<void> Lane::open_cursor() {
   notes_ = cursor->notes;
   saved_notes_ = notes_;
   replay_.restore(notes_);
-  const auto since = notes_.find("failing_since_ns");
-  if (since != notes_.end()) failing_since_ = std::strtoll(since->second.c_str(), nullptr, 10);
+  outage_.restore(notes_);
   exhausted_ = false;
   co_await restore_exceptions(std::move(cursor->exceptions));
+}
+
+/// Of an event that failed before a restart. No schedule waits so long as a clock makes it that was behind by years when the
+/// agent started (no battery, no NTP yet): such an event is due now.
+Millis Lane::wait_of(const core::DeliveryState& state) const {
+  const auto wait = std::chrono::duration_cast<Millis>(std::chrono::nanoseconds(state.next_ns - context_->clock.wall()));
+  return wait > kLongestWait ? Millis(0) : std::max(wait, Millis(0));
 }
 
 Task<void> Lane::restore_exceptions(std::vector<core::DeliveryState> exceptions) {
@@ -55,9 +61,7 @@ Task<void> Lane::restore_exceptions(std::vector<core::DeliveryState> exceptions)
     if (stopping_) co_return;  // there may be very many; a lane that is not open has nothing to save
     for (auto& event : *events) {
       const auto state = live.extract(event.stamp.seq);
-      const auto wait = std::chrono::nanoseconds(std::max<Nanos>(0, state.mapped().next_ns - context_->clock.wall()));
-      const Time due = now() + std::chrono::duration_cast<Time::duration>(wait);
-      window_.restore(std::move(event), state.mapped(), due);
+      window_.restore(std::move(event), state.mapped(), now() + wait_of(state.mapped()));
     }
     for (const auto seq : seqs) {
       if (live.erase(seq) != 0) lost(seq);

@@ -2,9 +2,10 @@
 #include "delivery/notify.hpp"
 
 #include <algorithm>
+#include <memory>
 
 #include "base/escape.hpp"
-#include "core/redact.hpp"
+#include "core/presentable_text.hpp"
 
 namespace driftd::delivery {
 namespace {
@@ -15,7 +16,7 @@ constexpr int kAttempts = 3;  // a commit of the cycle may come between load and
 
 std::string shown(const core::Change& change, const std::optional<std::string>& value) {
   if (!value) return "(absent)";
-  return change.redacted ? "[REDACTED]" : core::presentable_json(*value);
+  return change.redacted ? "[REDACTED]" : core::presentable_text(*value);
 }
 
 std::string title_of(const core::DriftRow& row) {
@@ -73,11 +74,13 @@ Task<Result<std::vector<Notification>>> Notifications::list(std::string backend,
   filter.backend = std::move(backend);
   filter.status = core::DriftStatus::pending;
   filter.limit = limit;
-  DRIFTD_CO_TRY(auto rows, co_await reader_.drifts(filter));
-  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.drift.opened_ns < b.drift.opened_ns; });
-  std::vector<Notification> out;
-  for (const auto& row : rows) out.push_back(notification_of(row, clock_.wall()));
-  co_return out;
+  const auto out = std::make_shared<std::vector<Notification>>();
+  core::Reader::Take<core::DriftRow> take = [out, now = clock_.wall()](core::DriftRow row) {  // oldest first
+    out->push_back(notification_of(row, now));
+    return true;
+  };
+  DRIFTD_CO_TRY([[maybe_unused]] const bool ended, co_await reader_.each_drift(std::move(filter), std::move(take)));
+  co_return std::move(*out);
 }
 
 Task<Result<Notification>> Notifications::claim_next(std::string who, std::chrono::seconds lease) {

@@ -14,6 +14,9 @@ namespace driftd::delivery {
 using Time = std::chrono::steady_clock::time_point;
 using Millis = std::chrono::milliseconds;
 
+/// No schedule, and no receiver, makes an event wait longer: 24 h with its jitter.
+inline constexpr Millis kLongestWait = std::chrono::hours(30);
+
 /// When an event that failed is tried again (delivery.md, row "retry"). ±20 % jitter. Not thread-safe.
 class RetrySchedule {
  public:

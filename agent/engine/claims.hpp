@@ -25,6 +25,7 @@ class Claims {
   bool add(const core::Speaker& who);
   /// The source listed everything that it says, and of this backend spoke for these. True: a claim is over.
   bool keep(const std::string& source, const std::set<core::Speaker>& named);
+  bool speaks(const core::Speaker& who) const { return speaking_.contains(render(who)); }
   bool accepts(const core::Speaker& who) const { return accepted_.contains(render(who)); }
   /// These names are what the store has of it; false until then.
   void settle(const std::vector<std::string>& asked) { settled_ = asked == names(); }

@@ -35,11 +35,6 @@ std::uint64_t number(const std::string& text) {
 
 }  // namespace
 
-void add_once(std::vector<std::string>& reasons, const std::string& reason) {
-  constexpr std::size_t kMost = 100;  // of one kind: a provider may say something else each time
-  if (reasons.size() < kMost && std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) reasons.push_back(reason);
-}
-
 bool CycleReport::complete() const {
   return status.has_value() &&
          std::all_of(coverage.begin(), coverage.end(),
@@ -87,13 +82,14 @@ void Cycle::note_diagnostics(const std::vector<core::Diagnostic>& diagnostics) {
     if (d.kind.empty()) {
       add_once(general_, sentence(d));
     } else if (d.kind == core::kRegistration && d.backend.empty() && d.id.empty() && !d.path.empty()) {
-      Kind& of_place = foreign_[{place_line(d.path), d.kind}];  // of all that is defined there: nobody else's list is less whole
-      of_place.complete = true;
-      add_once(of_place.reasons, sentence(d));
+      Kind* of_place = foreign(place_line(d.path), d.kind);  // of all that is defined there: nobody else's list is less whole
+      if (of_place == nullptr) continue;
+      of_place->complete = true;
+      add_once(of_place->reasons, sentence(d));
     } else if (d.backend.empty()) {
       add_once(kinds_[d.kind].reasons, sentence(d));
-    } else {
-      add_once(foreign_[{d.backend, d.kind}].reasons, sentence(d));
+    } else if (Kind* of = foreign(d.backend, d.kind); of != nullptr) {
+      add_once(of->reasons, sentence(d));
     }
   }
 }
@@ -165,7 +161,7 @@ Task<Status> Cycle::take(core::RecordPage page) {
   }
   for (const auto& mark : page.marks) {
     // Not after a record was dropped or could not be settled: "unchanged since then" would hide what that record said.
-    if (mark.type == core::Mark::Type::checkpoint && dropped_ + unsettled_ == 0) extras.cursor = mark.cursor;
+    if (mark.type == core::Mark::Type::checkpoint && dropped() + unsettled_ == 0) extras.cursor = mark.cursor;
     if (mark.type != core::Mark::Type::complete) continue;
     if (!mark.backend.empty()) {
       complete_declared(mark, extras);
@@ -197,23 +193,27 @@ void Cycle::close_kinds(const Status& status) {
     if (general_.empty()) general_.push_back(reason);
   }
   for (auto& [name, kind] : kinds_) {
+    if (const std::string lost = given_up(ledger_.row().notes, name); !lost.empty()) add_once(kind.reasons, lost);
     if (kind.complete) continue;
     for (const auto& reason : general_) add_once(kind.reasons, reason);
-    if (kind.reasons.empty()) kind.reasons.push_back("not listed whole: the provider sent no COMPLETE");
+    if (kind.reasons.empty()) kind.reasons.emplace_back(kNotWhole);
   }
 }
 
 Task<Status> Cycle::confirm_missing() {
+  auto counts = ledger_.index().counts(run_);  // what is seen from now on is missing no more, and nothing else moves
   for (auto& [name, kind] : kinds_) {
     if (!kind.complete) continue;
-    const auto status = co_await hold_or_confirm(name);
+    const auto status = co_await hold_or_confirm(name, counts[name].missing > 0);
     if (!status) co_return status;
   }
   co_return Status{};
 }
 
-Task<Status> Cycle::hold_or_confirm(std::string kind) {
-  const Index::Count count = ledger_.index().count(kind, run_);
+Task<Status> Cycle::hold_or_confirm(std::string kind, bool some_missing) {
+  Index::Count count;
+  count.present = ledger_.index().present(kind);
+  if (some_missing) count = ledger_.index().count(kind, run_);
   std::vector<core::ResourceId> gone, asked;
   if (count.missing > 0) {
     DRIFTD_CO_TRY(gone, co_await ledger_.missing(kind, run_, false));
@@ -291,18 +291,36 @@ Task<Status> Cycle::confirm(std::vector<core::ResourceId> ids, Kind* kind) {
     const Moment sent = Moment::of(context_->clock);
     auto answer = co_await session_.read(std::move(some), kReadDeadline);
     if (!answer) {
+      unconfirmed_ = true;
       add_once(kind->reasons, "a missing resource could not be confirmed: " + answer.error().message);
       co_return Status{};
     }
     for (const auto& d : answer->diagnostics) {
       if (d.code != Code::not_found) add_once(kind->reasons, sentence(d));
     }
+    if (!answer->not_found.empty() && !(co_await is_the_same_system(kind))) co_return Status{};
     DRIFTD_CO_CHECK(co_await are_gone(std::move(answer->not_found), sent));
     Extras also_none;
     std::vector<Sighted> found = sighted(answer->found, sent);
     DRIFTD_CO_CHECK(co_await judge_records(std::move(found), std::move(also_none)));
   }
   co_return Status{};
+}
+
+/// Asked behind a read that found something gone: a failover may have put another system behind the endpoint since the cycle
+/// began, and nothing is gone because another system does not have it.
+Task<bool> Cycle::is_the_same_system(Kind* kind) {
+  const std::string accepted = ledger_.row().system_identity;
+  if (accepted.empty()) co_return true;
+  const auto probed = co_await session_.health();
+  if (probed && probed->system_identity == accepted) co_return true;
+  unconfirmed_ = true;
+  std::string says = "it does not say which one it is";
+  if (!probed) says = probed.error().message;
+  if (probed && !probed->system_identity.empty()) says = "it is " + probed->system_identity;
+  add_once(kind->reasons, "a missing resource could not be confirmed: another system may have answered (accepted: " + accepted +
+                              "; " + says + ")");
+  co_return false;
 }
 
 Task<Status> Cycle::are_gone(std::vector<core::ResourceId> ids, Moment sent) {
@@ -317,9 +335,10 @@ Task<Status> Cycle::are_gone(std::vector<core::ResourceId> ids, Moment sent) {
 }
 
 Task<Status> Cycle::stale_open() {
+  auto counts = ledger_.index().counts(run_);
   for (auto& [name, kind] : kinds_) {
     if (kind.complete && kind.reasons.empty()) continue;
-    if (ledger_.index().count(name, run_).open_unseen == 0) continue;
+    if (counts[name].open_unseen == 0) continue;
     const std::string reason = kind.reasons.empty() ? "not seen" : kind.reasons.front();
     DRIFTD_CO_TRY(const auto ids, co_await ledger_.missing(name, run_, true));
     std::vector<Sighted> unsure;
@@ -361,7 +380,12 @@ CycleReport Cycle::report(Status status) const {
     coverage.reasons = kind.reasons;
     out.coverage.push_back(std::move(coverage));
   }
-  add_foreign(out.coverage);
+  out.spoken = foreign_.registrations();
+  if (const auto own = kinds_.find(std::string(core::kRegistration)); own != kinds_.end()) {
+    const Kind& kind = own->second;
+    out.spoken.lines[own->first] = {kind.complete, kind.reasons.empty() ? std::string() : kind.reasons.front()};
+  }
+  foreign_.add_lines(out.coverage);
   return out;
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/ports/control.hpp"
 #include "core/ports/session.hpp"
+#include "engine/foreign.hpp"
 #include "engine/ledger.hpp"
 
 namespace driftd::engine {
@@ -18,20 +19,13 @@ struct CycleReport {
   bool unchanged = false;         ///< the provider answered "nothing changed"
   std::uint64_t received = 0, settled = 0, transitions = 0;
   std::vector<core::Coverage> coverage;  ///< per kind; empty when unchanged
+  SpokenLines spoken;                    ///< of the lines of registrations all
   std::chrono::milliseconds next{0};
   bool complete() const;          ///< every kind that this build and server support was listed whole
 };
 
-/// Adds a reason that is not among them, up to a bound.
-void add_once(std::vector<std::string>& reasons, const std::string& reason);
-
 /// Of each resource what was said last, in the order in which it was said.
 std::vector<Sighted> last_of_each(std::vector<Sighted> all);
-
-/// Name of the line of coverage for what a source says of one kind of another backend.
-std::string declared_line(const std::string& backend, const std::string& kind);
-/// As which backend, in that name, it stands for all that are defined in one namespace; no backend's name has a `/`.
-std::string place_line(const std::string& place);
 
 /// One refresh → diff → judge → commit pass of one backend. Lives for one run, on the core thread, under the Turn.
 class Cycle {
@@ -46,34 +40,32 @@ class Cycle {
   /// After a run in which the provider listed all registrations: of what this source spoke for and did not name in it, it
   /// takes its word back.
   void take_back_unmentioned();
-  /// Records that were asked for before what is applied already.
-  std::uint64_t dropped() const { return dropped_; }
+  /// Of what is missing nobody could say that it is gone: the next cycle has to read everything, whatever its cursor says.
+  bool unconfirmed() const { return unconfirmed_; }
+  /// Records that were asked for before what is applied already, or for which there was no room.
+  std::uint64_t dropped() const { return dropped_ + foreign_.left_out() + crowded_out_; }
 
  private:
-  struct Kind {
-    std::uint64_t received = 0, unknown = 0;
-    bool complete = false;
-    std::vector<std::string> reasons;
-  };
-  /// What a source said of one kind of another backend in this run.
-  using Foreign = std::pair<std::string, std::string>;  // backend, kind
+  using Kind = KindSeen;
 
   Task<Status> take(core::RecordPage page);
   /// A record or COMPLETE that a source sent for another backend: into the commit of the page.
   void take_declared(const core::Observation& record, Extras& extras);
   void complete_declared(const core::Mark& mark, Extras& extras);
+  void crowd_out(Kind& kind);
   void speak(const core::Observation& record, Kind& kind);
   void take_back(const std::string& backend, Kind& kind);
   Task<Status> withdraw_unmentioned();
-  void add_foreign(std::vector<core::Coverage>& coverage) const;
+  Kind* foreign(const std::string& backend, const std::string& kind);
   void note_diagnostics(const std::vector<core::Diagnostic>& diagnostics);
   Task<Status> judge_records(std::vector<Sighted> records, Extras extras);
   std::vector<Sighted> sighted(std::vector<core::Observation> records, const Moment& began) const;
   Task<Status> confirm_missing();
   Task<Status> confirm_absent(std::string kind);
   Task<Status> confirm(std::vector<core::ResourceId> ids, Kind* kind);
+  Task<bool> is_the_same_system(Kind* kind);
   Task<Status> are_gone(std::vector<core::ResourceId> ids, Moment sent);
-  Task<Status> hold_or_confirm(std::string kind);
+  Task<Status> hold_or_confirm(std::string kind, bool some_missing);
   Task<Status> look_again(std::string kind);
   Task<Status> establish();
   Task<Status> stale_open();
@@ -88,11 +80,11 @@ class Cycle {
   std::uint32_t run_;
   Moment began_;
   std::map<std::string, Kind> kinds_;
-  std::map<Foreign, Kind> foreign_;
+  Foreign foreign_;  ///< what this source said of others
   std::set<std::string> heard_, turned_away_;  ///< backends of whose registration a word counted, and did not
   std::vector<std::string> general_;  ///< reasons that concern every kind
-  std::uint64_t received_ = 0, settled_ = 0, transitions_ = 0, dropped_ = 0, unsettled_ = 0;
-  bool applied_ = false;
+  std::uint64_t received_ = 0, settled_ = 0, transitions_ = 0, dropped_ = 0, unsettled_ = 0, crowded_out_ = 0;
+  bool applied_ = false, unconfirmed_ = false;
   std::string serial_, lineage_;
 };
 

@@ -7,15 +7,25 @@
 
 namespace driftd::engine {
 
-std::string declared_line(const std::string& backend, const std::string& kind) { return "declared:" + backend + "/" + kind; }
-std::string place_line(const std::string& place) { return place + "/*"; }
+KindSeen* Cycle::foreign(const std::string& backend, const std::string& kind) {
+  return foreign_.at(backend, kind, context_->sources->registered(backend));
+}
 
 void Cycle::take_declared(const core::Observation& record, Extras& extras) {
-  Kind& kind = foreign_[{record.backend, record.id.kind}];
+  Kind* const of = foreign(record.backend, record.id.kind);
+  if (of == nullptr) return;
+  Kind& kind = *of;
   if (!record.tombstone) ++kind.received;
   if (record.id.kind == core::kRegistration) return speak(record, kind);
+  if (!ledger_.declares().has_room(record)) return crowd_out(kind);
   auto write = ledger_.declares().take(record, ledger_.row().uid, run_);
   if (write) extras.declarations.push_back(std::move(*write));
+}
+
+/// What is stored already stays, until a list that is whole does not name it.
+void Cycle::crowd_out(Kind& kind) {
+  ++crowded_out_;
+  if (kind.left_out++ == 0) add_once(kind.reasons, Declares::no_room());
 }
 
 /// A word on another backend's registration goes to that backend at once; should this page fail, it comes again with it.
@@ -27,13 +37,18 @@ void Cycle::speak(const core::Observation& record, Kind& kind) {
     add_once(kind.reasons, "provider " + info->id + " declares no kind 'registration': its records are not read");
     return;
   }
-  const std::string fault = context_->sources->hear(Word{ledger_.spec().name, record, ledger_.schema(record.id.kind), text->second});
-  if (!fault.empty()) add_once(kind.reasons, fault);
+  std::shared_ptr<const std::string> shared(ledger_.shared_info(), &text->second);
+  const std::string fault =
+      context_->sources->hear(Word{ledger_.spec().name, record, ledger_.schema(record.id.kind), std::move(shared)});
+  constexpr std::size_t kMostFaults = 16;  // of each backend that it speaks of
+  if (!fault.empty()) add_once(kind.reasons, fault, kMostFaults);
   (fault.empty() ? heard_ : turned_away_).insert(record.backend);
 }
 
 void Cycle::complete_declared(const core::Mark& mark, Extras& extras) {
-  Kind& kind = foreign_[{mark.backend, mark.kind}];
+  Kind* const of = foreign(mark.backend, mark.kind);
+  if (of == nullptr) return;
+  Kind& kind = *of;
   if (mark.count != kind.received) {
     add_once(kind.reasons, "corrupt: COMPLETE says " + std::to_string(mark.count) + " resources, " +
                                std::to_string(kind.received) + " arrived");
@@ -61,22 +76,22 @@ void Cycle::take_back(const std::string& backend, Kind& kind) {
 }
 
 void Cycle::take_back_unmentioned() {
+  if (foreign_.left_out() > 0) return;
   const std::string registration(core::kRegistration);
   Kind unused;
   for (const auto& backend : context_->sources->speaks_for(ledger_.spec().name)) {
     const bool others_only = turned_away_.contains(backend) && !heard_.contains(backend);
-    if (others_only || !foreign_.contains({backend, registration})) take_back(backend, unused);
+    if (others_only || !foreign_.named({backend, registration})) take_back(backend, unused);
   }
 }
 
-/// A whole run that listed every kind: what it did not speak of at all is not declared any more.
+/// A whole run that listed every kind, and that there was room for: what it did not speak of at all is not declared any more.
 Task<Status> Cycle::withdraw_unmentioned() {
+  if (foreign_.left_out() > 0) co_return Status{};
   const auto whole = [](const auto& item) { return item.second.complete; };
   if (!std::all_of(kinds_.begin(), kinds_.end(), whole)) co_return Status{};
-  std::set<Foreign> spoken_of;
-  for (const auto& [of, kind] : foreign_) spoken_of.insert(of);
   Extras extras;
-  extras.declarations = ledger_.declares().unmentioned(spoken_of, ledger_.row().uid);
+  extras.declarations = ledger_.declares().unmentioned(foreign_.all(), ledger_.row().uid);
   if (extras.declarations.empty()) co_return Status{};
   const auto status = co_await ledger_.commit_extras(std::move(extras));
   co_return status;
@@ -87,20 +102,6 @@ Task<Status> Cycle::confirm_absent(std::string kind) {
   if (!ledger_.established(kind)) co_return Status{};
   const auto status = co_await confirm(ledger_.declared_absent(kind, run_), &kinds_[kind]);
   co_return status;
-}
-
-/// One line of coverage for each kind of each backend that this source declares.
-void Cycle::add_foreign(std::vector<core::Coverage>& coverage) const {
-  for (const auto& [of, kind] : foreign_) {
-    core::Coverage line;
-    line.kind = declared_line(of.first, of.second);
-    line.established = true;
-    line.complete = kind.complete;
-    line.resources = static_cast<std::int64_t>(kind.received);
-    line.reasons = kind.reasons;
-    if (!kind.complete && line.reasons.empty()) line.reasons.emplace_back("not listed whole: the provider sent no COMPLETE");
-    coverage.push_back(std::move(line));
-  }
 }
 
 }  // namespace driftd::engine

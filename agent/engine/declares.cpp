@@ -4,6 +4,8 @@
 namespace driftd::engine {
 namespace {
 
+constexpr std::size_t kMost = 250'000;
+
 core::DeclarationWrite withdrawal(const std::string& target, const core::ResourceId& id, const std::string& source_uid) {
   core::DeclarationWrite out;
   out.target = target;
@@ -18,6 +20,15 @@ core::DeclarationWrite withdrawal(const std::string& target, const core::Resourc
 void Declares::load(const std::vector<core::DeclaredEntry>& known) {
   known_.clear();
   for (const auto& entry : known) known_[{entry.target, entry.id}] = {entry.digest, 0, true};
+}
+
+bool Declares::has_room(const core::Observation& record) const {
+  return known_.size() < kMost || record.tombstone || known_.contains({record.backend, record.id});
+}
+
+std::string Declares::no_room() {
+  return "budget: a source declares at most " + std::to_string(kMost) +
+         " resources of other backends: what is more of them is left out, and what is known stays";
 }
 
 std::optional<core::DeclarationWrite> Declares::take(const core::Observation& record, const std::string& source_uid,

@@ -19,6 +19,9 @@ class Declares {
  public:
   void load(const std::vector<core::DeclaredEntry>& known);
 
+  /// Of one source 250,000 are kept: a record of another one is left out.
+  bool has_room(const core::Observation& record) const;
+  static std::string no_room();
   /// Notes that `run` saw this; what is to be written, if it says anything new. The body is as it came, not sealed.
   std::optional<core::DeclarationWrite> take(const core::Observation& record, const std::string& source_uid,
                                              std::uint32_t run);

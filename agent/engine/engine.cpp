@@ -381,7 +381,7 @@ std::vector<core::BackendView> Engine::view() {
 
 bool Engine::ready(std::string& why) {
   for (auto& [name, runner] : runners_) {
-    if (runner->view().cycles > 0) continue;
+    if (runner->cycles() > 0) continue;
     why = "backend " + name + " has not finished its first cycle";
     return false;
   }

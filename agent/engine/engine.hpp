@@ -11,6 +11,7 @@
 #include "core/backend.hpp"
 #include "core/ports/session.hpp"
 #include "engine/runner.hpp"
+#include "engine/unheard.hpp"
 
 namespace driftd::engine {
 
@@ -77,6 +78,7 @@ class Engine final : private Sources {
 
   /// What sources say of other backends (engine_words.cpp).
   void declared(const std::string& backend) override;
+  bool registered(const std::string& backend) const override { return runners_.contains(backend); }
   std::string undeclarable(const std::string& backend, const std::string& kind) const override;
   std::string hear(Word word) override;
   std::vector<std::string> speaks_for(const std::string& source) const override;
@@ -114,9 +116,9 @@ class Engine final : private Sources {
   std::map<std::string, std::shared_ptr<Runner>> runners_;
   std::map<std::string, Discovery> discovered_;
   std::map<std::string, core::Speaker> speakers_;       ///< backend → the one whose words on its registration count
-  /// source → backend → who spoke of it in vain, or accepted by a person, since the source listed all that it says
+  /// source → backend → who of its claims() spoke of it since the source listed all that it says
   std::map<std::string, std::map<std::string, std::set<core::Speaker>>> claimed_;
-  std::map<std::string, std::vector<Word>> unheard_;    ///< of backends that are not registered yet, the last of each
+  Unheard unheard_;                                     ///< of backends that are not registered yet
   std::map<std::string, std::set<std::string>> turned_away_;  ///< backend → sources whose word did not count
   Turn registry_;
   bool loops_ = false, stopping_ = false;

@@ -227,7 +227,7 @@ void Engine::note_places(const std::string& source, const std::vector<core::Disc
   for (const auto& one : found) places[one.name].insert(core::defined_in(one.metadata));
   for (const auto& [name, in] : places) {
     const auto known = discovered_.contains(name) ? runners_.find(name) : runners_.end();
-    if (known != runners_.end() && in.size() == 1 && known->second->ledger().spec().discovered_by == source) {
+    if (known != runners_.end() && in.size() == 1 && place_fault(*in.begin()).empty() && known->second->ledger().spec().discovered_by == source) {
       known->second->found_in(*in.begin());
     }
   }
@@ -236,6 +236,9 @@ void Engine::note_places(const std::string& source, const std::vector<core::Disc
 Task<Status> Engine::take_one(std::string source, std::string uid, core::Discovered found) {
   if (const std::string fault = core::name_fault(found.name); !fault.empty()) {
     co_return fail(Code::invalid, "a backend cannot be named so: " + fault);
+  }
+  if (std::string fault = place_fault(core::defined_in(found.metadata)); !fault.empty()) {
+    co_return fail(Code::invalid, std::move(fault));
   }
   const auto known = discovered_.find(found.name);
   if (known == discovered_.end() && find(found.name) != nullptr) co_return Status{};  // the config names it: we only speak
@@ -280,8 +283,7 @@ Task<Status> Engine::take_one(std::string source, std::string uid, core::Discove
   DRIFTD_CO_CHECK(co_await bring_up(std::move(spec), rows));
   discovered_[found.name] = {uid, 0, {}};
   if (loops_) runners_.at(found.name)->start();
-  const auto waiting = unheard_.extract(found.name);
-  for (auto& word : waiting ? waiting.mapped() : std::vector<Word>{}) (void)hear(std::move(word));
+  for (auto& word : unheard_.extract(found.name)) (void)hear(std::move(word));
   co_return Status{};
 }
 

@@ -11,7 +11,7 @@
 namespace driftd::engine {
 namespace {
 
-constexpr std::size_t kMostUnheard = 10'000;
+constexpr std::size_t kMostPlace = 253;  // bytes
 constexpr std::chrono::seconds kAskDeadline{10};
 
 Task<void> take_said(std::shared_ptr<Runner> runner) {
@@ -28,6 +28,12 @@ Task<void> settle_claims(std::shared_ptr<Runner> runner) {
 
 bool is_about(const core::Diagnostic& d, const std::string& name_space) {
   return d.kind != core::kRegistration || d.path.empty() || name_space.empty() || d.path == name_space;
+}
+
+std::string place_fault(const std::string& name_space) {
+  if (name_space.size() <= kMostPlace) return {};
+  return "invalid: its `defined_in` has " + std::to_string(name_space.size()) + " bytes, at most " + std::to_string(kMostPlace) +
+         " are the name of a place: nothing of it is taken";
 }
 
 core::Speaker Word::who() const { return {source, core::defined_in(record.metadata)}; }
@@ -90,8 +96,8 @@ Task<Status> Engine::forget_speaker(Runner& runner, std::string why) {
 /// accepted it.
 std::string Engine::contest(Runner& target, const core::Speaker& who) {
   const std::string name = target.ledger().spec().name;
-  claimed_[who.source][name].insert(who);
   if (target.claims().add(who)) asio::co_spawn(context_->core, settle_claims(runners_.at(name)), fatal);
+  if (target.claims().speaks(who)) claimed_[who.source][name].insert(who);  // of no other does keep() ask
   if (target.claims().accepts(who)) return {};
   const bool found = discovered_.contains(name);
   return "denied: " + render(who) + " speaks of backend " + name + ", which " +
@@ -100,6 +106,7 @@ std::string Engine::contest(Runner& target, const core::Speaker& who) {
 }
 
 void Engine::listed(const std::string& source) {
+  unheard_.listed(source);
   auto claimed = std::exchange(claimed_[source], {});
   for (const auto& [name, runner] : runners_) {
     if (runner->claims().keep(source, claimed[name])) asio::co_spawn(context_->core, settle_claims(runner), fatal);
@@ -143,20 +150,12 @@ bool Engine::takes_back(const Word& word) {
 }
 
 std::string Engine::hear(Word word) {
+  if (std::string fault = place_fault(word.who().name_space); !fault.empty()) return fault;
   const std::string target = word.record.backend;
   const auto found = runners_.find(target);
   if (found == runners_.end()) {  // it may be registered by the next discovery
     if (!find(word.source)->ledger().spec().discover) return {};
-    auto& waiting = unheard_[target];
-    if (unheard_.size() > kMostUnheard && waiting.empty()) {
-      unheard_.erase(target);
-      return "speaks of too many backends that it does not discover";
-    }
-    const bool all = word.record.tombstone && word.who().name_space.empty();  // of that source
-    std::erase_if(waiting, [&](const Word& other) { return all ? other.source == word.source : other.who() == word.who(); });
-    if (!word.record.tombstone) waiting.push_back(std::move(word));
-    if (waiting.empty()) unheard_.erase(target);
-    return {};
+    return unheard_.take(std::move(word));
   }
   if (word.record.tombstone && !takes_back(word)) return {};
   std::string why = word.record.tombstone ? std::string() : claim(word);

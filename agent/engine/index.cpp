@@ -2,6 +2,7 @@
 #include "engine/index.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace driftd::engine {
 
@@ -9,14 +10,23 @@ std::uint16_t Index::kind_number(const std::string& kind) {
   const auto found = std::find(kinds_.begin(), kinds_.end(), kind);
   if (found == kinds_.end()) {
     kinds_.push_back(kind);
+    tallies_.emplace_back();
     return static_cast<std::uint16_t>(kinds_.size() - 1);
   }
   return static_cast<std::uint16_t>(found - kinds_.begin());
 }
 
+void Index::tally(const Entry& entry, int sign) {
+  tallies_[entry.kind].present += entry.present ? sign : 0;
+  tallies_[entry.kind].open += entry.open ? sign : 0;
+}
+
 void Index::put(const core::ResourceId& id, Entry entry) {
   entry.kind = kind_number(id.kind);
-  entries_[key(id)] = entry;
+  const auto [at, fresh] = entries_.try_emplace(key(id), entry);
+  if (!fresh) tally(at->second, -1);
+  at->second = entry;
+  tally(entry, 1);
 }
 
 Index::Entry* Index::find(const core::ResourceId& id) {
@@ -24,25 +34,43 @@ Index::Entry* Index::find(const core::ResourceId& id) {
   return found == entries_.end() ? nullptr : &found->second;
 }
 
-Index::Count Index::count(const std::string& kind, std::uint32_t run) {
-  const auto number = kind_number(kind);
+void Index::add(const Entry& entry, std::uint32_t run, Count& to) {
+  const bool unseen = entry.run != run;
+  to.present += entry.present ? 1 : 0;
+  to.missing += entry.present && unseen ? 1 : 0;
+  to.open_unseen += entry.open && unseen && !entry.attention ? 1 : 0;
+}
+
+Index::Count Index::count(const std::string& kind, std::uint32_t run) const {
   Count out;
+  const auto known = std::find(kinds_.begin(), kinds_.end(), kind);
+  if (known == kinds_.end()) return out;
+  const auto number = static_cast<std::uint16_t>(known - kinds_.begin());
   for (const auto& [id, entry] : entries_) {
-    if (entry.kind != number) continue;
-    const bool unseen = entry.run != run;
-    out.present += entry.present ? 1 : 0;
-    out.missing += entry.present && unseen ? 1 : 0;
-    out.open_unseen += entry.open && unseen && !entry.attention ? 1 : 0;
+    if (entry.kind == number) add(entry, run, out);
   }
   return out;
 }
 
+std::map<std::string, Index::Count> Index::counts(std::uint32_t run) const {
+  std::vector<Count> all(kinds_.size());
+  for (const auto& [id, entry] : entries_) add(entry, run, all[entry.kind]);
+  std::map<std::string, Count> out;
+  for (std::size_t i = 0; i < all.size(); ++i) out[kinds_[i]] = all[i];
+  return out;
+}
+
+std::int64_t Index::present(const std::string& kind) const {
+  const auto known = std::find(kinds_.begin(), kinds_.end(), kind);
+  return known == kinds_.end() ? 0 : tallies_[static_cast<std::size_t>(known - kinds_.begin())].present;
+}
+
 std::int64_t Index::present() const {
-  return std::count_if(entries_.begin(), entries_.end(), [](const auto& e) { return e.second.present; });
+  return std::accumulate(tallies_.begin(), tallies_.end(), std::int64_t{0}, [](auto sum, const Tally& t) { return sum + t.present; });
 }
 
 std::int64_t Index::open() const {
-  return std::count_if(entries_.begin(), entries_.end(), [](const auto& e) { return e.second.open; });
+  return std::accumulate(tallies_.begin(), tallies_.end(), std::int64_t{0}, [](auto sum, const Tally& t) { return sum + t.open; });
 }
 
 }  // namespace driftd::engine

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -31,10 +33,11 @@ class Index {
   /// 44 bits of it are 55 years of uptime.
   using Tick = std::chrono::duration<std::uint64_t, std::ratio<1, 10'000>>;
   static std::uint64_t ticks(std::chrono::steady_clock::time_point at) {
-    return std::chrono::duration_cast<Tick>(at.time_since_epoch()).count();
+    return std::chrono::duration_cast<Tick>(std::max(at.time_since_epoch(), std::chrono::steady_clock::duration::zero())).count();
   }
 
   void put(const core::ResourceId& id, Entry entry);
+  /// What put() says of presence and drifts stays as it was put.
   Entry* find(const core::ResourceId& id);
   std::uint16_t kind_number(const std::string& kind);
 
@@ -43,7 +46,10 @@ class Index {
     std::int64_t missing = 0;       ///< present, and not seen by `run`
     std::int64_t open_unseen = 0;   ///< with open drifts, not stale yet, not seen by `run`
   };
-  Count count(const std::string& kind, std::uint32_t run);
+  Count count(const std::string& kind, std::uint32_t run) const;  ///< of a kind without resources: nothing
+  /// The same of every kind that has resources, in one pass: a backend may have hundreds of kinds and a million resources.
+  std::map<std::string, Count> counts(std::uint32_t run) const;
+  std::int64_t present(const std::string& kind) const;
   std::int64_t present() const;
   std::int64_t open() const;
   std::vector<std::string> kinds() const { return kinds_; }
@@ -55,7 +61,14 @@ class Index {
   static Digest key(const core::ResourceId& id) { return digest(0, {id.kind, id.id}); }
 
   boost::unordered_flat_map<Digest, Entry, Hash> entries_;
+  struct Tally {
+    std::int64_t present = 0, open = 0;
+  };
+  void tally(const Entry& entry, int sign);
+  static void add(const Entry& entry, std::uint32_t run, Count& to);
+
   std::vector<std::string> kinds_;
+  std::vector<Tally> tallies_;  ///< of kinds_
 };
 
 }  // namespace driftd::engine

@@ -11,7 +11,6 @@
 namespace driftd::engine {
 namespace {
 
-const std::string kSchemaNote = "schema:";
 constexpr int kTries = 8;  // a decision between load and commit is rare; eight in a row is a bug
 
 bool needs_attention(const core::StoredResource& resource) {
@@ -87,12 +86,7 @@ void Ledger::reload(core::BackendSpec spec) {
 void Ledger::set_info(std::shared_ptr<const core::ProviderInfo> info) {
   info_ = std::move(info);
   generations_.clear();
-  former_.clear();
-  for (const auto& [note, text] : row_.notes) {
-    if (note.rfind(kSchemaNote, 0) != 0) continue;
-    const auto schema = core::KindSchema::parse(text);
-    if (schema) former_[(*schema)->kind()][(*schema)->revision()] = *schema;
-  }
+  former_ = former_schemas(row_.notes);
 }
 
 std::uint64_t Ledger::generation(const std::string& kind) const {
@@ -114,16 +108,17 @@ std::shared_ptr<const core::KindSchema> Ledger::schema(const std::string& kind) 
   return core::KindSchema::unknown(kind);
 }
 
-std::optional<core::BackendRow> Ledger::row_with_schemas() const {
-  if (!info_) return std::nullopt;
-  core::BackendRow next = row_;
-  for (const auto& [kind, schema] : info_->schemas) {
-    const auto text = info_->schema_texts.find(kind);
-    if (text == info_->schema_texts.end()) continue;
-    next.notes[kSchemaNote + kind + ":" + std::to_string(schema->revision())] = text->second;
+Task<Result<std::optional<core::BackendRow>>> Ledger::row_with_schemas() const {
+  if (!info_) co_return std::nullopt;
+  std::set<Revision> stored;
+  if (has_former(row_.notes, *info_)) {
+    DRIFTD_CO_TRY(const auto revisions, co_await context_->store.schema_revisions(row_.uid));
+    stored.insert(revisions.begin(), revisions.end());
   }
-  if (next.notes == row_.notes) return std::nullopt;
-  return next;
+  core::BackendRow next = row_;
+  next.notes = with_schemas(row_.notes, *info_, stored);
+  if (next.notes == row_.notes) co_return std::nullopt;
+  co_return next;
 }
 
 bool Ledger::established(const std::string& kind) const {

@@ -17,6 +17,7 @@
 #include "engine/declares.hpp"
 #include "engine/extras.hpp"
 #include "engine/index.hpp"
+#include "engine/schema_notes.hpp"
 
 namespace driftd::engine {
 
@@ -76,8 +77,7 @@ class Ledger {
   bool asks(const std::string& kind);
   /// Who accepted the deletion of this resource; nullptr: nobody.
   const std::string* accepted_by(const core::ResourceId& id) const;
-  /// Asks, by the drift of scope/<kind>, about what is held because too much went at once; with no names it asks no more.
-  /// Returns the transitions.
+  /// Asks, by the drift of scope/<kind>, about what is held because too much went at once; with no names no more. → transitions
   Task<Result<std::size_t>> scope_drift(std::string kind, std::vector<std::string> held);
   /// The row without the accepted deletions of `kind` that are done or came back; nothing when none is.
   std::optional<core::BackendRow> accepted_done(const std::string& kind, std::uint32_t run);
@@ -85,7 +85,7 @@ class Ledger {
   std::optional<core::BackendRow> accepted_done(const std::string& kind, const std::function<bool(const std::string&)>& missing);
 
   /// The row with the current schemas noted (they are `former` to later revisions); nothing when they already are.
-  std::optional<core::BackendRow> row_with_schemas() const;
+  Task<Result<std::optional<core::BackendRow>>> row_with_schemas() const;
 
   core::EventContext event_context(std::string cause) const;
   std::vector<std::string> sinks_for(const core::BackendEvent& event) const;
@@ -97,6 +97,7 @@ class Ledger {
   const core::BackendRow& row() const { return row_; }
   Index& index() { return index_; }
   const core::ProviderInfo* info() const { return info_.get(); }
+  std::shared_ptr<const core::ProviderInfo> shared_info() const { return info_; }
   std::shared_ptr<const core::KindSchema> schema(const std::string& kind) const;
   core::JudgeContext judge_context(const std::string& kind, bool applied_state) const;
 
@@ -124,7 +125,6 @@ class Ledger {
   void take_row(core::BackendRow row);
   Task<Status> note_expiries(std::vector<core::ResourceId> open);
   void note_expiry(const core::StoredResource& next);
-
   struct Accepted {
     std::string by;
     std::set<std::string> names;
@@ -136,7 +136,7 @@ class Ledger {
   core::BackendRow row_;
   std::shared_ptr<const core::ProviderInfo> info_;
   mutable std::map<std::string, std::uint64_t> generations_;  ///< per kind: core::judged_under, made when asked for
-  std::map<std::string, std::map<std::uint32_t, std::shared_ptr<const core::KindSchema>>> former_;
+  Former former_;
   std::map<core::ResourceId, Nanos> expiring_;  ///< resources with decisions that run out, and when the first does
   std::map<std::string, Accepted> accepted_;    ///< mass deletions that somebody accepted, per kind
   std::set<core::ResourceId> gone_open_;        ///< not there, with open drifts

@@ -18,7 +18,9 @@ nanoseconds step(const Moment& from, const Moment& to) { return nanoseconds(to.w
 std::optional<Moment::Mono> told_by_wall(Nanos observed_ns, const Moment& before, const Moment& now) {
   const nanoseconds set = step(before, now);
   if (set > kSlewed || set < -kSlewed || observed_ns <= 0 || observed_ns > now.wall) return std::nullopt;
-  return now.mono - nanoseconds(now.wall - observed_ns);
+  const nanoseconds age(now.wall - observed_ns);
+  if (age > now.mono.time_since_epoch()) return std::nullopt;  // nobody on this machine read anything before it ran
+  return now.mono - age;
 }
 
 }  // namespace

@@ -18,19 +18,6 @@ constexpr std::chrono::milliseconds kHintsApart{500};    // cycles that hints be
 constexpr std::chrono::milliseconds kCycleMost{60'000};
 constexpr std::chrono::minutes kLookAgain{1};  // at most so often, after a watch told what was older than what is known
 
-/// What cannot be judged any more, and what can again: once each, not in every cycle.
-void log_new_reasons(const std::string& backend, const std::vector<core::Coverage>& before,
-                     const std::vector<core::Coverage>& now) {
-  for (const auto& kind : now) {
-    const auto same = [&](const auto& other) { return other.kind == kind.kind; };
-    const auto known = std::find_if(before.begin(), before.end(), same);
-    const bool had = known != before.end() && !known->reasons.empty();
-    if (known != before.end() && known->reasons == kind.reasons) continue;
-    for (const auto& reason : kind.reasons) log::room("engine").warn("{}: {}: {}", backend, kind.kind, reason);
-    if (kind.reasons.empty() && had) log::room("engine").info("{}: {} is seen whole again", backend, kind.kind);
-  }
-}
-
 /// Why a system does not say which one it is, as a refresh tells.
 struct Excuse {
   std::optional<Error> cause;
@@ -62,7 +49,10 @@ Runner::Runner(std::shared_ptr<Context> context, core::BackendSpec spec, core::B
       due_(context_->core),
       probe_due_(context_->core),
       watch_due_(context_->core),
-      all_ended_(context_->core) {}
+      all_ended_(context_->core),
+      reasons_log_([name = ledger_.spec().name](bool warning, const std::string& line) {
+        log::room("engine").log(warning ? spdlog::level::warn : spdlog::level::info, "{}: {}", name, line);
+      }) {}
 
 void Runner::start() {
   loops_ = 3;
@@ -167,8 +157,9 @@ Task<CycleReport> Runner::refresh(bool full) {
   last_code_ = report.status ? Code::ok : report.status.error().code;
   if (report.complete() || (report.status && report.unchanged)) last_complete_ns_ = context_->clock.wall();
   if (!report.coverage.empty() && !report.unchanged) {
-    if (report.status) log_new_reasons(ledger_.spec().name, coverage_, report.coverage);
+    if (report.status) reasons_log_.tell(coverage_, report.coverage, end);
     coverage_ = report.coverage;
+    spoken_ = report.spoken;
     listed_ = start;
   } else if (!report.status && report.coverage.empty()) {
     lose_sight(report.status.error());
@@ -189,6 +180,7 @@ void Runner::lose_sight(const Error& why) {
     line.complete = false;
     line.reasons.assign(1, reason);
   }
+  for (auto& [name, line] : spoken_.lines) line = {false, reason};
 }
 
 Task<Status> Runner::prepare() {
@@ -196,7 +188,7 @@ Task<Status> Runner::prepare() {
   if (info == noted_) co_return Status{};
   ledger_.set_info(info);
   Extras extras;
-  extras.row = ledger_.row_with_schemas();
+  DRIFTD_CO_TRY(extras.row, co_await ledger_.row_with_schemas());
   const bool by_path = ledger_.spec().provider.find('/') != std::string::npos;
   if (by_path && ledger_.row().type != info->id) {
     if (!extras.row) extras.row = ledger_.row();
@@ -210,7 +202,8 @@ Task<Status> Runner::prepare() {
 Task<CycleReport> Runner::list(std::string cursor, std::chrono::milliseconds deadline) {
   Cycle one(context_, ledger_, *session_, ++run_);
   CycleReport out = co_await one.run(std::move(cursor), deadline);
-  if (out.status && !out.unchanged && session_->inner_listed()) {
+  full_next_ = full_next_ || one.unconfirmed();
+  if (out.status && !out.unchanged && session_->inner_listed() && !out.spoken.left_out) {
     one.take_back_unmentioned();
     context_->sources->listed(ledger_.spec().name);
   }
@@ -269,7 +262,7 @@ Task<Status> Runner::check_identity() {
   if (!probed || probed->system_identity.empty()) co_return co_await check_unsaid(probed);
   const core::ResourceId id{"backend", ledger_.spec().name};
   const std::string accepted = ledger_.row().system_identity, identity = probed->system_identity;
-  identity_unsaid_ = false;
+  identity_unsaid_ = identity_moved_ = false;
   if (identity == accepted && !identity_held_) co_return Status{};
   std::vector<core::ResourceId> ids(1, id);
   DRIFTD_CO_TRY(auto rows, co_await context_->store.load(ledger_.row().uid, std::move(ids)));
@@ -365,13 +358,17 @@ Task<Status> Runner::take_watch_page(core::RecordPage page) {
 
 /// Under the Turn. `ready`: whoever judges knows the page's kinds.
 Task<Status> Runner::judge_page(core::RecordPage page, Moment before, Moment received, bool ready) {
-  if (!ready || identity_held_ || identity_unsaid_ || stopping_ || held_back_) {
+  if (!ready || identity_held_ || identity_moved_ || identity_unsaid_ || stopping_ || held_back_) {
     full_next_ = true;  // what is dropped here is found by the first cycle after it
     if (!identity_held_ && !identity_unsaid_) hint();
     co_return Status{};
   }
   Cycle one(context_, ledger_, *session_, run_);
   const auto status = co_await one.watch_page(std::move(page), before, received);
+  if (one.unconfirmed()) {
+    full_next_ = true;
+    hint();
+  }
   if (one.dropped() > 0 && received.mono - looked_again_ > kLookAgain) {
     looked_again_ = received.mono;  // what a cycle has read is newer; should a clock have misled us, another one shows it
     hint();

@@ -11,6 +11,7 @@
 #include "engine/cycle.hpp"
 #include "engine/hysteresis.hpp"
 #include "engine/ledger.hpp"
+#include "engine/reason_log.hpp"
 #include "engine/schedule.hpp"
 #include "engine/spoken_session.hpp"
 
@@ -70,6 +71,7 @@ class Runner : public std::enable_shared_from_this<Runner> {
   Moment::Mono heard() const { return heard_; }
   core::Session& session() { return *session_; }
   bool is_stopping() const { return stopping_; }
+  std::uint64_t cycles() const { return cycles_; }
   Ledger& ledger() { return ledger_; }
 
  private:
@@ -83,6 +85,7 @@ class Runner : public std::enable_shared_from_this<Runner> {
   Task<CycleReport> list(std::string cursor, std::chrono::milliseconds deadline);
   Task<Status> prepare();
   Task<Status> check_identity();
+  void note_identity(const std::string& said);
   Task<Status> check_unsaid(Result<core::HealthReport> probed);
   std::chrono::milliseconds most_of_a_cycle() const;
   void lose_sight(const Error& why);
@@ -110,6 +113,8 @@ class Runner : public std::enable_shared_from_this<Runner> {
   asio::steady_timer due_, probe_due_, watch_due_, all_ended_;
   core::HealthReport health_;
   std::vector<core::Coverage> coverage_;
+  SpokenLines spoken_;  ///< of the same cycle
+  ReasonLog reasons_log_;
   std::string last_error_;
   Code last_code_ = Code::ok;
   std::uint32_t run_ = 0;
@@ -127,6 +132,7 @@ class Runner : public std::enable_shared_from_this<Runner> {
   bool declared_moved_ = false;
   bool hinted_ = false, stopping_ = false, held_back_ = false;
   bool identity_held_ = false;    ///< another system answered and nobody has decided
+  bool identity_moved_ = false;   ///< a probe met another system, and no cycle has asked since
   bool identity_unsaid_ = false;  ///< what answers does not say which one it is
   std::uint64_t restarts_seen_ = 0;
   std::uint64_t plugin_changes_ = 0;

@@ -37,6 +37,7 @@ Task<void> Runner::probe() {
   if (!probed && worker.state == "starting" && worker.restarts == restarts_seen_) co_return;  // nothing is known yet
   if (probed) {
     report = *probed;
+    note_identity(report.system_identity);
   } else {
     // A provider that died, hangs or starts again costs freshness, it says nothing of the system behind it.
     const bool provider_fault = !serves || worker.restarts != restarts_seen_;
@@ -51,6 +52,14 @@ Task<void> Runner::probe() {
   health_ = report;
   const auto notice = hysteresis_.report(report.state, context_->clock.mono());
   if (notice) co_await tell_health(*notice, std::move(report));
+}
+
+/// Between two cycles the watch goes on: what another system says through it is not judged as the accepted one's.
+void Runner::note_identity(const std::string& said) {
+  const std::string& accepted = ledger_.row().system_identity;
+  if (said.empty() || accepted.empty() || said == accepted || identity_held_ || identity_moved_) return;
+  identity_moved_ = full_next_ = true;
+  hint();
 }
 
 Task<void> Runner::tell_health(Hysteresis::Notice notice, core::HealthReport report) {
@@ -154,7 +163,7 @@ void Runner::add_unspoken(std::vector<core::Coverage>& coverage) {
   core::Coverage line;
   line.kind = kind;
   line.established = true;
-  line.resources = ledger_.index().count(kind, run_).present;
+  line.resources = ledger_.index().present(kind);
   const std::string doubt = context_->sources->doubt(ledger_.spec().name);
   line.reasons.push_back(doubt.empty() ? "its source has not spoken of it since the agent started" : doubt);
   coverage.push_back(std::move(line));
@@ -182,7 +191,7 @@ core::BackendView Runner::view() {
       coverage.complete = false;
       coverage.reasons.insert(coverage.reasons.begin(), doubt);
     }
-    if (!coverage.kind.starts_with("declared:")) coverage.resources = ledger_.index().count(coverage.kind, run_).present;
+    if (!coverage.kind.starts_with("declared:")) coverage.resources = ledger_.index().present(coverage.kind);
   }
   if (discovery_) out.coverage.push_back(*discovery_);
   add_unspoken(out.coverage);

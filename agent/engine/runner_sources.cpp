@@ -92,18 +92,15 @@ std::string Runner::doubt_of(const std::string& backend, const std::string& plac
   if (!last_error_.empty()) return last_error_;
   const std::string kind(core::kRegistration), line = declared_line(backend, kind), of_place = declared_line(place_line(place), kind);
   if (coverage_.empty()) return {};
-  const core::Coverage* seen = nullptr;  // of that backend alone, else of all registrations
-  for (const auto& coverage : coverage_) {
-    if (coverage.kind == line || (coverage.kind == kind && seen == nullptr)) seen = &coverage;
-  }
-  for (const auto& coverage : coverage_) {  // its namespace is not read: whatever it says or does not
-    const bool here = !place.empty() && coverage.kind == of_place && (seen == nullptr || seen->kind != line);
-    if (here && !coverage.reasons.empty()) return coverage.reasons.front();
-  }
-  const bool named = seen != nullptr && seen->kind == line;
-  if (named && seen->complete) return {};
-  if (!named && session_->inner_listed()) return heard > listed_ ? "" : "does not name it any more";
-  return seen == nullptr || seen->reasons.empty() ? "did not list its registration whole" : seen->reasons.front();
+  const SpokenLines::Line* named = spoken_.find(line);
+  const SpokenLines::Line* here = place.empty() ? nullptr : spoken_.find(of_place);
+  // Its namespace is not read: whatever it says or does not.
+  if (named == nullptr && here != nullptr && !here->reason.empty()) return here->reason;
+  if (named != nullptr && named->complete) return {};
+  if (named == nullptr && spoken_.left_out) return "says more of other backends than there is room for: of this one nothing was taken";
+  if (named == nullptr && session_->inner_listed()) return heard > listed_ ? "" : "does not name it any more";
+  const SpokenLines::Line* seen = named != nullptr ? named : spoken_.find(kind);
+  return seen == nullptr || seen->reason.empty() ? "did not list its registration whole" : seen->reason;
 }
 
 void note_found(core::BackendRow& row, const core::BackendSpec& spec) {

@@ -22,7 +22,7 @@ class Schedule {
   void set_interval(Millis interval) { interval_ = interval; }
   /// Under backpressure intervals are stretched (delivery.md): 1 = none.
   void set_stretch(int factor) { stretch_ = factor; }
-  /// The provider asked to be called again in so long; the promise still holds.
+  /// The provider asked to be called again in so long, at least 500 ms after the last start; the promise still holds.
   void hint(Millis next) { hint_ = next; }
 
   Clock::time_point next() const { return next_; }

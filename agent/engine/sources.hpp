@@ -31,12 +31,15 @@ std::vector<std::string> changed_fields(const std::string& before, const std::st
 /// registrations, where many write in it.
 bool is_about(const core::Diagnostic& d, const std::string& name_space);
 
+/// Why nothing is defined in a place of that name; empty: it may be.
+std::string place_fault(const std::string& name_space);
+
 /// A source's word on the registration of another backend: a record or tombstone of kind `registration`.
 struct Word {
   std::string source;  ///< its name
   core::Observation record;
   std::shared_ptr<const core::KindSchema> schema;
-  std::string schema_text;
+  std::shared_ptr<const std::string> schema_text;  ///< shared: it may be long, and the words many
   core::Speaker who() const;
 };
 
@@ -46,6 +49,8 @@ class Sources {
   virtual ~Sources() = default;
   /// What sources declare of this backend was committed anew.
   virtual void declared(const std::string& backend) = 0;
+  /// A backend of that name is configured or was discovered.
+  virtual bool registered(const std::string& backend) const = 0;
   /// Why nothing of a backend's kind can be held against a declaration; empty: it can.
   virtual std::string undeclarable(const std::string& backend, const std::string& kind) const = 0;
   /// What a source discovered: backends come and go in the registry. Returns its line of coverage.

@@ -21,10 +21,10 @@ SpokenSession::SpokenSession(std::string backend, std::shared_ptr<core::Session>
       source_(std::move(source)), provider_(std::move(provider)) {}
 
 bool SpokenSession::hear(core::Observation record, std::shared_ptr<const core::KindSchema> schema,
-                         const std::string& schema_text) {
-  const bool first = schema_ == nullptr || schema_text != schema_text_;
+                         std::shared_ptr<const std::string> schema_text) {
+  const bool first = schema_ == nullptr || (schema_text != schema_text_ && *schema_text != *schema_text_);
   schema_ = std::move(schema);
-  schema_text_ = schema_text;
+  schema_text_ = std::move(schema_text);
   if (first) info_.reset();
   said_ = std::move(record);
   ++words_;
@@ -48,7 +48,7 @@ Task<Result<std::shared_ptr<const core::ProviderInfo>>> SpokenSession::info() {
     const std::string kind(core::kRegistration);
     if (std::find(out.kinds.begin(), out.kinds.end(), kind) == out.kinds.end()) out.kinds.push_back(kind);
     out.schemas.emplace(kind, schema_);  // a provider that speaks of others keeps its own
-    out.schema_texts.emplace(kind, schema_text_);
+    out.schema_texts.emplace(kind, *schema_text_);
   }
   below_ = std::move(below);
   info_ = std::make_shared<const core::ProviderInfo>(std::move(out));

@@ -24,7 +24,8 @@ class SpokenSession final : public core::Session {
   SpokenSession(std::string backend, std::shared_ptr<core::Session> inner, Ask ask, std::string source, std::string provider);
 
   /// What a source sent: a record, or a tombstone. True when it is the first word: the backend has a kind more now.
-  bool hear(core::Observation record, std::shared_ptr<const core::KindSchema> schema, const std::string& schema_text);
+  bool hear(core::Observation record, std::shared_ptr<const core::KindSchema> schema,
+            std::shared_ptr<const std::string> schema_text);
 
   /// The source's last word is that it knows nothing of this backend any more.
   bool taken_back() const { return said_ && said_->tombstone; }
@@ -60,7 +61,7 @@ class SpokenSession final : public core::Session {
   bool listing_ = false, inner_listed_ = false;  ///< in the refresh under way; in the last one that was not unchanged
   std::string source_, provider_;
   std::shared_ptr<const core::KindSchema> schema_;
-  std::string schema_text_;
+  std::shared_ptr<const std::string> schema_text_;
   std::uint64_t words_ = 0;                ///< heard so far
   std::optional<core::Observation> said_;  ///< a tombstone: the source says that it is gone
   std::shared_ptr<const core::ProviderInfo> below_, info_;  ///< what `inner` said of itself; with our kind

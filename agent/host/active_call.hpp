@@ -11,7 +11,7 @@
 #include "host/extensions.hpp"
 #include "host/library.hpp"
 #include "host/link.hpp"
-#include "host/rate.hpp"
+#include "base/rate.hpp"
 #include "host/text.hpp"
 
 namespace driftd::host {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "core/scope.hpp"
 #include "host/limits.hpp"
 
 namespace driftd::host {
@@ -153,6 +154,15 @@ Status PageBuilder::add_mark(std::string_view payload, std::vector<core::RecordP
   return {};
 }
 
+/// Else a provider could make the host keep account of a new kind with each word.
+void PageBuilder::make_general_unless_declared(core::Diagnostic& diagnostic) const {
+  const std::string& kind = diagnostic.kind;
+  const bool own = diagnostic.backend.empty() && !kind.empty();
+  if (!own || declared(*info_, kind) || kind == core::kRegistration) return;
+  diagnostic.text = fmt::format("of kind `{}`, which describe does not declare: {}", shown(kind), diagnostic.text);
+  diagnostic.kind.clear();
+}
+
 Status PageBuilder::add_diagnostic(std::string_view payload, std::vector<core::RecordPage>& ready) {
   auto diagnostic = decode<core::Diagnostic>(payload);
   if (!diagnostic) return broken("sent a diagnostic that cannot be decoded");
@@ -161,6 +171,7 @@ Status PageBuilder::add_diagnostic(std::string_view payload, std::vector<core::R
     return {};
   }
   clean(*diagnostic, scrubber_);
+  make_general_unless_declared(*diagnostic);
   page_bytes_ += payload.size();
   page_.diagnostics.push_back(std::move(*diagnostic));
   if (page_bytes_ > kPageBytes) cut(ready);

@@ -37,6 +37,7 @@ class PageBuilder {
   Status add_records(std::string_view payload, std::vector<core::RecordPage>& ready);
   Status add_record(core::Observation record, std::size_t bytes, std::vector<core::RecordPage>& ready);
   Status add_mark(std::string_view payload, std::vector<core::RecordPage>& ready);
+  void make_general_unless_declared(core::Diagnostic& diagnostic) const;
   Status add_diagnostic(std::string_view payload, std::vector<core::RecordPage>& ready);
 
   const std::shared_ptr<const core::ProviderInfo> info_;

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/fatal.hpp"
+#include "host/jail_looks.hpp"
 #include "host/library.hpp"
 #include "host/settings_schema.hpp"
 
@@ -203,6 +204,7 @@ void Factory::settle(const std::shared_ptr<SupervisedSession>& session) {
 }
 
 std::shared_ptr<core::SessionFactory> make_session_factory(HostOptions options) {
+  if (!options.looks) options.looks = std::make_shared<JailLooks>();
   return std::make_shared<Factory>(std::move(options));
 }
 

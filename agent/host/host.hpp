@@ -10,6 +10,9 @@
 
 namespace driftd::host {
 
+class JailLooks;
+
+/// What a session factory and its sessions are made with.
 struct HostOptions {
   asio::any_io_executor core;                                          ///< one thread; all sessions live on it
   asio::any_io_executor io;                                            ///< plugin files are read on it; empty: on core
@@ -24,6 +27,7 @@ struct HostOptions {
   std::chrono::milliseconds parked{600'000};                           ///< a parked worker gets another try after this
   int crashes_to_park = 5;                                             ///< within ten minutes
   std::chrono::milliseconds grace{2'000};                              ///< between a deadline and the kill
+  std::shared_ptr<JailLooks> looks;                                    ///< of all sessions; empty: make_session_factory() makes it
   bool jail_kills = false;                                             ///< a denied call ends the worker; for tests
 };
 

@@ -8,12 +8,15 @@
 #include "base/fatal.hpp"
 #include "base/log.hpp"
 #include "host/describe.hpp"
+#include "host/jail_looks.hpp"
 
 namespace driftd::host {
 namespace {
 
 constexpr auto kIdlePoll = std::chrono::milliseconds(20);
 constexpr auto kOpenDeadline = std::chrono::seconds(10);
+constexpr auto kLongestEnd = std::chrono::seconds(2);  // of a worker that was killed, beyond the grace time
+constexpr auto kLeftPoll = std::chrono::milliseconds(500);
 constexpr auto kGoodRun = std::chrono::seconds(60);  // after this the backoff starts anew
 constexpr std::size_t kLastErrors = 64u << 10;  // read from stderr after the end, bytes
 
@@ -26,6 +29,10 @@ struct Waiting {
   Waiting(std::set<asio::steady_timer*>& l, asio::steady_timer* t) : list(l), timer(t) { list.insert(timer); }
   ~Waiting() { list.erase(timer); }
 };
+
+Status no_answer_of_paths() {
+  return fail(Code::unavailable, "the file system of a path in its settings does not answer; the worker starts when it does");
+}
 
 }  // namespace
 
@@ -60,7 +67,8 @@ Task<Status> Supervisor::ready(std::shared_ptr<Supervisor> self, Steady::time_po
     if (self->stopping_) co_return fail(Code::cancelled, "the session is stopped");
     if (self->status_.state == "running" || self->status_.state == "in-process") co_return Status{};
     if (self->failure_) co_return fail(*self->failure_);
-    if (self->finished_) co_return fail(Code::unavailable, "the worker " + self->status_.last_exit);
+    const bool left_behind = !self->worker_ && !self->left_behind_.expired();
+    if (self->finished_ || left_behind) co_return fail(Code::unavailable, "the worker " + self->status_.last_exit);
     if (self->status_.state == "parked") {
       co_return fail(Code::unavailable,
                      fmt::format("the worker is parked after {} crashes in ten minutes; the last: {}; it is tried again at "
@@ -90,6 +98,10 @@ Task<Result<std::shared_ptr<const core::ProviderInfo>>> Supervisor::info(std::sh
 
 Task<void> Supervisor::run(std::shared_ptr<Supervisor> self) {
   while (!self->stopping_ && !self->retired_) {
+    if (!self->left_behind_.expired()) {
+      co_await self->pause(kLeftPoll);
+      continue;
+    }
     co_await serve(self);
     if (self->other_jail_) continue;
     if (self->stopping_ || self->retired_ || self->spec_.describe_only || self->spec_.trial) break;
@@ -137,12 +149,19 @@ Task<void> Supervisor::serve(std::shared_ptr<Supervisor> self) {
     self->kill_reason_ = fmt::format("wrote garbage to the protocol: killed ({})", ended.error().message);
   }
   if (!ended) self->worker_->kill();
-  const std::string how = co_await self->worker_->reap();
-  self->bury(how);
+  const auto how = co_await end_of(self->worker_, self->options_.core, self->options_.grace + kLongestEnd);
+  if (!how) {
+    self->left_behind_ = self->worker_;
+    self->kill_reason_ += fmt::format("{}its process {} was killed and does not end, most often for a file system that hangs; the next one "
+                                      "starts when it has", self->kill_reason_.empty() ? "" : "; ", self->worker_->pid());
+  }
+  self->bury(how.value_or(std::string()));
 }
 
 Task<void> Supervisor::open(std::shared_ptr<Supervisor> self) {
+  const auto of = self->connection_;
   const Status opened = co_await open_steps(self);
+  if (!of || self->connection_ != of) co_return;  // bury() told of that worker, and the next one has its own open()
   if (opened && self->other_jail_) {
     if (self->worker_) self->worker_->kill();
     co_return;
@@ -154,7 +173,7 @@ Task<void> Supervisor::open(std::shared_ptr<Supervisor> self) {
     co_return;
   }
   // a worker that died was told of by bury(); what remains is a plugin that said no
-  if (!self->connection_ || self->stopping_ || !self->kill_reason_.empty()) co_return;
+  if (self->stopping_ || !self->kill_reason_.empty()) co_return;
   self->failure_ = opened.error();
   self->kill_reason_ = opened.error().message;
   self->status_.last_exit = opened.error().message;
@@ -163,6 +182,9 @@ Task<void> Supervisor::open(std::shared_ptr<Supervisor> self) {
 }
 
 Task<Status> Supervisor::open_steps(std::shared_ptr<Supervisor> self) {
+  auto paths = co_await wanted_paths(self);
+  if (!paths) co_return no_answer_of_paths();
+  self->jail_paths_ = std::move(*paths);
   const std::string asked = encode(self->load_request());
   DRIFTD_CO_TRY(const CallResult answer, co_await plain(self, FrameType::load, asked));
   auto loaded = decode<Loaded>(answer.body);
@@ -171,7 +193,7 @@ Task<Status> Supervisor::open_steps(std::shared_ptr<Supervisor> self) {
   loaded->file = self->spec_.file;
   DRIFTD_CO_TRY(self->info_, parse_info(*loaded));
   self->metrics_ = declared_metrics(loaded->describe);
-  DRIFTD_CO_CHECK(self->settle_jail(*loaded));
+  DRIFTD_CO_CHECK(co_await settle_jail(self, *loaded));
   if (self->spec_.describe_only || self->other_jail_) co_return Status{};
   if (self->worker_) self->worker_->limit_files(self->spec_.session.budgets.files);  // its jail is closed by now
   const std::string instance = self->open_payload();
@@ -182,33 +204,40 @@ Task<Status> Supervisor::open_steps(std::shared_ptr<Supervisor> self) {
 
 Load Supervisor::load_request() {
   const bool threads = spec_.session.isolation == core::SessionSpec::Isolation::in_process;
-  jail_paths_ = wanted_paths();
   return {spec_.file,          threads, jail_paths_.read, jail_paths_.unix_sockets,
           options_.jail_kills, options_.experimental};
 }
 
-JailPaths Supervisor::wanted_paths() const { return jail_paths(spec_.schema, spec_.session.settings_json, options_.own); }
+Task<std::optional<JailPaths>> Supervisor::wanted_paths(std::shared_ptr<Supervisor> self) {
+  if (self->spec_.schema.empty()) co_return JailPaths();
+  const auto of = self->connection_;
+  JailLooks::Asked asked{self->spec_.session.backend, self->spec_.schema, self->spec_.session.settings_json, self->options_.own};
+  auto found = co_await JailLooks::look(self->options_.looks, self->options_.core, std::move(asked));
+  if (self->connection_ != of) co_return std::nullopt;
+  co_return found;
+}
 
 /// Only the plugin's schema says which settings are paths. When it says another thing than what this worker was started
 /// with, the next worker gets those paths; a plugin that changes its mind each time is not opened.
-Status Supervisor::settle_jail(const Loaded& loaded) {
-  status_.jail = one_line(loaded.jail, 1024) + (jail_paths_.unix_sockets ? ", Unix sockets" : "");
-  const bool same = loaded.settings_schema == spec_.schema;
-  spec_.schema = loaded.settings_schema;
-  if (loaded.jail.empty() || spec_.describe_only) return {};
-  JailPaths wanted = wanted_paths();
-  if (!wanted.refused.empty()) return fail(Code::denied, wanted.refused.front());
-  if (same) return {};
-  if (wanted == jail_paths_) {
-    jail_paths_ = std::move(wanted);
-    return {};
+Task<Status> Supervisor::settle_jail(std::shared_ptr<Supervisor> self, Loaded loaded) {
+  self->status_.jail = one_line(loaded.jail, 1024) + (self->jail_paths_.unix_sockets ? ", Unix sockets" : "");
+  const bool same = loaded.settings_schema == self->spec_.schema;
+  self->spec_.schema = loaded.settings_schema;
+  if (loaded.jail.empty() || self->spec_.describe_only) co_return Status{};
+  auto wanted = co_await wanted_paths(self);
+  if (!wanted) co_return no_answer_of_paths();
+  if (!wanted->refused.empty()) co_return fail(Code::denied, wanted->refused.front());
+  if (same) co_return Status{};
+  if (*wanted == self->jail_paths_) {
+    self->jail_paths_ = std::move(*wanted);
+    co_return Status{};
   }
-  if (jail_retried_) {
-    return fail(Code::invalid, spec_.file + ": its settings schema names other paths at each load; it must be the same "
-                                            "text each time");
+  if (self->jail_retried_) {
+    co_return fail(Code::invalid, self->spec_.file + ": its settings schema names other paths at each load; it must be the same "
+                                                     "text each time");
   }
-  other_jail_ = true;
-  return {};
+  self->other_jail_ = true;
+  co_return Status{};
 }
 
 std::string Supervisor::open_payload() const {

@@ -16,7 +16,7 @@
 #include "host/library_file.hpp"
 #include "host/line_log.hpp"
 #include "host/messages.hpp"
-#include "host/rate.hpp"
+#include "base/rate.hpp"
 #include "host/text.hpp"
 #include "host/worker.hpp"
 
@@ -106,8 +106,9 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   void set_state(std::string state);
   void tell(std::string what, std::string message);
   Load load_request();
-  Status settle_jail(const Loaded& loaded);
-  JailPaths wanted_paths() const;
+  static Task<Status> settle_jail(std::shared_ptr<Supervisor> self, Loaded loaded);
+  /// Nothing: the file system does not answer, or the worker is another one by now.
+  static Task<std::optional<JailPaths>> wanted_paths(std::shared_ptr<Supervisor> self);
   static Task<void> look_at_jail(std::shared_ptr<Supervisor> self);
   void leave_jail(const std::string& why);
   std::string open_payload() const;
@@ -118,7 +119,8 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   Scrubber scrubber_;
   core::WorkerStatus status_;
   std::shared_ptr<const core::ProviderInfo> info_;
-  std::unique_ptr<Worker> worker_;
+  std::shared_ptr<Worker> worker_;
+  std::weak_ptr<Worker> left_behind_;  ///< was killed and has not ended
   std::shared_ptr<Connection> connection_;
   std::unique_ptr<LineLog> errors_;
   std::map<std::uint64_t, std::shared_ptr<Call>> calls_;

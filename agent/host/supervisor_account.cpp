@@ -18,20 +18,6 @@ constexpr auto kJailPoll = std::chrono::seconds(2);
 constexpr auto kTellAgain = std::chrono::minutes(10);  // of what a plugin does again and again
 constexpr std::size_t kMaxTold = 1024;                 // of what a worker tells, bytes
 
-struct Look {
-  std::string schema, settings;
-  std::vector<std::filesystem::path> own;
-  JailPaths operator()() const { return jail_paths(schema, settings, own); }
-};
-
-/// What the settings open now, looked at on the io threads.
-Task<JailPaths> wanted_now(const HostOptions& options, const std::string& schema, const std::string& settings) {
-  Look look{schema, settings, options.own};
-  if (!options.io) co_return look();
-  auto out = co_await run_on(options.io, std::move(look));
-  co_return out;
-}
-
 }  // namespace
 
 /// For people: from a second up in tenths.
@@ -98,17 +84,16 @@ void Supervisor::watch_usage() {
 }
 
 /// A folder or file of the settings was replaced, a link leads elsewhere, or a socket that was awaited is there: the next
-/// worker gets it. Not while a call runs: the worker that lives sees the old ones until then. Looks off the core thread, for
-/// a file system that hangs must not hold up the others.
+/// worker gets it. Not while a call runs: the worker that lives sees the old ones until then.
 Task<void> Supervisor::look_at_jail(std::shared_ptr<Supervisor> self) {
   if (self->looking_at_jail_ || self->jail_paths_.seen.empty()) co_return;
   self->looking_at_jail_ = true;
   self->jail_looked_ = Steady::now();
   const JailPaths before = self->jail_paths_;
-  const JailPaths now = co_await wanted_now(self->options_, self->spec_.schema, self->spec_.session.settings_json);
+  const auto now = co_await wanted_paths(self);
   self->looking_at_jail_ = false;
   const bool same_worker = self->worker_ && self->jail_paths_.seen == before.seen;
-  if (same_worker && now.seen != before.seen) self->leave_jail(now.replaced_since(before));
+  if (now && same_worker && now->seen != before.seen) self->leave_jail(now->replaced_since(before));
 }
 
 void Supervisor::leave_jail(const std::string& why) {
@@ -126,8 +111,8 @@ Task<std::optional<Error>> Supervisor::left_jail(std::shared_ptr<Supervisor> sel
   const bool of_files = error.code == Code::denied || error.code == Code::not_found || error.code == Code::unavailable;
   const bool jailed = self->worker_ && self->worker_->pid() != 0;
   if (!of_files || !jailed || before.seen.empty()) co_return std::nullopt;
-  const JailPaths now = co_await wanted_now(self->options_, self->spec_.schema, self->spec_.session.settings_json);
-  const std::string moved = now.replaced_since(before);
+  const auto now = co_await wanted_paths(self);
+  const std::string moved = now ? now->replaced_since(before) : std::string();
   if (moved.empty()) co_return std::nullopt;
   self->leave_jail(moved);
   co_return Error{Code::unavailable, fmt::format("{} was replaced since the worker started, which sees only the old one: another "

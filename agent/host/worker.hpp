@@ -4,6 +4,7 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/task.hpp"
@@ -30,6 +31,10 @@ class Worker {
   /// The read end of its stderr, or nullptr.
   virtual asio::posix::stream_descriptor* errors() { return nullptr; }
 };
+
+/// How it ended. Nothing: it has not within `most`, for SIGKILL ends no thread that waits in the kernel for a file system; it
+/// is kept, and waited for, until it has.
+Task<std::optional<std::string>> end_of(std::shared_ptr<Worker> worker, asio::any_io_executor core, std::chrono::milliseconds most);
 
 struct Started {
   std::unique_ptr<Worker> worker;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -23,6 +24,8 @@ namespace {
 constexpr int kProtocolFd = 3, kLibraryFd = 4;
 constexpr int kHigh = 10;  // where copies wait that dup2 must not overwrite
 constexpr auto kExitGrace = std::chrono::seconds(1);  // between the end of the socket and the end of the process
+
+constexpr auto kAgain = std::chrono::milliseconds(10);
 
 std::string render_exit(int status) {
   if (WIFSIGNALED(status))
@@ -52,9 +55,12 @@ class Process final : public Worker {
     if (fd >= 0) exit_.assign(fd);
     workers()[pid] = Ended::max();
   }
+  /// Waits a moment for its end: what SIGKILL does not end then is left to init.
   ~Process() override {
     kill();
-    wait();
+    pollfd end{exit_.is_open() ? exit_.native_handle() : -1, POLLIN, 0};
+    if (!reaped_) (void)::poll(&end, 1, static_cast<int>(std::chrono::milliseconds(kExitGrace).count()));
+    look();
     workers()[pid_] = std::chrono::steady_clock::now();
     forget_old_workers();
   }
@@ -74,7 +80,7 @@ class Process final : public Worker {
     limit_.async_wait([pid = pid_](const boost::system::error_code& stopped) {
       if (!stopped) ::kill(pid, SIGKILL);
     });
-    boost::system::error_code ignored;  // without pidfd the kill below ends the wait
+    boost::system::error_code ignored;  // without a pidfd the kill below is what ends it
     if (exit_.is_open()) {
       co_await exit_.async_wait(asio::posix::descriptor_base::wait_read,
                                 asio::redirect_error(asio::use_awaitable, ignored));
@@ -82,13 +88,17 @@ class Process final : public Worker {
       kill();
     }
     limit_.cancel();
-    wait();
+    for (look(); !reaped_; look()) {  // a debugger that traces it keeps its end to itself
+      limit_.expires_after(kAgain);
+      co_await limit_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+    }
     co_return render_exit(status_);
   }
 
  private:
-  void wait() {
-    while (!reaped_) reaped_ = ::waitpid(pid_, &status_, 0) == pid_ || errno != EINTR;
+  /// Never blocks: a thread of it may wait in the kernel for a file system that hangs.
+  void look() {
+    if (!reaped_) reaped_ = ::waitpid(pid_, &status_, WNOHANG) == pid_;
   }
 
   const pid_t pid_;

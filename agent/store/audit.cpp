@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/audit.hpp"
 
+#include <algorithm>
+
 #include "base/log.hpp"
 
 namespace driftd::store {
@@ -51,13 +53,17 @@ core::AuditRow read_line(const Statement& row) {
 
 Result<std::vector<core::AuditRow>> read_lines(Connection& db, int limit) {
   std::vector<core::AuditRow> out;
-  auto query = db.statement("SELECT " DRIFTD_AUDIT_COLUMNS " FROM (SELECT * FROM audit ORDER BY id DESC LIMIT ?) ORDER BY id");
+  auto query = db.statement("SELECT " DRIFTD_AUDIT_COLUMNS " FROM audit ORDER BY id DESC LIMIT ?");
   query.bind(limit);
-  while (true) {
+  std::size_t read = 0;
+  while (read < kPageBytes) {
     DRIFTD_TRY(const bool more, query.next());
-    if (!more) return out;
+    if (!more) break;
     out.push_back(read_line(query));
+    read += out.back().changes.size() + out.back().reason.size() + out.back().outcome.size();
   }
+  std::reverse(out.begin(), out.end());
+  return out;
 }
 
 /// A walk along the chain, over several read transactions.

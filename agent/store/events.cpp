@@ -209,12 +209,13 @@ bool read_event(const Statement& row, EventPage& page) {
   return true;
 }
 
-Result<EventPage> read_events(Statement& query, std::size_t limit) {
+Result<EventPage> read_events(Statement& query, std::size_t limit, std::size_t bytes) {
   EventPage page;
-  while (page.events.size() < limit) {
+  std::size_t read = 0;
+  while (page.events.size() < limit && read < bytes) {
     DRIFTD_TRY(const bool more, query.next());
     if (!more) break;
-    read_event(query, page);
+    if (read_event(query, page)) read += page.events.back().payload.size();
   }
   return page;
 }

@@ -2,6 +2,7 @@
 // Event rows: numbered, checked, routed. On the thread that owns the connection.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "store/state.hpp"
@@ -29,8 +30,8 @@ struct EventPage {
 };
 /// Takes the row in; false: its checksum is wrong and it is in `bad`.
 bool read_event(const Statement& row, EventPage& page);
-/// Steps through `query` until `limit` good events are read.
-Result<EventPage> read_events(Statement& query, std::size_t limit);
+/// Steps through `query` until `limit` good events are read, or the one that makes `bytes` of payload full.
+Result<EventPage> read_events(Statement& query, std::size_t limit, std::size_t bytes = SIZE_MAX);
 
 /// Moves rows with a wrong checksum to the quarantine, settles their routes as dropped and writes a `corrupt` event for
 /// each. A row that is gone already is passed over. In a transaction.

@@ -15,6 +15,7 @@ namespace driftd::store {
 namespace {
 
 constexpr std::size_t kGroup = 128;    // pages in one transaction: bounds the memory of the WAL's dirty pages
+constexpr int kLogPages = 1'000;       // 4 MiB: then the write-ahead log is brought into store.db
 constexpr int kInputOutputError = 74;  // sysexits.h, EX_IOERR
 
 /// A retried fsync may report success for pages that the kernel threw away (PostgreSQL's fsync finding of 2018): what
@@ -141,6 +142,15 @@ void undo_group(SqliteStore::State& state, std::vector<Job>& group, const Error&
   for (auto& job : group) job.outcome = fail(error);
 }
 
+/// Behind the answers of the group: who waits for a commit does not wait for this. SQLite's own checkpoint lies within COMMIT
+/// and passes over an fsync that failed, after which the next one may throw away the log of pages that are not on the disk.
+void bring_log_in(SqliteStore::State& state) {
+  if (state.db->log_pages() < kLogPages) return;
+  const auto done = checked(*state.db, state.db->statement("PRAGMA wal_checkpoint(PASSIVE)").run());
+  if (!done && !state.log_stuck) log::room("store").error("the write-ahead log grows, for it cannot be brought into store.db: {}", done.error().message);
+  state.log_stuck = !done;
+}
+
 std::vector<Job> take(SqliteStore::State& state) {
   const std::lock_guard guard(state.mutex);
   std::vector<Job> group;
@@ -157,8 +167,9 @@ void drain(const StatePtr& state) {
   if (group.empty()) return;
   const Status done = run_group(*state, group);
   if (!done) undo_group(*state, group, done.error());
-  asio::post(state->strand, [state] { drain(state); });  // reads that wait get their turn in between
   for (auto& job : group) job.complete(std::move(job.outcome));
+  bring_log_in(*state);
+  asio::post(state->strand, [state] { drain(state); });  // reads that wait get their turn in between
 }
 
 void enqueue(const StatePtr& state, Job job) {

@@ -7,6 +7,7 @@ namespace {
 
 using Rows = std::vector<core::StoredResource>;
 using Entries = std::vector<core::IndexEntry>;
+using Revisions = std::vector<std::pair<std::string, std::uint32_t>>;
 
 Result<Entries> read_index(Connection& db, const std::string& uid) {
   Entries out;
@@ -26,6 +27,18 @@ Result<Entries> read_index(Connection& db, const std::string& uid) {
     entry.present = query.integer(6) != 0;
     entry.has_open = query.integer(7) != 0;
     out.push_back(std::move(entry));
+  }
+}
+
+Result<Revisions> read_revisions(Connection& db, const std::string& uid) {
+  Revisions out;
+  DRIFTD_TRY(const auto backend, backend_id(db, uid));
+  auto query = db.statement("SELECT DISTINCT kind, schema_revision FROM resource WHERE backend = ?");
+  query.bind(backend);
+  while (true) {
+    DRIFTD_TRY(const bool more, query.next());
+    if (!more) return out;
+    out.emplace_back(query.text(0), static_cast<std::uint32_t>(query.integer(1)));
   }
 }
 
@@ -104,6 +117,12 @@ Task<Result<Entries>> SqliteStore::index(std::string backend_uid) {
   auto read = [uid = std::move(backend_uid)](Connection& db) { return read_index(db, uid); };
   auto entries = co_await on_store(state_, std::move(read));
   co_return entries;
+}
+
+Task<Result<Revisions>> SqliteStore::schema_revisions(std::string backend_uid) {
+  auto read = [uid = std::move(backend_uid)](Connection& db) { return read_revisions(db, uid); };
+  auto revisions = co_await on_store(state_, std::move(read));
+  co_return revisions;
 }
 
 Task<Result<Rows>> SqliteStore::load(std::string backend_uid, std::vector<core::ResourceId> ids) {

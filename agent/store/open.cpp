@@ -117,6 +117,7 @@ Status set_up(Connection& db) {
   DRIFTD_CHECK(
       db.execute("PRAGMA synchronous = FULL; PRAGMA cache_size = -2048; PRAGMA journal_size_limit = 67108864; "
                  "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON"));
+  db.keep_log();
   return {};
 }
 

@@ -140,6 +140,14 @@ Connection::~Connection() {
   sqlite3_close(db_);
 }
 
+void Connection::keep_log() {
+  const auto count = [](void* pages, sqlite3*, const char*, int now) {
+    *static_cast<int*>(pages) = now;
+    return SQLITE_OK;
+  };
+  sqlite3_wal_hook(db_, count, &log_pages_);  // in the place of SQLite's own, which checkpoints within COMMIT
+}
+
 Statement Connection::statement(std::string_view sql) {
   const auto found = statements_.find(std::string(sql));
   if (found != statements_.end()) return {*this, found->second};

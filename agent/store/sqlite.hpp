@@ -90,12 +90,16 @@ class Connection {
   std::int64_t last_rowid() const;
   bool in_transaction() const;
   bool io_failed() const { return io_failed_; }  ///< the disk failed once (SQLITE_IOERR); never taken back
+  /// From now on COMMIT leaves the pages in the write-ahead log; the caller brings them into the file.
+  void keep_log();
+  int log_pages() const { return log_pages_; }  ///< in the write-ahead log behind the last COMMIT since keep_log()
   Error last_error(std::string_view doing);
   sqlite3* handle() { return db_; }
 
  private:
   sqlite3* db_;
   bool io_failed_ = false;
+  int log_pages_ = 0;
   std::unordered_map<std::string, sqlite3_stmt*> statements_;
 };
 

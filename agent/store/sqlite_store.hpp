@@ -57,6 +57,7 @@ class SqliteStore final : public core::Store, public core::Outbox, public core::
   /// One row for each id, in order; revision 0 where the store has none.
   Task<Result<std::vector<core::StoredResource>>> load(std::string backend_uid,
                                                        std::vector<core::ResourceId> ids) override;
+  Task<Result<std::vector<std::pair<std::string, std::uint32_t>>>> schema_revisions(std::string backend_uid) override;
   Task<Result<std::vector<core::DeclaredEntry>>> declared_by(std::string source_uid) override;
   Task<Result<std::vector<core::DeclaredEntry>>> declared_of(std::string target) override;
   Task<Result<std::vector<core::Declaration>>> declarations(std::string target,
@@ -77,6 +78,8 @@ class SqliteStore final : public core::Store, public core::Outbox, public core::
   /// Exact up to 10,000 pending events of one sink; above, the count of the sink with most and its average size.
   Task<Result<Backlog>> backlog() override;
 
+  Task<Result<bool>> each_resource(core::DriftFilter filter, Take<core::ResourceRow> take) override;
+  Task<Result<bool>> each_drift(core::DriftFilter filter, Take<core::DriftRow> take) override;
   Task<Result<std::vector<core::ResourceRow>>> resources(std::string backend, std::string kind, int limit) override;
   Task<Result<std::vector<core::DriftRow>>> drifts(core::DriftFilter filter) override;
   Task<Result<std::vector<core::StoredEvent>>> events(std::int64_t after_seq, int limit) override;

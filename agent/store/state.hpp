@@ -66,6 +66,7 @@ struct SqliteStore::State : std::enable_shared_from_this<SqliteStore::State> {
   std::optional<MarkFile> mark;    ///< store strand only
   Mark reached;                    ///< what is durable; store strand only
   bool mark_kept = true;           ///< the last write of the mark went well
+  bool log_stuck = false;          ///< the last checkpoint failed, and it was told
   std::uint64_t hlc = 0;           ///< last one given; store strand only
   std::uint64_t stored_hlc = 0;
   std::int64_t newest_seq = 0;     ///< of the events inserted; store strand only
@@ -81,6 +82,9 @@ struct SqliteStore::State : std::enable_shared_from_this<SqliteStore::State> {
   std::vector<Job> waiting;
   bool scheduled = false;
 };
+
+/// Text of a page of a reader's list: it ends behind the row that makes this full.
+inline constexpr std::size_t kPageBytes = 4u << 20;
 
 using StatePtr = std::shared_ptr<SqliteStore::State>;
 

@@ -16,7 +16,6 @@ namespace driftd::k8s {
 namespace {
 
 constexpr std::size_t kMostRelease = 32u << 20;  // a Secret holds 1 MiB; charts pack about 10:1
-constexpr const char* kTooMuch = "before it are more than is unpacked of one namespace, or kept of all";
 
 /// Helm's own: base64 in base64 of the API, gzip (optional in old ones), JSON.
 std::string unpacked(const std::string& packed, std::size_t most, const std::string& what) {
@@ -86,7 +85,7 @@ std::string release_of(const json& secret) {
 
 void HelmReleases::show(Release& release, const Revision& revision, const json& secret) {
   waiting_ -= release.packed.size();
-  kept_ -= std::exchange(release.kept, 0);
+  keep(release, text(secret, {"metadata", "namespace"}), 0);
   release.shown = revision;
   release.error.clear();
   release.record = base_of(secret, release_of(secret));
@@ -109,7 +108,7 @@ void HelmReleases::unpack(Release& release) {
   std::size_t& used = unpacked_[release.record.metadata["namespace"]];
   sdk::Record record = release.record;
   try {
-    if (used >= kMostUnpacked || kept_ >= kMostKept) throw sdk::Failure(DRIFTD_BUDGET, what + ": the releases " + kTooMuch);
+    if (used >= kMostUnpacked) throw sdk::Failure(DRIFTD_BUDGET, what + ": the releases before it are more than is unpacked of one namespace");
     used += kMostRelease;  // also what does not unpack takes its time
     const std::string release_text = unpacked(packed, kMostRelease, what);
     used -= kMostRelease - std::min(kMostRelease, release_text.size());
@@ -124,8 +123,32 @@ void HelmReleases::unpack(Release& release) {
     release.error = failure.what();
     release.code = failure.code;
   }
-  release.kept = release.record.body.size();
-  kept_ += release.kept;
+  keep(release, release.record.metadata["namespace"], release.record.body.size());
+  make_room();
+}
+
+void HelmReleases::keep(Release& release, const std::string& name_space, std::size_t bytes) {
+  kept_by_[name_space] += bytes - release.kept;
+  kept_ += bytes - release.kept;
+  release.kept = bytes;
+}
+
+/// Whoever writes in one namespace, or in two, takes no other's room.
+void HelmReleases::make_room() {
+  while (kept_ > kMostKept) {
+    const auto less = [](const auto& a, const auto& b) { return a.second < b.second; };
+    const std::string name_space = std::max_element(kept_by_.begin(), kept_by_.end(), less)->first;
+    Release* largest = nullptr;
+    for (auto one = releases_.lower_bound(name_space + "/"); one != releases_.end() && one->first.starts_with(name_space + "/"); ++one) {
+      if (largest == nullptr || one->second.kept > largest->kept) largest = &one->second;
+    }
+    largest->error = "release Secret " + largest->record.metadata["secret"] + ": the releases of all namespaces are more than is kept, and its namespace has most";
+    largest->code = DRIFTD_BUDGET;
+    largest->record.unread = {{"**", DRIFTD_BUDGET, largest->error}};
+    largest->record.body = "{}";
+    largest->record.sensitive.clear();
+    keep(*largest, name_space, 0);
+  }
 }
 
 void HelmReleases::add(const json& secret) {

@@ -14,7 +14,7 @@ namespace driftd::k8s {
 inline constexpr std::chrono::minutes kInFlight{10};
 
 /// What the releases of one namespace may unpack to before the others of it are passed over, what Secrets may wait packed,
-/// and what all that is kept of releases may take.
+/// and what all that is kept of releases may take: beyond it the namespace that has most gives its largest.
 inline constexpr std::size_t kMostUnpacked = 64u << 20, kMostWaiting = 8u << 20, kMostKept = 128u << 20;
 
 /// Puts the revisions of Helm releases together, one Secret each, as they come; unpacks, unless there are too many at once,
@@ -45,9 +45,12 @@ class HelmReleases {
   void show(Release& release, const Revision& revision, const nlohmann::json& secret);
   void unpack_all();
   void unpack(Release& release);
+  void keep(Release& release, const std::string& name_space, std::size_t bytes);
+  void make_room();
 
   std::map<std::string, Release> releases_;        ///< by namespace/name
   std::map<std::string, std::size_t> unpacked_;    ///< bytes, by namespace
+  std::map<std::string, std::size_t> kept_by_;     ///< bytes of bodies, by namespace
   std::size_t waiting_ = 0, kept_ = 0;             ///< bytes of all `packed`, of all bodies
 };
 

@@ -116,6 +116,10 @@ std::optional<std::string> Lister::stream(sdk::Call& call, const Resource& resou
     throw sdk::Failure(DRIFTD_UNAVAILABLE, what + ": the stream ended before the list was whole", resource.kind);
   } catch (const Enough& whole) {
     return whole.resource_version;
+  } catch (const sdk::Failure& failure) {
+    // Also one that is only too slow for the time of a single request: a page has that time for itself.
+    if (failure.code == DRIFTD_DEADLINE || failure.code == DRIFTD_UNAVAILABLE) streams_ = 0;
+    throw;
   }
 }
 

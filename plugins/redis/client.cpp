@@ -34,15 +34,32 @@ Reply convert(const redisReply& reply) {
 
 bool starts(const std::string& text, const char* with) { return text.rfind(with, 0) == 0; }
 
+bool is_busy(const std::string& error) {
+  constexpr const char* kWords[] = {"LOADING", "MASTERDOWN", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "ERR max number of clients"};
+  return std::any_of(std::begin(kWords), std::end(kWords), [&](const char* word) { return starts(error, word); });
+}
+
+/// What a server says to AUTH may quote its arguments, in part even: what is known is shown as it is known, of the rest the
+/// first word.
+std::string said_to_auth(const std::string& error) {
+  constexpr const char* kKnown[] = {"WRONGPASS invalid username-password pair or user is disabled", "ERR invalid password",
+                                    "ERR AUTH <password> called without any password configured for the default user",
+                                    "ERR Client sent AUTH, but no password is set", "ERR wrong number of arguments",
+                                    "ERR unknown command", "ERR max number of clients reached", "LOADING", "NOPERM",
+                                    "DENIED Redis is running in protected mode"};
+  for (const char* known : kKnown) {
+    if (starts(error, known)) return known;
+  }
+  return error.substr(0, std::min<std::size_t>(error.find_first_of(" \r\n"), 32)) + " (what follows may quote the password and is not shown)";
+}
+
 [[noreturn]] void refuse(const std::string& where, const std::string& command, const std::string& error) {
-  const std::string text = where + ": " + command + ": " + error;
+  const std::string text = where + ": " + command + ": " + error.substr(0, error.find(", with args"));  // of the caller's
   if (starts(error, "NOPERM")) throw sdk::Failure(DRIFTD_DENIED, text);
   if (starts(error, "NOAUTH") || starts(error, "WRONGPASS") || starts(error, "ERR invalid password")) {
     throw sdk::Failure(DRIFTD_UNAUTHENTICATED, text);
   }
-  for (const char* busy : {"LOADING", "MASTERDOWN", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "ERR max number of clients"}) {
-    if (starts(error, busy)) throw sdk::Failure(DRIFTD_UNAVAILABLE, text);
-  }
+  if (is_busy(error)) throw sdk::Failure(DRIFTD_UNAVAILABLE, text);
   if (starts(error, "ERR unknown") || starts(error, "ERR This instance has cluster support disabled")) {
     throw sdk::Failure(DRIFTD_UNSUPPORTED, text);
   }
@@ -106,10 +123,9 @@ void Client::log_in(sdk::Call& call, const Login& login, std::chrono::millisecon
   const Reply said = roundtrip(call, auth, most);
   std::fill(auth.back().begin(), auth.back().end(), '\0');
   if (said.text == "OK") return;
-  // Whatever a server says to AUTH, the text may quote the user but never the password.
-  throw sdk::Failure(starts(said.text, "LOADING") ? DRIFTD_UNAVAILABLE : DRIFTD_UNAUTHENTICATED,
+  throw sdk::Failure(is_busy(said.text) ? DRIFTD_UNAVAILABLE : DRIFTD_UNAUTHENTICATED,
                      stream_->where() + ": AUTH as '" + (login.username.empty() ? "default" : login.username) +
-                         "' was refused: " + said.text);
+                         "' was refused: " + said_to_auth(said.text));
 }
 
 Reply Client::answer(sdk::Call& call, const std::string& command, Steady::time_point until) {

@@ -1,21 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "redis/info.hpp"
 
+#include <algorithm>
 #include <cstdlib>
-#include <sstream>
+#include <string_view>
 
 namespace driftd::redis {
 
-Info parse_info(const std::string& text) {
-  Info out;
-  std::istringstream in(text);
-  std::string line;
-  while (std::getline(in, line)) {
-    if (!line.empty() && line.back() == '\r') line.pop_back();
+namespace {
+
+constexpr const char* kBeforeReplicas[] = {"role", "master_host", "master_port", "master_link_status", "master_last_io_seconds_ago",
+                                          "slave_repl_offset", "slave_priority", "connected_slaves"};
+constexpr const char* kOfReplicas[] = {"master_host", "master_port", "master_link_status", "master_last_io_seconds_ago",
+                                       "slave_repl_offset", "slave_priority"};
+constexpr const char* kBehindReplicas[] = {"master_replid", "master_replid2", "master_repl_offset", "cluster_enabled"};
+
+/// Calls take(key, value) for each line.
+template <class Take>
+void each_line(std::string_view text, const Take& take) {
+  while (!text.empty()) {
+    const auto end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
     const auto colon = line.find(':');
-    if (line.empty() || line.front() == '#' || colon == std::string::npos) continue;
-    out[line.substr(0, colon)] = line.substr(colon + 1);
+    if (line.empty() || line.front() == '#' || colon == std::string_view::npos) continue;
+    take(std::string(line.substr(0, colon)), std::string(line.substr(colon + 1)));
   }
+}
+
+template <class Names>
+bool is_one_of(const Names& names, const std::string& key) {
+  return std::find(std::begin(names), std::end(names), key) != std::end(names);
+}
+
+}  // namespace
+
+const std::array<const char*, 8> kInfoSections = {"server",      "clients",      "persistence", "stats",
+                                                  "replication", "commandstats", "cluster",     "sentinel"};
+
+Info parse_info(const std::string& text) {
+  Info out, behind;
+  const auto replication = std::min(text.find("# Replication"), text.size());
+  const std::string_view all = text;
+  each_line(all.substr(0, replication), [&](std::string key, std::string value) { out.emplace(std::move(key), std::move(value)); });
+  each_line(all.substr(replication), [&](std::string key, std::string value) {
+    const bool last = is_one_of(kBehindReplicas, key) || key.starts_with("cmdstat_");
+    if (is_one_of(kBeforeReplicas, key)) behind.emplace(std::move(key), std::move(value));
+    else if (last) behind.insert_or_assign(std::move(key), std::move(value));
+  });
+  const bool replica = get(behind, "role") == "slave";
+  for (const char* key : kOfReplicas) {  // a primary says nothing of one
+    if (!replica) behind.erase(key);
+  }
+  out.merge(behind);
   return out;
 }
 
@@ -53,8 +91,11 @@ std::string primary_of(const Info& info) {
 
 std::string gate(const Info& info, const std::string& scope) {
   if (std::atoi(get(info, "redis_version").c_str()) < 7 || role_of(info) == "sentinel") return {};
-  std::string out = "v2;" + get(info, "run_id") + ";" + role_of(info) + ";" + primary_of(info) + ";" +
-                    get(info, "master_link_status") + ";" + get(info, "loading") + ";" + scope;
+  const std::string run = get(info, "run_id");
+  if (run.empty()) return {};  // whether its counters began anew cannot be told
+  std::string out = "v3;" + run + ";" + role_of(info) + ";" + primary_of(info) + ";" +
+                    get(info, "master_link_status") + ";" + get(info, "loading") + ";" + get(info, "master_replid") + ";" +
+                    get(info, "master_replid2") + ";" + scope;
   for (const char* command : {"config|set", "config|rewrite", "config|resetstat", "acl|setuser", "acl|deluser",
                               "acl|load", "module|load", "module|loadex", "module|unload", "replicaof", "slaveof"}) {
     // the time that the calls took is in it too: a RESETSTAT and as many calls again hardly take the same microseconds
@@ -81,8 +122,9 @@ sdk::Health health_of(const Info& info) {
   if (get(info, "aof_last_write_status") == "err") amiss("the last write to the append-only file failed");
   if (get(info, "sentinel_tilt") == "1") amiss("the Sentinel is in TILT mode");
   for (const auto& [key, value] : info) {
-    if (key.rfind("master", 0) != 0 || value.rfind("name=", 0) != 0) continue;
+    if (out.role != "sentinel" || !key.starts_with("master") || value.rfind("name=", 0) != 0) continue;
     const auto status = value.find(",status=");
+    if (status == std::string::npos) continue;
     const std::string word = value.substr(status + 8, value.find(',', status + 1) - status - 8);
     if (word != "ok") amiss("the Sentinel sees " + value.substr(5, value.find(',') - 5) + " as " + word);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
 
@@ -10,7 +11,12 @@ namespace driftd::redis {
 
 using Info = std::map<std::string, std::string>;
 
-/// `INFO` as fields; comments and sections are dropped.
+/// The sections of INFO that are read. All of them would hold what any client can make long (`errorstats` before 7.2).
+extern const std::array<const char*, 8> kInfoSections;
+
+/// `INFO` as fields; comments are dropped, and of a field that is there twice the first counts. Of `# Replication` and what
+/// is behind it only known fields are taken, each from where the server writes it: with REPLCONF a replica puts lines of its
+/// own there.
 Info parse_info(const std::string& text);
 /// The field, or nothing.
 std::string get(const Info& info, const std::string& key);

@@ -12,6 +12,11 @@ bool only_this_kind(const sdk::Failure& failure) {
   return failure.code == DRIFTD_DENIED || failure.code == DRIFTD_UNSUPPORTED;
 }
 
+/// A server that answers something else than a list has not said that it is empty.
+void must_be_list(const Reply& answer, const char* command, const char* kind) {
+  if (answer.type != Reply::Type::list) throw sdk::Failure(DRIFTD_CORRUPT, std::string(command) + ": the answer is no list", kind);
+}
+
 }  // namespace
 
 Listing Reader::list(const std::string& kind) {
@@ -73,6 +78,7 @@ Config Reader::config() {
   Config out;
   const auto ask = [&](const std::vector<std::string>& words, const char* right) {
     Reply answer = site_.client().command(call_, words, "server", right);
+    must_be_list(answer, "CONFIG GET", "server");
     for (std::size_t i = 0; i + 1 < answer.list.size(); i += 2) out[answer.list[i].text] = answer.list[i + 1].text;
     wipe(answer);
   };
@@ -88,6 +94,7 @@ std::optional<std::vector<std::string>> Reader::modules() {
   try {
     std::vector<std::string> out;
     const Reply answer = site_.client().command(call_, {"MODULE", "LIST"}, "server", "+module|list");
+    must_be_list(answer, "MODULE LIST", "server");
     for (const auto& module : answer.list) {
       if (module.list.size() > 1) out.push_back(module.list[1].text);
     }
@@ -103,9 +110,13 @@ AclCategories Reader::categories(const std::vector<AclUser>& users) {
   std::set<std::string> wanted{"slow", "fast"};  // together: every command
   for (const auto& user : users) wanted.merge(categories_of(user));
   AclCategories out;
-  for (const auto& name : wanted) {
-    const Reply answer = site_.client().command(call_, {"ACL", "CAT", name}, "acl_user", "+acl|cat");
-    for (const auto& command : answer.list) out[name].insert(command.text);
+  const Reply all = site_.client().command(call_, {"ACL", "CAT"}, "acl_user", "+acl|cat");
+  must_be_list(all, "ACL CAT", "acl_user");
+  for (const auto& one : all.list) {  // one that the server does not know is a rule that a user's line only looks to have
+    if (!wanted.contains(one.text)) continue;
+    const Reply answer = site_.client().command(call_, {"ACL", "CAT", one.text}, "acl_user", "+acl|cat");
+    must_be_list(answer, "ACL CAT", "acl_user");
+    for (const auto& command : answer.list) out[one.text].insert(command.text);
   }
   return out;
 }
@@ -113,8 +124,11 @@ AclCategories Reader::categories(const std::vector<AclUser>& users) {
 Records Reader::users() {
   std::vector<AclUser> users;
   Reply answer = site_.client().command(call_, {"ACL", "LIST"}, "acl_user", "+acl|list");
+  must_be_list(answer, "ACL LIST", "acl_user");
   for (const auto& line : answer.list) users.push_back(parse_acl_line(line.text));
   wipe(answer);
+  const bool has_default = std::any_of(users.begin(), users.end(), [](const AclUser& user) { return user.name == "default"; });
+  if (!has_default) throw sdk::Failure(DRIFTD_CORRUPT, "ACL LIST: the user `default`, which cannot be deleted, is not in it", "acl_user");
   AclCategories known;
   std::string missing;
   try {
@@ -124,7 +138,13 @@ Records Reader::users() {
     missing = "+acl|cat";
   }
   Records out;
-  for (const auto& user : users) out.push_back(acl_record(user, known, missing));
+  for (const auto& user : users) {
+    std::string lacks = missing;
+    for (const auto& name : categories_of(user)) {
+      if (lacks.empty() && !known.contains(name)) lacks = "the category `" + name + "`, which the server does not know";
+    }
+    out.push_back(acl_record(user, known, lacks));
+  }
   return out;
 }
 
@@ -139,7 +159,10 @@ const std::string& Reader::cluster_nodes() {
 }
 
 Records Reader::cluster() {
-  if (get(site_.info(), "cluster_enabled") != "1") return {};
+  const std::string enabled = get(site_.info(), "cluster_enabled");
+  const bool unsaid = enabled.empty() && !site_.sentinel();
+  if (unsaid) throw sdk::Failure(DRIFTD_UNSUPPORTED, "INFO does not say `cluster_enabled`", "cluster");
+  if (enabled != "1") return {};
   Info state;
   try {
     state = parse_info(site_.client().command(call_, {"CLUSTER", "INFO"}, "cluster", "+cluster|info").text);

@@ -41,11 +41,25 @@ Site::~Site() {
   for (auto& one : sentinels_) pool_->put(std::move(one));
 }
 
+/// One request from 7.0 on; older servers take one section at a time.
+Info ask_info(sdk::Call& call, Client& client) {
+  std::vector<std::string> words{"INFO"};
+  words.insert(words.end(), kInfoSections.begin(), kInfoSections.end());
+  try {
+    return parse_info(client.command(call, words, {}, "+info").text);
+  } catch (const sdk::Failure& failure) {
+    if (failure.code != DRIFTD_CORRUPT) throw;  // ERR syntax error
+  }
+  Info out;
+  for (const char* section : kInfoSections) out.merge(parse_info(client.command(call, {"INFO", section}, {}, "+info").text));
+  return out;
+}
+
 /// A connection that answers: `info`, when given, is its INFO, else a PING shows it.
 std::unique_ptr<Client> Site::open(const Address& address, const Login& login, Info* info) {
   const auto greet = [&](Client& client) {
     sent_ns_ = call_.now_ns();
-    if (info != nullptr) *info = parse_info(client.command(call_, {"INFO", "all"}, {}, "+info").text);
+    if (info != nullptr) *info = ask_info(call_, client);
     else client.command(call_, {"PING"}, {}, "+ping");
   };
   if (auto idle = pool_ == nullptr ? nullptr : pool_->take(address.text())) {

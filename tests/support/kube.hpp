@@ -89,7 +89,7 @@ class KubeServer {
   Child etcd_, apiserver_;
 };
 
-/// A TCP relay on loopback that can cut, silence and turn aside what runs through it.
+/// A TCP relay on loopback that can cut, slow down, silence and turn aside what runs through it.
 class Relay {
  public:
   explicit Relay(int to);
@@ -97,6 +97,7 @@ class Relay {
   int port() const { return port_; }
   /// Each connection is cut once so many bytes came back; 0: never.
   void cut_after(std::size_t bytes);
+  void slow(std::size_t bytes_per_second);  ///< what comes back on each connection, on the average since it began
   void cut_now();           ///< all connections
   void mute_now();          ///< nothing passes on those that there are, and nobody is told; new ones are as usual
   void close();             ///< all are cut, and new ones until it is opened again

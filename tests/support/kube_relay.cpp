@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <arpa/inet.h>
 #include <atomic>
+#include <chrono>
 #include <fcntl.h>
 #include <mutex>
 #include <netinet/in.h>
@@ -19,6 +20,7 @@ struct Pair {
   int near = -1, far = -1;
   std::size_t back = 0;
   bool mute = false;
+  std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
 };
 
 sockaddr_in loopback(int port) {
@@ -40,12 +42,16 @@ void order(std::atomic<bool>& what) {
 struct Relay::State {
   std::atomic<int> to{0};
   int listener = -1;
-  std::atomic<std::size_t> limit{0};
+  std::atomic<std::size_t> limit{0}, rate{0};
   std::atomic<bool> stop{false}, cut{false}, mute{false}, closed{false};
   std::atomic<int> cuts{0}, connections{0};
   std::thread thread;
 
   void run();
+  bool is_ahead(const Pair& pair) const {
+    const std::chrono::duration<double> lived = std::chrono::steady_clock::now() - pair.began;
+    return rate > 0 && static_cast<double>(pair.back) > lived.count() * static_cast<double>(rate.load());
+  }
   bool pass(int from, int into, Pair& pair, bool back);
 };
 
@@ -76,7 +82,8 @@ void Relay::State::run() {
     }
     std::vector<pollfd> fds = {{listener, POLLIN, 0}};
     for (const auto& pair : pairs) {  // poll passes over a negative one
-      fds.push_back({pair.mute ? -1 : pair.near, POLLIN, 0}), fds.push_back({pair.mute ? -1 : pair.far, POLLIN, 0});
+      fds.push_back({pair.mute ? -1 : pair.near, POLLIN, 0});
+      fds.push_back({pair.mute || is_ahead(pair) ? -1 : pair.far, POLLIN, 0});
     }
     if (::poll(fds.data(), fds.size(), 20) <= 0) continue;
     std::vector<Pair> left;
@@ -126,6 +133,7 @@ Relay::~Relay() {
 }
 
 void Relay::cut_after(std::size_t bytes) { state_->limit = bytes; }
+void Relay::slow(std::size_t bytes_per_second) { state_->rate = bytes_per_second; }
 void Relay::cut_now() { order(state_->cut); }
 void Relay::mute_now() { order(state_->mute); }
 void Relay::close() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,14 +42,22 @@ struct SinkBook {  ///< emitted = acked + pending + dead + dropped, exact when q
 class Reader {
  public:
   virtual ~Reader() = default;
+  /// Takes one row of a list after the other, on the io pool and in no transaction; false: no more of them.
+  template <class Row>
+  using Take = std::function<bool(Row)>;
+  /// Lists whose rows may be large: read in slices, so that one of them stands in memory at a time. True: rows are left
+  /// within the limit, for `take` wanted no more or 512 MiB were read. Of a resource's open drifts only the ids.
+  virtual Task<Result<bool>> each_resource(DriftFilter filter, Take<ResourceRow> take) = 0;
+  virtual Task<Result<bool>> each_drift(DriftFilter filter, Take<DriftRow> take) = 0;
   virtual Task<Result<std::vector<ResourceRow>>> resources(std::string backend, std::string kind, int limit) = 0;
   virtual Task<Result<std::vector<DriftRow>>> drifts(DriftFilter filter) = 0;
+  /// These four end behind the row that makes 4 MiB of text full, whatever their limit.
   virtual Task<Result<std::vector<StoredEvent>>> events(std::int64_t after_seq, int limit) = 0;
-  /// The last `limit` events, oldest first.
+  /// The last `limit` events, oldest first; the newest of them where they are too large.
   virtual Task<Result<std::vector<StoredEvent>>> last_events(int limit) = 0;
   virtual Task<Result<std::vector<DeadLetter>>> dead_letters(std::string sink, int limit) = 0;
-  virtual Task<Result<std::vector<SinkBook>>> books() = 0;
   virtual Task<Result<std::vector<AuditRow>>> audit(int limit) = 0;
+  virtual Task<Result<std::vector<SinkBook>>> books() = 0;
   /// Walks along the whole chain of audit lines.
   virtual Task<Result<AuditProof>> verify_audit() = 0;
   /// How many rows a list would have without its limit.

@@ -76,7 +76,7 @@ Status LogFile::cut_torn_line() {
 bool LogFile::at_its_path() {
   struct stat named {}, open {};
   if (::stat(settings_.path.c_str(), &named) != 0 || ::fstat(fd_, &open) != 0) return false;
-  if (S_ISREG(open.st_mode)) size_ = open.st_size;
+  size_ = S_ISREG(open.st_mode) ? open.st_size : 0;  // a device or a FIFO never grows, and is nobody's to rotate
   return named.st_dev == open.st_dev && named.st_ino == open.st_ino;
 }
 

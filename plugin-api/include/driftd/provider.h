@@ -247,7 +247,7 @@ typedef struct driftd_refresh_args {
 typedef struct driftd_refresh_result {
   uint32_t size;
   uint32_t unchanged;  /* 1: nothing changed since `cursor`; nothing was emitted and all stands as it was */
-  int64_t next_ms;     /* come again in so many ms; 0: the host's interval */
+  int64_t next_ms;     /* come again in so many ms, at least 500; 0: the host's interval */
 } driftd_refresh_result;
 
 typedef struct driftd_change {

@@ -129,7 +129,8 @@ class CanaryLine : public testing::Test {
     for (const char* path : {"/metrics", "/readyz"}) {
       out += run({"curl", "-s", "http://127.0.0.1:" + std::to_string(agent_->admin_port()) + path}).out;
     }
-    for (const auto* path : {"/v1/backends", "/v1/drifts", "/v1/events", "/v1/resources?backend=platform", "/v1/resources?backend=db", "/v1/resources?backend=bus"}) {
+    for (const auto* path : {"/v1/backends", "/v1/drifts", "/v1/drifts?whole=true", "/v1/events", "/v1/resources?backend=platform&whole=true",
+                             "/v1/resources?backend=db&whole=true", "/v1/resources?backend=bus&whole=true", "/v1/resources?limit=10000"}) {
       out += run({"curl", "-s", "--unix-socket", agent_->socket(), std::string("http://localhost") + path}).out;
     }
     for (const auto& file : std::filesystem::directory_iterator(agent_->data_dir())) {

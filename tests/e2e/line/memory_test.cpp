@@ -22,14 +22,6 @@ std::string many_topics(int partitions) {
   return out + "]}";
 }
 
-long kib_of(pid_t pid, const std::string& name) {
-  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with(name)) return std::stol(line.substr(name.size()));
-  }
-  return -1;
-}
-
 /// Asks `times` times in each of `at_once` processes; bytes that all of them got.
 long ask(const Agent& agent, const std::string& path, int at_once, int times) {
   const std::string one = "for i in $(seq " + std::to_string(times) + "); do curl -sf --unix-socket '" + agent.socket() + "' 'http://localhost" + path + "'; done";

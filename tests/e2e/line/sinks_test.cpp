@@ -56,6 +56,20 @@ TEST_F(SinksOfTheConfig, AReloadStartsASinkThatIsNewAndTakingItBackKeepsTheNextS
   EXPECT_TRUE(eventually([&] { return a.backend("platform").has_value(); }, std::chrono::seconds(40))) << a.log();
 }
 
+/// A secret that was just written is waited for: the stop comes while the reload is under way.
+TEST_F(SinksOfTheConfig, AStopDuringAReloadEndsTheAgent) {
+  const std::string secret = dir_.write("secret", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
+  Agent a(dir_, "defaults:\n  interval: 200ms\nbackends:\n" + terraform_backend(state_) +
+                    "sinks:\n  hook: { type: webhook, url: \"http://127.0.0.1:9/in\", allow_http_loopback: true, secret: \"${file:" + secret + "}\" }\n");
+  a.start();
+  ASSERT_TRUE(eventually([&] { return a.established({"platform"}); }, std::chrono::seconds(40))) << a.log();
+  replace_file(secret, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
+  a.signal(SIGHUP);
+  ASSERT_TRUE(eventually([&] { return a.log().find("reloading ") != std::string::npos; })) << a.log();
+  EXPECT_EQ(a.stop(), 0) << a.log();
+  EXPECT_EQ(a.log().find("\"reload: "), std::string::npos) << "nothing is taken over by an agent that stops: " << a.log();
+}
+
 TEST_F(SinksOfTheConfig, ASinkThatAReloadBringsGetsNoValuesWhereItIsToGetNone) {
   Agent a = agent({"old"});
   a.start();

@@ -2,6 +2,7 @@
 #include "world.hpp"
 
 #include <filesystem>
+#include <fstream>
 
 namespace driftd::test {
 
@@ -77,6 +78,14 @@ std::map<std::string, std::vector<std::string>> events_of_webhook(const HttpRece
     if (request.status == 200 && event.is_object()) out[event.value("subject", "")].push_back(event.value("id", ""));
   }
   return out;
+}
+
+long kib_of(pid_t pid, const std::string& name) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(name)) return std::stol(line.substr(name.size()));
+  }
+  return -1;
 }
 
 }  // namespace driftd::test

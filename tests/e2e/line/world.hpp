@@ -36,4 +36,7 @@ std::map<std::string, std::vector<std::string>> events_of_stream(const NatsServe
 /// CloudEvents subject → ids, as a webhook receiver got them.
 std::map<std::string, std::vector<std::string>> events_of_webhook(const HttpReceiver& receiver);
 
+/// A line of /proc/PID/status, such as `VmRSS:`; -1: there is none.
+long kib_of(pid_t pid, const std::string& name);
+
 }  // namespace driftd::test

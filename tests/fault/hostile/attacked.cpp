@@ -79,7 +79,7 @@ void Attacked::begin(const std::string& victim, const std::vector<std::string>& 
 }
 
 std::vector<nlohmann::json> Attacked::drifts(const std::string& backend, const std::string& id) const {
-  return agent_->rows({"drifts", "--all", "--backend", backend, "--id", id});
+  return agent_->rows({"drifts", "--all", "--whole", "--backend", backend, "--id", id});
 }
 
 testing::AssertionResult Attacked::told(const std::string& backend, const std::string& mark, const std::string& id,
@@ -121,7 +121,8 @@ void Attacked::expect_unharmed() {
 std::string Attacked::everything() const {
   std::string out = agent_->log();
   for (const auto& words : std::vector<std::vector<std::string>>{
-           {"status"}, {"backends"}, {"drifts", "--all"}, {"resources", "--bodies"}, {"events", "--limit", "1000"}, {"plugin", "ls"}, {"audit"}}) {
+           {"status"}, {"backends"}, {"drifts", "--all"}, {"drifts", "--all", "--whole"}, {"resources", "--bodies"},
+           {"resources", "--bodies", "--whole"}, {"events", "--limit", "1000"}, {"plugin", "ls"}, {"audit"}}) {
     for (const char* form : {"table", "json"}) {
       auto line = words;
       line.insert(line.end(), {"-o", form});

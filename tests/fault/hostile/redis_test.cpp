@@ -1,9 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 // What somebody may do who may write ACLs or directives of a watched Redis.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <thread>
+
 #include "attacked.hpp"
+#include "support/patience.hpp"
 
 namespace driftd::test {
 namespace {
+
+/// Sends without waiting for the answers, which it reads and drops.
+class Flood {
+ public:
+  explicit Flood(int port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(static_cast<std::uint16_t>(port));
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (::connect(socket_, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) throw std::runtime_error("flood: no connection");
+    drain_ = std::thread([socket = socket_] {
+      char dropped[64 << 10];
+      while (::recv(socket, dropped, sizeof dropped, 0) > 0) {
+      }
+    });
+  }
+  ~Flood() {
+    ::shutdown(socket_, SHUT_RDWR);
+    drain_.join();
+    ::close(socket_);
+  }
+  Flood(const Flood&) = delete;
+  Flood& operator=(const Flood&) = delete;
+  void send(const std::vector<std::string>& words) const {
+    std::string text = "*" + std::to_string(words.size()) + "\r\n";
+    for (const auto& word : words) text += "$" + std::to_string(word.size()) + "\r\n" + word + "\r\n";
+    if (::send(socket_, text.data(), text.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(text.size())) throw std::runtime_error("flood: cut off");
+  }
+
+ private:
+  int socket_;
+  std::thread drain_;
+};
 
 class HostileRedis : public Attacked {
  protected:
@@ -11,9 +51,10 @@ class HostileRedis : public Attacked {
     victim_.grant_readme("victim-canary");
     for (const char* name : {"app", "leaving"}) user(name, {"on", ">app-canary", "~app:*", "resetchannels", "-@all", "+get"});
   }
-  void watch() {
+  void watch(const std::string& more = {}) {
     begin("  - name: ledger\n    provider: redis\n    settings: { address: \"" + victim_.address() +
-              "\", username: driftd, password: \"${env:VICTIM}\" }\n",
+              "\", username: driftd, password: \"${env:VICTIM}\" }\n" +
+              (more.empty() ? more : "    " + more + "\n"),
           {"ledger"}, {{"VICTIM", "victim-canary"}});
   }
   void user(const std::string& name, std::vector<std::string> rules) const {
@@ -51,6 +92,7 @@ TEST_F(HostileRedis, UsersOfAnyNameBytesAndLengthCostThemselvesAlone) {
       {std::string(5'000, 'n'), {"on", "+get"}},
       {"selector", {"on", "+get", "(~a) -@all +ping)"}},
       {"pattern", {"on", "~" + std::string(6u << 20, 'k'), "+get"}},
+      {"unknown", {"on", "+select|x +@bogus"}},
       {"argument", {"on", "+select|" + std::string(5u << 20, 's')}},
       {"within", {"on", "(+select|" + std::string(5u << 20, 's') + ")"}}};
   for (const auto& [name, rules] : poison) {
@@ -84,6 +126,20 @@ TEST_F(HostileRedis, ADirectiveOfMegabytesOrOddBytesHidesNoOther) {
 }
 
 /// Users that come and go by thousands while they are read: a listing is of one moment, whatever the moments are.
+/// Before 7.2 each new error code is a line of INFO for good, and who may EVAL makes codes.
+TEST_F(HostileRedis, ErrorCodesInInfoEndNoWorker) {
+  ASSERT_NO_FATAL_FAILURE(watch(kSanitized ? "" : "budgets: { rss: 48MiB }"));
+  Flood flood(victim_.port());
+  for (int i = 0; i < 400'000; ++i) {
+    const std::string code = "E" + std::to_string(1'000'000'000 + i) + "xxxxxxxxxxxxxxxx some";
+    flood.send({"EVAL", "return redis.error_reply(ARGV[1])", "0", code});
+  }
+  ASSERT_TRUE(eventually([&] { return victim_.command({"INFO", "errorstats"}).size() > (14u << 20); }, std::chrono::seconds(120)));
+  ASSERT_NO_FATAL_FAILURE(expect_watched());
+  EXPECT_TRUE(neighbour_is_watched());
+  EXPECT_EQ(agent_->log().find("over the budget"), std::string::npos);
+}
+
 TEST_F(HostileRedis, AStormOfUsersIsNoDeletionAndBlindsNobody) {
   ASSERT_NO_FATAL_FAILURE(watch());
   constexpr int kUsers = 3'000;

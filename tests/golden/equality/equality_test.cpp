@@ -51,7 +51,7 @@ std::string verdict(const Difference& difference) {
   std::string out;
   for (const auto& change : difference.changes) out += (out.empty() ? "" : "; ") + ("drift " + change.path);
   for (const auto& unknown : difference.unknown) out += (out.empty() ? "" : "; ") + ("unknown " + unknown.path);
-  for (const auto& [path, value] : difference.filled) out += (out.empty() ? "" : "; ") + ("filled " + path);
+  for (const auto& [path, value, same] : difference.filled) out += (out.empty() ? "" : "; ") + ("filled " + path);
   return out.empty() ? "equal" : out;
 }
 

@@ -93,6 +93,20 @@ TEST_F(K8sFailure, AListCutInMidPageIsNotComplete) {
   }
 }
 
+TEST_F(K8sFailure, AStreamThatTakesLongerThanARequestMayIsReadInPagesFromThenOn) {
+  const std::string space = fresh_namespace();
+  fill(space, 120, 4000);
+  Relay relay(kube().port());
+  ProviderProbe k8s = probe(with(only_secrets(space), {{"server", "https://127.0.0.1:" + std::to_string(relay.port())},
+                                                       {"page", 20}, {"streaming_lists", true}, {"call_timeout_ms", 1500}}));
+  relay.slow(200'000);
+  const Collected slow = k8s.refresh();
+  EXPECT_TRUE(slow.complete.empty()) << shown(slow);
+  const Collected whole = k8s.refresh();
+  ASSERT_EQ(whole.complete.count("secret"), 1u) << shown(whole);
+  EXPECT_EQ(whole.complete.at("secret"), 120u);
+}
+
 TEST_F(K8sFailure, ACutWatchIsTakenUpWhereItWas) {
   const std::string space = fresh_namespace();
   Relay relay(kube().port());

@@ -11,7 +11,9 @@ namespace {
 
 using nlohmann::json;
 using std::chrono::seconds;
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 class RedisFailure : public testing::Test {
  protected:
@@ -62,6 +64,31 @@ TEST_F(RedisFailure, WithoutInfoNothingIsKnownAndTheRightIsNamed) {
   EXPECT_EQ(after.status, DRIFTD_DENIED);
   EXPECT_EQ(after.diagnostic(DRIFTD_DENIED)->right, "+info");
   EXPECT_EQ(probe.health().health.state, static_cast<std::uint32_t>(DRIFTD_HEALTH_DEGRADED));
+}
+
+std::string told(const Collected& seen) {
+  std::string out;
+  for (const auto& one : seen.diagnostics) out += one.text + "\n";
+  return out;
+}
+
+TEST(RedisLogin, AServerThatQuotesWhatItWasToldShowsNothingOfThePassword) {
+  RedisServer server({"--rename-command", "AUTH", "NOBODYS"});
+  const std::string password = "canary-" + std::string(400, 'k');
+  ProviderProbe probe = redis_probe({{"address", server.address()}}, password);
+  const Collected got = probe.refresh();
+  EXPECT_EQ(got.status, DRIFTD_UNAUTHENTICATED) << told(got);
+  EXPECT_THAT(told(got), AllOf(HasSubstr("ERR unknown command"), Not(HasSubstr("canary"))));
+}
+
+TEST(RedisLogin, AServerThatHasTooManyClientsIsBusyAndHasNotRefusedThePassword) {
+  RedisServer server({"--maxclients", "1"});
+  server.grant_readme("pw-canary");
+  const Child one({"redis-cli", "-p", std::to_string(server.port()), "SUBSCRIBE", "x"}, {});
+  ASSERT_TRUE(eventually([&] { return server.command({"PING"}).find("max number of clients") != std::string::npos; }));
+  ProviderProbe probe = redis_probe({{"address", server.address()}});
+  const Collected got = probe.refresh();
+  EXPECT_EQ(got.status, DRIFTD_UNAVAILABLE) << told(got);
 }
 
 TEST_F(RedisFailure, APausedServerIsLateNotChangedAndHealthAnswersWithinASecond) {

@@ -68,7 +68,7 @@ void EngineLine::start(bool loops, core::Rules rules, bool backends) {
   if (rules.generation == 0) rules.generation = 1;
   spec.rules = std::make_shared<const core::Rules>(std::move(rules));
   std::vector<core::BackendSpec> specs(backends ? 1 : 0, spec);
-  const auto speaks = [](const ScriptedWorld& of) { return !of.declared_kinds.empty() || !of.extensions.empty(); };
+  const auto speaks = [](const ScriptedWorld& of) { return !of.declared_kinds.empty() || !of.extensions.empty() || !of.pages.empty(); };
   for (const auto& [beside, of] : {std::pair("source", source), std::pair("other", other)}) {
     if (!speaks(*of)) continue;
     spec.name = beside;

@@ -12,7 +12,7 @@ core::Observation ScriptedSession::observed(const core::ResourceId& id, const st
   out.id = id;
   out.body = body;
   out.external_name = external_name;
-  out.observed_ns = world_->clock->wall();
+  out.observed_ns = world_->observed_ns.value_or(world_->clock->wall());
   out.digest = digest(1, {id.kind, id.id, body, external_name});
   return out;
 }
@@ -63,6 +63,10 @@ Task<Result<core::RefreshOutcome>> ScriptedSession::refresh(core::RefreshRequest
     const Status taken = co_await on_page(std::move(page));
     if (!taken) co_return fail(taken.error());
   }
+  for (core::RecordPage page : world_->pages) {
+    const Status taken = co_await on_page(std::move(page));
+    if (!taken) co_return fail(taken.error());
+  }
   if (world_->refresh_fails) co_return fail(*world_->refresh_fails);
   if (world_->cursors) {
     core::RecordPage last;
@@ -75,6 +79,7 @@ Task<Result<core::RefreshOutcome>> ScriptedSession::refresh(core::RefreshRequest
 }
 
 Task<Result<core::ReadOutcome>> ScriptedSession::read(std::vector<core::ResourceId> ids, std::chrono::milliseconds) {
+  if (world_->when_read) world_->when_read();
   if (world_->read_fails) co_return fail(*world_->read_fails);
   core::ReadOutcome out;
   for (const auto& id : ids) {

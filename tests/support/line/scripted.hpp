@@ -5,6 +5,7 @@
 
 #include <boost/asio/steady_timer.hpp>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -25,6 +26,7 @@ struct ScriptedWorld {
   bool sends_complete = true;
   std::optional<Error> refresh_fails;      ///< after the records were sent
   std::optional<Error> read_fails;
+  std::function<void()> when_read;         ///< called by each read() before it looks
   std::vector<core::Diagnostic> diagnostics;
   std::set<core::ResourceId> unreadable;   ///< read() says neither found nor not found
   bool watches = false;
@@ -46,11 +48,13 @@ struct ScriptedWorld {
   /// What others than its owner wrote in the same source: registrations with `defined_in`.
   struct Tenant { std::string backend, name_space, body; };
   std::vector<Tenant> tenants;
+  std::vector<core::RecordPage> pages;          ///< sent as they are, after all others
   std::vector<core::Diagnostic> read_says;      ///< of a registration that a read does not find: instead of "not found"
   core::DiscoverOutcome discovered;
   std::string worker = "running";               ///< state of WorkerStatus
   bool cursors = false;                         ///< a refresh with the cursor of what is there now says "unchanged"
   std::shared_ptr<const Clock> clock = std::make_shared<SystemClock>();  ///< of observed_ns
+  std::optional<Nanos> observed_ns;  ///< of every record, in place of the clock's
 };
 
 class ScriptedSession final : public core::Session {

@@ -3,6 +3,7 @@
 // remember what they were asked.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
@@ -144,6 +145,17 @@ class FakeReader final : public core::Reader {
     }
     co_return out;
   }
+  Task<Result<bool>> each_resource(core::DriftFilter filter, Take<core::ResourceRow> take) override {
+    if (large.empty()) {
+      DRIFTD_CO_TRY(large, co_await resources("", "", 1));
+    }
+    large.resize(std::min(large.size(), static_cast<std::size_t>(filter.limit)));
+    co_return !std::all_of(large.begin(), large.end(), take);
+  }
+  Task<Result<bool>> each_drift(core::DriftFilter filter, Take<core::DriftRow> take) override {
+    DRIFTD_CO_TRY(const auto rows, co_await drifts(std::move(filter)));
+    co_return !std::all_of(rows.begin(), rows.end(), take);
+  }
   Task<Result<std::vector<core::StoredEvent>>> events(std::int64_t after_seq, int limit) override {
     std::vector<core::StoredEvent> out;
     const std::lock_guard lock(mutex);
@@ -196,6 +208,7 @@ class FakeReader final : public core::Reader {
   std::vector<Count> counted;
   std::int64_t total = 0;
   std::vector<core::DriftRow> open;
+  std::vector<core::ResourceRow> large;  ///< empty: one small one
   std::mutex mutex;
   std::vector<core::StoredEvent> log;
   std::atomic<int> reads = 0;

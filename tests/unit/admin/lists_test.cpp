@@ -79,5 +79,54 @@ TEST(Lists, ABackendThatWasNotReadYetHasNoUnknownKinds) {
   EXPECT_THAT(agent.curl({kHost + "/v1/drifts?kind=server"}).out, EndsWith("200"));
 }
 
+/// `[0,1,…]` of so many values with `last` behind them.
+std::string long_list(int values, const std::string& last) {
+  std::string out = "[";
+  for (int i = 0; i < values; ++i) out += std::to_string(1'000'000 + i) + ",";
+  return out + last + "]";
+}
+
+TEST(Lists, LargeValuesAreCutAroundTheirDifferenceUnlessTheyAreAskedForWhole) {
+  FakeAgent agent;
+  core::Drift drift = pending_drift("d-1");
+  drift.changes = {{"large", core::ChangeClass::config, long_list(9'000, "41"), long_list(9'000, "42")}, {"small", core::ChangeClass::config, "1", "2"}};
+  agent.reader()->open = {{drift, "cache"}, {pending_drift("e-2"), "cache"}};
+  const std::string brief = agent.curl({kHost + "/v1/drifts"}).out;
+  EXPECT_LT(brief.size(), 8'000u);
+  EXPECT_THAT(brief, AllOf(HasSubstr("1008999,42]\""), HasSubstr("1008999,41]\""), HasSubstr("\"cut\":[\"old\",\"new\"]"), HasSubstr("\"id\":\"e-2\"")));
+  EXPECT_THAT(brief, AllOf(HasSubstr("\"new\":2,"), HasSubstr("\"truncated\":false")));
+  for (const char* path : {"/v1/drifts?whole=true", "/v1/drifts?drift=d-1"}) {
+    EXPECT_THAT(agent.curl({kHost + path}).out, AllOf(HasSubstr("\"new\":" + long_list(9'000, "42")), Not(HasSubstr("\"cut\"")))) << path;
+  }
+}
+
+TEST(Lists, ADriftOfManyChangesSaysHowManyItHas) {
+  FakeAgent agent;
+  core::Drift drift = pending_drift("d-1");
+  drift.changes.assign(10'000, {"path", core::ChangeClass::config, "\"" + std::string(200, 'a') + "\"", "\"" + std::string(200, 'b') + "\""});
+  agent.reader()->open = {{drift, "cache"}};
+  const std::string brief = agent.curl({kHost + "/v1/drifts"}).out;
+  EXPECT_LT(brief.size(), 128'000u);
+  EXPECT_THAT(brief, HasSubstr("\"changes_total\":10000"));
+  EXPECT_THAT(agent.curl({kHost + "/v1/drifts?drift=d-1"}).out, Not(HasSubstr("changes_total")));
+}
+
+TEST(Lists, AnAnswerEndsBySizeAndSaysSo) {
+  FakeAgent agent;
+  core::ResourceRow row;
+  row.backend = "cache";
+  row.resource.id = {"server", "large"};
+  row.resource.observed = "{\"a\":" + long_list(250'000, "1") + "}";  // 2 MB
+  agent.reader()->large.assign(20, row);
+  agent.reader()->total = 20;
+  const std::string whole = agent.curl({kHost + "/v1/resources?whole=true"}).out;
+  EXPECT_LT(whole.size(), 17u << 20);
+  EXPECT_GT(whole.size(), 10u << 20);
+  EXPECT_THAT(whole.substr(whole.size() - 200), AllOf(HasSubstr("\"total\":20,\"truncated\":true,\"limited_by\":\"bytes\"}")));
+  const std::string brief = agent.curl({kHost + "/v1/resources"}).out;
+  EXPECT_LT(brief.size(), 64'000u);
+  EXPECT_THAT(brief, AllOf(HasSubstr("\"cut\":[\"observed\"]"), HasSubstr("\"total\":20,\"truncated\":false")));
+}
+
 }  // namespace
 }  // namespace driftd::test

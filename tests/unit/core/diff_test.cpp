@@ -19,7 +19,7 @@ std::string seen(const Difference& difference) {
            (change.redacted ? " redacted" : "") + "\n";
   }
   for (const auto& unknown : difference.unknown) out += "unknown " + unknown.path + ": " + unknown.reason + "\n";
-  for (const auto& [path, value] : difference.filled) out += "filled " + path + "\n";
+  for (const auto& [path, value, same] : difference.filled) out += "filled " + path + "\n";
   return out;
 }
 std::string compare(const std::string& attributes, std::string_view before, std::string_view after, const DiffOptions& options = {}) {

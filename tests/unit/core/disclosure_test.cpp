@@ -115,7 +115,7 @@ class WithKeys : public testing::Test {
       EXPECT_EQ((change.old_value.value_or("") + change.new_value.value_or("")).find("hunter2"), std::string::npos);
       out += "changed " + change.path + " " + std::string(render(change.cls));
     }
-    for (const auto& [path, value] : found.filled) out += "filled " + path;
+    for (const auto& [path, value, same] : found.filled) out += "filled " + path;
     return out;
   }
 };

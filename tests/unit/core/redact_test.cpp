@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "core/presentable_text.hpp"
 #include "core/slow_digest.hpp"
 
 namespace driftd::core {
@@ -45,6 +46,17 @@ TEST_F(Redaction, DigestsAreBoundToIdentityAndPath) {
 TEST_F(Redaction, EqualNormalFormsGiveEqualDigests) {
   EXPECT_EQ(redacted(R"({"s":["a","b"],"n":"5"})"), redacted(R"({"n":5.0,"s":["b","a"]})"));
   EXPECT_NE(redacted(R"({"s":["a"]})"), redacted(R"({"s":["b"]})"));
+}
+
+TEST_F(Redaction, AsATextItIsPresentableAsItIsAsATree) {
+  const std::string digest = R"({"$hmac":"aaaa1111:1:)" + std::string(64, '0') + "\"}", withheld = R"({"$hmac":"aaaa1111:2:)" + std::string(64, 'f') + R"(:withheld"})";
+  const std::string bodies[] = {digest, "{\"a\":" + digest + ",\"b\":[" + withheld + ",1," + digest + "]}", R"({"$hmac":"no digest"})", R"({"$hmac":1})",
+                                R"({"a":"{\"$hmac\":\"x\"}","b":"$hmac","c":["$hmac","{"],"{":"$hmac"})", R"({"$hmac":"aaaa1111:1:00","b":2})",
+                                R"({"a":{"$hmac":"\""}})", "5", "\"$hmac\"", R"({"$hmac":)" + digest + "}"};
+  for (const auto& body : bodies) EXPECT_EQ(presentable_text(body), presentable_json(body));
+  std::string spaced = digest;
+  spaced.replace(spaced.find(':'), 1, " :\n ").insert(1, "\t").insert(spaced.size() - 1, " ");
+  EXPECT_EQ(presentable_text(spaced), "\"[REDACTED]\"");
 }
 
 TEST_F(Redaction, AbsentAndNullStay) { EXPECT_EQ(redacted(R"({"p":null,"a":1})"), R"({"a":1,"p":null})"); }

@@ -112,6 +112,53 @@ TEST(BlameOfAWebhook, OneKeyThatIsAllThereIsIsDisabledAfter120HoursOfNothingButR
   EXPECT_EQ(world.view().dead, 0);
 }
 
+TEST(BlameOfAWebhook, AMachineThatWasOffForDaysAndAClockThatIsSetDisableNothing) {
+  LaneWorld world(webhook_policy());
+  world.to.at_once = [](const auto&) { return Attempt{Outcome::retry_sink, "no network yet", 0}; };
+  world.start();
+  world.commit(1, 1);
+  for (int i = 0; i < 10; ++i) world.pass(std::chrono::minutes(1));
+  world.kill();
+  world.clock.set_wall(std::chrono::hours(24 * 6));
+  world.start();
+  for (int i = 0; i < 10; ++i) world.pass(std::chrono::minutes(1));
+  world.clock.set_wall(std::chrono::hours(24 * 365 * 50));  // NTP
+  for (int i = 0; i < 10; ++i) world.pass(std::chrono::minutes(1));
+  EXPECT_THAT(world.view().state, HasSubstr("circuit open"));
+  world.to.at_once = [](const auto&) { return Attempt{}; };
+  for (int i = 0; i < 10; ++i) world.pass(std::chrono::minutes(6));
+  EXPECT_EQ(world.to.got, (std::vector<std::int64_t>{1}));
+}
+
+TEST(BlameOfAWebhook, WhatFailedBeforeARestartCountsBehindIt) {
+  LaneWorld world(webhook_policy());
+  world.to.at_once = [](const auto&) { return Attempt{Outcome::retry_sink, "HTTP 503 from ops", 0}; };
+  world.start();
+  world.commit(1, 1);
+  for (int day = 0; day < 6; ++day) {
+    for (int i = 0; i < 22 * 10; ++i) world.pass(std::chrono::minutes(6));
+    world.kill();
+    world.start();
+  }
+  EXPECT_THAT(world.view().state, HasSubstr("disabled")) << "6 days of 22 hours";
+}
+
+TEST(BlameOfAWebhook, AClockThatIsBehindByYearsAtTheStartHoldsNothingBack) {
+  LaneWorld world(webhook_policy());
+  world.to.at_once = poison;
+  world.start();
+  world.commit(20, 20);
+  for (int i = 0; i < 30; ++i) world.pass(std::chrono::minutes(6));
+  world.kill();
+  const auto left = world.committed() - static_cast<std::int64_t>(world.to.got.size());
+  ASSERT_GT(left, 0);
+  world.clock.set_wall(-std::chrono::hours(24 * 365));
+  world.to.at_once = [](const auto&) { return Attempt{}; };
+  world.start();
+  world.pass(std::chrono::seconds(30));
+  EXPECT_TRUE(world.over()) << world.view().state;
+}
+
 TEST(BlameOfAWebhook, RetryAfterHoldsTheKeyThatItWasSaidTo) {
   LaneWorld world(webhook_policy());
   world.to.at_once = [](const core::StoredEvent& event) -> std::optional<Attempt> {

@@ -27,6 +27,8 @@ class FakeClock final : public Clock {
     wall_ += by.count();
     mono_ += std::chrono::duration_cast<Time::duration>(by);
   }
+  /// It is set, or the machine was off.
+  void set_wall(std::chrono::nanoseconds by) { wall_ += by.count(); }
 
  private:
   Nanos wall_ = 1'700'000'000'000'000'000;

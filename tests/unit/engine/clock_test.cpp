@@ -90,6 +90,34 @@ TEST(MomentOf, AnswerIsAsOldAsItsProviderSaysWithinItsCall) {
   EXPECT_EQ(Moment::received_at(1'500'000'000'000, began, now), now.mono);
 }
 
+TEST(MomentOf, NothingWasReadBeforeTheMachineRan) {
+  const Moment before{1'000'000'000'000, Moment::Mono(seconds(100))}, now{1'010'000'000'000, Moment::Mono(seconds(110))};
+  for (const Nanos observed : std::vector<Nanos>{1, 800'000'000'000, 899'000'000'000}) {
+    EXPECT_EQ(Moment::received_at(observed, before, now), now.mono) << observed;
+    EXPECT_EQ(Moment::asked_at(observed, before, now), before.mono) << observed;
+  }
+}
+
+/// A provider that gives the time of the system's own event, long ago: one word of it must not outlast all later ones.
+TEST_F(ClockThatIsSet, WatchThatTellsOldTimesHidesNothingThatComesLater) {
+  line_->start(true);
+  ASSERT_TRUE(eventually([&] { return line_->view().coverage.size() == 1 && line_->view().coverage[0].established; }));
+  line_->world->observed_ns = 1;
+  line_->on_core([&] {
+    set(0, 9);
+    return 0;
+  });
+  line_->change(thing(0));
+  ASSERT_TRUE(eventually([&] { return line_->drifts().size() == 1; }));
+  line_->world->observed_ns.reset();
+  line_->on_core([&] {
+    set(0, 3);
+    return 0;
+  });
+  line_->change(thing(0));
+  EXPECT_TRUE(eventually([&] { return line_->drifts().empty(); }));
+}
+
 TEST(MomentOf, ClockThatWasSetMeanwhileTellsNothing) {
   const Moment began{1'000'000'000'000, Moment::Mono(seconds(100))};
   for (const Nanos set : std::vector<Nanos>{-30'000'000'000, -200'000'000, 200'000'000, 3'600'000'000'000}) {

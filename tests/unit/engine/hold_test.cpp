@@ -123,6 +123,60 @@ TEST_F(HeldEngine, WhatAWatchBringsIsDroppedWhileTheSystemDoesNotSayWhichOneItIs
   EXPECT_TRUE(eventually([&] { return refresh(), line_->drifts().size() == 1; })) << "it is found by the next full list";
 }
 
+TEST_F(HeldEngine, NothingIsGoneBecauseASystemThatTookOverDuringTheCycleDoesNotHaveIt) {
+  line_->world->cursors = true;  // the next cycles say "unchanged"
+  baseline();
+  remove(0, 2);
+  line_->world->when_read = [world = line_->world.get()] { world->identity = "system-2"; };
+  report_ = line_->refresh(false);
+  EXPECT_THAT(line_->drifts(true), IsEmpty());
+  EXPECT_THAT(reasons(), testing::HasSubstr("another system may have answered (accepted: system-1; it is system-2)"));
+  line_->world->when_read = [world = line_->world.get()] { world->health_fails = Error{Code::unavailable, "connection refused"}; };
+  line_->world->identity = "system-1";
+  report_ = line_->refresh(false);
+  EXPECT_THAT(line_->drifts(true), IsEmpty()) << "nobody knows which one answered";
+  EXPECT_THAT(reasons(), testing::HasSubstr("(accepted: system-1; connection refused)"));
+  line_->world->when_read = nullptr;
+  line_->world->health_fails.reset();
+  report_ = line_->refresh(false);
+  EXPECT_THAT(line_->drifts(), SizeIs(2)) << "and what is gone there is";
+}
+
+TEST_F(HeldEngine, WhatCouldNotBeReadIsAskedForAgainThoughTheListDidNotChange) {
+  line_->world->cursors = true;
+  baseline();
+  remove(0, 2);
+  line_->world->read_fails = Error{Code::deadline, "no answer"};
+  report_ = line_->refresh(false);
+  EXPECT_THAT(line_->drifts(true), IsEmpty());
+  line_->world->read_fails.reset();
+  report_ = line_->refresh(false);
+  EXPECT_THAT(line_->drifts(), SizeIs(2));
+}
+
+TEST_F(HeldEngine, ATombstoneOfAnotherSystemBetweenTwoCyclesIsNone) {
+  line_->world->watches = true;
+  line_->start(true);
+  ASSERT_TRUE(eventually([&] { return line_->view().last_complete_ns > 0; }));
+  line_->on_core([&] {
+    line_->world->when_read = [world = line_->world.get()] { world->identity = "system-2"; };
+    return line_->world->resources.erase(thing(1));
+  });
+  line_->replay({{thing(1), ""}});
+  ASSERT_TRUE(eventually([&] { return !line_->drifts(true).empty(); }));
+  for (const auto& drift : line_->drifts(true)) EXPECT_EQ(drift.resource.kind, "backend") << drift.resource.id;
+}
+
+TEST_F(HeldEngine, AProbeThatMeetsAnotherSystemEndsWhatTheWatchSaysAtOnce) {
+  line_->world->watches = true;
+  line_->interval = std::chrono::milliseconds(3'600'000);
+  line_->start(true);
+  ASSERT_TRUE(eventually([&] { return line_->view().last_complete_ns > 0; }));
+  line_->on_core([&] { return line_->world->identity = "system-2", 0; });
+  ASSERT_TRUE(eventually([&] { return !line_->drifts().empty(); }, std::chrono::seconds(60))) << "no cycle is due for an hour";
+  EXPECT_EQ(line_->drifts()[0].resource.kind, "backend");
+}
+
 TEST_F(HeldEngine, AnotherProviderUnderTheNameBeginsWithoutTheIdentityOfTheFormer) {
   baseline();
   another_process();

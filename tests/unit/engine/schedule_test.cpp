@@ -85,5 +85,12 @@ TEST(Schedule, ProviderMayAskToComeSoonerButNotLater) {
   EXPECT_LE(schedule.next(), kStart + seconds(30));
 }
 
+TEST(Schedule, ProviderThatAsksToComeAtOnceWaitsHalfASecond) {
+  Schedule schedule(seconds(30), 1);
+  schedule.hint(milliseconds(1));
+  schedule.ran(kStart, kStart, Ran::well);
+  EXPECT_EQ(schedule.next(), kStart + milliseconds(500));
+}
+
 }  // namespace
 }  // namespace driftd::engine

@@ -121,5 +121,82 @@ TEST_F(UpgradedProvider, WhoseSchemaCouldNotBeNotedIsNotedByTheNextCycle) {
   EXPECT_TRUE(noted);
 }
 
+/// A provider that makes its revision anew with each start, as of a build stamp: what its row keeps has a bound.
+class RestlessProvider : public testing::Test {
+ protected:
+  RestlessProvider() {
+    now_says(1);
+    has("a");
+  }
+  ScriptedWorld& world() { return *line_->world; }
+  void has(const std::string& id) { world().resources[{"thing", id}] = R"({"size":1})"; }
+  void now_says(int revision) {
+    world().schemas["thing"] = R"({"schema":"driftd-schema/1","kind":"thing","revision":)" + std::to_string(revision) +
+                               R"(,"title":"t","attributes":{"size":{"type":"int"}}})";
+  }
+  void cycle() {
+    line_->start(false);
+    report_ = line_->refresh();
+    ASSERT_TRUE(report_.status) << report_.status.error().message;
+  }
+  void restart(int revision) {
+    const ScriptedWorld before = world();
+    line_.reset();
+    line_ = std::make_unique<EngineLine>(dir_);
+    world() = before;
+    now_says(revision);
+  }
+  std::vector<std::string> kept() {
+    std::vector<std::string> out;
+    const auto notes = line_->on_core([&] { return line_->engine().find("b")->ledger().row().notes; });
+    for (const auto& [note, text] : notes) {
+      if (note.starts_with("schema:thing:") && !text.empty()) out.push_back(note.substr(13));
+    }
+    return out;
+  }
+  TempDir dir_;
+  std::unique_ptr<EngineLine> line_ = std::make_unique<EngineLine>(dir_);
+  engine::CycleReport report_;
+};
+
+TEST_F(RestlessProvider, LeavesNoRevisionThatNothingIsStoredUnder) {
+  cycle();
+  for (int revision = 2; revision <= 20; ++revision) {
+    restart(revision);
+    cycle();
+    EXPECT_LE(kept().size(), 2u) << revision;
+  }
+  EXPECT_THAT(kept(), ElementsAre("19", "20")) << "19: what had not been seen when 20 came";
+  EXPECT_THAT(line_->drifts(true), IsEmpty());
+}
+
+TEST_F(RestlessProvider, KeepsTheRevisionThatSomethingIsStoredUnder) {
+  has("old");
+  cycle();
+  world().resources.erase({"thing", "old"});
+  world().sends_complete = false;  // it may be there
+  for (int revision = 2; revision <= 5; ++revision) {
+    restart(revision);
+    cycle();
+  }
+  EXPECT_THAT(kept(), ElementsAre("1", "4", "5"));
+  EXPECT_THAT(report_.coverage.at(0).reasons, testing::Each(testing::Not(HasSubstr("schema"))));
+}
+
+TEST_F(RestlessProvider, WithSomethingUnderEachRevisionKeepsTheLastAndSaysSo) {
+  world().sends_complete = false;
+  cycle();
+  for (int revision = 2; revision <= 25; ++revision) {
+    restart(revision);
+    world().resources.clear();
+    has("only at " + std::to_string(revision));
+    cycle();
+  }
+  EXPECT_THAT(kept(), SizeIs(17)) << "and the one of now";
+  EXPECT_THAT(kept(), testing::Contains("24"));
+  EXPECT_THAT(kept(), testing::Not(testing::Contains("2")));
+  EXPECT_THAT(report_.coverage.at(0).reasons, testing::Contains(HasSubstr("budget: 8 earlier schema revisions")));
+}
+
 }  // namespace
 }  // namespace driftd::test

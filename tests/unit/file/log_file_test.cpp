@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sinks/file/log_file.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -42,6 +45,18 @@ struct LogFileTest : testing::Test {
     ASSERT_EQ(synced(), "");
   }
 };
+
+TEST_F(LogFileTest, AFifoOrADeviceIsNotRotated) {
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const int reader = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_GE(reader, 0);
+  write_and_sync(1, 9);
+  EXPECT_TRUE(fs::is_fifo(path));
+  EXPECT_FALSE(fs::exists(rotated(1)));
+  std::string got(200, '\0');
+  EXPECT_EQ(::read(reader, got.data(), got.size()), 90);
+  ::close(reader);
+}
 
 TEST_F(LogFileTest, AFileRemovedRightBeforeItsRotationIsMadeAnew) {
   write_and_sync(1, 4);

@@ -3,7 +3,7 @@
 
 #include "base/digest.hpp"
 #include "host/messages.hpp"
-#include "host/rate.hpp"
+#include "base/rate.hpp"
 #include "host/text.hpp"
 
 namespace driftd::host {

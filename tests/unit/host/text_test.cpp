@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "host/line_log.hpp"
-#include "host/rate.hpp"
+#include "base/rate.hpp"
 #include "host/settings_schema.hpp"
 
 namespace driftd::host {

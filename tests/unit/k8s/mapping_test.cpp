@@ -228,6 +228,26 @@ TEST(K8sHelm, ANamespaceThatUnpacksToTooMuchIsReadInPartAndNoOther) {
   EXPECT_EQ(told[0].code, DRIFTD_BUDGET);
 }
 
+TEST(K8sHelm, NamespacesThatKeepTooMuchGiveOfTheirsAndOthersAreReadWhereverTheyStand) {
+  json large = revision(1, "deployed");
+  large["data"]["release"] = wrapped(R"({"chart":{},"info":{},"version":1,"config":{"a":")" + std::string(3u << 20, 'x') + "\"}}");
+  std::vector<json> secrets;
+  for (int i = 0; i < 60; ++i) secrets.push_back(named(large, "evil" + std::to_string(i % 3), "r" + std::to_string(100 + i)));
+  secrets.push_back(named(revision(2, "deployed"), "prod", "shop"));
+  std::vector<sdk::Diagnostic> told;
+  const auto records = releases(secrets, told);
+  ASSERT_EQ(records.size(), 61u) << "nothing counts as gone";
+  std::size_t kept = 0;
+  for (const auto& record : records) {
+    kept += record.body.size();
+    EXPECT_TRUE(record.unread.empty() || record.id.starts_with("evil")) << record.id;
+  }
+  EXPECT_LE(kept, kMostKept);
+  EXPECT_GT(kept, kMostKept - (8u << 20));
+  EXPECT_EQ(told.size(), 18u) << "of 180 MiB some 52 are too much";
+  EXPECT_THAT(told.at(0).text, HasSubstr("its namespace has most"));
+}
+
 /// Revisions that come before the one that is shown are not unpacked: they cost nothing of what the namespace has.
 TEST(K8sHelm, OnlyTheRevisionThatIsShownIsUnpacked) {
   std::vector<json> secrets;

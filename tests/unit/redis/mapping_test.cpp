@@ -15,6 +15,33 @@ const char* kInfo =
     "master_host:10.0.0.1\r\nmaster_port:6379\r\nmaster_link_status:down\r\n"
     "# Commandstats\r\ncmdstat_config|set:calls=3,usec=12,usec_per_call=4.00\r\n";
 
+/// `REPLCONF ip-address` of a client with the rights of a replica: its lines stand in the answer.
+TEST(RedisMapping, LinesThatAReplicaForgesIntoInfoStandForNothing) {
+  const std::string head = "# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:abc\r\n# Persistence\r\nloading:0\r\n";
+  const std::string before = "# Replication\r\nrole:master\r\nconnected_slaves:1\r\n";
+  const std::string after = "master_replid:true\r\nmaster_replid2:0\r\n# Commandstats\r\ncmdstat_config|set:calls=3\r\n# Cluster\r\ncluster_enabled:0\r\n";
+  const std::string forged =
+      "slave0:ip=1\r\nredis_mode:sentinel\r\nserver_name:evil\r\nevil_version:9\r\nrole:slave\r\nmaster_host:evil\r\nmaster_link_status:down\r\n"
+      "loading:1\r\nmaster_replid:forged\r\ncmdstat_config|set:calls=9\r\ncluster_enabled:1\r\n# Sentinel\r\nmaster9:name=\r\nx:,port=1\r\n";
+  const Info honest = parse_info(head + before + after), info = parse_info(head + before + forged + after);
+  EXPECT_EQ(info, honest);
+  EXPECT_EQ(health_of(info).state, DRIFTD_HEALTH_UP);
+  EXPECT_EQ(gate(info, ""), gate(honest, ""));
+}
+
+TEST(RedisMapping, AMasterWithoutAStatusIsNoException) {
+  EXPECT_EQ(health_of(parse_info("redis_mode:sentinel\r\nmaster9:name=\r\n")).state, DRIFTD_HEALTH_UP);
+}
+
+TEST(RedisMapping, GateMovesWithTheHistoryOfAReplicaAndIsNoneWithoutARunId) {
+  Info info = parse_info(kInfo);
+  const std::string before = gate(info, "");
+  info["master_replid"] = "another data set";
+  EXPECT_NE(gate(info, ""), before);
+  info.erase("run_id");
+  EXPECT_EQ(gate(info, ""), "");
+}
+
 TEST(RedisMapping, GateMovesWithACountedChangeAndWithTheScope) {
   Info info = parse_info(kInfo);
   const std::string before = gate(info, "");

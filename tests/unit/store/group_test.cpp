@@ -37,6 +37,14 @@ TEST_F(GroupTest, CommitIsOnTheDiskWhenItReturns) {
   sqlite3_close(db);
 }
 
+/// The store checkpoints by itself, behind the answers: the log must not grow with what was ever committed.
+TEST_F(GroupTest, TheWriteAheadLogIsBroughtIntoTheStoreAgainAndAgain) {
+  for (int i = 0; i < 400; ++i) bench.get(bench->commit(page_of({resource_write(std::to_string(i))}, {event_draft("a")})));
+  const auto written = commit_frames(file() + "-wal");
+  EXPECT_LT(std::filesystem::file_size(file() + "-wal"), 8u << 20) << written;
+  EXPECT_GT(std::filesystem::file_size(file()), 200'000U) << "and what stood in it is in store.db";
+}
+
 /// Reads all events again and again; their number never falls.
 Task<Result<core::Committed>> read_on(store::SqliteStore* store) {
   std::size_t seen = 0;

@@ -107,6 +107,23 @@ TEST_F(StateTest, BackendRowSurvivesARestart) {
   EXPECT_EQ(read.deleted_ns, row.deleted_ns);
 }
 
+TEST_F(StateTest, SaysUnderWhichSchemaRevisionsSomethingIsStored) {
+  bench.get(bench->commit(registration(backend_row())));
+  const auto revisions = [&] { return bench.get(bench->schema_revisions(backend_row().uid)); };
+  EXPECT_TRUE(revisions().empty());
+  std::vector<core::ResourceWrite> writes;
+  for (const std::uint32_t revision : {2u, 7u, 7u}) {
+    writes.push_back({full_resource(), {}});
+    writes.back().next.open.clear();
+    writes.back().next.id = {"topic", "t" + std::to_string(writes.size())};
+    writes.back().next.schema_revision = revision;
+  }
+  bench.get(bench->commit(page_of(writes)));
+  auto found = revisions();
+  std::ranges::sort(found);
+  EXPECT_EQ(found, (std::vector<std::pair<std::string, std::uint32_t>>{{"topic", 2}, {"topic", 7}}));
+}
+
 TEST_F(StateTest, AcceptingAnotherSystemForgetsTheIdentitiesThatTheFormerGave) {
   auto row = backend_row();
   row.system_identity = "7301";

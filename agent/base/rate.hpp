@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace driftd::host {
+namespace driftd {
 
 /// A limiter (GCRA): one token `each`, `burst` at once. As it stands it is the host-owned one behind `permit`: 50 tokens
 /// a second, 100 at once. Not thread-safe.
@@ -35,4 +35,4 @@ class Rate {
   Clock::time_point full_at_{};
 };
 
-}  // namespace driftd::host
+}  // namespace driftd

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/rate.hpp"
+#include "core/ports/control.hpp"
+
+namespace driftd::engine {
+
+/// Tells the log what of a backend cannot be judged any more, and what can again: once each, not in every cycle. A provider
+/// may give other reasons each time: 60 lines at once, then one a second; status has them all. Core thread.
+class ReasonLog {
+ public:
+  using Print = std::function<void(bool warning, std::string line)>;
+  explicit ReasonLog(Print print) : print_(std::move(print)) {}
+  void tell(const std::vector<core::Coverage>& before, const std::vector<core::Coverage>& now, Rate::Clock::time_point at);
+
+ private:
+  void line(bool warning, std::string text, Rate::Clock::time_point at);
+
+  Print print_;
+  Rate rate_{std::chrono::seconds(1), 60};
+  std::uint64_t untold_ = 0;
+};
+
+}  // namespace driftd::engine

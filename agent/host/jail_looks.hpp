@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/task.hpp"
+#include "host/jail_paths.hpp"
+
+namespace driftd::host {
+
+/// Looks at what the settings of backends open, for all of them. A file system that hangs holds a thread in the kernel for as
+/// long as it hangs, and nothing can take it back: so each look has a short-lived thread of its own and none of a pool. A backend
+/// whose look hangs is not looked at again until it ended; all together have at most 512 threads. Core thread.
+class JailLooks {
+ public:
+  struct Asked {
+    std::string backend, schema, settings;
+    std::vector<std::filesystem::path> own;
+  };
+  static constexpr std::chrono::milliseconds kPatience{1'000};
+
+  /// Nothing: no answer within kPatience, or none yet to the look before. That is told once, and so is its end.
+  static Task<std::optional<JailPaths>> look(std::shared_ptr<JailLooks> self, asio::any_io_executor core, Asked asked);
+
+  /// Runs on the look's own thread, also after this object is gone. For tests; before the first look.
+  std::function<JailPaths(const Asked&)> find = [](const Asked& asked) { return jail_paths(asked.schema, asked.settings, asked.own); };
+
+ private:
+  struct Answer;
+  bool hangs(const std::string& backend);
+
+  std::shared_ptr<int> running_ = std::make_shared<int>();  ///< one more owner for each thread
+  std::map<std::string, std::shared_ptr<Answer>> hanging_;  ///< by backend
+};
+
+}  // namespace driftd::host

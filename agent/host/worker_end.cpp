@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "base/fatal.hpp"
+#include "host/worker.hpp"
+
+namespace driftd::host {
+namespace {
+
+/// Shared by who waits and who reaps: each may be the last.
+struct End {
+  End(asio::any_io_executor core, std::chrono::milliseconds most) : limit(core, most) {}
+  asio::steady_timer limit;
+  std::optional<std::string> how;
+};
+
+Task<void> reap(std::shared_ptr<Worker> worker, std::shared_ptr<End> end) {
+  end->how = co_await worker->reap();
+  end->limit.cancel();
+}
+
+}  // namespace
+
+Task<std::optional<std::string>> end_of(std::shared_ptr<Worker> worker, asio::any_io_executor core, std::chrono::milliseconds most) {
+  const auto end = std::make_shared<End>(core, most);
+  asio::co_spawn(core, reap(std::move(worker), end), fatal);
+  boost::system::error_code woken;  // by the end, or by the time
+  if (!end->how) co_await end->limit.async_wait(asio::redirect_error(asio::use_awaitable, woken));
+  co_return end->how;
+}
+
+}  // namespace driftd::host
