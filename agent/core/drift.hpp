@@ -56,7 +56,7 @@ struct Drift {
   Operation operation = Operation::changed;
   DriftStatus status = DriftStatus::pending;
   std::vector<Change> changes;  ///< sorted by path
-  std::string digest;           ///< of the (path, new value) pairs; an approval binds to it
+  std::string digest;           ///< digest_of() its changes; a decision binds to it
   Nanos opened_ns = 0, updated_ns = 0;
   std::optional<Nanos> stale_since_ns;  ///< unknown while open
   std::string actor, reason;            ///< of the last decision
@@ -68,7 +68,8 @@ struct Drift {
   }
 };
 
-/// hex SHA-256 over the (path, new value) pairs, length-prefixed.
-std::string digest_of(const std::vector<Change>& changes);
+/// hex SHA-256 over the (path, new value) pairs, length-prefixed; against an expectation also over the old values, which are
+/// what is wanted: another expectation is another question.
+std::string digest_of(const std::vector<Change>& changes, Against against);
 
 }  // namespace driftd::core

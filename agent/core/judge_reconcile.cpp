@@ -33,21 +33,23 @@ bool same_value(const Setting& setting, const std::string& path, const std::opti
   return left_norm && right_norm && *left_norm == *right_norm;
 }
 
-/// `change` says of its path what one of `known` already said.
-bool said(const Setting& setting, const std::vector<Change>& known, const Change& change) {
+/// `change` says of its path what the drift already said. Against an expectation both sides count: 3 in the place of 1 is not
+/// 3 in the place of 100. A baseline follows by decisions alone, so there the new value says all.
+bool said(const Setting& setting, const Drift& drift, const Change& change) {
   const auto same = [&](const Change& other) {
-    return other.path == change.path && same_value(setting, change.path, other.new_value, change.new_value);
+    if (other.path != change.path || !same_value(setting, change.path, other.new_value, change.new_value)) return false;
+    return drift.against == Against::baseline || same_value(setting, change.path, other.old_value, change.old_value);
   };
-  return std::any_of(known.begin(), known.end(), same);
+  return std::any_of(drift.changes.begin(), drift.changes.end(), same);
 }
 
-bool nothing_new(const Setting& setting, const std::vector<Change>& known, const std::vector<Change>& now) {
-  return std::all_of(now.begin(), now.end(), [&](const Change& change) { return said(setting, known, change); });
+bool nothing_new(const Setting& setting, const Drift& drift, const std::vector<Change>& now) {
+  return std::all_of(now.begin(), now.end(), [&](const Change& change) { return said(setting, drift, change); });
 }
 
 bool standing(const Setting& setting, const Drift& drift, const Group& group) {
   return drift.operation == group.operation && drift.changes.size() == group.changes.size() &&
-         nothing_new(setting, drift.changes, group.changes);
+         nothing_new(setting, drift, group.changes);
 }
 
 /// Nothing of the values: an id goes everywhere and stays for ever, and whoever came by a former key could try guesses on it.
@@ -175,18 +177,17 @@ void Reconciler::go_on(Drift drift, Group group) {
   // A decision covers the values it was made on: part of them going back leaves it, any other value asks again. That all is
   // gone says of each attribute that it is not there; once the resource is back, one that is missing is another matter.
   const bool back = drift.operation == Operation::deleted && group.operation != Operation::deleted;
-  const bool decision_over = expired || back || (moved && !nothing_new(setting_, drift.changes, group.changes));
+  const bool decision_over = expired || back || (moved && !nothing_new(setting_, drift, group.changes));
   if (decision_over && drift.decided_ns) undecide(drift);
   if (!moved) {
     out_.suppressed["standing"] += group.changes.size();
-    if (newly_withheld(drift.changes, group.changes)) {
-      drift.changes = std::move(group.changes);  // the same values; what was shown of them is shown no more
-      drift.digest = digest_of(drift.changes);
-    }
+    // The same values; what was shown of them is shown no more.
+    if (newly_withheld(drift.changes, group.changes)) drift.changes = std::move(group.changes);
+    drift.digest = digest_of(drift.changes, drift.against);  // an earlier agent left out what is wanted
   } else {
     drift.operation = group.operation;
     drift.changes = std::move(group.changes);
-    drift.digest = digest_of(drift.changes);
+    drift.digest = digest_of(drift.changes, drift.against);
     if (!drift.decided_ns) {
       drift.reason = group.reason;
       drift.actor.clear();
@@ -217,7 +218,7 @@ void Reconciler::open(const GroupKey& key, Group group) {
   drift.resource = out_.next.id;
   drift.operation = group.operation;
   drift.changes = std::move(group.changes);
-  drift.digest = digest_of(drift.changes);
+  drift.digest = digest_of(drift.changes, drift.against);
   drift.opened_ns = drift.updated_ns = setting_.now_ns;
   drift.reason = group.reason;
   const bool by_scope = !setting_.accepted_by.empty() && drift.operation == Operation::deleted;

@@ -94,16 +94,20 @@ Status rewrap_resource(Connection& db, const core::RedactionKeys& keys, std::int
 
 Status rewrap_drift(Connection& db, const core::RedactionKeys& keys, std::int64_t row) {
   std::vector<core::Change> changes;
+  core::Against against = core::Against::baseline;
   {
-    auto query = db.statement("SELECT changes FROM drift WHERE rowid = ?");
+    auto query = db.statement("SELECT changes, against FROM drift WHERE rowid = ?");
     DRIFTD_TRY([[maybe_unused]] const bool found, query.bind(row).next());
     DRIFTD_TRY(changes, changes_of(query.text(0)));
+    DRIFTD_TRY(against, core::parse_against(query.text(1)));
   }
   for (auto& change : changes) {
     DRIFTD_CHECK(rewrap_text(change.old_value, keys));
     DRIFTD_CHECK(rewrap_text(change.new_value, keys));
   }
-  DRIFTD_CHECK(db.statement("UPDATE drift SET changes = ?, digest = ? WHERE rowid = ?").bind(to_text(changes), core::digest_of(changes), row).run());
+  DRIFTD_CHECK(db.statement("UPDATE drift SET changes = ?, digest = ? WHERE rowid = ?")
+                   .bind(to_text(changes), core::digest_of(changes, against), row)
+                   .run());
   return db.statement("UPDATE drift SET crc = " DRIFTD_CRC_DRIFT " WHERE rowid = ?").bind(row).run();
 }
 

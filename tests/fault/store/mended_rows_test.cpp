@@ -21,7 +21,7 @@ core::Drift drift_of(const std::string& resource) {
   drift.backend_uid = backend_row().uid;
   drift.resource = {"config", resource};
   drift.changes = {{"a", core::ChangeClass::config, "1", "2", false}};
-  drift.digest = core::digest_of(drift.changes);
+  drift.digest = core::digest_of(drift.changes, drift.against);
   return drift;
 }
 

@@ -146,7 +146,7 @@ class Sequence {
     if (const Value* looked_at = step.find("seen")) {
       std::vector<Change> changes = row_.open.front().changes;
       for (auto& change : changes) change.new_value = render(*find(*looked_at, Path::parse(change.path).value()));
-      decision.digest = digest_of(changes);
+      decision.digest = digest_of(changes, row_.open.front().against);
     }
     return decide(row_, row_.open.front().id, decision);
   }

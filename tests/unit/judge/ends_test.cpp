@@ -40,6 +40,35 @@ TEST_F(Ends, ExpectationAndLiveValueThatMeetAtAThirdSupersede) {
   EXPECT_THAT(words(a_is("4")), ElementsAre("superseded", "pending"));
 }
 
+/// Who ignored 1 in the place of 9 has not ignored 1 in the place of 100.
+TEST_F(Ends, AnExpectationThatMovesIsAnotherQuestion) {
+  a_is_expected("9");
+  a_is("1");
+  const std::string shown = drift().digest;
+  ASSERT_TRUE(decides(Verb::ignore, 0, shown));
+  a_is_expected("9.0");
+  EXPECT_THAT(words(a_is("1")), IsEmpty()) << "the same, said otherwise";
+  a_is_expected("100");
+  EXPECT_THAT(words(a_is("1")), ElementsAre("pending:moved"));
+  EXPECT_EQ(drift().changes[0].old_value, "100");
+  const auto late = decides(Verb::reject, 0, shown);
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code, Code::conflict) << "it was decided on what was shown before";
+}
+
+/// As an agent of before wrote it: without what is wanted.
+TEST_F(Ends, ADecisionOfBeforeStandsAndItsDigestFollowsWithoutAWord) {
+  a_is_expected("9");
+  a_is("1");
+  const std::string now = drift().digest;
+  ASSERT_TRUE(decides(Verb::ignore, 0, now));
+  row.open[0].digest = digest_of(row.open[0].changes, Against::baseline);
+  ASSERT_NE(row.open[0].digest, now);
+  EXPECT_THAT(words(a_is("1")), IsEmpty());
+  EXPECT_EQ(drift().digest, now);
+  EXPECT_EQ(drift().status, DriftStatus::ignored);
+}
+
 TEST_F(Ends, IgnoreRuleOrPolicyOverAnExpectationSupersedes) {
   a_is_expected("9");
   a_is("1");

@@ -38,7 +38,7 @@ class RotateTest : public StoreTest {
     out.resource = {"config", "r" + std::to_string(n)};
     out.changes = {{"p", core::ChangeClass::credential, sealed_value(key, n), sealed_value(key, n + 1'000), true},
                    {"q", core::ChangeClass::config, "\"" + key.store.id + key.worker.id + ":1:text\"", std::nullopt, false}};
-    out.digest = core::digest_of(out.changes);
+    out.digest = core::digest_of(out.changes, out.against);
     return out;
   }
 
@@ -76,7 +76,7 @@ class RotateTest : public StoreTest {
       const auto wanted = drift_of(key, "", n);
       EXPECT_EQ(rows[0].open[0].changes[0].old_value, wanted.changes[0].old_value);
       EXPECT_EQ(rows[0].open[0].changes[0].new_value, wanted.changes[0].new_value);
-      EXPECT_EQ(rows[0].open[0].digest, core::digest_of(rows[0].open[0].changes));
+      EXPECT_EQ(rows[0].open[0].digest, core::digest_of(rows[0].open[0].changes, rows[0].open[0].against));
     }
     core::DriftFilter every;
     every.all = true;

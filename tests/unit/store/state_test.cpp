@@ -20,7 +20,7 @@ core::Drift full_drift(const std::string& id) {
   drift.status = core::DriftStatus::rejected;
   drift.changes = {{"a.b", core::ChangeClass::config, "1e400", std::nullopt, false},
                    {"c[\"ü\"]", core::ChangeClass::credential, std::nullopt, R"({"$hmac":"k:1:ff"})", true}};
-  drift.digest = core::digest_of(drift.changes);
+  drift.digest = core::digest_of(drift.changes, drift.against);
   drift.opened_ns = kNoon + 1;
   drift.updated_ns = kNoon + 2;
   drift.stale_since_ns = kNoon + 3;
