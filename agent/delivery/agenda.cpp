@@ -13,7 +13,8 @@ std::optional<Duty> duty_of_live(const Situation& s) {
   if (!may_send(s)) return std::nullopt;
   const bool loaded = s.next_loaded && *s.next_loaded <= s.now;
   const bool unloaded = s.next_unloaded && *s.next_unloaded <= s.now;
-  if (unloaded && (!loaded || s.loaded < 2 * kLoaded)) return Duty::load;
+  const bool room = s.loaded < 2 * kLoaded && s.loaded_bytes < 2 * kLoadedBytes;
+  if (unloaded && (!loaded || room)) return Duty::load;
   if (loaded) return Duty::send;
   return std::nullopt;
 }
@@ -29,14 +30,14 @@ std::optional<Duty> duty_of_sink(const Situation& s) {
 /// Where only a fetch makes room for another send, nothing else may stand in its way.
 bool must_fetch(const Situation& s) {
   if (s.behind && !s.exhausted && !s.stopping && s.at_risk >= kMaxAtRisk) return true;
-  if (s.exhausted || s.loaded >= kLoaded || s.plain >= kWindow || s.unwritten >= kUnwritten || s.crowded) return false;
+  if (s.exhausted || s.loaded >= kLoaded || s.loaded_bytes >= kLoadedBytes || s.plain >= kWindow || s.unwritten >= kUnwritten || s.crowded) return false;
   return !s.stopping || may_send(s);
 }
 
 std::optional<Duty> duty_of_replay(const Situation& s) {
   if (s.stopping) return std::nullopt;
   if (s.replay_unplanned) return Duty::plan_replay;
-  if (s.replay_unfetched && s.replay_ready < kReplaysAhead) return Duty::fetch_replay;
+  if (s.replay_unfetched && s.replay_ready < kReplaysAhead && s.replay_bytes < kLoadedBytes) return Duty::fetch_replay;
   if (s.replay_sendable && may_send(s) && s.now >= s.replay_at) return Duty::send_replay;
   return std::nullopt;
 }

@@ -8,6 +8,7 @@
 namespace driftd::delivery {
 
 inline constexpr std::size_t kLoaded = 1024;      ///< events of a lane in memory
+inline constexpr std::size_t kLoadedBytes = 16u << 20;  ///< of their payloads
 inline constexpr std::size_t kWindow = 10'000;    ///< events that are no exceptions: the cursor waits for them
 inline constexpr std::size_t kUnwritten = 1024;   ///< exceptions that a save has to write: more is one long write
 inline constexpr std::size_t kSaveAt = 128;       ///< settled events that make a save due
@@ -28,14 +29,14 @@ struct Situation {
   Time check_at{}, save_at{}, drain_until{};
   Circuit::State circuit = Circuit::State::closed;
   Time open_until{};
-  std::size_t flying = 0, max_in_flight = 0, at_risk = 0, unsaved = 0, loaded = 0, plain = 0, unwritten = 0;
+  std::size_t flying = 0, max_in_flight = 0, at_risk = 0, unsaved = 0, loaded = 0, loaded_bytes = 0, plain = 0, unwritten = 0;
   bool behind = false;   ///< what lies behind the last fetched event is known, and stays at risk until it is fetched
   bool crowded = false;  ///< so many wait behind some that fail that memory must not take more
   std::optional<Time> next_loaded, next_unloaded;  ///< when the next event is due, with its payload and without
   bool worth_saving = false;                       ///< a save would change what is stored
   bool save_now = false;
   bool replay_unplanned = false, replay_unfetched = false, replay_sendable = false;
-  std::size_t replay_ready = 0;
+  std::size_t replay_ready = 0, replay_bytes = 0;
   Time replay_at{};
 
   bool operator==(const Situation&) const = default;

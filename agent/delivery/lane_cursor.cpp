@@ -3,6 +3,7 @@
 #include <boost/asio/as_tuple.hpp>
 
 #include "base/log.hpp"
+#include "delivery/answer.hpp"
 #include "delivery/lane.hpp"
 
 namespace driftd::delivery {
@@ -59,6 +60,7 @@ Task<void> Lane::restore_exceptions(std::vector<core::DeliveryState> exceptions)
       co_return;
     }
     if (stopping_) co_return;  // there may be very many; a lane that is not open has nothing to save
+    seqs = looked_for(std::move(seqs), *events);
     for (auto& event : *events) {
       const auto state = live.extract(event.stamp.seq);
       window_.restore(std::move(event), state.mapped(), now() + wait_of(state.mapped()));
@@ -133,17 +135,18 @@ Task<void> Lane::fetch() {
     refuse_to_stall("fetch events", page.error());
     co_return;
   }
-  if (page->size() == static_cast<std::size_t>(kPage)) exhausted_ = false;
+  if (page->size() == static_cast<std::size_t>(kPage) || full(*page)) exhausted_ = false;
   for (auto& event : *page) window_.add(std::move(event));
 }
 
 Task<void> Lane::load_due() {
-  const auto seqs = window_.unloaded(now(), kLoadAtOnce);
+  auto seqs = window_.unloaded(now(), kLoadAtOnce);
   auto events = co_await context_->outbox.fetch_exact(name_, seqs);
   if (!events) {
     refuse_to_stall("fetch events to try again", events.error());
     co_return;
   }
+  seqs = looked_for(std::move(seqs), *events);
   for (auto& event : *events) window_.load(std::move(event));
   for (const auto seq : seqs) {
     const auto* entry = window_.find(seq);

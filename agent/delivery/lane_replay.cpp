@@ -5,6 +5,7 @@
 
 #include "base/fatal.hpp"
 #include "base/log.hpp"
+#include "delivery/answer.hpp"
 #include "delivery/lane.hpp"
 
 namespace driftd::delivery {
@@ -97,13 +98,16 @@ Task<void> Lane::resume_replay() {
 }
 
 Task<void> Lane::fetch_replays() {
-  const auto seqs = replay_.unfetched(kReplaysAhead);
+  auto seqs = replay_.unfetched(kReplaysAhead);
   auto events = co_await context_->outbox.fetch_exact(name_, seqs);
   if (!events) {
-    replay_.fetch_failed(seqs);
+    replay_.not_fetched(seqs.size());
     refuse_to_stall("fetch events to replay", events.error());
     co_return;
   }
+  const std::size_t asked = seqs.size();
+  seqs = looked_for(std::move(seqs), *events);
+  replay_.not_fetched(asked - seqs.size());
   replay_.fetched(seqs, std::move(*events));
   end_replay();
 }
@@ -176,11 +180,13 @@ Task<Result<std::int64_t>> Lane::dead_letter(std::string verb, std::vector<std::
   if (verb == "drop") {
     for (const auto seq : seqs) window_.drop_dead(seq);
   } else {
-    for (std::size_t at = 0; at < seqs.size(); at += kPage) {
+    for (std::size_t at = 0; at < seqs.size();) {
       const auto first = seqs.begin() + static_cast<std::ptrdiff_t>(at);
       const auto size = static_cast<std::ptrdiff_t>(std::min<std::size_t>(kPage, seqs.size() - at));
-      const std::vector<std::int64_t> some(first, first + size);
+      std::vector<std::int64_t> some(first, first + size);
       DRIFTD_CO_TRY(auto events, co_await context_->outbox.fetch_exact(name_, some));
+      some = looked_for(std::move(some), events);
+      at += some.size();
       for (auto& event : events) window_.revive(std::move(event));
       for (const auto seq : some) {
         if (window_.dead().count(seq) != 0) lost(seq);

@@ -50,14 +50,18 @@ std::vector<std::int64_t> Replay::unfetched(std::size_t most) {
   return {first, first + static_cast<std::ptrdiff_t>(count)};
 }
 
-void Replay::fetch_failed(const std::vector<std::int64_t>& seqs) { at_ -= seqs.size(); }
-
 void Replay::fetched(const std::vector<std::int64_t>& asked, std::vector<core::StoredEvent> events) {
   missing_ += static_cast<std::int64_t>(asked.size() - events.size());
   for (auto& event : events) {
     event.replay = true;
     ready_.push_back({std::move(event), 0, {}});
   }
+}
+
+std::size_t Replay::ready_bytes() const {
+  std::size_t out = 0;
+  for (const auto& item : ready_) out += item.event.payload.size();
+  return out;
 }
 
 Replay::Item Replay::taken(Place item, Time now) {

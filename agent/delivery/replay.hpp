@@ -44,11 +44,13 @@ class Replay {
 
   /// The next events to fetch, at most `most`; they are taken for fetched.
   std::vector<std::int64_t> unfetched(std::size_t most);
-  void fetch_failed(const std::vector<std::int64_t>& seqs);
+  /// The last so many of them have to be fetched again.
+  void not_fetched(std::size_t count) { at_ -= count; }
   /// What the store has of `asked`; the rest left it.
   void fetched(const std::vector<std::int64_t>& asked, std::vector<core::StoredEvent> events);
   bool has_unfetched() const { return at_ < seqs_.size(); }
   std::size_t ready() const { return ready_.size(); }
+  std::size_t ready_bytes() const;  ///< of their payloads
   /// When the next may be sent, in order per key, among those whose key is not in flight here and passes `free`.
   template <class Free>
   std::optional<Time> next(Free free) const {

@@ -52,6 +52,7 @@ void Window::hold_in_memory(Entry& entry, core::StoredEvent event) {
   unwait(entry.seq);
   entry.event = std::make_unique<core::StoredEvent>(std::move(event));
   ++loaded_;
+  loaded_bytes_ += entry.event->payload.size();
   wait(entry.seq);
 }
 
@@ -81,6 +82,7 @@ void Window::restore(core::StoredEvent event, const core::DeliveryState& state, 
 void Window::unload(Entry& entry) {
   if (!entry.loaded() || entry.in_flight) return;
   unwait(entry.seq);
+  loaded_bytes_ -= entry.event->payload.size();
   entry.event.reset();
   --loaded_;
   wait(entry.seq);
@@ -169,7 +171,10 @@ void Window::leave(std::int64_t seq) {
   Entry& entry = found->second;
   unwait(seq);
   if (entry.in_flight) --in_flight_;
-  if (entry.loaded()) --loaded_;
+  if (entry.loaded()) {
+    --loaded_;
+    loaded_bytes_ -= entry.event->payload.size();
+  }
   if (entry.failing) --failing_;
   const bool was_failing = entry.failing;
   const auto queue = keys_.find(entry.key());

@@ -73,6 +73,7 @@ class Window {
   std::optional<Time> next_loaded() const { return first_of(loaded_due_); }
   std::optional<Time> next_unloaded() const { return first_of(unloaded_due_); }
   std::size_t loaded() const { return loaded_; }
+  std::size_t loaded_bytes() const { return loaded_bytes_; }  ///< of their payloads
   std::size_t size() const { return entries_.size(); }
   std::size_t plain() const { return plain_.size(); }  ///< entries that are no exceptions
   std::size_t exceptions() const { return entries_.size() - plain_.size(); }
@@ -127,7 +128,7 @@ class Window {
   std::vector<core::DeliveryState> dead_letters_;  ///< not saved yet
   std::set<std::int64_t> dead_;
   std::int64_t low_water_ = 0, fetched_to_ = 0, restored_to_ = 0;
-  std::size_t loaded_ = 0, in_flight_ = 0, failing_ = 0;
+  std::size_t loaded_ = 0, loaded_bytes_ = 0, in_flight_ = 0, failing_ = 0;
 };
 
 }  // namespace driftd::delivery

@@ -14,6 +14,7 @@ class MemoryOutbox final : public core::Outbox {
  public:
   std::vector<core::StoredEvent> events;  ///< seq = position + 1
   std::map<std::string, core::SinkCursor> cursors;
+  std::size_t most_bytes = 0;  ///< of one fetch()
 
   void add(core::StoredEvent event) {
     event.stamp.seq = static_cast<std::int64_t>(events.size()) + 1;
@@ -34,12 +35,23 @@ class MemoryOutbox final : public core::Outbox {
   }
   Task<Result<std::vector<core::StoredEvent>>> fetch(std::string, std::int64_t after, int limit) override {
     const auto from = events.begin() + std::min<std::int64_t>(after, static_cast<std::int64_t>(events.size()));
-    const auto count = std::min<std::ptrdiff_t>(limit, events.end() - from);
-    co_return std::vector<core::StoredEvent>(from, from + count);
+    std::vector<core::StoredEvent> out;
+    std::size_t bytes = 0;
+    for (auto event = from; event != events.end() && out.size() < static_cast<std::size_t>(limit) && bytes < kFull; ++event) {
+      out.push_back(*event);
+      bytes += event->payload.size();
+    }
+    most_bytes = std::max(most_bytes, bytes);
+    co_return out;
   }
   Task<Result<std::vector<core::StoredEvent>>> fetch_exact(std::string, std::vector<std::int64_t> seqs) override {
     std::vector<core::StoredEvent> out;
-    for (const auto seq : seqs) out.push_back(events.at(static_cast<std::size_t>(seq - 1)));
+    std::size_t bytes = 0;
+    for (const auto seq : seqs) {
+      if (bytes >= kFull) break;
+      out.push_back(events.at(static_cast<std::size_t>(seq - 1)));
+      bytes += out.back().payload.size();
+    }
     co_return out;
   }
   Task<Status> settle(core::SinkSettlement settlement) override {

@@ -130,14 +130,17 @@ struct SinkSettlement {
 /// What the relay sees of the store. Same threads and promises as Store.
 class Outbox {
  public:
+  /// Bytes of payloads with which an answer is full: it ends with the event that reaches them.
+  static constexpr std::size_t kFull = 4u << 20;
   virtual ~Outbox() = default;
   /// Registers a sink (a new one starts now) and returns its cursor.
   virtual Task<Result<SinkCursor>> open_sink(std::string sink) = 0;
   /// Removes sinks that the config no longer has; `conflict` names pending events unless `drop_pending`.
   virtual Task<Status> close_sink(std::string sink, bool drop_pending) = 0;
   virtual Task<Result<std::vector<std::string>>> sinks() = 0;
-  /// Routed events with seq > after, in order.
+  /// Routed events with seq > after, in order, until there are `limit` of them or they are full.
   virtual Task<Result<std::vector<StoredEvent>>> fetch(std::string sink, std::int64_t after, int limit) = 0;
+  /// These, in the order in which they are asked for, without those that left the store, until they are full.
   virtual Task<Result<std::vector<StoredEvent>>> fetch_exact(std::string sink, std::vector<std::int64_t> seqs) = 0;
   /// Whole or not at all.
   virtual Task<Status> settle(SinkSettlement settlement) = 0;

@@ -7,6 +7,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr std::size_t kLarge = 3u << 19;  // three of them are more than an answer of the store holds
+
 Attempt of(Outcome outcome) { return {outcome, "HTTP 503 from ops", 0}; }
 
 TEST(Live, ABacklogDrainsThoughNothingIsCommitted) {
@@ -35,6 +37,60 @@ TEST(Live, ABacklogThatARestartFindsDrainsThoughNothingIsCommitted) {
     if (world.to.open.empty()) world.pass(100ms);
   }
   EXPECT_TRUE(world.over()) << world.low_water() << " of 20000";
+}
+
+/// A page that ended by its bytes is no end of the backlog, and what a lane holds of large events is bounded.
+TEST(Live, ABacklogOfLargeEventsDrainsInPiecesThoughNothingIsCommitted) {
+  LaneWorld world;
+  world.payload = kLarge;
+  world.commit(60, 60);
+  world.start();
+  std::size_t most = 0;
+  int rounds = 0;
+  for (; !world.over() && rounds < 100; ++rounds) {
+    most = std::max(most, world.to.open.size());
+    world.to.answer_all();
+    world.settle();
+    if (world.to.open.empty()) world.pass(100ms);
+  }
+  EXPECT_TRUE(world.over()) << world.low_water() << " of 60";
+  EXPECT_LE(world.outbox.memory.most_bytes, core::Outbox::kFull + kLarge);
+  EXPECT_LE(most * kLarge, 24u << 20) << "16 MiB, and the page that reaches them";
+}
+
+TEST(Live, LargeEventsThatFailedAreFetchedInPiecesAndNoneCountsAsLost) {
+  LaneWorld world(webhook_policy());
+  world.to.at_once = [](const auto&) { return Attempt{Outcome::permanent, "HTTP 422 from ops", 0}; };
+  world.payload = kLarge;
+  world.start();
+  world.commit(40, 40);
+  for (int i = 0; i < 30; ++i) world.pass(1s);
+  ASSERT_EQ(world.view().dead, 40);
+  const std::size_t letters = world.outbox.told.size();
+  world.to.at_once = [](const auto&) { return of(Outcome::retry_event); };
+  EXPECT_EQ(world.ask(world.relay->dead_letter("s", "replay", {})).value().value(), 40);
+  for (int i = 0; i < 3; ++i) world.pass(1s);
+  world.kill();
+  world.to.at_once = [](const auto&) { return Attempt{}; };
+  world.start();
+  for (int i = 0; i < 100 && !world.over(); ++i) world.pass(600s);
+  EXPECT_TRUE(world.over()) << world.view().state;
+  EXPECT_EQ(world.to.got.size(), 40U);
+  EXPECT_EQ(world.outbox.told.size(), letters) << "no gap";
+}
+
+TEST(Live, AReplayOfLargeEventsSendsEachOfThem) {
+  LaneWorld world;
+  world.to.at_once = [](const auto&) { return Attempt{}; };
+  world.payload = kLarge;
+  world.start();
+  world.commit(40, 40);
+  for (int i = 0; i < 20 && !world.over(); ++i) world.pass(1s);
+  core::Control::Replay request;
+  request.sink = "s";
+  EXPECT_EQ(world.ask(world.relay->replay(request)).value().value(), 40);
+  for (int i = 0; i < 20; ++i) world.pass(1s);
+  for (std::int64_t seq = 1; seq <= 40; ++seq) EXPECT_EQ(world.to.sent[seq], 2) << seq;
 }
 
 TEST(Live, AtMost256AreRepeatedAlsoWhenTheStoreIsSlow) {
@@ -254,7 +310,11 @@ void LiveProperty::restart(LaneWorld& world) {
 void LiveProperty::step(LaneWorld& world) {
   switch (pick(12)) {
     case 0: world.ring(static_cast<int>(pick(400)), 30); break;
-    case 1: world.ring(1, 1); break;
+    case 1:
+      world.payload = chance(20) ? kLarge : 0;
+      world.ring(1 + static_cast<int>(pick(6)), chance(50) ? 1 : 30);
+      world.payload = 0;
+      break;
     case 2: world.to.answer_all(); break;
     case 3: world.to.answer_all(of(outcome(world))); break;
     case 4:

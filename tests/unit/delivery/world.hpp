@@ -154,6 +154,7 @@ class LaneWorld {
     for (int i = 0; i < count; ++i) {
       core::StoredEvent event;
       event.stamp.id = "id-" + std::to_string(outbox.memory.events.size() + 1);
+      event.payload = std::string(payload, 'p');
       event.key = prefix + std::to_string(static_cast<int>(outbox.memory.events.size()) % keys);
       outbox.memory.add(std::move(event));
     }
@@ -201,6 +202,7 @@ class LaneWorld {
     io_->run_for(time);
   }
 
+  std::size_t payload = 0;  ///< bytes of each event that is committed from now on
   RelaySettings settings;  ///< of the next start()
   FakeClock clock;
   FaultyOutbox outbox;

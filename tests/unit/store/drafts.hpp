@@ -43,6 +43,13 @@ inline core::EventDraft event_draft(const std::string& resource, std::vector<std
   return {std::move(event), std::move(sinks)};
 }
 
+/// Its payload has some more than so many bytes.
+inline core::EventDraft large_draft(const std::string& resource, std::size_t bytes) {
+  core::EventDraft out = event_draft(resource);
+  std::get<core::BackendEvent>(out.event).cause = std::string(bytes, 'c');
+  return out;
+}
+
 inline core::PageCommit page_of(std::vector<core::ResourceWrite> writes, std::vector<core::EventDraft> events = {}) {
   core::PageCommit page;
   page.backend_uid = backend_row().uid;

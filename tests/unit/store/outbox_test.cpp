@@ -52,6 +52,21 @@ TEST_F(OutboxTest, SinkGetsItsEventsInOrder) {
   EXPECT_EQ(fetched("audit").size(), 2U);
 }
 
+TEST_F(OutboxTest, AnAnswerEndsWithTheEventThatMakesItFull) {
+  constexpr int kMegabytes = 6;
+  std::vector<core::EventDraft> drafts;
+  for (int i = 0; i < kMegabytes; ++i) drafts.push_back(large_draft("r" + std::to_string(i), 1u << 20));
+  Seqs seqs;
+  for (const auto& event : bench.get(bench->commit(page_of({}, drafts))).events) seqs.push_back(event.stamp.seq);
+  EXPECT_EQ(fetched("ops"), Seqs(seqs.begin(), seqs.begin() + 4));
+  EXPECT_EQ(fetched("ops", seqs[3]), Seqs(seqs.begin() + 4, seqs.end()));
+  Seqs exact;
+  for (const auto& event : bench.get(bench->fetch_exact("ops", {seqs[5], seqs[4], 999, seqs[3], seqs[2], seqs[1], seqs[0]}))) {
+    exact.push_back(event.stamp.seq);
+  }
+  EXPECT_EQ(exact, (Seqs{seqs[5], seqs[4], seqs[3], seqs[2]})) << "in the order in which they were asked for";
+}
+
 TEST_F(OutboxTest, WhatTellsOfADeadLetterIsStoredWithItOrNotAtAll) {
   const auto seqs = emit(1);
   core::AgentEvent event;
