@@ -20,6 +20,7 @@ class NatsServer {
   std::string url() const { return "nats://127.0.0.1:" + std::to_string(port_); }
   void sigkill();  ///< at once, without a farewell
   void stop();     ///< SIGTERM, waits
+  void signal(int number) { child_.signal(number); }
   void start();    ///< again, on the same port and folder
   void wipe();     ///< removes what JetStream stored; only while it is down
   void keep();     ///< a copy of what it stored, as of a backup; only while it is down

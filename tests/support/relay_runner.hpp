@@ -59,6 +59,10 @@ class RelayRunner {
     return result.get();
   }
 
+  /// A task that the executor does soon is done when the future is ready.
+  std::future<void> soon_on_core() { return asio::post(core_, asio::use_future); }
+  std::future<void> soon_on_io() { return asio::post(io_, asio::use_future); }
+
   MemoryOutbox outbox;
 
  private:

@@ -16,6 +16,7 @@ using Statistics = std::unique_ptr<natsStatistics, FreeStatistics>;
 
 constexpr std::int64_t kApiWaitMs = 3'000;
 constexpr std::int64_t kPingMs = 20'000;
+constexpr std::int64_t kWriteDeadlineMs = 10'000;
 constexpr std::int64_t kMaxPending = 4'096;  // above what a lane has in flight: never a stall
 
 constexpr double kFirstReconnectMs = 250;
@@ -28,6 +29,11 @@ std::int64_t reconnect_delay(natsConnection*, int attempts, void*) {
   return static_cast<std::int64_t>(base * std::uniform_real_distribution<double>(0.8, 1.2)(random));
 }
 
+bool over_tls(const NatsSettings& settings) {
+  const auto names_it = [](const std::string& server) { return server.starts_with("tls://"); };
+  return settings.tls || std::any_of(settings.servers.begin(), settings.servers.end(), names_it);
+}
+
 natsStatus set_reliability(natsOptions* options, const NatsSettings& settings, Inbox& inbox) {
   natsStatus s = natsOptions_SetMaxReconnect(options, -1);
   if (s == NATS_OK) s = natsOptions_SetCustomReconnectDelay(options, reconnect_delay, nullptr);
@@ -38,7 +44,11 @@ natsStatus set_reliability(natsOptions* options, const NatsSettings& settings, I
   if (s == NATS_OK) s = natsOptions_SetMaxPingsOut(options, 2);
   if (s == NATS_OK) s = natsOptions_SetTimeout(options, settings.connect_timeout.count());
   if (s == NATS_OK) s = natsOptions_SetErrorHandler(options, &Inbox::on_error, &inbox);
+  if (s == NATS_OK) s = natsOptions_SetDisconnectedCB(options, &Inbox::on_disconnected, &inbox);
   if (s == NATS_OK) s = natsOptions_SetReconnectedCB(options, &Inbox::on_reconnected, &inbox);
+  if (s == NATS_OK) s = natsOptions_SetClosedCB(options, &Inbox::on_closed, &inbox);
+  // Ends a write to a broker that does not read, and its connection. With TLS the library would turn in circles instead.
+  if (s == NATS_OK && !over_tls(settings)) s = natsOptions_SetWriteDeadline(options, kWriteDeadlineMs);
   return s;
 }
 
@@ -105,6 +115,7 @@ Result<Broker> connect(const NatsSettings& settings, const std::string& name, In
   status = natsConnection_Connect(&connection, raw);
   if (status != NATS_OK) return fail(failure(settings, status, 0, "", nullptr));
   Broker broker{Connection(connection), nullptr};
+  inbox.watch(connection);
   if (!settings.jetstream) return broker;
   jsOptions js;
   jsOptions_Init(&js);

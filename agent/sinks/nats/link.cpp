@@ -29,7 +29,10 @@ void Inbox::open(Reader& reader) {
 
 void Inbox::close() {
   reader_ = nullptr;
-  for (const auto& [message, expected] : expected_) expected.flight->done.cancel();
+  for (const auto& [message, expected] : expected_) {
+    expected.flight->over = true;
+    expected.flight->done.cancel();
+  }
   expected_.clear();
   const std::lock_guard lock(mutex_);
   open_ = false;
@@ -45,6 +48,7 @@ void Inbox::forget(const std::shared_ptr<Flight>& flight) {
 void Inbox::give_up(const core::Attempt& attempt) {
   for (const auto& [message, expected] : expected_) {
     expected.flight->attempt = attempt;
+    expected.flight->over = true;
     expected.flight->done.cancel();  // what wakes forgets the others of its flight
   }
 }
@@ -79,9 +83,39 @@ void Inbox::on_ack(jsCtx*, natsMsg* message, jsPubAck* ack, jsPubAckErr* error, 
   asio::post(inbox->core_, [self = inbox->shared_from_this(), message, out] { self->deliver(message, out); });
 }
 
-void Inbox::on_reconnected(natsConnection*, void* closure) {
+void Inbox::watch(natsConnection* connection) {
+  const bool connected = natsConnection_Status(connection) == NATS_CONN_STATUS_CONNECTED;
+  const std::lock_guard lock(mutex_);
+  watched_ = connection;
+  ++changes_;
+  closed_ = false;
+  up_ = connected;
+}
+
+/// Under mutex_, by the library's one thread for this, which says each change in its order.
+void Inbox::changed(natsConnection* connection, bool up, bool closed) {
+  if (connection != watched_) return;  // of one that was replaced
+  ++changes_;
+  up_ = up;
+  closed_ = closed;
+}
+
+void Inbox::on_disconnected(natsConnection* connection, void* closure) {
   auto* inbox = static_cast<Inbox*>(closure);
   const std::lock_guard lock(inbox->mutex_);
+  inbox->changed(connection, false, false);
+}
+
+void Inbox::on_closed(natsConnection* connection, void* closure) {
+  auto* inbox = static_cast<Inbox*>(closure);
+  const std::lock_guard lock(inbox->mutex_);
+  inbox->changed(connection, false, true);
+}
+
+void Inbox::on_reconnected(natsConnection* connection, void* closure) {
+  auto* inbox = static_cast<Inbox*>(closure);
+  const std::lock_guard lock(inbox->mutex_);
+  inbox->changed(connection, true, false);
   inbox->denied_.clear();  // somebody may have given the rights meanwhile
   if (!inbox->open_) return;
   asio::post(inbox->core_, [self = inbox->shared_from_this()] {

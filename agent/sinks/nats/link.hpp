@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <boost/asio/steady_timer.hpp>
 #include <map>
 #include <memory>
@@ -36,6 +37,7 @@ struct Flight {
   asio::steady_timer done;
   std::int64_t event;  ///< its number; 0: a replay
   int left = 0;
+  bool over = false;     ///< nothing more is waited for
   core::Attempt attempt;
   std::set<std::string> stored;  ///< ids of the messages that the stream has
 };
@@ -61,12 +63,22 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
 
   /// [library threads] jsPubAckHandler, natsConnectionHandler, natsErrHandler; `closure` is the Inbox.
   static void on_ack(jsCtx* context, natsMsg* message, jsPubAck* ack, jsPubAckErr* error, void* closure);
+  static void on_disconnected(natsConnection* connection, void* closure);
   static void on_reconnected(natsConnection* connection, void* closure);
+  static void on_closed(natsConnection* connection, void* closure);
   static void on_error(natsConnection* connection, natsSubscription* subscription, natsStatus status, void* closure);
+  /// This is the connection from now on. What the library says of it is remembered, for to ask the library takes the lock
+  /// of the connection, which a write to a broker that does not read holds. [io]
+  void watch(natsConnection* connection);
+  bool up() const { return up_; }                       ///< connected, as far as the library has said. Any thread
+  bool closed() const { return closed_; }               ///< for good. Any thread
+  std::uint64_t changes() const { return changes_; }    ///< how often that changed. Any thread
+
   /// Core thread. `reader` is told until close().
   void open(Reader& reader);
   void close();
   void expect(natsMsg* message, Expected expected);
+  void unexpect(natsMsg* message) { expected_.erase(message); }
   void forget(const std::shared_ptr<Flight>& flight);
   /// Ends the waiting of every flight with this attempt: its connection is gone and no answer will come.
   void give_up(const core::Attempt& attempt);
@@ -78,12 +90,16 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
  private:
   explicit Inbox(asio::any_io_executor core) : core_(std::move(core)) {}
   void deliver(natsMsg* message, const Ack& ack);
+  void changed(natsConnection* connection, bool up, bool closed);
   void answer_denied(const std::string& subject);
 
   mutable std::mutex mutex_;
   bool open_ = false;             ///< guarded by mutex_
   asio::any_io_executor core_;    ///< guarded by mutex_
   std::set<std::string> denied_;  ///< guarded by mutex_
+  natsConnection* watched_ = nullptr;  ///< guarded by mutex_
+  std::atomic<bool> up_ = false, closed_ = true;
+  std::atomic<std::uint64_t> changes_ = 0;
   Reader* reader_ = nullptr;
   std::map<natsMsg*, Expected> expected_;  ///< core thread; a message lives until its answer was seen here
 };

@@ -2,10 +2,12 @@
 #include "sinks/nats/nats_sink.hpp"
 
 #include <boost/asio/redirect_error.hpp>
+#include <boost/asio/strand.hpp>
 
 #include "base/log.hpp"
 #include "sinks/nats/broker.hpp"
 #include "sinks/nats/encode.hpp"
+#include "sinks/nats/publisher.hpp"
 #include "sinks/nats/stream.hpp"
 #include "sinks/nats/words.hpp"
 
@@ -36,7 +38,12 @@ struct Dial {
 struct Inspect {
   Inspect(std::shared_ptr<Broker> b, std::shared_ptr<const Dialled> w, std::shared_ptr<Inbox> i, Memory m)
       : broker(std::move(b)), what(std::move(w)), inbox(std::move(i)), memory(std::make_shared<const Memory>(std::move(m))) {}
-  Result<Inspection> operator()() const { return inspect(*broker, what->settings, *memory, *inbox); }
+  Result<Inspection> operator()() const {
+    const std::uint64_t before = broker->reconnects();
+    DRIFTD_TRY(Inspection out, inspect(*broker, what->settings, *memory, *inbox));
+    out.reconnects = before;  // made again meanwhile: what is published on the new one has another number
+    return out;
+  }
   std::shared_ptr<Broker> broker;
   std::shared_ptr<const Dialled> what;
   std::shared_ptr<Inbox> inbox;
@@ -48,8 +55,8 @@ struct Inspect {
 class NatsSink final : public core::Sink, private Inbox::Reader {
  public:
   NatsSink(std::string name, NatsSettings settings, asio::any_io_executor core, asio::any_io_executor io)
-      : name_(std::move(name)), settings_(std::move(settings)), core_(core), io_(std::move(io)), inbox_(Inbox::make(core)),
-        shared_(std::make_shared<const Dialled>(Dialled{settings_, name_})) {}
+      : name_(std::move(name)), settings_(std::move(settings)), core_(core), io_(asio::make_strand(std::move(io))), inbox_(Inbox::make(core)),
+        shared_(std::make_shared<const Dialled>(Dialled{settings_, name_})), publisher_(std::make_shared<Publisher>(core_, io_)) {}
   ~NatsSink() override { inbox_->close(); }
 
   core::RetryPolicy policy() const override { return {true, {}, settings_.jetstream ? kInFlight : kCoreInFlight}; }
@@ -65,7 +72,7 @@ class NatsSink final : public core::Sink, private Inbox::Reader {
  private:
   /// The connection that a look at the stream was made on. A doubt ends it: an answer that no whole stream gives.
   struct Looked {
-    std::uint64_t reconnects = 0, doubts = 0;
+    std::uint64_t changes = 0, doubts = 0;
     friend bool operator==(const Looked&, const Looked&) = default;
   };
 
@@ -74,23 +81,25 @@ class NatsSink final : public core::Sink, private Inbox::Reader {
   void acknowledged(const Expected& message, const Ack& ack);
   Attempt refused(const std::string& subject, const Ack& ack) const;
   std::string about_the_subject(const std::string& subject, const Ack& ack) const;
-  Status publish(const core::StoredEvent& event, const std::shared_ptr<Flight>& flight);
+  Result<std::shared_ptr<Parcel>> parcel_of(const core::StoredEvent& event) const;
   Result<Message> message_of(const core::StoredEvent& event, const NatsMessage& address) const;
+  Task<Status> publish(const core::StoredEvent& event, std::shared_ptr<Flight> flight);
   Task<Attempt> send_core(core::StoredEvent event);
   void remember(const core::StoredEvent& event, const Flight& flight);
   void found(Inspection seen, std::map<std::string, std::string>& notes);
-  Looked now() const { return {broker_->reconnects(), doubts_}; }
+  Looked now() const { return {inbox_->changes(), doubts_}; }
   bool trusted() const { return looked_ && *looked_ == now(); }
-  natsConnStatus status() const { return natsConnection_Status(broker_->connection.get()); }
-  bool closed() const { return !broker_ || status() == NATS_CONN_STATUS_CLOSED; }
-  bool connected() const { return broker_ && status() == NATS_CONN_STATUS_CONNECTED; }
+  bool closed() const { return !broker_ || inbox_->closed(); }
+  bool connected() const { return broker_ && inbox_->up(); }
 
   std::string name_;
   NatsSettings settings_;
-  asio::any_io_executor core_, io_;
+  asio::any_io_executor core_, io_;  ///< io_: a strand. A broker that stands still holds one thread of the pool, not two
   std::shared_ptr<Inbox> inbox_;
   std::shared_ptr<const Dialled> shared_;
+  std::shared_ptr<Publisher> publisher_;
   std::shared_ptr<Broker> broker_;  ///< shared with work on io
+  std::uint64_t reconnects_ = 0;    ///< Broker::reconnects() of the connection that was looked at
   std::function<void()> wake_ = [] {};
   std::optional<Looked> looked_;
   std::uint64_t doubts_ = 0;
@@ -171,27 +180,42 @@ Result<Message> NatsSink::message_of(const core::StoredEvent& event, const NatsM
   return message;
 }
 
-Status NatsSink::publish(const core::StoredEvent& event, const std::shared_ptr<Flight>& flight) {
-  jsPubOptions options;
-  jsPubOptions_Init(&options);
-  options.MaxWait = settings_.ack_wait.count();
-  options.ExpectStream = settings_.stream.c_str();
-  const auto marker = std::to_string(std::chrono::system_clock::now().time_since_epoch() / std::chrono::seconds(1));
-  for (const auto& address : messages_of(event, settings_, marker)) {
+Result<std::shared_ptr<Parcel>> NatsSink::parcel_of(const core::StoredEvent& event) const {
+  const auto parcel = std::make_shared<Parcel>();
+  parcel->broker = broker_;
+  parcel->reconnects = reconnects_;
+  parcel->wait = settings_.ack_wait;
+  if (settings_.jetstream) parcel->stream = settings_.stream;
+  const auto now = std::chrono::system_clock::now().time_since_epoch() / std::chrono::seconds(1);
+  for (auto& address : messages_of(event, settings_, settings_.jetstream ? std::to_string(now) : "")) {
     if (stored_parts_.count(address.message_id) != 0) continue;
     DRIFTD_TRY(Message message, message_of(event, address));
-    natsMsg* raw = message.release();
-    natsMsg* const key = raw;
-    const natsStatus status = js_PublishMsgAsync(broker_->stream.get(), &raw, &options);
-    if (status != NATS_OK) {
-      message.reset(raw);
-      flight->attempt = refused(address.subject, {0, false, status, 0, ""});
-      return Status{};
-    }
-    ++flight->left;
-    inbox_->expect(key, {address.message_id, address.subject, flight});
+    natsMsg* const key = message.get();
+    parcel->pieces.push_back({std::move(message), key, address.message_id, address.subject});
   }
-  return Status{};
+  return parcel;
+}
+
+/// An error: the event cannot be a message. What the broker says of it goes to `flight`.
+Task<Status> NatsSink::publish(const core::StoredEvent& event, std::shared_ptr<Flight> flight) {
+  auto parcel = parcel_of(event);
+  if (!parcel) co_return fail(parcel.error());
+  const auto pieces = [&]() -> std::vector<Piece>& { return (*parcel)->pieces; };
+  if (settings_.jetstream) {  // an acknowledgement may be here before publish() returns
+    for (const auto& piece : pieces()) inbox_->expect(piece.key, {piece.id, piece.subject, flight});
+    flight->left = static_cast<int>(pieces().size());
+  }
+  std::shared_ptr<Parcel> sent = *parcel;
+  co_await publisher_->publish(std::move(sent));
+  for (const auto& piece : pieces()) {
+    const bool taken = piece.status == NATS_OK && !piece.message;
+    if (settings_.jetstream && !taken && !flight->over) {
+      inbox_->unexpect(piece.key);
+      --flight->left;
+    }
+    if (piece.status != NATS_OK) flight->attempt = refused(piece.subject, {0, false, piece.status, 0, ""});
+  }
+  co_return Status{};
 }
 
 /// An event of which one subject is refused is sent for ever: what the stream has of it already is not sent with it.
@@ -207,9 +231,9 @@ Task<Attempt> NatsSink::send(core::StoredEvent event) {
   if (!settings_.jetstream) co_return co_await send_core(std::move(event));
   if (!trusted()) co_return Attempt{Outcome::retry_sink, "not connected since the stream was looked at", 0};
   const auto flight = std::make_shared<Flight>(core_, event.replay ? 0 : event.stamp.seq);
-  const Status published = publish(event, flight);
+  const Status published = co_await publish(event, flight);
   if (!published) flight->attempt = {Outcome::permanent, published.error().message, 0};
-  if (flight->left > 0) {
+  if (flight->left > 0 && !flight->over) {
     boost::system::error_code woken;
     flight->done.expires_after(settings_.ack_wait + kGuard);
     co_await flight->done.async_wait(asio::redirect_error(asio::use_awaitable, woken));
@@ -225,20 +249,10 @@ Task<Attempt> NatsSink::send(core::StoredEvent event) {
 }
 
 Task<Attempt> NatsSink::send_core(core::StoredEvent event) {
-  const auto broker = broker_;
-  for (const auto& address : messages_of(event, settings_, "")) {
-    auto message = message_of(event, address);
-    if (!message) co_return Attempt{Outcome::permanent, message.error().message, 0};
-    const natsStatus status = natsConnection_PublishMsg(broker->connection.get(), message->get());
-    if (status != NATS_OK) co_return refused(address.subject, {0, false, status, 0, ""});
-  }
-  const auto wait = settings_.ack_wait.count();
-  auto work = [broker, wait] {
-    return natsConnection_FlushTimeout(broker->connection.get(), wait);  // PONG: the server has it
-  };
-  const natsStatus flushed = co_await run_on(io_, std::move(work));
-  if (flushed != NATS_OK) co_return Attempt{Outcome::retry_sink, status_text(flushed), 0};
-  co_return Attempt{};
+  const auto flight = std::make_shared<Flight>(core_, 0);
+  const Status published = co_await publish(event, flight);
+  if (!published) co_return Attempt{Outcome::permanent, published.error().message, 0};
+  co_return flight->attempt;
 }
 
 Task<Result<std::optional<std::int64_t>>> NatsSink::check(std::map<std::string, std::string>& notes) {
@@ -258,6 +272,7 @@ Task<Result<std::optional<std::int64_t>>> NatsSink::check(std::map<std::string, 
     co_return Answer(fail(Code::unavailable, "NATS: the connection changed while stream " + settings_.stream + " was looked at"));
   }
   looked_ = before;
+  reconnects_ = seen->reconnects;
   std::optional<std::int64_t> rewind;
   if (seen->loss) rewind = seen->loss->rewind_to;
   found(std::move(*seen), notes);

@@ -23,6 +23,7 @@ struct Loss {
 };
 
 struct Inspection {
+  std::uint64_t reconnects = 0;       ///< of the connection on which it was made
   std::string created;
   std::vector<std::string> subjects;  ///< that the stream takes
   std::optional<Loss> loss;           ///< it lost messages that it had acknowledged
