@@ -32,12 +32,19 @@ Status LogFile::failure(const std::string& doing) const {
   return fail(Code::unavailable, doing + " " + name + ": " + std::strerror(errno));
 }
 
-Status LogFile::open() {
-  if (settings_.path.empty()) {
-    fd_ = STDOUT_FILENO;
-    return Status{};
-  }
-  return open_again();
+Status LogFile::open() { return settings_.path.empty() ? open_stdout() : open_again(); }
+
+Status LogFile::open_stdout() {
+  if (ours_) ::close(fd_);
+  ours_ = false;
+  fd_ = STDOUT_FILENO;
+  struct stat info {};
+  if (::fstat(fd_, &info) != 0) return failure("stat");
+  if (S_ISREG(info.st_mode)) return Status{};
+  const int own = open_again_without_blocking(STDOUT_FILENO);
+  if (own >= 0) fd_ = own, ours_ = true;
+  stream_.emplace(fd_, "stdout");
+  return Status{};
 }
 
 Status LogFile::open_again() {
@@ -45,14 +52,16 @@ Status LogFile::open_again() {
   ours_ = false;
   astray_ = astray_ || unsynced_;  // whether they were synced nobody will ever say
   unsynced_ = false;
-  fd_ = ::open(settings_.path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+  stream_.reset();
+  fd_ = ::open(settings_.path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0640);
   if (fd_ < 0) return failure("open");
   ours_ = true;
   struct stat info {};
   if (::fstat(fd_, &info) != 0) return failure("stat");
   size_ = info.st_size;
-  if (!S_ISREG(info.st_mode)) return Status{};
-  return cut_torn_line();
+  if (S_ISREG(info.st_mode)) return cut_torn_line();
+  stream_.emplace(fd_, settings_.path.string());
+  return Status{};
 }
 
 Status LogFile::cut_torn_line() {
@@ -76,7 +85,7 @@ Status LogFile::cut_torn_line() {
 bool LogFile::at_its_path() {
   struct stat named {}, open {};
   if (::stat(settings_.path.c_str(), &named) != 0 || ::fstat(fd_, &open) != 0) return false;
-  size_ = S_ISREG(open.st_mode) ? open.st_size : 0;  // a device or a FIFO never grows, and is nobody's to rotate
+  size_ = open.st_size;
   return named.st_dev == open.st_dev && named.st_ino == open.st_ino;
 }
 
@@ -88,6 +97,7 @@ Status LogFile::follow_path() {
 
 Status LogFile::write(std::string_view line) {
   DRIFTD_CHECK(follow_path());
+  if (stream_) return stream_->write(line);
   std::string text(line);
   text += '\n';
   const auto length = static_cast<std::int64_t>(text.size());

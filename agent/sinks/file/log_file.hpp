@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/result.hpp"
 #include "sinks/file/settings.hpp"
+#include "sinks/file/stream.hpp"
 
 namespace driftd::sinks {
 
@@ -19,7 +21,8 @@ class LogFile {
   LogFile(const LogFile&) = delete;
   LogFile& operator=(const LogFile&) = delete;
 
-  /// Opens or creates (0640). Without a path: stdout, nothing is cut or synced.
+  /// Opens or creates (0640). Without a path: stdout. What is no regular file (a pipe, a FIFO, a terminal) is not cut,
+  /// rotated or synced, and a reader that stands still is not waited for (Stream).
   Status open();
   /// Writes one line (without its end); rotates first when it would pass the limit.
   Status write(std::string_view line);
@@ -28,6 +31,7 @@ class LogFile {
   Status sync();
 
  private:
+  Status open_stdout();
   Status open_again();
   Status cut_torn_line();
   bool at_its_path();
@@ -38,7 +42,8 @@ class LogFile {
 
   FileSettings settings_;
   int fd_ = -1;
-  bool ours_ = false;  ///< a file that open() opened
+  bool ours_ = false;  ///< a descriptor that open() opened
+  std::optional<Stream> stream_;  ///< it is no regular file
   std::int64_t size_ = 0;
   bool unsynced_ = false;  ///< lines since the last sync
   bool astray_ = false;    ///< such lines are in a file that is no longer at its path

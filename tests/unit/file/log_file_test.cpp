@@ -10,7 +10,9 @@
 #include <fstream>
 #include <random>
 #include <set>
+#include <vector>
 
+#include "support/patience.hpp"
 #include "support/process.hpp"
 
 namespace driftd::sinks {
@@ -55,6 +57,43 @@ TEST_F(LogFileTest, AFifoOrADeviceIsNotRotated) {
   EXPECT_FALSE(fs::exists(rotated(1)));
   std::string got(200, '\0');
   EXPECT_EQ(::read(reader, got.data(), got.size()), 90);
+  ::close(reader);
+}
+
+/// More than a pipe takes in one piece, so that one of them is written in part when the pipe is full.
+std::string long_line(int n) { return std::string(10'000, static_cast<char>('a' + n)); }
+
+/// What is in the pipe now.
+std::string drained(int reader) {
+  std::string out(1 << 20, '\0');
+  const ssize_t n = ::read(reader, out.data(), out.size());
+  out.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
+  return out;
+}
+
+TEST_F(LogFileTest, AFifoThatNobodyReadsHoldsNobodyAndItsLinesStayWhole) {
+  using Clock = std::chrono::steady_clock;
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const int reader = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_GE(reader, 0);
+  int n = 0;
+  const auto began = Clock::now();
+  while (file.write(long_line(n))) ASSERT_LT(++n, 20);
+  EXPECT_LT(Clock::now() - began, Stream::kPatience * 3 * test::kPatience);
+  const auto again = Clock::now();
+  const Status refused = file.write(long_line(n));
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("nobody reads it"), std::string::npos) << refused.error().message;
+  EXPECT_LT(Clock::now() - again, Stream::kPatience) << "that it stands is known by now";
+
+  std::string got = drained(reader);
+  ASSERT_TRUE(file.write(long_line(n))) << "the rest of it";
+  ASSERT_TRUE(file.write(long_line(n + 1)));
+  got += drained(reader);
+  std::string expected;
+  for (int i = 0; i <= n + 1; ++i) expected += long_line(i) + "\n";
+  EXPECT_EQ(got.size(), expected.size());
+  EXPECT_TRUE(got == expected) << "each line whole, and once";
   ::close(reader);
 }
 

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sinks/file/stream.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <utility>
+
+namespace driftd::sinks {
+namespace {
+
+/// Does not block where the kernel lets us say so: a socket; a descriptor with O_NONBLOCK; else a piece for which a pipe that
+/// is ready has room (pipe(7)).
+ssize_t write_some(int fd, std::string_view text) {
+  const ssize_t sent = ::send(fd, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (sent >= 0 || errno != ENOTSOCK) return sent;
+  return ::write(fd, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
+}
+
+}  // namespace
+
+int open_again_without_blocking(int fd) {
+  const std::string path = "/proc/self/fd/" + std::to_string(fd);
+  return ::open(path.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
+bool Stream::room() {
+  pollfd ready{fd_, POLLOUT, 0};
+  const int wait = stuck_ ? 0 : static_cast<int>(kPatience.count());
+  const int found = ::poll(&ready, 1, wait);
+  if (found < 0 && errno == EINTR) return true;
+  stuck_ = found <= 0;
+  return !stuck_;
+}
+
+/// Writes what is left of the line that was begun.
+Status Stream::drain() {
+  while (taken_ < begun_.size()) {
+    if (!room()) return fail(Code::unavailable, "write " + name_ + ": nobody reads it");
+    const ssize_t n = write_some(fd_, std::string_view(begun_).substr(taken_));
+    if (n > 0) taken_ += static_cast<std::size_t>(n);
+    if (n >= 0 || errno == EINTR) continue;
+    stuck_ = errno == EAGAIN;  // ready, and without room: to ask again at once would never end
+    return fail(Code::unavailable, "write " + name_ + ": " + (stuck_ ? "nobody reads it" : std::strerror(errno)));
+  }
+  begun_.clear();
+  taken_ = 0;
+  return Status{};
+}
+
+Status Stream::write(std::string_view line) {
+  const bool same = taken_ > 0 && begun_.size() == line.size() + 1 && begun_.starts_with(line);
+  if (taken_ == 0) begun_.clear();
+  if (!begun_.empty()) DRIFTD_CHECK(drain());
+  if (same) return Status{};
+  begun_ = std::string(line) + "\n";
+  return drain();
+}
+
+}  // namespace driftd::sinks
