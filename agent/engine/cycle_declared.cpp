@@ -38,11 +38,11 @@ void Cycle::speak(const core::Observation& record, Kind& kind) {
     return;
   }
   std::shared_ptr<const std::string> shared(ledger_.shared_info(), &text->second);
-  const std::string fault =
+  const Hearing hearing =
       context_->sources->hear(Word{ledger_.spec().name, record, ledger_.schema(record.id.kind), std::move(shared)});
   constexpr std::size_t kMostFaults = 16;  // of each backend that it speaks of
-  if (!fault.empty()) add_once(kind.reasons, fault, kMostFaults);
-  (fault.empty() ? heard_ : turned_away_).insert(record.backend);
+  if (!hearing.fault.empty()) add_once(kind.reasons, hearing.fault, kMostFaults);
+  (hearing.fault.empty() || hearing.no_room ? heard_ : turned_away_).insert(record.backend);
 }
 
 void Cycle::complete_declared(const core::Mark& mark, Extras& extras) {

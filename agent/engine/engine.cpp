@@ -184,38 +184,35 @@ Task<Status> Engine::bring_up(core::BackendSpec spec, std::vector<core::BackendR
   DRIFTD_CO_CHECK(co_await runner->load());
   std::vector<core::ResourceId> left = runner->ledger().left_scope();
   if (!left.empty()) {
-    DRIFTD_CO_TRY(auto open, co_await context_->store.load(row.uid, std::move(left)));
-    DRIFTD_CO_CHECK(co_await retire(runner->ledger(), std::move(open), "out of scope since include or exclude were edited"));
+    DRIFTD_CO_CHECK(co_await retire(runner->ledger(), std::move(left), "out of scope since include or exclude were edited"));
   }
   runners_[spec.name] = std::move(runner);
   co_return Status{};
 }
 
-Task<Result<std::vector<core::StoredResource>>> Engine::with_open(std::string uid) {
+Task<Result<std::vector<core::ResourceId>>> Engine::with_open(std::string uid) {
   DRIFTD_CO_TRY(const auto entries, co_await context_->store.index(uid));
   std::vector<core::ResourceId> ids;
   for (const auto& entry : entries) {
     if (entry.has_open) ids.push_back(entry.id);
   }
-  auto rows = co_await context_->store.load(uid, std::move(ids));
-  co_return rows;
+  co_return ids;
 }
 
-Task<Status> Engine::retire(Ledger& ledger, std::vector<core::StoredResource> open, std::string reason) {
+Task<Status> Engine::retire(Ledger& ledger, std::vector<core::ResourceId> open, std::string reason) {
   core::Decision decision;
   decision.verb = core::Decision::Verb::retire;
   decision.actor = "driftd";
   decision.reason = std::move(reason);
   decision.at_ns = context_->clock.wall();
-  for (auto& resource : open) {
-    const auto drifts = resource.open;
+  for (const auto& id : open) {  // one after the other: there may be very many, and each of megabytes
+    std::vector<core::ResourceId> ids(1, id);
+    DRIFTD_CO_TRY(auto rows, co_await context_->store.load(ledger.row().uid, ids));
+    const auto drifts = rows.front().open;
     for (const auto& drift : drifts) {
-      DRIFTD_CO_TRY(core::Judgement judgement, core::decide(resource, drift.id, decision));
-      core::StoredResource next = judgement.next;
-      DRIFTD_CO_CHECK(co_await ledger.commit(std::move(resource), std::move(judgement), decision.reason));
-      std::vector<core::ResourceId> ids(1, next.id);
-      DRIFTD_CO_TRY(auto rows, co_await context_->store.load(ledger.row().uid, std::move(ids)));
-      resource = std::move(rows.front());
+      DRIFTD_CO_TRY(core::Judgement judgement, core::decide(rows.front(), drift.id, decision));
+      DRIFTD_CO_CHECK(co_await ledger.commit(std::move(rows.front()), std::move(judgement), decision.reason));
+      DRIFTD_CO_TRY(rows, co_await context_->store.load(ledger.row().uid, ids));
     }
   }
   co_return Status{};

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <set>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "core/backend.hpp"
 #include "core/ports/session.hpp"
 #include "engine/runner.hpp"
+#include "engine/said_bytes.hpp"
 #include "engine/unheard.hpp"
 
 namespace driftd::engine {
@@ -62,12 +64,20 @@ class Engine final : private Sources {
   };
   static const std::string* discovered_by(const core::BackendRow& row);  ///< uid of the source; nullptr: the config
   Task<core::Coverage> take_discovered(std::string source, core::DiscoverOutcome outcome) override;
-  Task<Status> take_one(std::string source, std::string uid, core::Discovered found);
+  /// What one discovery needs to register backends: read and counted once, for there may be thousands.
+  struct Newcomers {
+    std::string uid;        ///< of the source
+    std::size_t known = 0;  ///< registered for it
+    std::map<std::string, std::size_t> known_in;         ///< and in each namespace
+    std::optional<std::vector<core::BackendRow>> rows;  ///< rows_by_age(), from the first newcomer on
+  };
+  void count(Newcomers& newcomers) const;
+  Task<Status> take_one(std::string source, core::Discovered found, Newcomers& newcomers);
   /// Which backends went away, and which are held because too many went at once.
   Task<Status> count_misses(std::string source, std::string uid, std::set<std::string> named);
   Task<Result<std::set<std::string>>> asked_about(std::string source);
   /// Why another backend of this source, defined in that namespace, is not registered; empty: there is room.
-  std::string no_room(const std::string& uid, const std::string& place) const;
+  static std::string no_room(const Newcomers& newcomers, const std::string& place);
   /// Adds who is there and cannot be read: a backend, or all that are defined in a namespace.
   void name_unread(const std::string& uid, const std::vector<core::Diagnostic>& told, std::set<std::string>& named) const;
   /// The backend is registered already, and this source is not believed about it.
@@ -80,7 +90,7 @@ class Engine final : private Sources {
   void declared(const std::string& backend) override;
   bool registered(const std::string& backend) const override { return runners_.contains(backend); }
   std::string undeclarable(const std::string& backend, const std::string& kind) const override;
-  std::string hear(Word word) override;
+  Hearing hear(Word word) override;
   std::vector<std::string> speaks_for(const std::string& source) const override;
   Task<Result<core::ReadOutcome>> ask_speaker(std::string backend) override;
   void let_go(const std::string& backend) override;
@@ -104,8 +114,8 @@ class Engine final : private Sources {
   Task<Status> bring_up(core::BackendSpec spec, std::vector<core::BackendRow>& rows);
   Task<Status> bring_down(core::BackendRow row);
   /// Ends all open drifts of these resources.
-  Task<Status> retire(Ledger& ledger, std::vector<core::StoredResource> open, std::string reason);
-  Task<Result<std::vector<core::StoredResource>>> with_open(std::string uid);
+  Task<Status> retire(Ledger& ledger, std::vector<core::ResourceId> open, std::string reason);
+  Task<Result<std::vector<core::ResourceId>>> with_open(std::string uid);
   core::SessionSpec session_spec(const core::BackendSpec& spec) const;
   Error unknown_backend(const std::string& name) const;
 
@@ -119,6 +129,7 @@ class Engine final : private Sources {
   /// source → backend → who of its claims() spoke of it since the source listed all that it says
   std::map<std::string, std::map<std::string, std::set<core::Speaker>>> claimed_;
   Unheard unheard_;                                     ///< of backends that are not registered yet
+  SaidBytes said_bytes_;                                ///< of those that are
   std::map<std::string, std::set<std::string>> turned_away_;  ///< backend → sources whose word did not count
   Turn registry_;
   bool loops_ = false, stopping_ = false;

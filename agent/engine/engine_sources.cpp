@@ -170,12 +170,14 @@ Task<core::Coverage> Engine::take_discovered(std::string source, core::DiscoverO
   if (stopping_) co_return line;
   std::set<std::string> named;
   note_places(source, outcome.backends);
+  Newcomers newcomers{.uid = uid};
+  count(newcomers);
   for (const auto& found : outcome.backends) {
     ++line.resources;
     // Of a store that did not note where: it is there, until a discovery finds it in one place alone.
     const bool placed = !discovered_.contains(found.name) || !runners_.at(found.name)->found_in().empty();
     if (!placed || !is_of_another(source, found)) named.insert(found.name);
-    const Status taken = co_await take_one(source, uid, found);
+    const Status taken = co_await take_one(source, found, newcomers);
     if (taken) continue;
     const bool of_all = taken.error().code == Code::budget;  // said once, not of each
     add_once(line.reasons, of_all ? taken.error().message : found.name + ": " + taken.error().message);
@@ -203,13 +205,18 @@ void Engine::name_unread(const std::string& uid, const std::vector<core::Diagnos
   }
 }
 
-std::string Engine::no_room(const std::string& uid, const std::string& place) const {
-  std::size_t all = 0, here = 0;
+void Engine::count(Newcomers& newcomers) const {
   for (const auto& [name, entry] : discovered_) {
-    if (entry.source_uid != uid) continue;
-    ++all;
-    here += runners_.at(name)->found_in() == place ? 1 : 0;
+    if (entry.source_uid != newcomers.uid) continue;
+    ++newcomers.known;
+    ++newcomers.known_in[runners_.at(name)->found_in()];
   }
+}
+
+std::string Engine::no_room(const Newcomers& newcomers, const std::string& place) {
+  const std::size_t all = newcomers.known;
+  const auto of_place = newcomers.known_in.find(place);
+  const std::size_t here = of_place == newcomers.known_in.end() ? 0 : of_place->second;
   const auto most = [](std::size_t count) { return "at most " + std::to_string(count) + " backends of one "; };
   if (place.empty()) return all < kMostBackends ? std::string() : most(kMostBackends) + "source are registered: narrow its selector";
   if (here >= kMostOfPlace) {
@@ -233,7 +240,7 @@ void Engine::note_places(const std::string& source, const std::vector<core::Disc
   }
 }
 
-Task<Status> Engine::take_one(std::string source, std::string uid, core::Discovered found) {
+Task<Status> Engine::take_one(std::string source, core::Discovered found, Newcomers& newcomers) {
   if (const std::string fault = core::name_fault(found.name); !fault.empty()) {
     co_return fail(Code::invalid, "a backend cannot be named so: " + fault);
   }
@@ -249,7 +256,7 @@ Task<Status> Engine::take_one(std::string source, std::string uid, core::Discove
     co_return Status{};
   }
   if (known == discovered_.end()) {
-    if (std::string why = no_room(uid, who.name_space); !why.empty()) co_return fail(Code::budget, std::move(why));
+    if (std::string why = no_room(newcomers, who.name_space); !why.empty()) co_return fail(Code::budget, std::move(why));
   }
   // What defines the endpoint is missing for now: the last one that was known stands, and the metadata says why.
   const bool unread = found.endpoints.empty() && found.metadata.contains("endpoint_unread");
@@ -279,9 +286,14 @@ Task<Status> Engine::take_one(std::string source, std::string uid, core::Discove
     const auto status = co_await runners_.at(found.name)->reregister(std::move(spec));
     co_return status;
   }
-  DRIFTD_CO_TRY(auto rows, co_await rows_by_age());
-  DRIFTD_CO_CHECK(co_await bring_up(std::move(spec), rows));
-  discovered_[found.name] = {uid, 0, {}};
+  if (!newcomers.rows) {
+    DRIFTD_CO_TRY(newcomers.rows, co_await rows_by_age());
+  }
+  DRIFTD_CO_CHECK(co_await bring_up(std::move(spec), *newcomers.rows));
+  if (discovered_.insert_or_assign(found.name, Discovery{newcomers.uid, 0, {}}).second) {
+    ++newcomers.known;
+    ++newcomers.known_in[who.name_space];
+  }
   if (loops_) runners_.at(found.name)->start();
   for (auto& word : unheard_.extract(found.name)) (void)hear(std::move(word));
   co_return Status{};
@@ -357,6 +369,7 @@ Task<Status> Engine::unregister(std::string name) {
   runners_.erase(name);
   discovered_.erase(name);
   speakers_.erase(name);
+  said_bytes_.forget(name);
   co_return Status{};
 }
 

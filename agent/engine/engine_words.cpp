@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kMostPlace = 253;  // bytes
 constexpr std::chrono::seconds kAskDeadline{10};
+constexpr std::size_t kOfEach = 512;  // bytes that a word takes beside what it says
 
 Task<void> take_said(std::shared_ptr<Runner> runner) {
   const Status taken = co_await runner->take_said();
@@ -37,6 +38,13 @@ std::string place_fault(const std::string& name_space) {
 }
 
 core::Speaker Word::who() const { return {source, core::defined_in(record.metadata)}; }
+
+std::size_t Word::bytes() const {
+  std::size_t out = kOfEach + record.body.size() + 2 * record.backend.size() + record.external_name.size();
+  for (const auto& [key, value] : record.metadata) out += key.size() + value.size();
+  for (const auto& unread : record.unread) out += unread.path.size() + unread.reason.size();
+  return out;
+}
 
 void Engine::declared(const std::string& backend) {
   if (Runner* runner = find(backend); runner != nullptr) runner->declared();
@@ -87,8 +95,7 @@ Task<Status> Engine::forget_speaker(Runner& runner, std::string why) {
   extras.row->notes.erase(kSpokenIn);
   DRIFTD_CO_CHECK(co_await runner.ledger().commit_extras(std::move(extras)));
   std::vector<core::ResourceId> ids(1, core::ResourceId{std::string(core::kRegistration), runner.ledger().spec().name});
-  DRIFTD_CO_TRY(auto open, co_await context_->store.load(runner.ledger().row().uid, std::move(ids)));
-  const auto status = co_await retire(runner.ledger(), std::move(open), std::move(why));
+  const auto status = co_await retire(runner.ledger(), std::move(ids), std::move(why));
   co_return status;
 }
 
@@ -149,17 +156,20 @@ bool Engine::takes_back(const Word& word) {
   return speaker->second.source == who.source && (who.name_space.empty() || who == speaker->second);
 }
 
-std::string Engine::hear(Word word) {
-  if (std::string fault = place_fault(word.who().name_space); !fault.empty()) return fault;
+Hearing Engine::hear(Word word) {
+  if (std::string fault = place_fault(word.who().name_space); !fault.empty()) return {std::move(fault)};
   const std::string target = word.record.backend;
   const auto found = runners_.find(target);
   if (found == runners_.end()) {  // it may be registered by the next discovery
     if (!find(word.source)->ledger().spec().discover) return {};
-    return unheard_.take(std::move(word));
+    return {unheard_.take(std::move(word))};
   }
   if (word.record.tombstone && !takes_back(word)) return {};
   std::string why = word.record.tombstone ? std::string() : claim(word);
-  if (!why.empty()) return why;
+  if (!why.empty()) return {std::move(why)};
+  const std::size_t schema = word.schema_text ? word.schema_text->size() : 0;  // each backend notes it in its row
+  if (!word.record.tombstone) why = said_bytes_.take(target, word.who(), word.bytes() + schema);
+  if (!why.empty()) return {std::move(why), true};
   const std::shared_ptr<Runner> runner = found->second;
   const std::string speaker = find(word.source)->ledger().row().uid;
   if (runner->hear(std::move(word), speaker)) {
@@ -206,6 +216,7 @@ bool Engine::is_believed(const std::string& backend, const core::Speaker& who) c
 }
 
 void Engine::let_go(const std::string& backend) {
+  said_bytes_.forget(backend);
   if (speakers_.erase(backend) == 0) return;
   const auto refused = turned_away_.extract(backend);
   for (const auto& name : refused ? refused.mapped() : std::set<std::string>{}) {  // it may speak now: with a full cycle

@@ -8,7 +8,7 @@ namespace driftd::engine {
 namespace {
 
 const std::string kAcceptNote = "accept:scope/";
-constexpr std::size_t kLoadAtOnce = 512;
+constexpr std::size_t kLoadAtOnce = 16;  // rows: there may be very many, and each of megabytes
 
 }  // namespace
 
@@ -128,10 +128,9 @@ Task<Result<std::vector<core::ResourceId>>> Ledger::missing(std::string kind, st
 }
 
 Task<Result<std::vector<core::ResourceId>>> Ledger::with_baseline(std::vector<core::ResourceId> ids) const {
-  constexpr std::size_t kAtOnce = 512;
   std::vector<core::ResourceId> out;
-  for (std::size_t from = 0; from < ids.size(); from += kAtOnce) {
-    const auto to = std::min(ids.size(), from + kAtOnce);
+  for (std::size_t from = 0; from < ids.size(); from += kLoadAtOnce) {
+    const auto to = std::min(ids.size(), from + kLoadAtOnce);
     std::vector<core::ResourceId> some(ids.begin() + static_cast<std::ptrdiff_t>(from), ids.begin() + static_cast<std::ptrdiff_t>(to));
     DRIFTD_CO_TRY(const auto rows, co_await context_->store.load(row_.uid, std::move(some)));
     for (const auto& row : rows) {

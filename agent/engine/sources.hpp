@@ -41,6 +41,14 @@ struct Word {
   std::shared_ptr<const core::KindSchema> schema;
   std::shared_ptr<const std::string> schema_text;  ///< shared: it may be long, and the words many
   core::Speaker who() const;
+  /// Bytes that it takes, without its schema.
+  std::size_t bytes() const;
+};
+
+/// What became of a word.
+struct Hearing {
+  std::string fault;     ///< why it does not count; empty: it does
+  bool no_room = false;  ///< it would count: its speaker goes on speaking of that backend
 };
 
 /// What one backend says to the others, and asks of them (ADR 0006). Core thread only; the engine is it.
@@ -56,8 +64,8 @@ class Sources {
   /// What a source discovered: backends come and go in the registry. Returns its line of coverage.
   virtual Task<core::Coverage> take_discovered(std::string source, core::DiscoverOutcome outcome) = 0;
 
-  /// A word on another backend's registration. Returns why it does not count; empty: it does.
-  virtual std::string hear(Word word) = 0;
+  /// A word on another backend's registration.
+  virtual Hearing hear(Word word) = 0;
   /// This source listed all that it says of others: whom it claimed before, and not since the last time, it claims no more.
   virtual void listed(const std::string& source) = 0;
   /// Somebody decided whom this backend believes: those who were turned away may speak again.

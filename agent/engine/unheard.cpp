@@ -10,15 +10,6 @@ namespace {
 
 constexpr std::size_t kMostWords = 10'000, kMostOfOne = 16;
 constexpr std::size_t kMostBytes = 64u << 20;
-constexpr std::size_t kOfEach = 512;  // bytes that a word takes beside what it says
-
-std::size_t bytes_of(const Word& word) {
-  const core::Observation& record = word.record;
-  std::size_t out = kOfEach + record.body.size() + 2 * record.backend.size() + record.external_name.size();
-  for (const auto& [key, value] : record.metadata) out += key.size() + value.size();
-  for (const auto& unread : record.unread) out += unread.path.size() + unread.reason.size();
-  return out;
-}
 
 }  // namespace
 
@@ -28,7 +19,7 @@ void Unheard::erase(Words& waiting, Over over) {
     if (!over(one)) return false;
     Used& used = used_[one.word.source];
     --used.words;
-    used.bytes -= bytes_of(one.word);
+    used.bytes -= one.word.bytes();
     return true;
   });
 }
@@ -40,7 +31,7 @@ std::string Unheard::no_room(const Words& waiting, const Word& word) const {
   }
   const auto found = used_.find(word.source);
   const Used used = found == used_.end() ? Used{} : found->second;
-  if (used.words < kMostWords && used.bytes + bytes_of(word) <= kMostBytes) return {};
+  if (used.words < kMostWords && used.bytes + word.bytes() <= kMostBytes) return {};
   return "budget: at most " + std::to_string(kMostBytes >> 20) + " MiB and " + std::to_string(kMostWords) +
          " words of a source about backends that are not registered are kept";
 }
@@ -54,7 +45,7 @@ std::string Unheard::take(Word word) {
   if (!word.record.tombstone && why.empty()) {
     Used& used = used_[word.source];
     ++used.words;
-    used.bytes += bytes_of(word);
+    used.bytes += word.bytes();
     waiting.push_back({std::move(word), used.list});
   } else if (waiting.empty()) {
     waiting_.erase(word.record.backend);

@@ -21,7 +21,7 @@ class BigValues : public testing::Test {
   static constexpr long kMayGrow = 64 * 1024;  // KiB
   TempDir dir;
   std::string state = dir.write("infra/terraform.tfstate", tfstate(7, 3));
-  Agent agent{dir, config(10), {}, {Agent::build("providers"), Agent::build("tests/zoo")}};
+  Agent agent{dir, config(10), {{"HOOK_SECRET", "hook-canary-of-24-bytes!"}}, {Agent::build("providers"), Agent::build("tests/zoo")}};
 
   std::string config(int topics) const {
     return "defaults:\n  interval: 1h\nbackends:\n" + terraform_backend(state) + "    interval: 1s\n" +
@@ -70,6 +70,37 @@ TEST_F(BigValues, AListOf150MiBNeitherStandsTheAgentStillNorGrowsIt) {
   }
   EXPECT_THAT(get("/v1/resources?kind=topic&limit=10000"), HasSubstr("\"total\":150,\"truncated\":false"));
   EXPECT_THAT(get("/v1/resources?kind=topic&limit=10000&whole=true"), HasSubstr("\"total\":150,\"truncated\":true"));
+  EXPECT_EQ(agent.stop(), 0);
+}
+
+/// 120 events of a megabyte wait for a webhook: what its lane holds of them is bounded by bytes, and each arrives.
+TEST_F(BigValues, ABacklogOfLargeEventsIsDeliveredWithinABound) {
+  if (kSanitized) GTEST_SKIP() << "LOUD: a sanitizer's shadow counts as the agent's memory, so its bound is not tested";
+  HttpReceiver receiver;
+  receiver.kill();
+  replace_file(agent.config(), read_file(agent.config()) + "sinks:\n" + webhook_sink(receiver));
+  agent.start();
+  ASSERT_TRUE(eventually([&] { return agent.established({"heavy"}); }, seconds(60))) << agent.log();
+  ASSERT_EQ(agent.stop(), 0);
+  change_topics(10, 130);
+  agent.start();
+  const std::string all = "\"total\":120,";
+  ASSERT_TRUE(eventually([&] { return get("/v1/drifts?backend=heavy&limit=1").find(all) != std::string::npos; }, seconds(120))) << agent.log();
+  ASSERT_EQ(agent.stop(), 0);
+
+  // Without the plugin nothing is read: the memory is that of delivery.
+  const std::string none = dir.file("none"), zoo = Agent::build("tests/zoo");
+  std::filesystem::create_directory(none);
+  std::string text = read_file(agent.config());
+  ASSERT_NE(text.find(zoo), std::string::npos);
+  replace_file(agent.config(), text.replace(text.find(zoo), zoo.size(), none));
+  receiver.start();
+  agent.start();
+  const auto delivered = [&] { return events_of_webhook(receiver).size() >= 120; };
+  EXPECT_TRUE(eventually(delivered, seconds(120))) << events_of_webhook(receiver).size() << " of 120\n" << agent.log();
+  const long peak = kib_of(agent.pid(), "VmHWM:");
+  std::cout << "at most " << peak / 1024 << " MiB with a backlog of 120 MiB\n";
+  EXPECT_LE(peak, 2 * kMayGrow);
   EXPECT_EQ(agent.stop(), 0);
 }
 

@@ -100,6 +100,33 @@ TEST_F(Talkers, OfNamesThatComeAndGoFillNoRoomForEver) {
   }
 }
 
+/// Of backends that are registered, the last word of each stays: 250 of a megabyte in one namespace would be a quarter of a gigabyte.
+TEST_F(Talkers, OfBackendsThatAreRegisteredAreKeptWithinABoundAndTold) {
+  const auto register_in = [&](const std::string& name, const std::string& place) {
+    core::Discovered one;
+    one.name = name;
+    one.type = "redis";
+    one.metadata["defined_in"] = place;
+    source().discovered.backends.push_back(one);
+  };
+  for (int i = 0; i < 100; ++i) register_in("a" + std::to_string(i), "greedy");
+  register_in("modest", "prod");
+  line_->start(false);
+  cycle();
+  for (int i = 0; i < 100; ++i) say("a" + std::to_string(i), "greedy", R"({"a":")" + std::string(kMegabyte, 'x') + "\"}");
+  say("modest", "prod", R"({"a":1})");
+  const HeapPeak heap;
+  cycle();
+  source().pages.clear();  // it says the same again, which is not in memory twice
+  EXPECT_LT(heap.bytes(), 150 * kMegabyte) << "8 MiB of words in session and row, and a page of 100 MB that is judged";
+  EXPECT_THAT(reasons(), HasSubstr("budget: what is said of registered backends has room for 8 MiB of one namespace"));
+  (void)line_->refresh(true, "modest");
+  (void)line_->refresh(true, "a99");
+  const auto views = line_->on_core([&] { return line_->engine().view(); });
+  EXPECT_EQ(std::ranges::find(views, "modest", &core::BackendView::name)->resources, 1) << "its registration";
+  EXPECT_EQ(std::ranges::find(views, "a99", &core::BackendView::name)->resources, 0) << "there was no room for it";
+}
+
 TEST_F(Talkers, OfWhatTheNextDiscoveryFindsAreHeardThen) {
   say("found", "prod", R"({"config":{"port":1}})");
   core::Discovered one;
