@@ -90,7 +90,7 @@ struct K8sMany : K8sLine {
     // Something that comes last, so that a second word about the others would have come before it.
     rotate(name(kMany - 1), of);
     const std::string last = "prod/" + name(kMany - 1);
-    EXPECT_TRUE(eventually([&] { return told(from).contains(last); }, seconds(60)));
+    EXPECT_TRUE(eventually([&] { return told(from).contains(last); }, seconds(180))) << "the last word did not come\n" << agent.log();
     auto all = told(from);
     all.erase(last);
     int missed = 0, twice = 0, wrong = 0;
