@@ -110,7 +110,18 @@ struct Rows {
   }
 };
 
-Depth depth_of(const Request& request) { return query(request, "whole") == "true" ? Depth::whole : Depth::brief; }
+/// A parameter that is given as true or false; false when it is not given.
+Result<bool> yes(const Request& request, const std::string& name) {
+  const std::string text = query(request, name);
+  if (text.empty() || text == "false") return false;
+  if (text == "true") return true;
+  return fail(Code::invalid, name + ": expected true or false, found '" + text + "'");
+}
+
+Result<Depth> depth_of(const Request& request) {
+  DRIFTD_TRY(const bool whole, yes(request, "whole"));
+  return whole ? Depth::whole : Depth::brief;
+}
 
 /// Remarks on globs that brought nothing.
 Value notes_of(const std::vector<std::pair<std::string, std::string>>& filters) {
@@ -128,7 +139,7 @@ Result<core::DriftFilter> drift_filter(const Request& request) {
   filter.kind = query(request, "kind");
   filter.id = query(request, "id");
   filter.drift = query(request, "drift");
-  filter.all = query(request, "all") == "true";
+  DRIFTD_TRY(filter.all, yes(request, "all"));
   if (const auto status = query(request, "status"); !status.empty()) {
     auto parsed = core::parse_drift_status(status);
     if (!parsed) return fail(Code::invalid, parsed.error().message);
@@ -232,10 +243,11 @@ Task<Text> Api::resources(Request request) {
   filter.kind = query(request, "kind");
   filter.id = query(request, "id");
   filter.limit = static_cast<int>(listed.limit);
+  DRIFTD_CO_TRY(const Depth depth, depth_of(request));
   DRIFTD_CO_CHECK(co_await check_names(filter));
   const Turn::Held turn = co_await turn_of(listed.limit);
   const auto rows = std::make_shared<Rows>();
-  core::Reader::Take<core::ResourceRow> take = [rows, depth = depth_of(request)](core::ResourceRow row) {
+  core::Reader::Take<core::ResourceRow> take = [rows, depth](core::ResourceRow row) {
     return rows->add(to_json(row, depth));
   };
   DRIFTD_CO_TRY(listed.ended, co_await backstage_.reader.each_resource(filter, std::move(take)));
@@ -249,11 +261,12 @@ Task<Text> Api::resources(Request request) {
 
 Task<Text> Api::drifts(Request request) {
   DRIFTD_CO_TRY(core::DriftFilter filter, drift_filter(request));
+  DRIFTD_CO_TRY(Depth depth, depth_of(request));
+  if (!filter.drift.empty()) depth = Depth::whole;
   DRIFTD_CO_CHECK(co_await check_names(filter));
   Listed listed{.name = "drifts", .limit = filter.limit};
   const Turn::Held turn = co_await turn_of(listed.limit);
   const auto rows = std::make_shared<Rows>();
-  const Depth depth = filter.drift.empty() ? depth_of(request) : Depth::whole;
   // binding() beside the core thread: it is of the store's key, which a process never changes.
   core::Reader::Take<core::DriftRow> take = [this, rows, depth](core::DriftRow row) { return rows->add(shown_row(row, depth)); };
   DRIFTD_CO_TRY(listed.ended, co_await backstage_.reader.each_drift(filter, std::move(take)));

@@ -51,7 +51,14 @@ int follow(const Context& context, Options options) {
 int print(const Context& context, const Options& options) {
   const auto answer = context.client().get("/v1/events", options.query);
   if (!answer) return context.fail(answer.error());
-  for (const auto& event : list(*answer, "events")) show(context, event);
+  const auto events = list(*answer, "events");
+  for (const auto& event : events) show(context, event);
+  if (text(*answer, "limited_by") != "bytes" || events.empty()) return kOk;
+  const bool forward = !options.query.at("after").empty();  // without it the list ends with the last one
+  context.streams.err << "driftd: the answer is full with " << events.size() << " events; "
+                      << (forward ? "the next ones: --after " + text(events.back(), "seq")
+                                  : "those before " + text(events.front(), "seq") + ": --after with a smaller number")
+                      << "\n";
   return kOk;
 }
 

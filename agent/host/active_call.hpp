@@ -7,11 +7,11 @@
 #include <set>
 #include <thread>
 
+#include "base/rate.hpp"
 #include "core/disclosure.hpp"
 #include "host/extensions.hpp"
 #include "host/library.hpp"
 #include "host/link.hpp"
-#include "base/rate.hpp"
 #include "host/text.hpp"
 
 namespace driftd::host {

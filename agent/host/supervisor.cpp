@@ -224,10 +224,13 @@ Task<Status> Supervisor::settle_jail(std::shared_ptr<Supervisor> self, Loaded lo
   const bool same = loaded.settings_schema == self->spec_.schema;
   self->spec_.schema = loaded.settings_schema;
   if (loaded.jail.empty() || self->spec_.describe_only) co_return Status{};
+  if (same) {
+    if (!self->jail_paths_.refused.empty()) co_return fail(Code::denied, self->jail_paths_.refused.front());
+    co_return Status{};
+  }
   auto wanted = co_await wanted_paths(self);
   if (!wanted) co_return no_answer_of_paths();
   if (!wanted->refused.empty()) co_return fail(Code::denied, wanted->refused.front());
-  if (same) co_return Status{};
   if (*wanted == self->jail_paths_) {
     self->jail_paths_ = std::move(*wanted);
     co_return Status{};

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/backoff.hpp"
+#include "base/rate.hpp"
 #include "host/call.hpp"
 #include "host/connection.hpp"
 #include "host/host.hpp"
@@ -16,7 +17,6 @@
 #include "host/library_file.hpp"
 #include "host/line_log.hpp"
 #include "host/messages.hpp"
-#include "base/rate.hpp"
 #include "host/text.hpp"
 #include "host/worker.hpp"
 

@@ -24,8 +24,7 @@ namespace {
 constexpr int kProtocolFd = 3, kLibraryFd = 4;
 constexpr int kHigh = 10;  // where copies wait that dup2 must not overwrite
 constexpr auto kExitGrace = std::chrono::seconds(1);  // between the end of the socket and the end of the process
-
-constexpr auto kAgain = std::chrono::milliseconds(10);
+constexpr auto kAgain = std::chrono::milliseconds(10);  // between two looks at a process whose end somebody else keeps
 
 std::string render_exit(int status) {
   if (WIFSIGNALED(status))

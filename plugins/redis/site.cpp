@@ -16,6 +16,20 @@ Info fields_of(const Reply& reply) {
   return out;
 }
 
+/// One request from 7.0 on; older servers take one section at a time.
+Info ask_info(sdk::Call& call, Client& client) {
+  std::vector<std::string> words{"INFO"};
+  words.insert(words.end(), kInfoSections.begin(), kInfoSections.end());
+  try {
+    return parse_info(client.command(call, words, {}, "+info").text);
+  } catch (const sdk::Failure& failure) {
+    if (failure.code != DRIFTD_CORRUPT) throw;  // ERR syntax error
+  }
+  Info out;
+  for (const char* section : kInfoSections) out.merge(parse_info(client.command(call, {"INFO", section}, {}, "+info").text));
+  return out;
+}
+
 }  // namespace
 
 std::unique_ptr<Client> Pool::take(const std::string& address) {
@@ -39,20 +53,6 @@ Site::~Site() {
   if (pool_ == nullptr || std::uncaught_exceptions() > failing_) return;
   if (client_ != nullptr) pool_->put(std::move(client_));
   for (auto& one : sentinels_) pool_->put(std::move(one));
-}
-
-/// One request from 7.0 on; older servers take one section at a time.
-Info ask_info(sdk::Call& call, Client& client) {
-  std::vector<std::string> words{"INFO"};
-  words.insert(words.end(), kInfoSections.begin(), kInfoSections.end());
-  try {
-    return parse_info(client.command(call, words, {}, "+info").text);
-  } catch (const sdk::Failure& failure) {
-    if (failure.code != DRIFTD_CORRUPT) throw;  // ERR syntax error
-  }
-  Info out;
-  for (const char* section : kInfoSections) out.merge(parse_info(client.command(call, {"INFO", section}, {}, "+info").text));
-  return out;
 }
 
 /// A connection that answers: `info`, when given, is its INFO, else a PING shows it.

@@ -81,6 +81,18 @@ TEST(RedisLogin, AServerThatQuotesWhatItWasToldShowsNothingOfThePassword) {
   EXPECT_THAT(told(got), AllOf(HasSubstr("ERR unknown command"), Not(HasSubstr("canary"))));
 }
 
+/// ECHO under the name of the command: what it answers is no list, and so says nothing of what there is.
+TEST(RedisLogin, AnAnswerThatIsNoListIsNoEmptyOne) {
+  for (const auto& [command, kind] : {std::pair("ACL", "acl_user"), std::pair("MODULE", "server")}) {
+    RedisServer server({"--rename-command", command, "NOBODYS", "--rename-command", "ECHO", command});
+    ProviderProbe probe("providers/redis.so", {{"address", server.address()}}, {});
+    const Collected got = probe.refresh();
+    ASSERT_NE(got.diagnostic(DRIFTD_CORRUPT), nullptr) << command << "\n" << told(got);
+    EXPECT_THAT(got.diagnostic(DRIFTD_CORRUPT)->text, HasSubstr(std::string(command) + " LIST: the answer is no list"));
+    EXPECT_EQ(got.complete.count(kind), 0u) << command;
+  }
+}
+
 TEST(RedisLogin, AServerThatHasTooManyClientsIsBusyAndHasNotRefusedThePassword) {
   RedisServer server({"--maxclients", "1"});
   server.grant_readme("pw-canary");

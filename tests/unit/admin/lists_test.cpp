@@ -66,6 +66,16 @@ TEST(Lists, AFilterThatNamesNothingListsWhatIsKnown) {
   EXPECT_TRUE(agent.control()->calls.empty());
 }
 
+TEST(Lists, AYesOrNoThatIsNeitherIsRefused) {
+  FakeAgent agent;
+  for (const char* path : {"/v1/drifts?all=1", "/v1/drifts?whole=yes", "/v1/resources?whole=True"}) {
+    EXPECT_THAT(agent.curl({kHost + path}).out, AllOf(HasSubstr(": expected true or false, found '"), EndsWith("400"))) << path;
+  }
+  for (const char* path : {"/v1/drifts?all=false", "/v1/drifts?whole=true", "/v1/resources?whole="}) {
+    EXPECT_THAT(agent.curl({kHost + path}).out, EndsWith("200")) << path;
+  }
+}
+
 TEST(Lists, AGlobThatBringsNothingIsRemarkedOn) {
   FakeAgent agent;
   EXPECT_THAT(agent.curl({kHost + "/v1/drifts?backend=ord%2A"}).out,

@@ -15,6 +15,7 @@ using test::FakeAgent;
 using test::FakeControl;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::Not;
 
 Said asked(const FakeAgent& agent, std::vector<std::string> arguments, std::istream* answers = nullptr) {
@@ -125,6 +126,16 @@ TEST_F(Decide, CutListsAndGlobsThatBringNothingSaySo) {
   const Said glob = asked(agent, {"drifts", "--backend", "ord*"});
   EXPECT_EQ(glob.code, kOk);
   EXPECT_THAT(glob.err, HasSubstr("nothing was found for backend 'ord*'"));
+}
+
+TEST_F(Decide, APageOfEventsThatEndedByItsSizeSaysHowToGoOn) {
+  agent.reader()->append(1);
+  agent.reader()->append(2);
+  EXPECT_THAT(asked(agent, {"events", "--after", "0"}).err, IsEmpty());
+  agent.reader()->log.back().resource = "config_map/" + std::string(2u << 20, 'x');
+  agent.reader()->total = 405;
+  EXPECT_THAT(asked(agent, {"events", "--after", "0"}).err, HasSubstr("is full with 2 events; the next ones: --after 2"));
+  EXPECT_THAT(asked(agent, {"events"}).err, HasSubstr("those before 1: --after with a smaller number"));
 }
 
 TEST_F(Decide, AQueueThatIsCutSaysSo) {
