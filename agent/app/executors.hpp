@@ -6,7 +6,7 @@
 
 namespace driftd::app {
 
-/// The four named executors of the agent (architecture, Processes and threads) and no other thread of ours. `core` runs
+/// The four named executors of the agent (ARCHITECTURE.md, Processes and threads) and no other thread of ours. `core` runs
 /// on the caller of run(); the others join in the destructor.
 struct Executors {
   boost::asio::io_context core{1};

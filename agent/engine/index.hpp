@@ -15,7 +15,7 @@
 namespace driftd::engine {
 
 /// What the agent remembers of each resource of one backend to settle unchanged records without parsing: 48 bytes each
-/// (architecture, State and cost). Core thread only.
+/// (ARCHITECTURE.md, State and cost). Core thread only.
 class Index {
  public:
   struct Entry {

@@ -159,7 +159,40 @@ def paths(files):
                     yield f"{name}:{number}: a path of one machine: {bad}"
 
 
-CHECKS = {f.__name__: f for f in (includes, headers, spdx, sleeps, suites, sizes, paths)}
+def anchors(page):
+    """The #anchors of a page: its headings, in the form that readers of Markdown on the web give them."""
+    heads = re.findall(r"^#+ +(.+?) *$", re.sub(r"^```.*?^```", "", text(page), flags=re.M | re.S), re.M)
+    return {re.sub(r"[^\w\- ]", "", re.sub(r"[`*]", "", head)).strip().lower().replace(" ", "-") for head in heads}
+
+
+def links(files):
+    """Links of pages lead to files and headings that exist; so do the pages and rules that comments cite."""
+    for name in (n for n in files if n.endswith(".md")):
+        plain = re.sub(r"^```.*?^```|`[^`\n]*`", "", text(name), flags=re.M | re.S)
+        for target in re.findall(r"\]\(([^)\s]+)\)", plain):
+            if re.match(r"[a-z]+:", target):
+                continue
+            page, _, anchor = target.partition("#")
+            there = (SOURCE / name).parent / page if page else SOURCE / name
+            if not there.exists():
+                yield f"{name}: a link to {page}, which does not exist"
+            elif anchor and there.suffix == ".md" and anchor not in anchors(there.resolve().relative_to(SOURCE.resolve())):
+                yield f"{name}: a link to {target}, which has no such heading"
+    rules = set(re.findall(r"^(\d+)\. ", text("docs/semantics.md"), re.M))
+    pages = {pathlib.PurePath(n).name for n in files if n.endswith(".md")}
+    for name in files:
+        if suffix(name) not in RULES["sources"] + [".md"] or name.startswith("tests/architecture/rules/"):
+            continue
+        for number in re.findall(r"\bsemantics (\d+)", text(name)):
+            if number not in rules:
+                yield f"{name}: cites semantics {number}, and docs/semantics.md has no such rule"
+        if suffix(name) in (".cpp", ".hpp", ".h", ".c"):
+            for page in re.findall(r"[\w./-]+\.md\b", "\n".join(re.findall(r"//.*", text(name)))):
+                if pathlib.PurePath(page).name not in pages:
+                    yield f"{name}: cites {page}, which does not exist"
+
+
+CHECKS = {f.__name__: f for f in (includes, headers, spdx, sleeps, suites, sizes, paths, links)}
 offenders = sorted(set(CHECKS[CHECK](tracked())))
 print("\n".join(offenders) if offenders else f"{CHECK}: clean")
 sys.exit(1 if offenders else 0)
