@@ -6,7 +6,6 @@
 #include <cstring>
 #include <fstream>
 #include <grp.h>
-#include <pwd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -24,21 +23,13 @@ bool is_member(const Peer& peer, const std::vector<std::uint32_t>& groups) {
 
 }  // namespace
 
-std::string user_name(std::uint32_t uid) {
-  passwd entry{};
-  passwd* found = nullptr;
-  std::vector<char> buffer(16 * 1024);
-  if (::getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr) return found->pw_name;
-  return "uid:" + std::to_string(uid);
-}
-
 Result<Peer> peer_of(int socket) {
   ucred credentials{};
   socklen_t size = sizeof credentials;
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
     return fail(Code::denied, std::string("the kernel does not say who is calling: ") + std::strerror(errno));
   }
-  Peer peer{credentials.uid, credentials.gid, {}, user_name(credentials.uid), credentials.pid};
+  Peer peer{credentials.uid, credentials.gid, {}, "uid:" + std::to_string(credentials.uid), credentials.pid};
   std::vector<gid_t> groups(1024);
   size = static_cast<socklen_t>(groups.size() * sizeof(gid_t));
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &size) == 0) {  // more than 1024: none counts
@@ -47,12 +38,12 @@ Result<Peer> peer_of(int socket) {
   return peer;
 }
 
-std::string login_of(std::int32_t pid) {
+std::optional<std::uint32_t> login_of(std::int32_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/loginuid");
   std::uint32_t uid = 0;
   constexpr std::uint32_t kUnset = 0xffffffff;  // no login: a service, or a kernel without audit
-  if (!(file >> uid) || uid == kUnset) return {};
-  return "loginuid:" + user_name(uid);
+  if (!(file >> uid) || uid == kUnset) return std::nullopt;
+  return uid;
 }
 
 bool is_owner(const Peer& peer) { return peer.uid == 0 || peer.uid == ::geteuid(); }

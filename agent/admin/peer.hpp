@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,17 +14,15 @@ namespace driftd::admin {
 struct Peer {
   std::uint32_t uid = 0, gid = 0;
   std::vector<std::uint32_t> groups;  ///< supplementary ones
-  std::string name;                   ///< of the user; `uid:1234` when the system knows none
+  std::string name;                   ///< of the user; `uid:1234` until UserNames knows more
   std::int32_t pid = 0;               ///< of who connected
 };
 
 Result<Peer> peer_of(int socket);
-/// `uid:1234` when the system knows none.
-std::string user_name(std::uint32_t uid);
 
-/// Who is behind a process beyond its user: `loginuid:alice`, as the kernel's audit noted at login, or empty where it says
+/// Who is behind a process beyond its user: as whom they logged in, as the kernel's audit noted it, or nothing where it says
 /// nothing or may not be asked. The process may have ended meanwhile: a claim, no proof.
-std::string login_of(std::int32_t pid);
+std::optional<std::uint32_t> login_of(std::int32_t pid);
 
 enum class Access { none, read, decide };
 

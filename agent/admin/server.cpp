@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "admin/listen.hpp"
+#include "admin/user_names.hpp"
 #include "base/escape.hpp"
 #include "base/fatal.hpp"
 #include "base/log.hpp"
@@ -38,6 +39,7 @@ struct Visitor {
   bool unix_socket = false;
   Result<Peer> peer;
   Access access = Access::none;
+  std::string login;  ///< `loginuid:alice`; empty: the kernel does not say
 };
 
 Visitor visitor_of(Stream<Local>& stream, const Permit& permit) {
@@ -48,8 +50,8 @@ Visitor visitor_of(Stream<Local>& stream, const Permit& permit) {
 Visitor visitor_of(Stream<Tcp>&, const Permit&) { return {false, fail(Code::denied, "no peer on TCP")}; }
 
 /// What may be said of the process: the user by the kernel, who that is beyond the user by whoever says it.
-core::Caller caller_of(const Peer& peer, std::string_view sudo_user) {
-  core::Caller out{peer.uid, peer.gid, peer.pid, login_of(peer.pid)};
+core::Caller caller_of(const Visitor& visitor, std::string_view sudo_user) {
+  core::Caller out{visitor.peer->uid, visitor.peer->gid, visitor.peer->pid, visitor.login};
   constexpr std::string_view kNameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-@+";
   const bool name = !sudo_user.empty() && sudo_user.size() <= 64 &&
                     sudo_user.find_first_not_of(kNameCharacters) == std::string_view::npos;
@@ -91,6 +93,7 @@ struct Server::State {
   asio::any_io_executor core;
   ServerSettings settings;
   Api api;
+  std::shared_ptr<UserNames> names = std::make_shared<UserNames>();
   asio::basic_socket_acceptor<Local, asio::any_io_executor> local{core};
   asio::basic_socket_acceptor<Tcp, asio::any_io_executor> tcp{core};
   asio::steady_timer changed;  ///< cancelled when a connection or acceptor ends
@@ -152,7 +155,7 @@ Task<Response> answer(StatePtr state, HttpRequest request, const Visitor& visito
   parsed->body = std::move(request.body());
   if (visitor.unix_socket) {
     parsed->actor = visitor.peer->name;
-    parsed->caller = caller_of(*visitor.peer, request["Driftd-Sudo-User"]);
+    parsed->caller = caller_of(visitor, request["Driftd-Sudo-User"]);
     parsed->may_decide = visitor.access == Access::decide;
     Response out = co_await state->api.handle(std::move(*parsed));
     co_return out;
@@ -239,14 +242,26 @@ Task<void> turn_away(Stream<Protocol>& stream, beast::flat_buffer& buffer, Error
   co_await send(stream, std::move(busy));
 }
 
+/// The names of who is there, before anything is said or written of them.
+template <class StatePtr>
+Task<void> name(StatePtr state, Visitor& visitor) {
+  visitor.peer->name = co_await UserNames::of(state->names, visitor.peer->uid);
+  const auto login = login_of(visitor.peer->pid);
+  if (!login) co_return;
+  const std::string logged_in = co_await UserNames::of(state->names, *login);
+  visitor.login = "loginuid:" + logged_in;
+}
+
 template <class StatePtr, class Protocol>
 Task<void> serve(StatePtr state, std::shared_ptr<Stream<Protocol>> stream, std::uint64_t id, Visitor visitor,
                  std::optional<Error> refused) {
   beast::flat_buffer buffer(64 * 1024 + state->settings.most_body);
+  if (visitor.peer) co_await name(state, visitor);
+  if (auto named = unwelcome(state, visitor); named) refused = std::move(named);
   if (refused) co_await turn_away(*stream, buffer, *refused);
   if (refused && refused->code == Code::denied && visitor.peer) {
     std::string asked = "the API";  // named: g++ 12 destroys temporaries of a co_await expression twice
-    core::Caller caller = caller_of(*visitor.peer, {});
+    core::Caller caller = caller_of(visitor, {});
     co_await state->api.note_denial(visitor.peer->name, std::move(caller), std::move(asked), *refused);
   }
   bool more = !refused;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "admin/peer.hpp"
+#include "admin/user_names.hpp"
 #include "app/app.hpp"
 #include "app/store.hpp"
 #include "base/log.hpp"
@@ -17,7 +18,9 @@ namespace {
 core::AuditEntry asked_by_this_process(const std::string& reason) {
   core::AuditEntry out;
   out.actor = admin::user_name(::geteuid());
-  out.caller = {static_cast<std::int64_t>(::geteuid()), static_cast<std::int64_t>(::getegid()), ::getpid(), admin::login_of(::getpid())};
+  const auto login = admin::login_of(::getpid());
+  out.caller = {static_cast<std::int64_t>(::geteuid()), static_cast<std::int64_t>(::getegid()), ::getpid(),
+                login ? "loginuid:" + admin::user_name(*login) : ""};
   out.reason = reason;
   return out;
 }

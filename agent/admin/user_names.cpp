@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "admin/user_names.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <pwd.h>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "base/log.hpp"
+
+namespace driftd::admin {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+constexpr std::size_t kMostAnswers = 256;
+constexpr std::chrono::milliseconds kShortest{1}, kLongest{50};  // between two looks at the answer
+
+std::string number_of(std::uint32_t uid) { return "uid:" + std::to_string(uid); }
+
+}  // namespace
+
+std::string user_name(std::uint32_t uid) {
+  passwd entry{};
+  passwd* found = nullptr;
+  std::vector<char> buffer(16 * 1024);
+  if (::getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr) return found->pw_name;
+  return number_of(uid);
+}
+
+/// The thread writes `name`, then `there`; nobody reads `name` before.
+struct UserNames::Answer {
+  std::string name;
+  std::atomic<bool> there = false;
+  Steady::time_point asked = Steady::now();
+};
+
+Task<std::string> UserNames::of(std::shared_ptr<UserNames> self, std::uint32_t uid) {
+  const auto known = self->answers_.find(uid);
+  if (known != self->answers_.end()) {
+    const auto answer = known->second;
+    if (!answer->there) co_return number_of(uid);
+    if (Steady::now() - answer->asked < kKept) co_return answer->name;
+  }
+  std::erase_if(self->answers_, [&](const auto& item) { return item.second->there && Steady::now() - item.second->asked >= kKept; });
+  if (self->answers_.size() >= kMostAnswers) co_return number_of(uid);
+  const auto answer = std::make_shared<Answer>();
+  try {
+    std::thread([answer, find = self->find, uid] {
+      answer->name = find(uid);
+      answer->there = true;
+    }).detach();
+  } catch (const std::system_error& none) {
+    log::room("admin").warn("no thread to look up the name of uid {}: {}", uid, none.what());
+    co_return number_of(uid);
+  }
+  self->answers_[uid] = answer;
+  asio::steady_timer timer(co_await asio::this_coro::executor);
+  boost::system::error_code ignored;  // nobody cancels it
+  const auto until = Steady::now() + kPatience;
+  for (auto wait = kShortest; !answer->there && Steady::now() < until; wait = std::min(wait * 2, kLongest)) {
+    timer.expires_after(wait);
+    co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  }
+  if (answer->there) co_return answer->name;
+  log::room("admin").warn("the name of uid {} has not been found for {} ms: it is written as a number until the name service answers",
+                          uid, kPatience.count());
+  co_return number_of(uid);
+}
+
+}  // namespace driftd::admin
