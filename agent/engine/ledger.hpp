@@ -61,6 +61,7 @@ class Ledger {
   Task<Status> commit_health(core::HealthReport::State health, std::vector<core::EventDraft> events);
   /// Decisions whose time has run out fall back to pending, also where nothing is seen anew. Returns what they were about.
   Task<Result<std::vector<core::ResourceId>>> lapse_due();
+  std::optional<Nanos> first_expiry() const;  ///< when the first of them does
   std::uint64_t unstored() const { return unstored_; }  ///< commits that the store refused; not conflicts
   void stop() { stopping_ = true; }  ///< a page that is still being sealed is given up
   /// Identities of a kind that `run` did not see: those present, or those with open drifts that are not stale yet.

@@ -32,6 +32,13 @@ void Ledger::note_expiry(const core::StoredResource& next) {
   }
 }
 
+std::optional<Nanos> Ledger::first_expiry() const {
+  const auto sooner = [](const auto& a, const auto& b) { return a.second < b.second; };
+  const auto first = std::min_element(expiring_.begin(), expiring_.end(), sooner);
+  if (first == expiring_.end()) return std::nullopt;
+  return first->second;
+}
+
 void Ledger::take_row(core::BackendRow row) {
   row_ = std::move(row);
   accepted_.clear();

@@ -127,8 +127,12 @@ Task<void> Runner::cycle_loop() {
       const CycleReport report = co_await refresh(false);
       if (!report.status) log::room("engine").warn("{}: {}", ledger_.spec().name, report.status.error().message);
     }
-    while (!stopping_ && context_->clock.mono() < next_cycle()) co_await wait_until(due_, next_cycle());
+    while (!stopping_ && context_->clock.mono() < next_cycle()) {
+      co_await wait_until(due_, std::min(next_cycle(), next_lapse(context_->clock.mono())));
+      co_await lapse_in_time();
+    }
     if (held_back_ && !stopping_) co_await wait_until(due_, context_->clock.mono() + kProbeAgain);
+    co_await lapse_in_time();
   }
   co_await ended();
 }

@@ -82,6 +82,8 @@ class Runner : public std::enable_shared_from_this<Runner> {
   Task<void> wait_until(asio::steady_timer& timer, Schedule::Clock::time_point when);
   Task<CycleReport> cycle(bool full);
   Task<Status> lapse();
+  Task<void> lapse_in_time();
+  Schedule::Clock::time_point next_lapse(Schedule::Clock::time_point now) const;
   Task<CycleReport> list(std::string cursor, std::chrono::milliseconds deadline);
   Task<Status> prepare();
   Task<Status> check_identity();
@@ -121,7 +123,7 @@ class Runner : public std::enable_shared_from_this<Runner> {
   std::uint64_t cycles_ = 0, failures_ = 0;
   Nanos last_complete_ns_ = 0;  ///< end of the last complete cycle
   Moment::Mono listed_{}, heard_{};  ///< begin of the cycle that `coverage_` tells of; last word of a source
-  Schedule::Clock::time_point last_full_{}, last_began_{}, next_discovery_{}, looked_again_{};
+  Schedule::Clock::time_point last_full_{}, last_began_{}, next_discovery_{}, looked_again_{}, lapse_again_{};
   Moment watched_;  ///< when the watch gave its last page, or began
   std::optional<core::Observation> said_;    ///< heard, and not judged yet
   std::string speaker_, speaker_in_;         ///< uid of the source whose word was heard last; where in it

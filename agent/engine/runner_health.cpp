@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Health probes, decisions and the view of one backend.
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 
 #include "base/log.hpp"
@@ -105,6 +106,7 @@ Task<Result<core::Drift>> Runner::decide(core::StoredResource resource, std::str
     const core::StoredResource next = claim ? judgement.next : core::StoredResource{};
     const Status done =
         co_await ledger_.commit(std::move(resource), std::move(judgement), "decision of " + decision.actor, std::move(extras));
+    if (done && decision.expires_ns) due_.cancel();  // it may be the first to run out
     if (done && pseudo) {
       if (decided.resource == identity) identity_held_ = !accepts;  // the next cycle knows whether an ignored one is held
       full_next_ = true;
@@ -129,6 +131,27 @@ Task<Status> Runner::lapse() {
   const bool asks = std::find(lapsed.begin(), lapsed.end(), identity) != lapsed.end();
   if (asks) identity_held_ = true;  // which system this is, is a question again
   co_return Status{};
+}
+
+/// When the first decision runs out. By the wall clock, which may be set: it is looked at again after an hour at most.
+Schedule::Clock::time_point Runner::next_lapse(Schedule::Clock::time_point now) const {
+  const auto first = ledger_.first_expiry();
+  if (!first) return Schedule::Clock::time_point::max();
+  const std::chrono::nanoseconds left(*first - context_->clock.wall());
+  const auto wait = std::clamp<std::chrono::nanoseconds>(left, std::chrono::nanoseconds(0), std::chrono::hours(1));
+  return std::max(now + std::chrono::duration_cast<Schedule::Clock::duration>(wait), lapse_again_);
+}
+
+/// Between two cycles, and while nothing may be read.
+Task<void> Runner::lapse_in_time() {
+  const auto now = context_->clock.mono();
+  if (stopping_ || next_lapse(now) > now) co_return;
+  lapse_again_ = now + kProbeAgain;
+  const auto self = shared_from_this();
+  const Turn::Held held = co_await turn_.enter();
+  if (stopping_) co_return;
+  const Status lapsed = co_await lapse();
+  if (!lapsed) log::room("engine").warn("{}: {}", ledger_.spec().name, lapsed.error().message);
 }
 
 /// The backend's row with what an approval of a pseudo-resource accepts: one commit with the decision.

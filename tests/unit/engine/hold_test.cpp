@@ -244,6 +244,22 @@ TEST_F(HeldEngine, SystemWhoseIgnoreRunsOutIsHeldAgain) {
   EXPECT_THAT(line_->drifts(true), SizeIs(1));
 }
 
+/// Not with the next cycle, which comes in an hour.
+TEST_F(HeldEngine, DecisionRunsOutAtItsTimeAlsoWhileTheOutboxIsFull) {
+  line_->interval = std::chrono::hours(1);
+  line_->start(true);
+  ASSERT_TRUE(eventually([&] { return line_->view().last_complete_ns > 0; }));
+  line_->world->resources[thing(1)] = R"({"partitions":9})";
+  refresh();
+  for (const bool full : {false, true}) {
+    line_->pressure(full);
+    Decision ignore = decision(Decision::Verb::ignore);
+    ignore.expires_ns = ignore.at_ns + 300'000'000;
+    ASSERT_TRUE(line_->decide(line_->drifts().at(0).id, ignore));
+    EXPECT_TRUE(eventually([&] { return line_->drifts().at(0).status == DriftStatus::pending; })) << full;
+  }
+}
+
 TEST_F(HeldEngine, DecisionRunsOutWhateverKeepsTheSystemFromBeingRead) {
   baseline();
   line_->world->resources[thing(1)] = R"({"partitions":9})";
