@@ -13,8 +13,9 @@ std::optional<Duty> duty_of_live(const Situation& s) {
   if (!may_send(s)) return std::nullopt;
   const bool loaded = s.next_loaded && *s.next_loaded <= s.now;
   const bool unloaded = s.next_unloaded && *s.next_unloaded <= s.now;
-  const bool room = s.loaded < 2 * kLoaded && s.loaded_bytes < 2 * kLoadedBytes;
-  if (unloaded && (!loaded || room)) return Duty::load;
+  const bool bytes = s.loaded_bytes < 2 * kLoadedBytes;
+  const bool room = loaded ? bytes && s.loaded < 2 * kLoaded : bytes || s.flying == 0;  // what is under way makes room in the end
+  if (unloaded && room) return Duty::load;
   if (loaded) return Duty::send;
   return std::nullopt;
 }

@@ -96,7 +96,7 @@ Situation Lane::situation() const {
   s.replay_unplanned = replay_.active() && !replay_.planned() && !planning_;
   s.replay_unfetched = replay_.has_unfetched();
   s.replay_ready = replay_.ready();
-  s.replay_bytes = replay_.ready_bytes();
+  s.replay_bytes = replay_.bytes();
   const auto replay_at = replay_.next([this](const std::string& key) { return !window_.busy(key); });
   s.replay_sendable = replay_at.has_value();
   s.replay_at = replay_at.value_or(Time{});

@@ -63,7 +63,7 @@ Task<void> Lane::restore_exceptions(std::vector<core::DeliveryState> exceptions)
     seqs = looked_for(std::move(seqs), *events);
     for (auto& event : *events) {
       const auto state = live.extract(event.stamp.seq);
-      window_.restore(std::move(event), state.mapped(), now() + wait_of(state.mapped()));
+      window_.restore(std::move(event), state.mapped(), now() + wait_of(state.mapped()), now());
     }
     for (const auto seq : seqs) {
       if (live.erase(seq) != 0) lost(seq);

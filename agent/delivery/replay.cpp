@@ -58,8 +58,8 @@ void Replay::fetched(const std::vector<std::int64_t>& asked, std::vector<core::S
   }
 }
 
-std::size_t Replay::ready_bytes() const {
-  std::size_t out = 0;
+std::size_t Replay::bytes() const {
+  std::size_t out = flying_bytes_;
   for (const auto& item : ready_) out += item.event.payload.size();
   return out;
 }
@@ -69,19 +69,20 @@ Replay::Item Replay::taken(Place item, Time now) {
   ready_.erase(item);
   keys_.insert(out.event.key);
   flying_.insert(out.event.stamp.seq);
+  flying_bytes_ += out.event.payload.size();
   if (order_->rate > 0) next_ = now + std::chrono::microseconds(1'000'000 / order_->rate);
   return out;
 }
 
 void Replay::done(const Item& item, bool delivered) {
   keys_.erase(item.event.key);
-  flying_.erase(item.event.stamp.seq);
+  if (flying_.erase(item.event.stamp.seq) != 0) flying_bytes_ -= item.event.payload.size();
   ++(delivered ? sent_ : refused_);
 }
 
 void Replay::again(Item item, Time due) {
   keys_.erase(item.event.key);
-  flying_.erase(item.event.stamp.seq);
+  if (flying_.erase(item.event.stamp.seq) != 0) flying_bytes_ -= item.event.payload.size();
   item.due = due;
   ready_.push_front(std::move(item));  // nothing of its key was sent meanwhile
 }

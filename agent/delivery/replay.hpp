@@ -50,7 +50,7 @@ class Replay {
   void fetched(const std::vector<std::int64_t>& asked, std::vector<core::StoredEvent> events);
   bool has_unfetched() const { return at_ < seqs_.size(); }
   std::size_t ready() const { return ready_.size(); }
-  std::size_t ready_bytes() const;  ///< of their payloads
+  std::size_t bytes() const;  ///< of their payloads, and of those in flight
   /// When the next may be sent, in order per key, among those whose key is not in flight here and passes `free`.
   template <class Free>
   std::optional<Time> next(Free free) const {
@@ -92,6 +92,7 @@ class Replay {
   std::deque<Item> ready_;
   std::set<std::string> keys_;      ///< in flight
   std::set<std::int64_t> flying_;
+  std::size_t flying_bytes_ = 0;
   Time next_{};
   std::int64_t sent_ = 0, refused_ = 0, missing_ = 0;
 };

@@ -69,11 +69,11 @@ void Window::add(core::StoredEvent event) {
   hold_in_memory(entry, std::move(event));
 }
 
-void Window::restore(core::StoredEvent event, const core::DeliveryState& state, Time due) {
+void Window::restore(core::StoredEvent event, const core::DeliveryState& state, Time due, Time now) {
   restored_to_ = std::max(restored_to_, event.stamp.seq);
   Entry& entry = enter(std::move(event), due);
   entry.persisted = true;
-  entry.failing = state.attempts > 0;
+  entry.failing = state.attempts > 0 || due > now;  // a refusal that nobody was blamed for is no attempt, and waits all the same
   if (entry.failing) ++failing_;
   entry.attempts = state.attempts;
   entry.error = state.error;
@@ -217,7 +217,7 @@ void Window::revive(core::StoredEvent event) {
   const std::int64_t seq = event.stamp.seq;
   if (dead_.erase(seq) == 0) return;
   std::erase_if(dead_letters_, [seq](const auto& state) { return state.seq == seq; });
-  restore(std::move(event), {.seq = seq}, Time{});
+  restore(std::move(event), {.seq = seq}, Time{}, Time{});
   unsaved_.insert(seq);
 }
 

@@ -41,7 +41,7 @@ class Window {
   /// An event as fetched, in seq order; one that is known already (exception, dead) is passed over.
   void add(core::StoredEvent event);
   /// An exception of the cursor as it was saved; its payload is not in memory.
-  void restore(core::StoredEvent event, const core::DeliveryState& state, Time due);
+  void restore(core::StoredEvent event, const core::DeliveryState& state, Time due, Time now);
   void restore_dead(std::int64_t seq) { dead_.insert(seq); }
 
   /// The first loaded entry that may be sent now, or nullptr; marks it in flight. One of a key in `avoid` only if there is

@@ -32,8 +32,8 @@ int open_again_without_blocking(int fd) {
 bool Stream::room() {
   pollfd ready{fd_, POLLOUT, 0};
   const int wait = stuck_ ? 0 : static_cast<int>(kPatience.count());
-  const int found = ::poll(&ready, 1, wait);
-  if (found < 0 && errno == EINTR) return true;
+  int found = ::poll(&ready, 1, wait);
+  while (found < 0 && errno == EINTR) found = ::poll(&ready, 1, wait);
   stuck_ = found <= 0;
   return !stuck_;
 }

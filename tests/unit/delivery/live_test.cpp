@@ -79,6 +79,66 @@ TEST(Live, LargeEventsThatFailedAreFetchedInPiecesAndNoneCountsAsLost) {
   EXPECT_EQ(world.outbox.told.size(), letters) << "no gap";
 }
 
+/// Nobody was blamed for its refusal, so it is stored without an attempt: what comes behind it must not fill the lane.
+TEST(Live, LargeEventsBehindOneThatWaitsSinceBeforeARestartKeepNoOtherKeyWaiting) {
+  LaneWorld world(webhook_policy());
+  world.to.at_once = [](const core::StoredEvent& event) {
+    return event.key == "waits0" ? Attempt{Outcome::refused, "HTTP 429 from ops", 3'600'000} : Attempt{};
+  };
+  world.start();
+  world.commit(1, 1, "waits");
+  world.pass(1s);
+  world.kill();
+  world.start();
+  world.payload = kLarge;
+  world.commit(20, 1, "waits");
+  world.commit(1, 1, "other");
+  for (int i = 0; i < 10; ++i) world.pass(1s);
+  EXPECT_EQ(world.to.got, (std::vector<std::int64_t>{22}));
+}
+
+/// Large ones that failed before, all due at once: what is under way counts as held.
+TEST(Live, LargeEventsThatAreDueAgainAreHeldInPieces) {
+  LaneWorld world(core::RetryPolicy{true, {}, 512});
+  world.to.at_once = [](const auto&) { return of(Outcome::retry_event); };
+  world.payload = kLarge;
+  world.start();
+  world.commit(60, 60);
+  for (int i = 0; i < 20; ++i) world.pass(100ms);
+  world.to.at_once = [](const auto&) { return std::nullopt; };
+  std::size_t most = 0;
+  for (int i = 0; i < 200 && !world.over(); ++i) {
+    world.pass(30s);
+    most = std::max(most, world.to.open.size());
+    world.to.answer_all();
+    world.settle();
+  }
+  EXPECT_TRUE(world.over()) << world.view().state;
+  EXPECT_LE(most * kLarge, 40u << 20) << "twice 16 MiB, and the answer that reaches them";
+}
+
+TEST(Live, AReplayOfLargeEventsHoldsThemInPieces) {
+  LaneWorld world(core::RetryPolicy{true, {}, 512});
+  world.to.at_once = [](const auto&) { return Attempt{}; };
+  world.payload = kLarge;
+  world.start();
+  world.commit(60, 60);
+  for (int i = 0; i < 20 && !world.over(); ++i) world.pass(1s);
+  world.to.at_once = [](const auto&) { return std::nullopt; };
+  core::Control::Replay request;
+  request.sink = "s";
+  EXPECT_EQ(world.ask(world.relay->replay(request)).value().value(), 60);
+  std::size_t most = 0;
+  for (int i = 0; i < 100 && world.to.sent[60] < 2; ++i) {
+    world.pass(1s);
+    most = std::max(most, world.to.open.size());
+    world.to.answer_all();
+    world.settle();
+  }
+  EXPECT_EQ(world.to.sent[60], 2);
+  EXPECT_LE(most * kLarge, 24u << 20);
+}
+
 TEST(Live, AReplayOfLargeEventsSendsEachOfThem) {
   LaneWorld world;
   world.to.at_once = [](const auto&) { return Attempt{}; };

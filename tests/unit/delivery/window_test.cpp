@@ -55,7 +55,7 @@ TEST_F(WindowTest, ManySettledExceptionsBehindTheLastFetchedEventMakeNoSaveDue) 
   for (std::int64_t seq = 101; seq <= 300; ++seq) {
     core::DeliveryState state;
     state.seq = seq;
-    window_.restore(event(seq, "k" + std::to_string(seq)), state, now_);
+    window_.restore(event(seq, "k" + std::to_string(seq)), state, now_, now_);
   }
   for (std::int64_t seq = 101; seq <= 300; ++seq) window_.settle(seq);
   EXPECT_EQ(window_.unsaved(), 200U);
