@@ -74,8 +74,7 @@ class Ledger {
 
   /// The row that accepts these deletions, as `by` saw them: {"count","names"} of the drift of scope/<kind>.
   core::BackendRow accepting(const std::string& kind, const std::string& by, const std::string& seen) const;
-  /// Whether the drift of scope/<kind> is open.
-  bool asks(const std::string& kind);
+  bool asks(const std::string& kind);  ///< the drift of scope/<kind> is open
   /// Who accepted the deletion of this resource; nullptr: nobody.
   const std::string* accepted_by(const core::ResourceId& id) const;
   /// Asks, by the drift of scope/<kind>, about what is held because too much went at once; with no names no more. → transitions
