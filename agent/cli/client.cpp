@@ -105,6 +105,13 @@ Outcome<Reply> Client::raw(const std::string& target, const std::string* body, s
   if (code == CURLE_COULDNT_CONNECT) return tl::unexpected(Failure{kUnreachable, unreachable(socket_)});
   if (code != CURLE_OK) {
     const std::string why = detail[0] == '\0' ? curl_easy_strerror(code) : detail.data();
+    long sent = 0;
+    curl_easy_getinfo(curl.get(), CURLINFO_REQUEST_SIZE, &sent);
+    if (body != nullptr && sent > 0) {
+      return tl::unexpected(Failure{kUnreachable, "the agent on " + socket_ + " was asked and did not answer (" + why +
+                                                      "): whether it did what it was asked is not known; look with `driftd audit` "
+                                                      "or `driftd drifts --all` before you repeat it"});
+    }
     return tl::unexpected(Failure{kUnreachable, "no agent answers on " + socket_ + ": " + why +
                                                     "; is driftd running, and is --socket right?"});
   }

@@ -5,6 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sstream>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <thread>
+#include <unistd.h>
 
 #include "cli/exit_codes.hpp"
 #include "cli/table.hpp"
@@ -37,6 +41,42 @@ TEST(Cli, NoAgentExitsWith69AndNamesTheSocket) {
   const Said said = driftd({"--socket", "/nonexistent/driftd.sock", "status"});
   EXPECT_EQ(said.code, kUnreachable);
   EXPECT_THAT(said.err, HasSubstr("no agent answers on /nonexistent/driftd.sock: No such file or directory"));
+}
+
+/// Takes one request on a Unix socket and ends without an answer.
+class Goner {
+ public:
+  explicit Goner(const std::string& path) : listener_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    if (::bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 || ::listen(listener_, 1) != 0) {
+      throw std::runtime_error("cannot listen on " + path);
+    }
+    thread_ = std::thread([this] {
+      const int peer = ::accept(listener_, nullptr, nullptr);
+      char request[4096];
+      (void)!::read(peer, request, sizeof request);
+      ::close(peer);
+    });
+  }
+  ~Goner() {
+    thread_.join();
+    ::close(listener_);
+  }
+
+ private:
+  int listener_;
+  std::thread thread_;
+};
+
+TEST(Cli, AnAgentThatGoesBeforeItsAnswerLeavesTheOutcomeUnknown) {
+  const TempDir dir;
+  const Goner agent(dir.file("driftd.sock"));
+  const Said said = driftd({"--socket", dir.file("driftd.sock"), "reload"});
+  EXPECT_EQ(said.code, kUnreachable);
+  EXPECT_THAT(said.err, HasSubstr("whether it did what it was asked is not known"));
+  EXPECT_THAT(said.err, Not(HasSubstr("no agent answers")));
 }
 
 TEST(Cli, StatusShowsBackendsAndSinks) {
