@@ -88,11 +88,13 @@ std::string joined(const std::vector<std::string>& parts, const char* with) {
   return out;
 }
 
+bool is_replica(const Node& node) { return node.flags.count("slave") > 0 || node.flags.count("replica") > 0; }
+
 json body_of(const std::vector<Node>& nodes) {
   json members = json::array();
   std::set<std::string> shards;
   for (const auto& node : nodes) {
-    const bool replica = node.flags.count("slave") > 0 || node.flags.count("replica") > 0;
+    const bool replica = is_replica(node);
     json member = {{"id", node.id}, {"endpoint", node.endpoint}, {"role", replica ? "replica" : "primary"}};
     if (replica) member["primary"] = node.primary;
     if (!node.hostname.empty()) member["hostname"] = node.hostname;
@@ -188,7 +190,13 @@ sdk::Record cluster_record(const std::string& text, const Info& info) {
   sdk::Record out;
   out.kind = "cluster";
   out.id = "cluster";
-  out.body = body_of(nodes).dump();
+  json body = body_of(nodes);
+  const auto unsure = std::find_if(nodes.begin(), nodes.end(), [](const Node& node) { return is_replica(node) && node.primary.empty(); });
+  if (unsure != nodes.end()) {  // it was made one a moment ago, and this node has not heard of whom
+    body.erase("nodes");
+    out.unread.push_back({"nodes", DRIFTD_UNAVAILABLE, "it is not known yet whose replica " + unsure->endpoint + " is"});
+  }
+  out.body = body.dump();
   out.status = common::json_text(status);
   return out;
 }

@@ -248,7 +248,8 @@ class Cluster : public testing::Test {
     }));
     EXPECT_TRUE(eventually([&] {  // by gossip: each node for itself
       const auto sees_replica = [](const RedisServer* node) {
-        return knows_all(*node) && node->command({"CLUSTER", "NODES"}).find("slave") != std::string::npos;
+        const std::string nodes = node->command({"CLUSTER", "NODES"});
+        return knows_all(*node) && nodes.find("slave") != std::string::npos && nodes.find("slave -") == std::string::npos;
       };
       return sees_replica(&a_) && sees_replica(&b_) && sees_replica(&c_);
     }, seconds(40)));

@@ -40,6 +40,14 @@ TEST(RedisCluster, TheFingerprintLeavesOutWhatChangesByItself) {
   EXPECT_NE(cluster_fingerprint(kBefore), cluster_fingerprint(kFailedOver));
 }
 
+TEST(RedisCluster, AReplicaOfNobodyYetLeavesItsNodesUnread) {
+  const sdk::Record record = cluster_record("aa 10.0.0.1:1@11 master - 0 0 1 connected 0-16383\nbb 10.0.0.2:1@11 slave - 0 0 1 connected\n", {});
+  EXPECT_EQ(json::parse(record.body), json({{"shards", {"0-16383"}}}));
+  ASSERT_EQ(record.unread.size(), 1u);
+  EXPECT_EQ(record.unread[0].path, "nodes");
+  EXPECT_NE(record.unread[0].reason.find("whose replica 10.0.0.2:1 is"), std::string::npos) << record.unread[0].reason;
+}
+
 TEST(RedisCluster, ALineThatIsCutIsCorrupt) { EXPECT_THROW(cluster_record("aa 10.0.0.1:1@11 mas", {}), sdk::Failure); }
 
 SentinelView view(const std::string& sentinel, const std::string& port, const std::string& quorum, const std::string& epoch) {
