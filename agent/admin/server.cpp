@@ -39,12 +39,15 @@ struct Visitor {
   bool unix_socket = false;
   Result<Peer> peer;
   Access access = Access::none;
-  std::string login;  ///< `loginuid:alice`; empty: the kernel does not say
+  std::optional<std::uint32_t> login_uid = {};  ///< as whom they logged in; read at once, for a process may end
+  std::string login = {};                       ///< `loginuid:alice`; empty: the kernel does not say
 };
 
 Visitor visitor_of(Stream<Local>& stream, const Permit& permit) {
   Visitor out{true, peer_of(stream.socket().native_handle())};
-  if (out.peer) out.access = permit.access(*out.peer);
+  if (!out.peer) return out;
+  out.access = permit.access(*out.peer);
+  out.login_uid = login_of(out.peer->pid);
   return out;
 }
 Visitor visitor_of(Stream<Tcp>&, const Permit&) { return {false, fail(Code::denied, "no peer on TCP")}; }
@@ -246,9 +249,8 @@ Task<void> turn_away(Stream<Protocol>& stream, beast::flat_buffer& buffer, Error
 template <class StatePtr>
 Task<void> name(StatePtr state, Visitor& visitor) {
   visitor.peer->name = co_await UserNames::of(state->names, visitor.peer->uid);
-  const auto login = login_of(visitor.peer->pid);
-  if (!login) co_return;
-  const std::string logged_in = co_await UserNames::of(state->names, *login);
+  if (!visitor.login_uid) co_return;
+  const std::string logged_in = co_await UserNames::of(state->names, *visitor.login_uid);
   visitor.login = "loginuid:" + logged_in;
 }
 

@@ -37,39 +37,49 @@ struct UserNames::Answer {
   std::string name;
   std::atomic<bool> there = false;
   Steady::time_point asked = Steady::now();
+  std::string meanwhile;  ///< the name as it was found before, or the number
 };
 
-Task<std::string> UserNames::of(std::shared_ptr<UserNames> self, std::uint32_t uid) {
-  const auto known = self->answers_.find(uid);
-  if (known != self->answers_.end()) {
-    const auto answer = known->second;
-    if (!answer->there) co_return number_of(uid);
-    if (Steady::now() - answer->asked < kKept) co_return answer->name;
-  }
-  std::erase_if(self->answers_, [&](const auto& item) { return item.second->there && Steady::now() - item.second->asked >= kKept; });
-  if (self->answers_.size() >= kMostAnswers) co_return number_of(uid);
+/// Asks on a thread of its own. nullptr: there is none.
+std::shared_ptr<UserNames::Answer> UserNames::ask(std::uint32_t uid, std::string meanwhile) {
+  std::erase_if(answers_, [](const auto& item) { return item.second->there && Steady::now() - item.second->asked >= kKept; });
+  if (answers_.size() >= kMostAnswers) return nullptr;
   const auto answer = std::make_shared<Answer>();
+  answer->meanwhile = std::move(meanwhile);
   try {
-    std::thread([answer, find = self->find, uid] {
+    std::thread([answer, find = find, uid] {
       answer->name = find(uid);
       answer->there = true;
     }).detach();
   } catch (const std::system_error& none) {
     log::room("admin").warn("no thread to look up the name of uid {}: {}", uid, none.what());
-    co_return number_of(uid);
+    return nullptr;
   }
-  self->answers_[uid] = answer;
+  answers_[uid] = answer;
+  return answer;
+}
+
+Task<std::string> UserNames::of(std::shared_ptr<UserNames> self, std::uint32_t uid) {
+  const auto known = self->answers_.find(uid);
+  auto answer = known == self->answers_.end() ? nullptr : known->second;
+  if (!answer || (answer->there && Steady::now() - answer->asked >= kKept)) {
+    answer = self->ask(uid, answer ? answer->name : number_of(uid));
+    if (!answer) co_return number_of(uid);
+  }
   asio::steady_timer timer(co_await asio::this_coro::executor);
   boost::system::error_code ignored;  // nobody cancels it
-  const auto until = Steady::now() + kPatience;
+  const auto until = answer->asked + kPatience;
+  const bool waits = !answer->there && Steady::now() < until;
   for (auto wait = kShortest; !answer->there && Steady::now() < until; wait = std::min(wait * 2, kLongest)) {
     timer.expires_after(wait);
     co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   }
   if (answer->there) co_return answer->name;
-  log::room("admin").warn("the name of uid {} has not been found for {} ms: it is written as a number until the name service answers",
-                          uid, kPatience.count());
-  co_return number_of(uid);
+  if (waits) {
+    log::room("admin").warn("the name of uid {} has not been found for {} ms: until the name service answers it is written as {}",
+                            uid, kPatience.count(), answer->meanwhile);
+  }
+  co_return answer->meanwhile;
 }
 
 }  // namespace driftd::admin

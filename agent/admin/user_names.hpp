@@ -16,7 +16,8 @@ namespace driftd::admin {
 std::string user_name(std::uint32_t uid);
 
 /// Names of users for the audit log. A name service that hangs (LDAP, sssd) holds a short-lived thread of its own and nobody
-/// else: whoever asks gets `uid:1234` after kPatience, and at once while it still hangs. Core thread.
+/// else: whoever asks gets `uid:1234`, or the name as it was found before, after kPatience, and at once while it still hangs.
+/// Core thread.
 class UserNames {
  public:
   static constexpr std::chrono::milliseconds kPatience{500};
@@ -28,6 +29,7 @@ class UserNames {
 
  private:
   struct Answer;
+  std::shared_ptr<Answer> ask(std::uint32_t uid, std::string meanwhile);
   std::map<std::uint32_t, std::shared_ptr<Answer>> answers_;
 };
 

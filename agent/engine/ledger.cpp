@@ -347,15 +347,15 @@ Task<Result<std::vector<core::ResourceId>>> Ledger::lapse_due() {
     if (at <= now) due.push_back(id);
   }
   if (due.empty()) co_return out;
-  DRIFTD_CO_TRY(auto rows, co_await context_->store.load(row_.uid, std::move(due)));
-  for (auto& row : rows) {
-    const core::ResourceId id = row.id;
-    core::Judgement judgement = core::lapse(row, now);
+  for (const auto& id : due) {  // one after the other: there may be very many, and each of megabytes
+    std::vector<core::ResourceId> ids(1, id);
+    DRIFTD_CO_TRY(auto rows, co_await context_->store.load(row_.uid, std::move(ids)));
+    core::Judgement judgement = core::lapse(rows.front(), now);
     if (judgement.transitions.empty()) {
-      expiring_.erase(row.id);
+      expiring_.erase(id);
       continue;
     }
-    const Status done = co_await commit(std::move(row), std::move(judgement), "the decision ran out");
+    const Status done = co_await commit(std::move(rows.front()), std::move(judgement), "the decision ran out");
     if (!done && done.error().code != Code::conflict) co_return fail(done.error());
     if (done) out.push_back(id);
   }

@@ -57,6 +57,21 @@ TEST_F(UserNamesTest, OfANameServiceThatHangsAreNumbersAndOneThreadWaitsForIt) {
   while (of(1001) != "alice") ASSERT_LT(Clock::now() - began, std::chrono::seconds(20));
 }
 
+/// Two who come at once are one user, under one name.
+TEST_F(UserNamesTest, ThatAreBeingFoundAreWaitedFor) {
+  names->find = [](std::uint32_t) {
+    std::promise<void> never;
+    never.get_future().wait_for(UserNames::kPatience / 5);
+    return std::string("alice");
+  };
+  asio::io_context core;
+  auto first = asio::co_spawn(core, UserNames::of(names, 1001), asio::use_future);
+  auto second = asio::co_spawn(core, UserNames::of(names, 1001), asio::use_future);
+  core.run();
+  EXPECT_EQ(first.get(), "alice");
+  EXPECT_EQ(second.get(), "alice");
+}
+
 TEST_F(UserNamesTest, OfNobodyKnownAreNumbers) {
   EXPECT_EQ(of(3'999'999'999u), "uid:3999999999");
   EXPECT_EQ(of(0), "root");

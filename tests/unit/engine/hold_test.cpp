@@ -244,19 +244,23 @@ TEST_F(HeldEngine, SystemWhoseIgnoreRunsOutIsHeldAgain) {
   EXPECT_THAT(line_->drifts(true), SizeIs(1));
 }
 
-/// Not with the next cycle, which comes in an hour.
+/// With an interval of an hour: between two cycles. With a short one: while no cycle begins because the outbox is full.
 TEST_F(HeldEngine, DecisionRunsOutAtItsTimeAlsoWhileTheOutboxIsFull) {
-  line_->interval = std::chrono::hours(1);
-  line_->start(true);
-  ASSERT_TRUE(eventually([&] { return line_->view().last_complete_ns > 0; }));
-  line_->world->resources[thing(1)] = R"({"partitions":9})";
-  refresh();
-  for (const bool full : {false, true}) {
-    line_->pressure(full);
-    Decision ignore = decision(Decision::Verb::ignore);
-    ignore.expires_ns = ignore.at_ns + 300'000'000;
-    ASSERT_TRUE(line_->decide(line_->drifts().at(0).id, ignore));
-    EXPECT_TRUE(eventually([&] { return line_->drifts().at(0).status == DriftStatus::pending; })) << full;
+  for (const auto interval : {std::chrono::milliseconds(3'600'000), std::chrono::milliseconds(100)}) {
+    another_process();
+    line_->world->resources[thing(1)] = R"({"partitions":3})";
+    line_->interval = interval;
+    line_->start(true);
+    ASSERT_TRUE(eventually([&] { return line_->view().last_complete_ns > 0; }));
+    line_->world->resources[thing(1)] = R"({"partitions":9})";
+    refresh();
+    for (const bool full : {false, true}) {
+      line_->pressure(full);
+      Decision ignore = decision(Decision::Verb::ignore);
+      ignore.expires_ns = ignore.at_ns + 300'000'000;
+      ASSERT_TRUE(line_->decide(line_->drifts().at(0).id, ignore));
+      EXPECT_TRUE(eventually([&] { return line_->drifts().at(0).status == DriftStatus::pending; })) << full << " " << interval.count();
+    }
   }
 }
 

@@ -38,6 +38,7 @@ class RotateTest : public StoreTest {
     out.resource = {"config", "r" + std::to_string(n)};
     out.changes = {{"p", core::ChangeClass::credential, sealed_value(key, n), sealed_value(key, n + 1'000), true},
                    {"q", core::ChangeClass::config, "\"" + key.store.id + key.worker.id + ":1:text\"", std::nullopt, false}};
+    out.against = core::Against::expectation;
     out.digest = core::digest_of(out.changes, out.against);
     return out;
   }
