@@ -374,7 +374,10 @@ Task<Status> Runner::judge_page(core::RecordPage page, Moment before, Moment rec
     hint();
   }
   if (one.dropped() > 0 && received.mono - looked_again_ > kLookAgain) {
-    looked_again_ = received.mono;  // what a cycle has read is newer; should a clock have misled us, another one shows it
+    // What a cycle has read is newer. Should that be wrong (a clock, a server whose list lags behind its watch), a list shows it;
+    // to a cursor the provider would say "unchanged", for it has told of the change.
+    looked_again_ = received.mono;
+    full_next_ = true;
     hint();
   }
   co_return status;
