@@ -49,7 +49,7 @@ Task<Result<core::RefreshOutcome>> ScriptedSession::refresh(core::RefreshRequest
     co_await hanging_.async_wait(asio::as_tuple(asio::use_awaitable));
   }
   core::RefreshOutcome outcome;
-  outcome.unchanged = world_->cursors && !request.cursor.empty() && request.cursor == cursor();
+  outcome.unchanged = world_->cursors && !request.cursor.empty() && (world_->vouches || request.cursor == cursor());
   if (outcome.unchanged) co_return outcome;
   const std::string cursor_now = cursor();
   std::size_t left = world_->deliver_at_most;

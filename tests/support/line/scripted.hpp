@@ -53,6 +53,7 @@ struct ScriptedWorld {
   core::DiscoverOutcome discovered;
   std::string worker = "running";               ///< state of WorkerStatus
   bool cursors = false;                         ///< a refresh with the cursor of what is there now says "unchanged"
+  bool vouches = false;                         ///< with any cursor: its watch has told of every change
   std::shared_ptr<const Clock> clock = std::make_shared<SystemClock>();  ///< of observed_ns
   std::optional<Nanos> observed_ns;  ///< of every record, in place of the clock's
 };

@@ -118,6 +118,21 @@ TEST_F(ClockThatIsSet, WatchThatTellsOldTimesHidesNothingThatComesLater) {
   EXPECT_TRUE(eventually([&] { return line_->drifts().empty(); }));
 }
 
+/// It looks older than the list, and a provider that has told of it says "unchanged" to the list's cursor.
+TEST_F(ClockThatIsSet, WatchRecordThatIsDroppedIsLookedForByAList) {
+  line_->world->cursors = line_->world->vouches = true;
+  line_->interval = std::chrono::hours(1);
+  line_->start(true);
+  ASSERT_TRUE(eventually([&] { return line_->view().coverage.size() == 1 && line_->view().coverage[0].established; }));
+  line_->world->observed_ns = line_->clock->wall() - Nanos(60'000'000'000);
+  line_->on_core([&] {
+    set(0, 9);
+    return 0;
+  });
+  line_->change(thing(0));
+  EXPECT_TRUE(eventually([&] { return line_->drifts().size() == 1; }));
+}
+
 TEST(MomentOf, ClockThatWasSetMeanwhileTellsNothing) {
   const Moment began{1'000'000'000'000, Moment::Mono(seconds(100))};
   for (const Nanos set : std::vector<Nanos>{-30'000'000'000, -200'000'000, 200'000'000, 3'600'000'000'000}) {
