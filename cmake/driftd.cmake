@@ -41,8 +41,10 @@ if(DRIFTD_CCACHE)
 endif()
 
 # driftd_room(store DEPS core proto LIBS SQLite::SQLite3): static library driftd_store of all *.cpp in this folder.
+# Built for size: the whole text of an agent counts as its memory (kernels map it in large folios), and these rooms wait for
+# others most of the time. FAST: built for speed, where each record passes.
 function(driftd_room name)
-  cmake_parse_arguments(ARG "" "" "DEPS;LIBS;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(ARG "FAST" "" "DEPS;LIBS;EXCLUDE" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   foreach(excluded ${ARG_EXCLUDE})
     list(REMOVE_ITEM sources ${CMAKE_CURRENT_SOURCE_DIR}/${excluded})
@@ -51,6 +53,9 @@ function(driftd_room name)
   target_include_directories(driftd_${name} PUBLIC ${CMAKE_SOURCE_DIR}/agent)
   list(TRANSFORM ARG_DEPS PREPEND driftd_)
   target_link_libraries(driftd_${name} PUBLIC ${ARG_DEPS} PRIVATE driftd_options PUBLIC ${ARG_LIBS})
+  if(NOT ARG_FAST)
+    target_compile_options(driftd_${name} PRIVATE $<$<CONFIG:Release>:-Os>)
+  endif()
 endfunction()
 
 # driftd_provider(redis PURE info.cpp … LIBS PkgConfig::hiredis): providers/redis.so of all *.cpp in this folder, that exports

@@ -115,7 +115,7 @@ Status name_key(const Settings& settings) {
 Status set_up(Connection& db) {
   DRIFTD_CHECK(db.statement("PRAGMA journal_mode = WAL").run());
   DRIFTD_CHECK(
-      db.execute("PRAGMA synchronous = FULL; PRAGMA cache_size = -2048; PRAGMA journal_size_limit = 67108864; "
+      db.execute("PRAGMA synchronous = FULL; PRAGMA cache_size = -1024; PRAGMA journal_size_limit = 67108864; "
                  "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON"));
   db.keep_log();
   return {};
