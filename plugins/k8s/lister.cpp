@@ -35,9 +35,8 @@ std::string query_of(const Resource& resource, const std::string& first) {
 }
 
 Lister::Page Lister::page(sdk::Call& call, const Resource& resource, const std::string& space, const std::string& query,
-                          const Take& take) {
+                          std::int64_t sent, const Take& take) {
   const std::string path = resource.path(space), what = "GET " + path;
-  const std::int64_t sent = call.now_ns();
   const auto item = [&](const std::string& text) {
     const auto parsed = parse_object(text, path);
     take({parsed.value, sent, parsed.why});
@@ -60,21 +59,24 @@ std::string Lister::list(sdk::Call& call, const Resource& resource, const std::s
   }
   const std::string limit = "limit=" + std::to_string(settings_.page);
   std::string next;
+  std::int64_t sent = call.now_ns();  // of the first page: the others show that moment, too
   for (int fresh = 0;;) {
     const std::string more = next.empty() ? "" : "&continue=" + http::escape(next);
     try {
-      const Page done = page(call, resource, space, query_of(resource, limit + more), take);
+      const Page done = page(call, resource, space, query_of(resource, limit + more), sent, take);
       next = done.next;
       if (next.empty()) return done.resource_version;
     } catch (const sdk::Failure& failure) {
       if (failure.code != DRIFTD_CURSOR_EXPIRED || next.empty() || ++fresh >= kFresh) throw;
       next.clear();  // the continue token is too old: from the start
+      sent = call.now_ns();
+      outran_ = true;
     }
   }
 }
 
 std::string Lister::position(sdk::Call& call, const Resource& resource, const std::string& space) {
-  return page(call, resource, space, query_of(resource, "limit=1"), [](const Listed&) {}).resource_version;
+  return page(call, resource, space, query_of(resource, "limit=1"), call.now_ns(), [](const Listed&) {}).resource_version;
 }
 
 bool Lister::server_streams(sdk::Call& call) {
@@ -98,6 +100,7 @@ std::optional<std::string> Lister::stream(sdk::Call& call, const Resource& resou
         const std::string type = text(event, {"type"});
         const json& object = find(event, {"object"});
         if (type == "ADDED" || type == "MODIFIED") return take({object, sent, why});
+        if (type == "DELETED") outran_ = true;
         if (type == "ERROR") throw sdk::Failure(DRIFTD_UNAVAILABLE, what + ": " + text(object, {"message"}), resource.kind);
         const bool whole = text(object, {"metadata", "annotations", "k8s.io/initial-events-end"}) == "true";
         if (type == "BOOKMARK" && whole) throw Enough{text(object, {"metadata", "resourceVersion"})};

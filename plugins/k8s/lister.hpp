@@ -19,7 +19,7 @@ class Lister {
   /// is (k8s/outline.hpp); then `cut` says why.
   struct Listed {
     const nlohmann::json& object;
-    std::int64_t sent_ns;
+    std::int64_t sent_ns;  ///< when the list was asked for; of all pages the same
     std::string cut;
   };
   using Take = std::function<void(const Listed& listed)>;
@@ -28,16 +28,20 @@ class Lister {
       : api_(api), settings_(settings), client_(client), streams_(streams) {}
 
   /// Hands out every object of `resource` in `space` and returns the resource version of the whole list. When it returns
-  /// the list was whole; an object may have been handed out twice. DENIED names the right.
+  /// the list was whole; an object may have been handed out twice, or be gone (outran()). DENIED names the right.
   std::string list(sdk::Call& call, const Resource& resource, const std::string& space, const Take& take);
   /// The resource version of now, from which a watch can start.
   std::string position(sdk::Call& call, const Resource& resource, const std::string& space);
+  /// What a list has handed out was perhaps deleted before its end, and its position is behind that deletion: no watch from
+  /// there tells of it, only another list.
+  bool outran() const { return outran_; }
 
  private:
   struct Page {
     std::string resource_version, next;
   };
-  Page page(sdk::Call& call, const Resource& resource, const std::string& space, const std::string& query, const Take& take);
+  Page page(sdk::Call& call, const Resource& resource, const std::string& space, const std::string& query, std::int64_t sent,
+            const Take& take);
   std::optional<std::string> stream(sdk::Call& call, const Resource& resource, const std::string& space, const Take& take);
   bool server_streams(sdk::Call& call);
 
@@ -45,6 +49,7 @@ class Lister {
   const Settings& settings_;
   http::Client& client_;
   std::atomic<int>& streams_;  ///< 1: the server streams lists, 0: not, -1: not known yet
+  bool outran_ = false;
 };
 
 /// `?limit=500&labelSelector=…`, with what the resource selects.

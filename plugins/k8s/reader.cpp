@@ -124,7 +124,7 @@ bool Reader::refresh(sdk::Call& call, const sdk::Refresh& request, const Catalog
     whole = false;
   }
   lists_ = false;
-  return whole;
+  return whole && !lister_.outran();
 }
 
 void Reader::refresh_all(sdk::Call& call, const sdk::Refresh& request, const Catalog::Answer& types, bool& whole) {

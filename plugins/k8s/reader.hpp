@@ -15,7 +15,7 @@ class Reader {
         directory_(api, settings, client, lister_) {}
 
   /// Emits every kind that is wanted, with COMPLETE for each that was listed whole and a diagnostic for each that was not.
-  /// True: all were. Stops where the host wants that. A connection that is down, a credential that is refused and the end
+  /// True: all were, and a watch from positions() tells of whatever changes after it. Stops where the host wants that. A connection that is down, a credential that is refused and the end
   /// of the call are thrown.
   bool refresh(sdk::Call& call, const sdk::Refresh& request, const Catalog::Answer& types);
   /// Where each list of it stands.

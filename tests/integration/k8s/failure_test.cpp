@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What goes wrong on the way: rights, credentials, cut connections, a server that is stopped, paused or forgets.
+#include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <future>
 #include <memory>
 #include <random>
 #include <utility>
@@ -105,6 +108,41 @@ TEST_F(K8sFailure, AStreamThatTakesLongerThanARequestMayIsReadInPagesFromThenOn)
   const Collected whole = k8s.refresh();
   ASSERT_EQ(whole.complete.count("secret"), 1u) << shown(whole);
   EXPECT_EQ(whole.complete.at("secret"), 120u);
+}
+
+/// All pages show the moment of the first. Whoever took the last one for newer than a change that came before it would drop
+/// what the watch told of that change.
+TEST_F(K8sFailure, AListInPagesIsNotNewerThanWhatItShows) {
+  constexpr int kPages = 100;
+  const std::string space = fresh_namespace(), name = "s-99";  // the last in the list
+  fill(space, kPages);
+  ProviderProbe k8s = probe(with(only_secrets(space), {{"page", 1}, {"streaming_lists", false}}));
+  ASSERT_EQ(k8s.refresh().status, DRIFTD_OK);
+  struct Change {
+    std::int64_t began_ns;
+    std::string version;
+  };
+  std::vector<Change> changes;
+  std::atomic<bool> listed = false;
+  auto writer = std::async(std::launch::async, [&] {
+    while (!listed || changes.empty()) {
+      const auto now = std::chrono::system_clock::now().time_since_epoch();
+      const std::int64_t began = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+      kube().patch(secrets(space) + "/" + name, {{"stringData", {{"value", std::to_string(changes.size())}}}});
+      changes.push_back({began, text(kube().get(secrets(space) + "/" + name), "resourceVersion")});
+    }
+  });
+  const Collected got = k8s.refresh();
+  listed = true;
+  writer.get();
+  ASSERT_EQ(got.complete.count("secret"), 1u) << shown(got);
+  const sdk::Record* last = got.find("secret", space + "/" + name);
+  ASSERT_NE(last, nullptr) << shown(got);
+  const auto shows = [&](const Change& change) { return change.version == last->version; };
+  const auto shown_one = std::find_if(changes.begin(), changes.end(), shows);
+  const auto hidden = shown_one == changes.end() ? changes.begin() : std::next(shown_one);  // the first that it does not show
+  ASSERT_GE(changes.end() - hidden, 2) << "nothing changed while the pages came";
+  EXPECT_LT(last->observed_ns, hidden->began_ns);
 }
 
 TEST_F(K8sFailure, ACutWatchIsTakenUpWhereItWas) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A server of another minor version: the real one, made to behave as 1.33 does (--emulated-version, KEP-4330), whose streams
 // of lists are off. Three minor versions back is as far as it goes.
+#include <future>
+
 #include "cluster.hpp"
 
 namespace driftd::test {
@@ -53,6 +55,31 @@ TEST_F(K8sOlder, IsListedInPagesAndSaysTheSameAsTheNewerOne) {
                                                        [&](const Collected& w) { return w.find("secret", kSpace + "/s-7") != nullptr; }}});
   EXPECT_EQ(watched.records.size(), 1u) << shown(watched);
   EXPECT_TRUE(watched.diagnostics.empty()) << shown(watched);
+}
+
+/// The second attempt is behind the deletion, and the first has told of what was deleted: no watch from there would say it.
+TEST_F(K8sOlder, AListBegunAnewAsItsTokenExpiredVouchesForNothing) {
+  constexpr int kPages = 300;
+  old.create_namespace(kSpace);
+  for (int i = 0; i < kPages; ++i) old.create_secret(kSpace, "s-" + std::to_string(i), {{"value", "v"}});
+  ProviderProbe k8s = probe(with(old.settings({kSpace}), {{"page", 1}, {"include", {"secret"}}}));
+  ASSERT_NE(k8s.refresh().cursor, "");
+  const auto lists = [&] { return old.counted("apiserver_request_total", {"resource=\"secrets\"", "verb=\"LIST\""}); };
+  const int before = lists();
+  auto writer = std::async(std::launch::async, [&] {
+    if (!eventually([&] { return lists() - before >= 2; })) return;
+    old.remove(secrets(kSpace) + "/s-0");
+    old.compact();
+  });
+  const Collected got = k8s.refresh();
+  writer.get();
+  ASSERT_NE(got.find("secret", kSpace + "/s-0"), nullptr) << "it was gone before it was told";
+  ASSERT_GT(lists() - before, kPages + 1) << "the list was not begun anew";
+  EXPECT_EQ(got.complete.count("secret"), 1u) << shown(got);
+  EXPECT_EQ(got.cursor, "");
+  const Collected next = k8s.refresh(got.cursor);
+  EXPECT_EQ(next.find("secret", kSpace + "/s-0"), nullptr) << shown(next);
+  EXPECT_NE(next.cursor, "");
 }
 
 }  // namespace
