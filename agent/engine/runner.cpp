@@ -16,7 +16,6 @@ constexpr std::chrono::minutes kFullEvery{10};  // the safety net under cursors 
 constexpr std::chrono::milliseconds kProbeAgain{2'000};  // while the state is being made sure of
 constexpr std::chrono::milliseconds kHintsApart{500};    // cycles that hints begin: a provider may hint without end
 constexpr std::chrono::milliseconds kCycleMost{60'000};
-constexpr std::chrono::minutes kLookAgain{1};  // at most so often, after a watch told what was older than what is known
 
 /// Why a system does not say which one it is, as a refresh tells.
 struct Excuse {
@@ -116,7 +115,9 @@ void Runner::declared() {
 
 Schedule::Clock::time_point Runner::next_cycle() const {
   const auto planned = schedule_.next();
-  return hinted_ && !held_back_ ? std::min(planned, last_began_ + kHintsApart) : planned;
+  if (held_back_) return planned;
+  const auto asked = hinted_ ? last_began_ : look_again_;
+  return std::min(planned, std::max(asked, last_began_ + kHintsApart));
 }
 
 Task<void> Runner::cycle_loop() {
@@ -124,6 +125,11 @@ Task<void> Runner::cycle_loop() {
   while (!stopping_) {
     if (!held_back_) {
       hinted_ = false;
+      if (const auto now = context_->clock.mono(); now >= look_again_) {
+        full_next_ = true;
+        looked_again_ = now;
+        look_again_ = Schedule::Clock::time_point::max();
+      }
       const CycleReport report = co_await refresh(false);
       if (!report.status) log::room("engine").warn("{}: {}", ledger_.spec().name, report.status.error().message);
     }
@@ -315,72 +321,6 @@ Task<Status> Runner::check_unsaid(Result<core::HealthReport> probed) {
   if (!asked && !excuse->enough) co_return fail(asked.error());
   if (!probed) co_return fail(probed.error());
   co_return fail(why.empty() ? std::move(unsaid) : Error{Code::unavailable, why});
-}
-
-Task<void> Runner::watch_loop() {
-  const auto self = shared_from_this();
-  Backoff backoff(std::chrono::milliseconds(500), std::chrono::milliseconds(30'000));
-  while (!stopping_) {
-    if (last_full_ == Schedule::Clock::time_point{}) {  // the first full cycle comes first: it makes the baseline
-      co_await wait_until(watch_due_, Schedule::Clock::time_point::max());
-      continue;
-    }
-    if (!ledger_.info()->has_watch) {
-      co_await wait_until(watch_due_, Schedule::Clock::time_point::max());  // until an upgraded plugin has one
-      continue;
-    }
-    auto handler = [this](core::RecordPage page) { return take_watch_page(std::move(page)); };
-    const auto started = context_->clock.mono();
-    watched_ = Moment::of(context_->clock);
-    const Status ended_with = co_await session_->watch(ledger_.row().watch_cursor, handler);
-    if (stopping_) break;
-    if (last_full_ == Schedule::Clock::time_point{}) continue;  // another plugin serves
-    hint();  // whatever happened while nobody watched
-    if (!ended_with && ended_with.error().code == Code::cursor_expired) {
-      full_next_ = true;
-      ledger_.row().watch_cursor.clear();  // from now; the full refresh finds what was missed
-    }
-    if (!ended_with) log::room("engine").warn("{}: watch: {}", ledger_.spec().name, ended_with.error().message);
-    if (context_->clock.mono() - started > std::chrono::minutes(1)) backoff.reset();
-    co_await wait_until(watch_due_, context_->clock.mono() + backoff.next());
-  }
-  co_await ended();
-}
-
-Task<Status> Runner::take_watch_page(core::RecordPage page) {
-  const bool has_cursor = std::any_of(page.marks.begin(), page.marks.end(), [](const auto& m) { return !m.cursor.empty(); });
-  if (page.records.empty() && !has_cursor) {
-    hint();
-    co_return Status{};
-  }
-  const Moment received = Moment::of(context_->clock);  // a cycle may hold the turn for a while
-  const Moment before = std::exchange(watched_, received);
-  const Turn::Held held = co_await turn_.enter();
-  const auto status = co_await judge_page(std::move(page), before, received, true);
-  co_return status;
-}
-
-/// Under the Turn. `ready`: whoever judges knows the page's kinds.
-Task<Status> Runner::judge_page(core::RecordPage page, Moment before, Moment received, bool ready) {
-  if (!ready || identity_held_ || identity_moved_ || identity_unsaid_ || stopping_ || held_back_) {
-    full_next_ = true;  // what is dropped here is found by the first cycle after it
-    if (!identity_held_ && !identity_unsaid_) hint();
-    co_return Status{};
-  }
-  Cycle one(context_, ledger_, *session_, run_);
-  const auto status = co_await one.watch_page(std::move(page), before, received);
-  if (one.unconfirmed()) {
-    full_next_ = true;
-    hint();
-  }
-  if (one.dropped() > 0 && received.mono - looked_again_ > kLookAgain) {
-    // What a cycle has read is newer. Should that be wrong (a clock, a server whose list lags behind its watch), a list shows it;
-    // to a cursor the provider would say "unchanged", for it has told of the change.
-    looked_again_ = received.mono;
-    full_next_ = true;
-    hint();
-  }
-  co_return status;
 }
 
 Task<void> Runner::reload(core::BackendSpec spec) {

@@ -124,6 +124,7 @@ class Runner : public std::enable_shared_from_this<Runner> {
   Nanos last_complete_ns_ = 0;  ///< end of the last complete cycle
   Moment::Mono listed_{}, heard_{};  ///< begin of the cycle that `coverage_` tells of; last word of a source
   Schedule::Clock::time_point last_full_{}, last_began_{}, next_discovery_{}, looked_again_{}, lapse_again_{};
+  Schedule::Clock::time_point look_again_ = Schedule::Clock::time_point::max();  ///< a cycle from then on lists everything
   Moment watched_;  ///< when the watch gave its last page, or began
   std::optional<core::Observation> said_;    ///< heard, and not judged yet
   std::string speaker_, speaker_in_;         ///< uid of the source whose word was heard last; where in it

@@ -295,6 +295,10 @@ class FakeAgent {
   }
   Shared<FakeControl> control() { return {*this, control_}; }
   Shared<FakeReader> reader() { return {*this, reader_}; }
+  /// The lines of the audit log so far; one about a caller that is refused comes behind the answer.
+  std::vector<core::AuditEntry> audited() {
+    return asio::post(io, asio::use_future([this] { return control_.lines; })).get();
+  }
   void meet() { asio::post(io, asio::use_future).get(); }
   void stop() { asio::co_spawn(io, server->stop(), asio::use_future).get(); }
   std::string socket() const { return folder.file("driftd.sock"); }

@@ -133,6 +133,31 @@ TEST_F(ClockThatIsSet, WatchRecordThatIsDroppedIsLookedForByAList) {
   EXPECT_TRUE(eventually([&] { return line_->drifts().size() == 1; }));
 }
 
+/// One list a minute is enough for them; what is dropped within that minute is looked for after it.
+TEST_F(ClockThatIsSet, WatchRecordThatIsDroppedSoonAfterAnotherIsLookedForLater) {
+  line_->world->cursors = line_->world->vouches = true;
+  line_->interval = std::chrono::hours(1);
+  line_->start(true);
+  ASSERT_TRUE(eventually([&] { return line_->view().coverage.size() == 1 && line_->view().coverage[0].established; }));
+  const auto tell = [&](int number, std::optional<Nanos> observed_ns) {
+    line_->on_core([&] {
+      line_->world->observed_ns = observed_ns;
+      set(number, 9);
+      return 0;
+    });
+    line_->change(thing(number));
+  };
+  const Nanos before = line_->clock->wall() - Nanos(60'000'000'000);
+  tell(0, before);
+  ASSERT_TRUE(eventually([&] { return line_->drifts().size() == 1; }));
+  tell(1, before);
+  tell(2, std::nullopt);  // the watch gives its pages in order
+  ASSERT_TRUE(eventually([&] { return line_->drifts().size() == 2; }));
+  line_->clock->pass(seconds(61));
+  line_->hint();
+  EXPECT_TRUE(eventually([&] { return line_->drifts().size() == 3; }));
+}
+
 TEST(MomentOf, ClockThatWasSetMeanwhileTellsNothing) {
   const Moment began{1'000'000'000'000, Moment::Mono(seconds(100))};
   for (const Nanos set : std::vector<Nanos>{-30'000'000'000, -200'000'000, 200'000'000, 3'600'000'000'000}) {
