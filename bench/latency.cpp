@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What our own part of a drift costs: from the moment a provider's record is due at the host to the ack of JetStream, at
-// 100 changes a second, beside fdatasync + publish of the same bytes at the same rate. Both run in turns of 100, so that
-// both meet the same disk and the same neighbours. Judged is the p99 of a turn, as the median of all turns: a disk that
-// stands still for 200 ms hits single turns of one or the other, and says nothing of us. Above 3 times the floor's is too
-// much; so is the p99 of the whole run, where the floor's own shows that the disk was quiet. Exit 1: too much in three runs
-// one after the other, for one stall within our turns alone looks like our own.
+// 100 changes a second, beside fdatasync + publish of the same bytes at the same rate, in as many messages as the sink sends
+// of one event: its canonical one and two views. Both run in turns of 100, so that both meet the same disk and the same
+// neighbours. Judged is the p99 of a turn, as the median of all turns: a disk that stands still for 200 ms hits single turns
+// of one or the other, and says nothing of us. Above 3 times the floor's is too much; so is the p99 of the whole run, where
+// the floor's own shows that the disk was quiet. Exit 1: too much in three runs one after the other, for one stall within
+// our turns alone looks like our own.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -86,6 +87,7 @@ class Noting final : public core::Sink {
 core::ResourceId thing(int number) { return {"thing", "t" + std::to_string(number)}; }
 
 constexpr int kRuns = 3;
+constexpr int kMessages = 3;  ///< of one event: the canonical subject and two views
 constexpr double kQuiet = 8;  ///< the disk was quiet: the floor's p99 is at most so many times its p50
 
 /// Milliseconds; `turn`: the median of the turns' own p99.
@@ -122,7 +124,7 @@ struct Options {
 
 class Run {
  public:
-  explicit Run(const Options& options) : options_(options), line_(dir_), floor_(dir_.path().string(), nats_.url()) {
+  explicit Run(const Options& options) : options_(options), line_(dir_), floor_(dir_.path().string(), nats_.url(), kMessages) {
     for (int i = 0; i < options.changes; ++i) line_.world->resources[thing(i)] = R"({"retention":"7d","partitions":3})";
     line_.world->watches = true;
     sinks::NatsSettings settings;

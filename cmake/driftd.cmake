@@ -97,10 +97,11 @@ endfunction()
 
 # driftd_tests(unit store DEPS store LIBS …): one GoogleTest binary of all *_test.cpp in this folder; each test is a ctest
 # entry with the label. Target tests_<label> builds all binaries of a label. FIXTURES: what setup tests build
-# or fetch for them. SERIAL: with nothing beside, for what is timed. ILL: its workers hold providers that a sanitizer is
-# meant to find. Four files are compiled as one and at -O1: most of a test's compile time is the headers that all read.
+# or fetch for them. SERIAL: with nothing beside, for what is timed. TWO_CORES: tests whose name this regex finds count as
+# two. ILL: its workers hold providers that a sanitizer is meant to find. Four files are compiled as one and at -O1: most of
+# a test's compile time is the headers that all read.
 function(driftd_tests label name)
-  cmake_parse_arguments(ARG "SERIAL;ILL" "TIMEOUT" "DEPS;LIBS;FIXTURES" ${ARGN})
+  cmake_parse_arguments(ARG "SERIAL;ILL" "TIMEOUT;TWO_CORES" "DEPS;LIBS;FIXTURES" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
@@ -135,6 +136,12 @@ function(driftd_tests label name)
   include(GoogleTest)
   gtest_discover_tests(${target} TEST_PREFIX "${label}." DISCOVERY_MODE PRE_TEST
     PROPERTIES LABELS ${label} TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ${ARG_SERIAL} ${findings})
+  if(ARG_TWO_CORES)
+    set(large ${CMAKE_CURRENT_BINARY_DIR}/${target}_two_cores.cmake)
+    file(WRITE ${large} "foreach(name IN LISTS ${target}_TESTS)\n  if(name MATCHES \"${ARG_TWO_CORES}\")\n"
+      "    set_tests_properties(\"\${name}\" PROPERTIES PROCESSORS 2)\n  endif()\nendforeach()\n")
+    set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${large})
+  endif()
   if(ARG_FIXTURES)  # a list cannot go through PROPERTIES: ctest reads this file after the tests were discovered
     set(required ${CMAKE_CURRENT_BINARY_DIR}/${target}_fixtures.cmake)
     file(WRITE ${required} "foreach(name IN LISTS ${target}_TESTS)\n"

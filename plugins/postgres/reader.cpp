@@ -161,7 +161,8 @@ std::optional<sdk::Failure> Reader::in_database(const std::string& database, Tim
     if (!concerns_only_this(e) || (database == settings_.database && !of_a_kind(e))) throw;
     // a database that was dropped meanwhile, or that a mistyped setting names, is not known to be gone
     const driftd_status code = e.code == DRIFTD_INVALID ? DRIFTD_UNAVAILABLE : e.code;
-    return sdk::Failure(code, e.what(), {}, e.right.empty() && code == DRIFTD_DENIED ? e.what() : e.right);
+    const std::string what = "database " + database + ": " + e.what();
+    return sdk::Failure(code, what, {}, e.right.empty() && code == DRIFTD_DENIED ? what : e.right);
   }
 }
 

@@ -7,10 +7,11 @@
 namespace driftd::test {
 
 /// The least that at-least-once delivery costs: append the bytes to a file, fdatasync, publish them to a JetStream stream
-/// of its own, wait for the ack. One thread; throws std::runtime_error with what failed.
+/// of its own in so many messages, one behind the other, wait for all acks. One thread; throws std::runtime_error with what
+/// failed.
 class Floor {
  public:
-  Floor(const std::string& folder, const std::string& nats_url);
+  Floor(const std::string& folder, const std::string& nats_url, int messages = 1);
   ~Floor();
   Floor(const Floor&) = delete;
   Floor& operator=(const Floor&) = delete;

@@ -225,6 +225,18 @@ TEST_F(PostgresProvider, MissingConnectAndMissingDatabaseAreToldApart) {
   EXPECT_EQ(make({{"database", "none"}}).refresh().status, DRIFTD_INVALID);
 }
 
+/// The server's message names the role, and a time-out names the endpoint: which database was not read is ours to say.
+TEST_F(PostgresProvider, ADatabaseThatTakesNoConnectionIsNamed) {
+  server.sql("CREATE DATABASE another");
+  server.sql("ALTER ROLE driftd CONNECTION LIMIT 1");
+  const Collected got = make({{"databases", {"another"}}}).refresh();
+  server.sql("ALTER ROLE driftd CONNECTION LIMIT -1");
+  const auto* why = got.diagnostic(DRIFTD_UNAVAILABLE);
+  ASSERT_NE(why, nullptr);
+  EXPECT_THAT(why->text, HasSubstr("database another: "));
+  EXPECT_THAT(why->text, HasSubstr("too many connections for role"));
+}
+
 TEST_F(PostgresProvider, ASecondEndpointServesWhenTheFirstIsDead) {
   const std::string dead = "127.0.0.1:" + std::to_string(free_port());
   ProviderProbe probe = make({{"endpoints", {dead, server.endpoint()}}});

@@ -12,7 +12,8 @@ core::Observation ScriptedSession::observed(const core::ResourceId& id, const st
   out.id = id;
   out.body = body;
   out.external_name = external_name;
-  out.observed_ns = world_->observed_ns.value_or(world_->clock->wall());
+  const auto at = world_->observed_at.find(id);
+  out.observed_ns = at != world_->observed_at.end() ? at->second : world_->observed_ns.value_or(world_->clock->wall());
   out.digest = digest(1, {id.kind, id.id, body, external_name});
   return out;
 }
@@ -137,13 +138,15 @@ Task<Status> ScriptedSession::watch(std::string, core::PageHandler on_page) {
       co_await wake_.async_wait(asio::as_tuple(asio::use_awaitable));
       continue;
     }
-    core::RecordPage page;
-    if (changed_.front() == core::ResourceId{}) {
-      page.marks.push_back({core::Mark::Type::bookmark});
-    } else {
-      page.records.push_back(observed(changed_.front(), world_->resources.at(changed_.front())));
+    core::RecordPage page;  // what waits, up to a mark: as the host cuts it
+    while (!changed_.empty() && page.marks.empty() && page.records.size() < 512) {
+      if (changed_.front() == core::ResourceId{}) {
+        page.marks.push_back({core::Mark::Type::bookmark});
+      } else {
+        page.records.push_back(observed(changed_.front(), world_->resources.at(changed_.front())));
+      }
+      changed_.pop_front();
     }
-    changed_.pop_front();
     const Status taken = co_await on_page(std::move(page));
     if (!taken) co_return taken;
   }

@@ -56,6 +56,7 @@ struct ScriptedWorld {
   bool vouches = false;                         ///< with any cursor: its watch has told of every change
   std::shared_ptr<const Clock> clock = std::make_shared<SystemClock>();  ///< of observed_ns
   std::optional<Nanos> observed_ns;  ///< of every record, in place of the clock's
+  std::map<core::ResourceId, Nanos> observed_at;  ///< of these records, before all others
 };
 
 class ScriptedSession final : public core::Session {
