@@ -65,7 +65,7 @@ class ConsulSource final : public Source {
     const http::Response answer = get(call, path_);
     Fetched out;
     out.sent_ns = answer.sent_ns;
-    out.stamp = answer.header("x-consul-index");
+    out.stamp = index_of(answer);
     out.unchanged = !known.empty() && out.stamp == known;
     if (out.unchanged) return out;
     MaybeGzip to(out.state);
@@ -97,19 +97,25 @@ class ConsulSource final : public Source {
       request.timeout = seconds(400);
       const http::Response answer = web_.send(call, request);
       if (answer.status != 404) check(answer, path_);
-      const std::string now = answer.header("x-consul-index");
+      const std::string now = index_of(answer);
       if (now != index) changed();
       if (now.empty()) {
-        call.log(DRIFTD_LOG_WARN, "consul: answers come without X-Consul-Index: changes are seen by polling alone");
+        call.log(DRIFTD_LOG_WARN, "consul: answers come without X-Consul-Index, or with 0: changes are seen by polling alone");
         common::rest(call, std::chrono::steady_clock::time_point::max());
         return;
       }
-      index = now == "0" ? "" : now;
+      index = now;
       common::rest(call, began + kWatchRound);
     }
   }
 
  private:
+  /// 0 is no index (Consul's documentation of blocking queries): a proxy that says it of all states would have hidden each
+  /// change.
+  static std::string index_of(const http::Response& answer) {
+    const std::string index = answer.header("x-consul-index");
+    return index == "0" ? "" : index;
+  }
   static http::Tls tls_of(Fields& from) {
     http::Tls out;
     out.ca_file = from.text("ca_file");

@@ -158,10 +158,27 @@ TEST(TerraformBackends, ConsulHintsWithinASecondOfAChange) {
   EXPECT_GT(seen.marks, 1);
 }
 
+TEST(TerraformBackends, ConsulsIndexOfZeroHidesNoChange) {
+  StateServer server;
+  server.control({{"index", "zero"}});
+  const auto put = [&](int value) {
+    const std::string state = R"({"version":4,"terraform_version":"1.9.0","serial":1,"lineage":"abc","outputs":{},"resources":[)"
+                              R"({"mode":"managed","type":"terraform_data","name":"a","provider":"p","instances":[)"
+                              R"({"attributes":{"input":{"value":)" + std::to_string(value) + "}}}]}]}";
+    ASSERT_EQ(run({"curl", "-sf", "-X", "PUT", "--data-binary", state, server.url("/v1/kv/tf/p")}).code, 0);
+  };
+  put(1);
+  auto probe = probe_of({{"type", "consul"}, {"address", server.address()}, {"path", "tf/p"}});
+  const auto first = probe.refresh();
+  EXPECT_EQ(input_of(first), 1);
+  put(2);
+  EXPECT_EQ(input_of(probe.refresh(first.cursor)), 2);
+}
+
 TEST(TerraformBackends, ConsulIsNotAskedWithoutEndWhereItsIndexIsMissingOrItsAnswerComesAtOnce) {
   StateServer server;
   const json backend = {{"type", "consul"}, {"address", server.address()}, {"path", "tf/p"}};
-  for (const std::string index : {"missing", "hasty"}) {
+  for (const std::string index : {"missing", "zero", "hasty"}) {
     server.control({{"index", index}});
     auto probe = probe_of(backend);
     server.requests();

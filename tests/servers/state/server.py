@@ -10,7 +10,7 @@
 
 POST /_control changes how requests are answered: {"user", "password"} asks for them; {"status", "headers", "body"}
 answers so whatever is asked; {"cut": true} closes each body in its middle; {"token"} asks for that token;
-{"index": "missing"} sends no X-Consul-Index, {"index": "hasty"} answers blocking queries at once;
+{"index": "missing"} sends no X-Consul-Index, {"index": "zero"} sends 0, {"index": "hasty"} answers blocking queries at once;
 {"state_version", "run", "state"} is what /api/v2 has, its downloads at {"origin"} if that is not here. {} takes all that
 back. FOLDER/requests.jsonl gets one line for each request but those."""
 import base64
@@ -154,7 +154,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 WORLD.changed.wait_for(lambda: WORLD.kv.get(key, (WORLD.index, b""))[0] > seen or "status" in WORLD.control, wait)
             found = WORLD.kv.get(key)
             index = found[0] if found else WORLD.index
-        headers = {} if WORLD.control.get("index") == "missing" else {"X-Consul-Index": str(index)}
+        said = {"missing": {}, "zero": {"X-Consul-Index": "0"}}
+        headers = said.get(WORLD.control.get("index"), {"X-Consul-Index": str(index)})
         if found is None:
             self.answer(404, b"", headers)
         elif "raw" in query:
