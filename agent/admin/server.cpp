@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "admin/listen.hpp"
-#include "admin/user_names.hpp"
 #include "base/escape.hpp"
 #include "base/fatal.hpp"
 #include "base/log.hpp"
@@ -91,7 +90,9 @@ struct Connection {
 
 struct Server::State {
   State(asio::any_io_executor executor, ServerSettings given, Backstage backstage)
-      : core(executor), settings(std::move(given)), api(executor, std::move(backstage)), changed(core) {}
+      : core(executor), settings(std::move(given)), api(executor, std::move(backstage)), changed(core) {
+    names->find = settings.user_name;
+  }
 
   asio::any_io_executor core;
   ServerSettings settings;

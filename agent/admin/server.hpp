@@ -8,6 +8,7 @@
 
 #include "admin/api.hpp"
 #include "admin/peer.hpp"
+#include "admin/user_names.hpp"
 
 namespace driftd::admin {
 
@@ -20,6 +21,7 @@ struct ServerSettings {
   /// socket's mode is 0666 and the peer's credentials decide; else it is 0660.
   Permit permit;
   std::function<bool(int pid)> is_worker;  ///< whose plugin may not command the agent, whoever its user is; empty: none
+  std::function<std::string(std::uint32_t uid)> user_name = admin::user_name;  ///< on threads of its own, as long as it takes
   std::string listen;        ///< loopback host:port of /metrics, /livez, /readyz; empty: off; port 0: a free one
   std::chrono::seconds read_timeout{10};  ///< for a request to arrive whole
   std::chrono::seconds idle_timeout{60};  ///< between requests of a connection; one on the port carries one request

@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <fstream>
+#include <future>
+#include <unistd.h>
 
 #include "core/value.hpp"
+#include "support/patience.hpp"
 #include "unit/admin/fake_agent.hpp"
 
 namespace driftd::test {
@@ -74,6 +77,28 @@ TEST(Audit, ARefusalThatCannotBeWrittenIsStillThatRefusal) {
   agent.control()->most_lines = 0;
   EXPECT_THAT(agent.curl({"-d", R"({"digest":"abcdef01"})", kHost + "/v1/drifts/d-stale/approve"}).out,
               AllOf(HasSubstr("the value moved"), HasSubstr("the disk is full"), EndsWith("409")));
+}
+
+/// A directory (LDAP, sssd) that is away: who decides is known by the kernel's number, and nobody waits for more.
+TEST(Audit, ANameServiceThatHangsHoldsNoDecisionAndNoProbe) {
+  std::promise<void> answer;
+  admin::ServerSettings settings;
+  settings.user_name = [hangs = answer.get_future().share()](std::uint32_t) {
+    hangs.wait();
+    return std::string("late");
+  };
+  FakeAgent agent(settings);
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_THAT(agent.curl({"-d", R"({"digest":"abcdef01"})", kHost + "/v1/drifts/d-1/approve"}).out, EndsWith("200"));
+  EXPECT_THAT(agent.curl({kHost + "/livez"}).out, EndsWith("200"));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5) * kPatience);
+  ASSERT_THAT(agent.control()->decisions, SizeIs(1));
+  EXPECT_EQ(agent.control()->decisions[0].actor, "uid:" + std::to_string(::getuid()));
+  answer.set_value();
+  EXPECT_TRUE(eventually([&] {
+    agent.curl({"-d", R"({"digest":"abcdef01"})", kHost + "/v1/drifts/d-1/approve"});
+    return agent.control()->decisions.back().actor == "late";
+  }));
 }
 
 TEST(Audit, AFailedDeedAndARefusedDecisionSayWhy) {
