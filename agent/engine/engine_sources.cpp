@@ -52,26 +52,32 @@ struct Place {
   bool asked = false;  ///< some of it are in the open question: whoever else is missing belongs to it until it is decided
   bool held = false;
   std::vector<std::string> missing, missed_once;
+  std::size_t gone() const { return missing.size() + missed_once.size(); }
 };
 using Places = std::map<std::string, Place>;
 
-/// Marks the places in which too many went at once, and returns who is held. Each is counted by itself, so that nobody holds
-/// what others gave up. All are held together where everything went, or too much of it also without the place that lost most.
+/// Marks the places in which too many went at once, and returns who is held. Whoever was missed for the first time counts
+/// with those who would go now: a look that came while they were given up cuts no deletion in two. Each place is counted by
+/// itself, so that nobody holds what others gave up. All are held together where everything went, or too much of it also
+/// without the place that lost most.
 std::vector<std::string> held_of(Places& places) {
-  std::size_t known = 0, missing = 0;
+  std::size_t known = 0, gone = 0;
+  bool some_go = false;
   const Place* most = nullptr;
   for (const auto& [name, place] : places) {
     known += place.known;
-    missing += place.missing.size();
-    if (most == nullptr || place.missing.size() > most->missing.size()) most = &place;
+    gone += place.gone();
+    some_go = some_go || !place.missing.empty();
+    if (most == nullptr || place.gone() > most->gone()) most = &place;
   }
-  const bool all = most != nullptr && ((missing == known && core::mass_deletion(known, missing)) ||
-                                       core::mass_deletion(known - most->known, missing - most->missing.size()));
+  const bool all = some_go && ((gone == known && core::mass_deletion(known, gone)) ||
+                               core::mass_deletion(known - most->known, gone - most->gone()));
   std::vector<std::string> out;
   for (auto& [name, place] : places) {
-    place.held = all || place.asked || core::mass_deletion(place.known, place.missing.size());
-    if (place.held) out.insert(out.end(), place.missing.begin(), place.missing.end());
-    if (place.asked) out.insert(out.end(), place.missed_once.begin(), place.missed_once.end());
+    place.held = all || place.asked || (!place.missing.empty() && core::mass_deletion(place.known, place.gone()));
+    if (!place.held) continue;
+    out.insert(out.end(), place.missing.begin(), place.missing.end());
+    out.insert(out.end(), place.missed_once.begin(), place.missed_once.end());
   }
   return out;
 }
@@ -81,9 +87,8 @@ std::string words_of(const Places& places) {
   std::string out;
   std::size_t said = 0;
   for (const auto& [name, place] : places) {
-    const std::size_t gone = place.missing.size() + (place.asked ? place.missed_once.size() : 0);
-    if (!place.held || gone == 0 || ++said > 3) continue;
-    out += (out.empty() ? "" : ", ") + std::to_string(gone) + " of " + std::to_string(place.known) + (name.empty() ? "" : " of namespace " + name);
+    if (!place.held || place.gone() == 0 || ++said > 3) continue;
+    out += (out.empty() ? "" : ", ") + std::to_string(place.gone()) + " of " + std::to_string(place.known) + (name.empty() ? "" : " of namespace " + name);
   }
   return said <= 3 ? out : out + " and those of " + std::to_string(said - 3) + " more namespaces";
 }

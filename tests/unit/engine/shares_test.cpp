@@ -130,6 +130,20 @@ TEST_F(Shares, WhatOneGivesUpAtOnceHoldsNothingOfAnother) {
   EXPECT_EQ(count("prod"), 3u);
 }
 
+/// Twelve take a moment to give up, and somebody looks meanwhile.
+TEST_F(Shares, WhatIsGivenUpWhileSomebodyLooksIsOneQuestion) {
+  define("tenant", 0, 13);
+  line_->start(false);
+  look();
+  give_up("tenant", 0, 3);
+  look();
+  give_up("tenant", 3, 12);
+  look_long();
+  EXPECT_EQ(count("tenant"), 13u);
+  EXPECT_EQ(questions(), 1u);
+  EXPECT_THAT(reasons(), HasSubstr("12 of 13 of namespace tenant gone at once"));
+}
+
 TEST_F(Shares, ARealMassDeletionIsHeldWhereverItIs) {
   for (const char* each : {"a", "b", "c", "d", "e"}) define(each, 0, 6);  // of none too many by itself
   line_->start(false);
