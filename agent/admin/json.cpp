@@ -150,6 +150,8 @@ Value to_json(const core::AgentView& view) {
                        {"sinks", list_of(view.sinks)},
                        {"backlog_events", number(view.backlog_events)},
                        {"backlog_bytes", number(view.backlog_bytes)},
+                       {"store_bytes", number(view.store_bytes)},
+                       {"store_max_bytes", number(view.store_max_bytes)},
                        {"needs_restart", list_of(view.needs_restart)}};
 }
 

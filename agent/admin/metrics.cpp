@@ -109,6 +109,8 @@ struct PrometheusMetrics::Series {
   Gauges missed{gauge("sink_missed_wakeups", "Times that a sink slept though it had work, or did again what changed nothing: a defect of driftd.")};
   Gauges backlog{gauge("backlog_events", "Events not yet settled by every sink.")};
   Gauges backlog_bytes{gauge("backlog_bytes", "Bytes of events not yet settled by every sink.")};
+  Gauges store_bytes{gauge("store_bytes", "Bytes of store.db that are in use.")};
+  Gauges store_max_bytes{gauge("store_max_bytes", "Above it history leaves the store before its time (retention.max_bytes).")};
   Gauges ready{gauge("agent_ready", "1: the agent is ready.")};
   Gauges jail{gauge("agent_jail", "1: all workers are held by landlock and seccomp; 0: one is held by less.")};
   Gauges info{gauge("agent_info", "Always 1; the version is a label.")};
@@ -257,6 +259,8 @@ std::string PrometheusMetrics::render(const core::AgentView& view, const std::ve
   series_->set_sinks(view, books);
   series_->backlog.at({}).Set(static_cast<double>(view.backlog_events));
   series_->backlog_bytes.at({}).Set(static_cast<double>(view.backlog_bytes));
+  series_->store_bytes.at({}).Set(static_cast<double>(view.store_bytes));
+  series_->store_max_bytes.at({}).Set(static_cast<double>(view.store_max_bytes));
   series_->ready.at({}).Set(view.ready ? 1 : 0);
   if (const auto held = held_workers(view)) series_->jail.at({}).Set(*held ? 1 : 0);
   series_->info.at({{"version", view.version}, {"cluster", view.cluster}}).Set(1);

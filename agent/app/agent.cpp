@@ -27,6 +27,8 @@ constexpr std::chrono::seconds kHouseEvery{5};
 Status stopped_early() { return fail(Code::cancelled, "asked to stop while starting"); }
 
 constexpr int kPruneEvery = 120;  // of those: ten minutes
+constexpr int kShrinkPause = 12;  // of those: a minute
+constexpr int kSlicesARound = 50;  // of a thousand events: more than the store takes in, and others come in between
 
 Nanos before(Nanos now, std::chrono::seconds age) {
   return now - std::chrono::duration_cast<std::chrono::nanoseconds>(age).count();
@@ -244,7 +246,52 @@ Task<Status> Agent::keep_house_once() {
                                backlog_.bytes, full * 100);
   }
   engine_->pressure(full >= 0.85 ? 4 : 1, full >= 0.95);
+  const auto status = co_await shrink_store();
+  co_return status;
+}
+
+Task<Status> Agent::shrink_store() {
+  if (shrink_pause_ > 0) {
+    --shrink_pause_;
+    co_return Status{};
+  }
+  const std::int64_t max = config_.retention.max_bytes;
+  store::Shrunk sum;
+  bool more = true;
+  for (int slice = 0; more && slice < kSlicesARound && !stopping_; ++slice) {
+    DRIFTD_CO_TRY(const auto step, co_await store_->shrink(max));
+    store_bytes_ = step.bytes;
+    sum.events += step.events;
+    sum.drifts += step.drifts;
+    sum.until = std::max(sum.until, step.until);
+    more = step.more;
+  }
+  const auto now = Rate::Clock::now();
+  if (sum.events + sum.drifts > 0 && shrinks_told_.try_take(now)) {
+    log::room("store").warn("store.db held more than retention.max_bytes ({} of {} bytes): {} delivered events and {} ended drifts were deleted before "
+                            "their time, events up to {}; this goes on as it fills, and is told once an hour",
+                            store_bytes_, max, sum.events, sum.drifts, render_time(sum.until));
+  }
+  if (store_bytes_ > max && !more) {
+    shrink_pause_ = kShrinkPause;
+    if (full_told_.try_take(now)) tell_full_store();
+  }
   co_return Status{};
+}
+
+void Agent::tell_full_store() {
+  core::AgentEvent out;
+  out.agent = config_.agent.name;
+  out.cluster = config_.agent.cluster;
+  out.what = "budget";
+  out.message = "store.db holds " + std::to_string(store_bytes_) + " bytes, more than retention.max_bytes (" +
+                std::to_string(config_.retention.max_bytes) + "), and nothing in it may be deleted: " + std::to_string(backlog_.events) +
+                " events wait for their sinks, the rest is state of backends; see `driftd queue` and `driftd status`, let the sinks have "
+                "their events, or raise retention.max_bytes";
+  out.details = {{"budget", "store"}, {"bytes", std::to_string(store_bytes_)}, {"max_bytes", std::to_string(config_.retention.max_bytes)}};
+  out.at_ns = clock_.wall();
+  log::room("store").error("{}", out.message);
+  announcer_->tell(std::move(out));
 }
 
 }  // namespace driftd::app

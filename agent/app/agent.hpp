@@ -7,6 +7,7 @@
 
 #include "admin/server.hpp"
 #include "app/executors.hpp"
+#include "base/rate.hpp"
 #include "base/turn.hpp"
 #include "config/config.hpp"
 #include "core/ports/control.hpp"
@@ -58,6 +59,9 @@ class Agent final : public core::Control {
   Task<Result<core::Value>> notifications();
   Task<void> keep_house();
   Task<Status> keep_house_once();
+  /// Where the store takes more than retention.max_bytes: history goes, and where none is left that is told.
+  Task<Status> shrink_store();
+  void tell_full_store();
   /// [any thread]
   std::vector<std::string> agent_routes(const core::AgentEvent& event) const;
 
@@ -78,6 +82,9 @@ class Agent final : public core::Control {
   asio::steady_timer house_;
   Turn reloading_;  ///< one reload at a time
   core::Outbox::Backlog backlog_;
+  std::int64_t store_bytes_ = 0;
+  int shrink_pause_ = 0;  ///< rounds of the house in which nothing is looked for that could leave the store
+  Rate shrinks_told_{std::chrono::hours(1), 1}, full_told_{std::chrono::hours(1), 1};
   Nanos started_ns_ = 0;
   bool stop_asked_ = false, stopping_ = false, house_closed_ = true, relay_started_ = false;
 };

@@ -2,6 +2,7 @@
 // `driftd run`: signals, hardening, and the life of the agent.
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <sys/prctl.h>
@@ -28,6 +29,14 @@ constexpr int kConfig = 78;
 void settle() {
   ::umask(077);
   std::signal(SIGPIPE, SIG_IGN);
+}
+
+/// A NATS server that stands still holds one of them for as long as a write may take: each such sink has one of its own.
+std::size_t io_threads(const config::Config& config) {
+  constexpr std::ptrdiff_t kMaxMore = 28;
+  const auto blocks = [](const config::SinkSpec& sink) { return sink.type == "nats"; };
+  const auto more = std::count_if(config.sinks.begin(), config.sinks.end(), blocks);
+  return Executors::kIo + static_cast<std::size_t>(std::min(more, kMaxMore));
 }
 
 struct Life {
@@ -105,7 +114,7 @@ int run(const std::string& config_file) {
   }
   log::configure(config->log);
   for (const auto& warning : config->warnings) log::room("config").warn("{}", config::render(warning));
-  Executors executors;
+  Executors executors(io_threads(*config));
   auto agent = Agent::build(std::move(*config), executors);
   if (!agent) {
     std::fprintf(stderr, "driftd: %s\n", escaped(agent.error().message).c_str());

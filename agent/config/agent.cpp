@@ -217,6 +217,7 @@ Retention read_retention(Section section) {
   out.delivered = read_days(section, "delivered", out.delivered);
   out.undelivered = read_days(section, "undelivered", out.undelivered);
   out.audit = read_days(section, "audit", out.audit);
+  out.max_bytes = section.bytes("max_bytes", out.max_bytes, 16 << 20);
   section.close();
   return out;
 }

@@ -153,6 +153,8 @@ core::Budgets read_budgets(Section section, core::Budgets from) {
   from.records = static_cast<std::uint64_t>(
       section.integer("records", static_cast<std::int64_t>(from.records), 1, 1'000'000'000));
   from.bytes = static_cast<std::uint64_t>(section.bytes("bytes", static_cast<std::int64_t>(from.bytes), 1 << 20));
+  from.resources = static_cast<std::uint64_t>(
+      section.integer("resources", static_cast<std::int64_t>(from.resources), 1, 100'000'000));
   section.close();
   return from;
 }

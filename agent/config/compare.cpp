@@ -18,7 +18,7 @@ const SinkSpec* find_sink(const std::vector<SinkSpec>& all, const std::string& n
 
 bool same(const core::Budgets& a, const core::Budgets& b) {
   return a.rss_bytes == b.rss_bytes && a.call == b.call && a.records == b.records && a.bytes == b.bytes &&
-         a.cpu == b.cpu && a.files == b.files && a.threads == b.threads;
+         a.resources == b.resources && a.cpu == b.cpu && a.files == b.files && a.threads == b.threads;
 }
 bool same(const core::Route& a, const core::Route& b) {
   return a.change == b.change && a.backend == b.backend && a.kind == b.kind && a.labels == b.labels && a.to == b.to;
@@ -136,6 +136,7 @@ void compare_rest(const Config& a, const Config& b, Waiting& waiting) {
   waiting.add(a.retention.delivered != b.retention.delivered, "retention.delivered");
   waiting.add(a.retention.undelivered != b.retention.undelivered, "retention.undelivered");
   waiting.add(a.retention.audit != b.retention.audit, "retention.audit");
+  waiting.add(a.retention.max_bytes != b.retention.max_bytes, "retention.max_bytes");
   waiting.add(a.delivery.max_backlog_bytes != b.delivery.max_backlog_bytes, "delivery.max_backlog_bytes");
   waiting.add(a.delivery.max_backlog_events != b.delivery.max_backlog_events, "delivery.max_backlog_events");
   waiting.add(a.delivery.drop_pending != b.delivery.drop_pending, "delivery.drop_pending");

@@ -75,6 +75,7 @@ struct Retention {
   std::chrono::seconds delivered{7 * 86'400};
   std::chrono::seconds undelivered{30 * 86'400};
   std::chrono::seconds audit{30 * 86'400};
+  std::int64_t max_bytes = 8ll << 30;  ///< of store.db; above it history goes before its time
 };
 
 /// Backpressure: of these, 70 % warns, 85 % stretches intervals, 95 % stops committing refreshes.

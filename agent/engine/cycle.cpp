@@ -9,6 +9,7 @@
 #include "base/log.hpp"
 #include "core/scope.hpp"
 #include "core/stand_in.hpp"
+#include "engine/room.hpp"
 
 namespace driftd::engine {
 namespace {
@@ -131,8 +132,17 @@ Task<Status> Cycle::judge_records(std::vector<Sighted> records, Extras extras) {
     applied_ = applied_ || applied_state(record);
     fresh.push_back(std::move(one));
   }
-  if (fresh.empty() && extras.empty()) co_return Status{};
-  const auto applied = co_await ledger_.apply(std::move(fresh), std::move(extras), applied_, run_, &session_);
+  auto room = co_await with_room(context_, ledger_, std::move(fresh));
+  if (!room) co_return fail(room.error());
+  for (const auto& [kind, count] : room->left_out) {
+    add_once(kinds_[kind].reasons, no_room(ledger_));
+    kinds_[kind].unknown += count;
+    crowded_out_ += count;
+    extras.cursor.reset();
+    extras.watch_cursor.reset();
+  }
+  if (room->taken.empty() && extras.empty()) co_return Status{};
+  const auto applied = co_await ledger_.apply(std::move(room->taken), std::move(extras), applied_, run_, &session_);
   if (!applied) co_return fail(applied.error());
   transitions_ += applied->transitions;
   dropped_ += applied->dropped;

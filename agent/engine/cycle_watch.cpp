@@ -5,6 +5,7 @@
 #include <set>
 
 #include "engine/cycle.hpp"
+#include "engine/room.hpp"
 
 namespace driftd::engine {
 
@@ -22,6 +23,7 @@ Task<Status> Cycle::watch_page(core::RecordPage page, Moment before, Moment rece
   note_diagnostics(page.diagnostics);
   std::vector<Sighted> present;
   std::set<core::ResourceId> tombstones;
+  std::uint64_t room = room_left(ledger_);  // who was never there takes some, too: an older list may still bring it
   Extras extras;
   std::map<core::ResourceId, bool> is_gone;  // by the last word of the page
   for (const auto& record : page.records) {
@@ -33,7 +35,10 @@ Task<Status> Cycle::watch_page(core::RecordPage page, Moment before, Moment rece
     } else if (is_gone.at(record.id) != record.tombstone) {
       continue;
     } else if (record.tombstone) {
-      if (ledger_.scope().wants(record.id)) tombstones.insert(record.id);
+      const bool known = ledger_.index().find(record.id) != nullptr;
+      if ((!known && room == 0) || !ledger_.scope().wants(record.id)) continue;
+      const bool added = tombstones.insert(record.id).second;
+      if (added && !known) --room;
     } else {
       const Moment::Mono asked = Moment::received_at(record.observed_ns, before, received);
       core::ResourceId id = record.id;

@@ -34,6 +34,13 @@ Index::Entry* Index::find(const core::ResourceId& id) {
   return found == entries_.end() ? nullptr : &found->second;
 }
 
+void Index::erase(const core::ResourceId& id) {
+  const auto found = entries_.find(key(id));
+  if (found == entries_.end()) return;
+  tally(found->second, -1);
+  entries_.erase(found);
+}
+
 void Index::add(const Entry& entry, std::uint32_t run, Count& to) {
   const bool unseen = entry.run != run;
   to.present += entry.present ? 1 : 0;

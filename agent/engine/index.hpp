@@ -39,6 +39,8 @@ class Index {
   void put(const core::ResourceId& id, Entry entry);
   /// What put() says of presence and drifts stays as it was put.
   Entry* find(const core::ResourceId& id);
+  void erase(const core::ResourceId& id);
+  std::size_t size() const { return entries_.size(); }
   std::uint16_t kind_number(const std::string& kind);
 
   struct Count {

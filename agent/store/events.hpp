@@ -43,6 +43,7 @@ Task<Result<std::vector<core::StoredEvent>>> without_bad(StatePtr state, Result<
 struct Outstanding {
   std::int64_t sink = 0;
   std::string name;
+  bool dead = false;
 };
 /// The sinks that have not settled `seq`, dead letters included.
 Result<std::vector<Outstanding>> outstanding_of(Connection& db, std::int64_t seq);

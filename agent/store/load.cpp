@@ -42,6 +42,20 @@ Result<Revisions> read_revisions(Connection& db, const std::string& uid) {
   }
 }
 
+Result<std::vector<core::ResourceId>> delete_gone(Connection& db, const std::string& uid, std::int64_t limit) {
+  std::vector<core::ResourceId> out;
+  DRIFTD_TRY(const auto backend, backend_id(db, uid));
+  auto query = db.statement(
+      "DELETE FROM resource WHERE id IN (SELECT id FROM resource WHERE backend = ? AND present = 0 AND has_open = 0 AND "
+      "baseline IS NULL ORDER BY observed_ns LIMIT ?) RETURNING kind, name");
+  query.bind(backend, limit);
+  while (true) {
+    DRIFTD_TRY(const bool more, query.next());
+    if (!more) return out;
+    out.push_back({query.text(0), query.text(1)});
+  }
+}
+
 Result<Rows> read_rows(Connection& db, const std::string& uid, const std::vector<core::ResourceId>& ids) {
   Rows out;
   out.reserve(ids.size());
@@ -123,6 +137,17 @@ Task<Result<Revisions>> SqliteStore::schema_revisions(std::string backend_uid) {
   auto read = [uid = std::move(backend_uid)](Connection& db) { return read_revisions(db, uid); };
   auto revisions = co_await on_store(state_, std::move(read));
   co_return revisions;
+}
+
+Task<Result<std::vector<core::ResourceId>>> SqliteStore::forget_gone(std::string backend_uid, std::int64_t limit) {
+  const auto state = state_;
+  const auto out = std::make_shared<std::vector<core::ResourceId>>();
+  Work work = [state, out, uid = std::move(backend_uid), limit]() -> Status {
+    DRIFTD_TRY(*out, delete_gone(*state->db, uid, limit));
+    return {};
+  };
+  DRIFTD_CO_CHECK(co_await in_group(state, std::move(work)));
+  co_return std::move(*out);
 }
 
 Task<Result<Rows>> SqliteStore::load(std::string backend_uid, std::vector<core::ResourceId> ids) {

@@ -43,14 +43,14 @@ Status quarantine_one(SqliteStore::State& state, std::int64_t seq) {
 Result<std::vector<Outstanding>> outstanding_of(Connection& db, std::int64_t seq) {
   std::vector<Outstanding> out;
   auto query = db.statement(
-      "SELECT s.id, s.name FROM sink s JOIN route r ON r.sink = s.id AND r.seq = ?1 "
+      "SELECT s.id, s.name, coalesce(d.dead, 0) FROM sink s JOIN route r ON r.sink = s.id AND r.seq = ?1 "
       "LEFT JOIN delivery d ON d.sink = s.id AND d.seq = ?1 "
       "WHERE ?1 > s.low_water OR d.seq IS NOT NULL");
   query.bind(seq);
   while (true) {
     DRIFTD_TRY(const bool more, query.next());
     if (!more) return out;
-    out.push_back({query.integer(0), query.text(1)});
+    out.push_back({query.integer(0), query.text(1), query.integer(2) != 0});
   }
 }
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <map>
-
 #include "base/log.hpp"
 #include "store/audit.hpp"
-#include "store/events.hpp"
+#include "store/gaps.hpp"
 
 namespace driftd::store {
 namespace {
@@ -18,12 +16,6 @@ struct Candidate {
   std::int64_t seq = 0;
   Nanos recorded_ns = 0;
 };
-
-/// What one sink loses in a slice.
-struct Gap {
-  std::int64_t from = 0, to = 0, count = 0;
-};
-using Gaps = std::map<std::string, Gap>;
 
 /// A thousand rows in the order of their sequence numbers, and which of them are old.
 struct Slice {
@@ -54,31 +46,6 @@ Result<Slice> next_slice(SqliteStore::State& state, Nanos before) {
   return out;
 }
 
-Status forget_event(Connection& db, std::int64_t seq, const std::vector<Outstanding>& outstanding, Gaps& gaps) {
-  for (const auto& sink : outstanding) {
-    Gap& gap = gaps[sink.name];
-    if (gap.count == 0) gap.from = seq;
-    gap.to = seq;
-    ++gap.count;
-  }
-  DRIFTD_CHECK(drop_routes(db, seq, outstanding));
-  return db.statement("DELETE FROM event WHERE seq = ?").bind(seq).run();
-}
-
-Status tell(SqliteStore::State& state, const std::string& sink, const Gap& gap) {
-  core::AgentEvent event;
-  event.what = "gap";
-  event.message = "sink " + sink + " never gets " + std::to_string(gap.count) + " events (from " +
-                  std::to_string(gap.from) + " to " + std::to_string(gap.to) +
-                  "): they were not delivered before retention ended";
-  event.details = {{"sink", sink},
-                   {"from", std::to_string(gap.from)},
-                   {"to", std::to_string(gap.to)},
-                   {"count", std::to_string(gap.count)},
-                   {"reason", "retention"}};
-  return insert_own_event(state, std::move(event));
-}
-
 Result<bool> prune_events(SqliteStore::State& state, Nanos delivered_before, Nanos undelivered_before) {
   DRIFTD_TRY(const auto slice, next_slice(state, std::max(delivered_before, undelivered_before)));
   Gaps gaps;
@@ -87,7 +54,7 @@ Result<bool> prune_events(SqliteStore::State& state, Nanos delivered_before, Nan
     const Nanos before = outstanding.empty() ? delivered_before : undelivered_before;
     if (event.recorded_ns < before) DRIFTD_CHECK(forget_event(*state.db, event.seq, outstanding, gaps));
   }
-  for (const auto& [sink, gap] : gaps) DRIFTD_CHECK(tell(state, sink, gap));
+  DRIFTD_CHECK(tell(state, gaps, {"retention", "they were not delivered before retention ended"}));
   state.pruned_to = slice.more ? slice.last : 0;  // the next round looks from the start again
   return slice.more;
 }

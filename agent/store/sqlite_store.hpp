@@ -29,6 +29,14 @@ struct Settings {
   std::function<void(std::string_view)> at_step;  ///< of a rotation of the key: a test ends the process there
 };
 
+/// What a step of SqliteStore::shrink() did.
+struct Shrunk {
+  std::int64_t bytes = 0;   ///< of store.db that are in use, behind it
+  std::int64_t events = 0, drifts = 0;  ///< that were deleted
+  Nanos until = 0;          ///< when the youngest of those events was recorded
+  bool more = false;        ///< it takes too much still, and not all was looked at
+};
+
 /// State, outbox and history in `data_dir/store.db` (SQLite, WAL, synchronous=FULL). Owns data_dir under its lock. All
 /// writing goes through one connection on the store thread; readers use read-only ones on the io pool. Methods may be
 /// called from any executor and resume there. A call that meets a row with a wrong checksum has the wrong rows mended and
@@ -58,6 +66,7 @@ class SqliteStore final : public core::Store, public core::Outbox, public core::
   Task<Result<std::vector<core::StoredResource>>> load(std::string backend_uid,
                                                        std::vector<core::ResourceId> ids) override;
   Task<Result<std::vector<std::pair<std::string, std::uint32_t>>>> schema_revisions(std::string backend_uid) override;
+  Task<Result<std::vector<core::ResourceId>>> forget_gone(std::string backend_uid, std::int64_t limit) override;
   Task<Result<std::vector<core::DeclaredEntry>>> declared_by(std::string source_uid) override;
   Task<Result<std::vector<core::DeclaredEntry>>> declared_of(std::string target) override;
   Task<Result<std::vector<core::Declaration>>> declarations(std::string target,
@@ -75,6 +84,9 @@ class SqliteStore final : public core::Store, public core::Outbox, public core::
   Task<Result<core::StoredEvent>> append(core::EventDraft draft) override;
   /// Also forgets history and audit lines past their settings, each at most 1,000 a call.
   Task<Result<bool>> prune(Nanos delivered_before, Nanos undelivered_before) override;
+  /// Where the store takes more than that: deletes, the oldest first and at most 1,000 of each in a call, events that no sink
+  /// waits for, ended drifts and, where nothing else is left, dead letters, which a `gap` event tells.
+  Task<Result<Shrunk>> shrink(std::int64_t max_bytes);
   /// Exact up to 10,000 pending events of one sink; above, the count of the sink with most and its average size.
   Task<Result<Backlog>> backlog() override;
 

@@ -72,6 +72,12 @@ struct SqliteStore::State : std::enable_shared_from_this<SqliteStore::State> {
   std::int64_t newest_seq = 0;     ///< of the events inserted; store strand only
   std::string salt;                ///< of the ids that this opening of the store gives: another one each time
   std::int64_t pruned_to = 0;  ///< where the next slice of retention looks; store strand only
+  /// Where a store that is too large is made smaller [shrink.cpp]; store strand only.
+  struct {
+    std::int64_t looked_to = 0;  ///< where the next slice begins
+    std::int64_t forgot = 0;     ///< rows of this pass
+    bool spares_dead = true;     ///< dead letters go only where a whole pass without them found nothing
+  } shrink;
   Nanos pruned_by = 0;         ///< the wall clock above the one that is never set, as retention believes it; store strand only
   Nanos doubted_until = 0;     ///< of the clock that is never set: retention waits; 0: it does not
   std::vector<std::string> mended;  ///< rows that the open transaction took back; store strand only

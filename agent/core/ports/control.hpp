@@ -62,6 +62,7 @@ struct AgentView {
   std::vector<BackendView> backends;
   std::vector<SinkView> sinks;
   std::int64_t backlog_events = 0, backlog_bytes = 0;
+  std::int64_t store_bytes = 0, store_max_bytes = 0;  ///< in use in store.db, and above which history goes
   std::vector<Waiting> needs_restart;  ///< as the last reload found it
 };
 

@@ -90,6 +90,8 @@ class Store {
   virtual Task<Result<std::vector<StoredResource>>> load(std::string backend_uid, std::vector<ResourceId> ids) = 0;
   /// Kind and schema revision of what is stored of a backend, each pair once.
   virtual Task<Result<std::vector<std::pair<std::string, std::uint32_t>>>> schema_revisions(std::string backend_uid) = 0;
+  /// Deletes what came and went and nobody accepted, at most `limit` of a backend, the oldest first; returns what it was.
+  virtual Task<Result<std::vector<ResourceId>>> forget_gone(std::string backend_uid, std::int64_t limit) = 0;
   /// What one source declares; what all sources declare of one backend; with bodies, of those ids, by source's name.
   virtual Task<Result<std::vector<DeclaredEntry>>> declared_by(std::string source_uid) = 0;
   virtual Task<Result<std::vector<DeclaredEntry>>> declared_of(std::string target) = 0;

@@ -66,7 +66,7 @@ void Attacked::begin(const std::string& victim, const std::vector<std::string>& 
   const std::string neighbour = "  - name: cache\n    provider: redis\n    interval: 500ms\n    settings: { address: \"" + redis_.address() +
                                 "\", username: driftd, password: \"${env:REDIS_PASSWORD}\" }\n";
   agent_ = std::make_unique<Agent>(dir_, admin_ + "defaults: { interval: 1s }\nbackends:\n" + neighbour + victim +
-                                             "sinks:\n  out: { type: file, path: " + events_ + " }\n  desk: { type: notifications }\n",
+                                             "sinks:\n  out: { type: file, path: " + events_ + " }\n  desk: { type: notifications }\n" + more_sinks_,
                                    std::move(secrets));
   agent_->start();
   std::vector<std::string> all = names;

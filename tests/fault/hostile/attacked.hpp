@@ -43,6 +43,7 @@ class Attacked : public testing::Test {
 
   TempDir dir_;
   std::string admin_;  ///< further lines of `admin:`, before begin()
+  std::string more_sinks_;  ///< lines of `sinks:`, before begin()
   RedisServer redis_;
   std::string events_ = dir_.file("events.jsonl");
   std::unique_ptr<Agent> agent_;

@@ -4,9 +4,11 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <filesystem>
 #include <thread>
 
 #include "attacked.hpp"
+#include "support/nats.hpp"
 #include "support/patience.hpp"
 
 namespace driftd::test {
@@ -123,6 +125,57 @@ TEST_F(HostileRedis, ADirectiveOfMegabytesOrOddBytesHidesNoOther) {
   EXPECT_TRUE(named("ledger", "too long to be read"));
   expect_nothing_deleted("ledger");
   expect_unharmed();
+}
+
+/// Each move of a value is an event, and all of them are kept for days: whoever may write may write for ever.
+TEST_F(HostileRedis, AValueThatMovesWithEachCycleDoesNotFillTheStore) {
+  constexpr std::uintmax_t kMax = 16u << 20, kEvent = 30u << 10;
+  admin_ = "retention: { max_bytes: 16MiB }\n";
+  ASSERT_NO_FATAL_FAILURE(watch("interval: 100ms"));
+  std::uintmax_t written = 0;
+  for (int i = 0; written < 3 * kMax; ++i) {
+    ASSERT_LT(i, 3'000) << written;
+    const auto before = std::filesystem::file_size(events_);
+    user("app", {"resetkeys", "~" + std::string(kEvent, static_cast<char>('a' + i % 26))});
+    const auto told = [&] { return std::filesystem::file_size(events_) >= before + kEvent; };
+    ASSERT_TRUE(eventually(told, std::chrono::seconds(20))) << agent_->log();
+    written += std::filesystem::file_size(events_) - before;
+  }
+  const auto fits = [&] {
+    const nlohmann::json status = agent_->ask({"status"});
+    return status.at("store_max_bytes") == kMax && status.at("store_bytes").get<std::uintmax_t>() <= kMax;
+  };
+  EXPECT_TRUE(eventually(fits, std::chrono::seconds(30))) << agent_->ask({"status"}).dump();
+  EXPECT_LE(std::filesystem::file_size(agent_->data_dir() + "/store.db"), 2 * kMax);
+  EXPECT_NE(agent_->log().find("retention.max_bytes"), std::string::npos) << "that history goes before its time is said";
+  ASSERT_NO_FATAL_FAILURE(expect_watched());
+  expect_nothing_deleted("ledger");
+  expect_unharmed();
+}
+
+/// One broker behind more sinks than the agent has threads for what blocks.
+TEST_F(HostileRedis, BrokersThatStandStillHoldNoOtherSinkAndNoAnswer) {
+  constexpr std::size_t kEvent = 30u << 10;
+  NatsServer broker;
+  for (int i = 0; i < 6; ++i) {
+    more_sinks_ += "  bus" + std::to_string(i) + ": { type: nats, servers: [\"" + broker.url() + "\"], jetstream: false }\n";
+  }
+  ASSERT_NO_FATAL_FAILURE(watch("interval: 100ms"));
+  broker.signal(SIGSTOP);
+  std::chrono::steady_clock::duration longest{};
+  for (int i = 0; i < 250; ++i) {  // more than the sockets on the way to each of the six take
+    const auto before = std::filesystem::file_size(events_);
+    user("app", {"resetkeys", "~" + std::string(kEvent, static_cast<char>('a' + i % 26))});
+    const auto told = [&] { return std::filesystem::file_size(events_) >= before + kEvent; };
+    ASSERT_TRUE(eventually(told, std::chrono::seconds(20))) << agent_->log();
+    const auto asked = std::chrono::steady_clock::now();
+    ASSERT_EQ(agent_->cli({"drifts", "--limit", "1"}).code, 0);
+    longest = std::max(longest, std::chrono::steady_clock::now() - asked);
+  }
+  broker.signal(SIGCONT);
+  EXPECT_LT(longest, std::chrono::seconds(2 * kPatience)) << "a list is read by the threads for what blocks";
+  EXPECT_TRUE(neighbour_is_watched());
+  EXPECT_EQ(agent_->backend("cache")->at("failures"), 0);
 }
 
 /// Users that come and go by thousands while they are read: a listing is of one moment, whatever the moments are.

@@ -58,6 +58,7 @@ void EngineLine::start(bool loops, core::Rules rules, bool backends) {
   thread_ = std::thread([this] { core_.run(); });
   must(wait(relay_->start()));
   core::BackendSpec spec;
+  spec.budgets = budgets;
   spec.name = name;
   spec.was = was;
   spec.provider = provider;

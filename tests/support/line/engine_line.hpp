@@ -71,6 +71,7 @@ class EngineLine {
 
   std::shared_ptr<SteppedClock> clock = std::make_shared<SteppedClock>();
   std::chrono::milliseconds interval{30'000};  ///< before start()
+  core::Budgets budgets;                       ///< before start()
   std::vector<core::Speaker> spoken_by{{"source", ""}, {"other", ""}};  ///< of every backend; before start()
   std::string name = "b", was, provider = "scripted", settings = "{}";  ///< before start()
   std::shared_ptr<ScriptedWorld> world = std::make_shared<ScriptedWorld>();

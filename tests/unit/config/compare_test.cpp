@@ -50,8 +50,9 @@ TEST(Compare, TheRestNeedsARestartAndIsNamedWithItsPlace) {
   EXPECT_EQ(from_to("name: a", "name: b"), Names{"agent.name@driftd.yaml:1"});
   EXPECT_EQ(from_to("name: x", "name: y"), (Names{"backends.x (removed)", "backends.y (added)@driftd.yaml:3"}));
   EXPECT_EQ(from_to("type: stdout", "type: notifications"), Names{"sinks.s@driftd.yaml:4"});
-  EXPECT_EQ(from_to("sinks: {", "admin: { listen: \"\" }\nretention: { delivered: 2d }\nsinks: {"),
-            (Names{"admin.listen@driftd.yaml:4", "retention.delivered@driftd.yaml:5"}));
+  EXPECT_EQ(from_to("sinks: {", "admin: { listen: \"\" }\nretention: { delivered: 2d, max_bytes: 9GiB }\nsinks: {"),
+            (Names{"admin.listen@driftd.yaml:4", "retention.delivered@driftd.yaml:5", "retention.max_bytes@driftd.yaml:5"}));
+  EXPECT_EQ(from_to("provider: p,", "provider: p,\n  budgets: { resources: 7 },"), Names{"backends.x.budgets@driftd.yaml:4"});
 }
 
 TEST(Compare, WhatABackendTakesFromTheDefaultsStandsThere) {

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/room.hpp"
+
+#include <algorithm>
+
+#include "base/log.hpp"
+
+namespace driftd::engine {
+namespace {
+
+constexpr std::uint64_t kForgetAtLeast = 1'000;  // going over a backend's rows is dear: many go at once
+
+std::uint64_t max_of(const Ledger& ledger) { return ledger.spec().budgets.resources; }
+
+}  // namespace
+
+Task<Result<Room>> with_room(std::shared_ptr<Context> context, Ledger& ledger, std::vector<Sighted> fresh) {
+  Room out;
+  Index& index = ledger.index();
+  const auto is_new = [&index](const Sighted& one) { return index.find(one.id) == nullptr; };
+  const auto news = static_cast<std::uint64_t>(std::count_if(fresh.begin(), fresh.end(), is_new));
+  if (news == 0 || index.size() + news <= max_of(ledger)) {
+    out.taken = std::move(fresh);
+    co_return out;
+  }
+  const auto many = static_cast<std::int64_t>(std::max(kForgetAtLeast, max_of(ledger) / 10));
+  DRIFTD_CO_TRY(const auto forgotten, co_await context->store.forget_gone(ledger.row().uid, many));
+  for (const auto& id : forgotten) index.erase(id);
+  if (!forgotten.empty()) {
+    log::room("engine").info("backend {}: {} resources that came and went are forgotten, to make room for new ones (budgets.resources: {})",
+                             ledger.spec().name, forgotten.size(), max_of(ledger));
+  }
+  std::uint64_t added = 0;
+  for (auto& one : fresh) {
+    const bool known = !is_new(one);
+    if (!known && index.size() + added >= max_of(ledger)) {
+      ++out.left_out[one.id.kind];
+      continue;
+    }
+    added += known ? 0 : 1;
+    out.taken.push_back(std::move(one));
+  }
+  co_return out;
+}
+
+std::uint64_t room_left(Ledger& ledger) {
+  const std::uint64_t known = ledger.index().size();
+  return known < max_of(ledger) ? max_of(ledger) - known : 0;
+}
+
+std::string no_room(const Ledger& ledger) {
+  return "budget: " + std::to_string(max_of(ledger)) + " resources of this backend are known, and new ones are left out; raise its "
+         "budgets.resources, or read less of it (include, exclude)";
+}
+
+}  // namespace driftd::engine

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/gaps.hpp"
+
+namespace driftd::store {
+namespace {
+
+Status tell_one(SqliteStore::State& state, const std::string& sink, const Gap& gap, const GapReason& reason) {
+  core::AgentEvent event;
+  event.what = "gap";
+  event.message = "sink " + sink + " never gets " + std::to_string(gap.count) + " events (from " + std::to_string(gap.from) +
+                  " to " + std::to_string(gap.to) + "): " + reason.sentence;
+  event.details = {{"sink", sink},
+                   {"from", std::to_string(gap.from)},
+                   {"to", std::to_string(gap.to)},
+                   {"count", std::to_string(gap.count)},
+                   {"reason", reason.word}};
+  return insert_own_event(state, std::move(event));
+}
+
+}  // namespace
+
+Status forget_event(Connection& db, std::int64_t seq, const std::vector<Outstanding>& outstanding, Gaps& gaps) {
+  for (const auto& sink : outstanding) {
+    Gap& gap = gaps[sink.name];
+    if (gap.count == 0) gap.from = seq;
+    gap.to = seq;
+    ++gap.count;
+  }
+  DRIFTD_CHECK(drop_routes(db, seq, outstanding));
+  return db.statement("DELETE FROM event WHERE seq = ?").bind(seq).run();
+}
+
+Status tell(SqliteStore::State& state, const Gaps& gaps, const GapReason& reason) {
+  for (const auto& [sink, gap] : gaps) DRIFTD_CHECK(tell_one(state, sink, gap, reason));
+  return {};
+}
+
+}  // namespace driftd::store

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whoever may name resources in a system makes as many as they like: a backend has room for so many (budgets.resources).
+#include "on_the_store.hpp"
+
+namespace driftd::test {
+namespace {
+
+using core::Operation;
+using testing::HasSubstr;
+using testing::Not;
+
+class RoomOfABackend : public EngineOnTheStore {
+ protected:
+  void SetUp() override { line_->budgets.resources = 51; }  // thirty are there, and what stands for the backend itself
+  void add(int from, int to) {
+    for (int i = from; i < to; ++i) line_->world->resources[thing(i)] = R"({"partitions":3})";
+  }
+  std::size_t created() { return all(Operation::created).size(); }
+  std::size_t changed() { return all(Operation::changed).size(); }
+  std::size_t known() {
+    return line_->on_core([&] { return line_->engine().find("b")->ledger().index().size(); });
+  }
+};
+
+TEST_F(RoomOfABackend, NamesThatComeAndGoWithEachCycleTakeNoMoreThanThat) {
+  baseline();
+  for (int round = 1; round <= 20; ++round) {
+    remove(100 * round - 100 + 30, 100 * round - 100 + 40);
+    add(100 * round + 30, 100 * round + 40);  // ten others
+    refresh();
+    ASSERT_TRUE(report_.status) << report_.status.error().message;
+    EXPECT_LE(known(), 51U);
+    EXPECT_EQ(reasons(), "") << "there is room: what came and went makes place";
+  }
+  EXPECT_EQ(created(), 200U) << "each of them was told";
+  EXPECT_EQ(line_->wait(line_->store().index(line_->view().uid)).value().size(), known());
+}
+
+TEST_F(RoomOfABackend, WhatThereIsNoRoomForIsSaidAndTheOthersStayJudged) {
+  baseline();
+  add(30, 130);
+  refresh();
+  EXPECT_THAT(reasons(), HasSubstr("budget: 51 resources of this backend are known"));
+  EXPECT_THAT(reasons(), HasSubstr("budgets.resources"));
+  EXPECT_EQ(known(), 51U);
+  EXPECT_EQ(created(), 20U);
+  EXPECT_EQ(report_.coverage.front().unknown, 80);
+  line_->world->resources[thing(3)] = R"({"partitions":9})";
+  remove(5, 6);
+  refresh();
+  EXPECT_EQ(changed(), 1U);
+  EXPECT_EQ(all(Operation::deleted).size(), 1U);
+  EXPECT_TRUE(report_.complete());
+}
+
+TEST_F(RoomOfABackend, WhatWasLeftOutComesInWhenThereIsRoomAlsoThoughNothingMovedSince) {
+  baseline();
+  add(30, 60);
+  refresh();
+  ASSERT_EQ(created(), 20U);
+  remove(30, 45);
+  refresh();  // these are gone now, and nobody accepted them
+  refresh();
+  EXPECT_THAT(reasons(), Not(HasSubstr("budget")));
+  EXPECT_EQ(created(), 30U);
+}
+
+TEST_F(RoomOfABackend, ARecordOfTheWatchForWhichThereIsNoRoomHidesNoneThatIsKnown) {
+  line_->world->watches = true;
+  line_->interval = std::chrono::hours(1);
+  line_->start(true);
+  ASSERT_TRUE(eventually([&] { return line_->view().last_complete_ns > 0; }, std::chrono::seconds(10)));
+  line_->on_core([&] {
+    add(30, 60);
+    line_->world->resources[thing(3)] = R"({"partitions":9})";
+    return 0;
+  });
+  for (int i = 30; i < 60; ++i) line_->change(thing(i));
+  line_->change(thing(3));
+  EXPECT_TRUE(eventually([&] { return changed() == 1; }, std::chrono::seconds(10)));
+  EXPECT_EQ(known(), 51U);
+}
+
+TEST_F(RoomOfABackend, TombstonesOfWhatWasNeverThereTakeNoMoreThanThat) {
+  line_->world->watches = true;
+  line_->interval = std::chrono::hours(1);
+  line_->start(true);
+  ASSERT_TRUE(eventually([&] { return line_->view().last_complete_ns > 0; }, std::chrono::seconds(10)));
+  ScriptedSession::States gone;  // no body: a tombstone
+  for (int i = 1'000; i < 1'100; ++i) gone.emplace_back(thing(i), "");
+  line_->replay(std::move(gone));
+  line_->on_core([&] {
+    line_->world->resources[thing(3)] = R"({"partitions":9})";
+    return 0;
+  });
+  line_->change(thing(3));
+  ASSERT_TRUE(eventually([&] { return changed() == 1; }, std::chrono::seconds(10)));
+  EXPECT_EQ(known(), 51U);
+}
+
+}  // namespace
+}  // namespace driftd::test
