@@ -24,7 +24,7 @@ std::string what(const core::Value& line) {
   return out.size() > 200 ? std::string(front(out, 197)) + "..." : out;
 }
 
-void show(const Context& context, const core::Value& answer) {
+void show_lines(const Context& context, const core::Value& answer) {
   Table table({"AT", "WHO", "DID", "BACKEND", "RESOURCE", "TO", "VALUES", "REASON", "REFUSED"});
   for (const auto& line : list(answer, "audit")) {
     const std::string digest = text(line, "digest");
@@ -63,7 +63,7 @@ void add_audit(CLI::App& app, Context& context) {
       context.exit = verify(context);
       return;
     }
-    context.exit = context.print(context.client().get("/v1/audit", *query), [&](const auto& answer) { show(context, answer); });
+    context.exit = context.print(context.client().get("/v1/audit", *query), [&](const auto& answer) { show_lines(context, answer); });
   });
 }
 

@@ -6,7 +6,7 @@
 namespace driftd::cli {
 namespace {
 
-void show(const Context& context, const core::Value& answer) {
+void show_backends(const Context& context, const core::Value& answer) {
   Table table({"BACKEND", "PROVIDER", "ENDPOINT", "STATE", "HEALTH", "WORKER", "KIND", "RESOURCES", "UNKNOWN", "COVERAGE", "REASON"});
   for (const auto& backend : list(answer, "backends")) {
     const std::string state = text(backend, "state");
@@ -32,7 +32,7 @@ void show(const Context& context, const core::Value& answer) {
 
 void add_backends(CLI::App& app, Context& context) {
   app.add_subcommand("backends", "the monitored systems and how much of each can be judged")->callback([&context] {
-    context.exit = context.print(context.client().get("/v1/backends"), [&](const auto& answer) { show(context, answer); });
+    context.exit = context.print(context.client().get("/v1/backends"), [&](const auto& answer) { show_backends(context, answer); });
   });
 }
 

@@ -7,12 +7,12 @@
 namespace driftd::cli {
 namespace {
 
-struct Options {
+struct DeadLetterOptions {
   std::string sink;
   std::vector<std::int64_t> seqs;
 };
 
-void show(const Context& context, const core::Value& answer) {
+void show_dead_letters(const Context& context, const core::Value& answer) {
   Table table({"SINK", "SEQ", "EVENT", "SUBJECT", "ATTEMPTS", "ERROR"});
   for (const auto& letter : list(answer, "dead_letters")) {
     const core::Value event = member(letter, "event");
@@ -23,7 +23,7 @@ void show(const Context& context, const core::Value& answer) {
   print_rest(context, answer, list(answer, "dead_letters").size());
 }
 
-int settle(const Context& context, const std::string& verb, const Options& options) {
+int settle(const Context& context, const std::string& verb, const DeadLetterOptions& options) {
   core::Value::Array seqs;
   for (const auto seq : options.seqs) seqs.push_back(core::Value::Number{std::to_string(seq)});
   const auto answer = context.client().post("/v1/deadletters/" + verb,
@@ -35,7 +35,7 @@ int settle(const Context& context, const std::string& verb, const Options& optio
 
 void add_verb(CLI::App& above, Context& context, const std::string& verb, const std::string& about) {
   auto* command = above.add_subcommand(verb, about);
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DeadLetterOptions>();
   command->add_option("--sink", options->sink)->required();
   command->add_option("SEQ", options->seqs, "numbers as `driftd deadletter ls` prints them; none: all");
   command->callback([&context, verb, options] { context.exit = settle(context, verb, *options); });
@@ -52,7 +52,7 @@ void add_deadletter(CLI::App& app, Context& context) {
   show_all->add_option("--limit", (*query)["limit"], "at most so many (100)");
   show_all->callback([&context, query] {
     context.exit = context.print(context.client().get("/v1/deadletters", *query),
-                                 [&](const auto& answer) { show(context, answer); });
+                                 [&](const auto& answer) { show_dead_letters(context, answer); });
   });
   add_verb(*command, context, "replay", "send them again");
   add_verb(*command, context, "drop", "give them up");

@@ -12,7 +12,7 @@
 namespace driftd::cli {
 namespace {
 
-struct Options {
+struct DecideOptions {
   std::vector<std::string> drifts;
   std::string reason, digest;
   std::int64_t expires_seconds = 0;
@@ -28,7 +28,7 @@ Reference parse(const std::string& text, const std::string& digest) {
   return {text.substr(0, at), at == std::string::npos ? digest : text.substr(at + 1)};
 }
 
-core::Value body_of(const Options& options, const std::string& digest) {
+core::Value body_of(const DecideOptions& options, const std::string& digest) {
   core::Value::Object body;
   if (!options.reason.empty()) body.emplace("reason", options.reason);
   if (!digest.empty()) body.emplace("digest", digest);
@@ -98,7 +98,7 @@ Outcome<std::string> ask(const Context& context, const Client& client, const std
 
 /// Decides one; `exit` is raised by a refusal.
 void decide_one(const Context& context, const Client& client, const std::string& verb, const std::string& given,
-                const Options& options, int& exit) {
+                const DecideOptions& options, int& exit) {
   const auto refuse = [&](const Failure& failure) {
     exit = std::max(exit, context.fail(failure.exit, given + ": " + failure.message));
   };
@@ -121,7 +121,7 @@ void decide_one(const Context& context, const Client& client, const std::string&
 }
 
 /// Decides each; goes on after a refusal and returns the worst code.
-int decide(const Context& context, const std::string& verb, const Options& options) {
+int decide(const Context& context, const std::string& verb, const DecideOptions& options) {
   const Client client = context.client();
   int exit = kOk;
   for (const auto& drift : options.drifts) decide_one(context, client, verb, drift, options, exit);
@@ -130,7 +130,7 @@ int decide(const Context& context, const std::string& verb, const Options& optio
 
 void add_verb(CLI::App& app, Context& context, const std::string& verb, const std::string& about) {
   auto* command = app.add_subcommand(verb, about);
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DecideOptions>();
   const std::string form = verb == "undo" ? "ids as `driftd drifts` prints them, or their beginnings"
                                           : "ID@DIGEST as `driftd drifts` prints them, ids also by their beginnings";
   command->add_option("DRIFT", options->drifts, form)->required();

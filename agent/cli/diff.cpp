@@ -13,7 +13,7 @@
 namespace driftd::cli {
 namespace {
 
-struct Options {
+struct DiffOptions {
   std::string old_file, new_file, schema_file;
   bool partial = false, explain = false;
   std::vector<std::string> show, hide;
@@ -59,7 +59,7 @@ const core::Value& withheld() {
 /// counts as free-form: shown is what is harmless by name or by form (ADR 0013), and what `--show` names.
 class Shown {
  public:
-  static Outcome<Shown> of(const Options& options, const core::KindSchema& schema) {
+  static Outcome<Shown> of(const DiffOptions& options, const core::KindSchema& schema) {
     std::vector<core::RedactRule> rules;
     for (const bool show : {false, true}) {
       for (const auto& path : show ? options.show : options.hide) {
@@ -160,7 +160,7 @@ core::Value to_json(const core::Difference& difference) {
   return core::Value::Object{{"changes", std::move(changes)}, {"unknown", std::move(unknown)}};
 }
 
-void show(const Context& context, const core::Difference& difference, const std::vector<core::Step>& steps) {
+void show_difference(const Context& context, const core::Difference& difference, const std::vector<core::Step>& steps) {
   Table table({"PATH", "CLASS", "OLD", "NEW"});
   for (const auto& change : difference.changes) {
     table.add({change.path, std::string(core::render(change.cls)), side(change.old_value, change.redacted),
@@ -217,7 +217,7 @@ Outcome<core::Wanted> read_where(const core::Value& body, const std::string& fil
   return out;
 }
 
-Outcome<core::Difference> compare(const Options& options, const Bench& bench, std::vector<core::Step>& steps) {
+Outcome<core::Difference> compare(const DiffOptions& options, const Bench& bench, std::vector<core::Step>& steps) {
   const auto before = read_body(options.old_file);
   if (!before) return tl::unexpected(before.error());
   const auto after = read_body(options.new_file);
@@ -240,7 +240,7 @@ Outcome<core::Difference> compare(const Options& options, const Bench& bench, st
   return core::diff(*then, *now, *bench.schema, how);
 }
 
-int diff(const Context& context, const Options& options) {
+int diff(const Context& context, const DiffOptions& options) {
   const auto schema = read_schema(options.schema_file);
   if (!schema) return context.fail(schema.error());
   const auto shown = Shown::of(options, **schema);
@@ -254,7 +254,7 @@ int diff(const Context& context, const Options& options) {
   if (context.json()) {
     context.out() << json_text(to_json(*difference)) << "\n";
   } else {
-    show(context, *difference, steps);
+    show_difference(context, *difference, steps);
   }
   if (!difference->changes.empty()) return kFinding;
   return difference->unknown.empty() ? kOk : kIncomplete;
@@ -264,7 +264,7 @@ int diff(const Context& context, const Options& options) {
 
 void add_diff(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand("diff", "compare two bodies offline: exit 0 equal, 1 drift, 3 something unknown");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DiffOptions>();
   command->add_option("OLD", options->old_file, "JSON file of a resource's body")->required();
   command->add_option("NEW", options->new_file, "JSON file of the same resource's body")->required();
   command->add_option("--schema", options->schema_file, "driftd-schema/1 file that says how attributes are read");

@@ -15,7 +15,7 @@ std::string pairs(const core::Value& object, const char* name) {
   return out;
 }
 
-void show(const Context& context, const core::Value& answer) {
+void show_discovered(const Context& context, const core::Value& answer) {
   Table table({"NAME", "TYPE", "VERSION", "ENDPOINTS", "EXTERNAL", "CREDENTIALS", "LABELS", "ORIGIN"});
   for (const auto& backend : list(answer, "discovered")) {
     table.add({text(backend, "name"), text(backend, "type"), text(backend, "version"), join(list(backend, "endpoints")),
@@ -43,7 +43,7 @@ void add_discover(CLI::App& app, Context& context) {
     if (*json) context.output = "json";
     const std::string path = "/v1/backends/" + *backend + "/discovered";
     const auto answer = context.client().get(path, {}, std::chrono::seconds(600));  // as long as the provider may take
-    context.exit = context.print(answer, [&](const auto& found) { show(context, found); });
+    context.exit = context.print(answer, [&](const auto& found) { show_discovered(context, found); });
   });
 }
 

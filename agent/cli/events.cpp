@@ -7,13 +7,13 @@
 namespace driftd::cli {
 namespace {
 
-struct Options {
+struct EventOptions {
   Query query;
   bool follow = false;
   int count = 0;
 };
 
-void show(const Context& context, const core::Value& event) {
+void show_event(const Context& context, const core::Value& event) {
   if (context.json()) {
     context.out() << json_text(event) << "\n";
     return;
@@ -30,7 +30,7 @@ void show(const Context& context, const core::Value& event) {
 }
 
 /// Prints as events come, until `count` were printed (0: for ever) or the agent is gone.
-int follow(const Context& context, Options options) {
+int follow(const Context& context, EventOptions options) {
   const Client client = context.client();
   int printed = 0;
   std::string after = options.query["after"];
@@ -38,7 +38,7 @@ int follow(const Context& context, Options options) {
     const auto answer = client.get("/v1/events", options.query);
     if (!answer) return context.fail(answer.error());
     for (const auto& event : list(*answer, "events")) {
-      show(context, event);
+      show_event(context, event);
       after = text(event, "seq");
       if (++printed == options.count) return kOk;
     }
@@ -48,11 +48,11 @@ int follow(const Context& context, Options options) {
   }
 }
 
-int print(const Context& context, const Options& options) {
+int print(const Context& context, const EventOptions& options) {
   const auto answer = context.client().get("/v1/events", options.query);
   if (!answer) return context.fail(answer.error());
   const auto events = list(*answer, "events");
-  for (const auto& event : events) show(context, event);
+  for (const auto& event : events) show_event(context, event);
   if (text(*answer, "limited_by") != "bytes" || events.empty()) return kOk;
   const bool forward = !options.query.at("after").empty();  // without it the list ends with the last one
   context.streams.err << "driftd: the answer is full with " << events.size() << " events; "
@@ -66,7 +66,7 @@ int print(const Context& context, const Options& options) {
 
 void add_events(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand("events", "what happened, oldest first; JSON: one event a line");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<EventOptions>();
   command->add_flag("-f,--follow", options->follow, "go on printing as events come");
   command->add_option("--after", options->query["after"], "only events after this number (seq)");
   command->add_option("--limit", options->query["limit"], "at most so many at once (100)");

@@ -8,7 +8,7 @@ namespace driftd::cli {
 namespace {
 
 /// `whole`: equal attributes too.
-void show(const Context& context, const core::Value& answer, bool whole) {
+void show_explanation(const Context& context, const core::Value& answer, bool whole) {
   std::size_t equal = 0;
   Table table({"PATH", "VERDICT", "OLD", "NEW", "READ AS", "RULE", "REASON"});
   for (const auto& step : list(answer, "steps")) {
@@ -47,7 +47,7 @@ void add_explain(CLI::App& app, Context& context) {
                                                                  {"resource", core::Value(options->resource)},
                                                                  {"path", core::Value(options->path)}});
     const bool whole = options->all || !options->path.empty();
-    context.exit = context.print(answer, [&](const auto& value) { show(context, value, whole); });
+    context.exit = context.print(answer, [&](const auto& value) { show_explanation(context, value, whole); });
   });
 }
 

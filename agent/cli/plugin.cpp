@@ -73,7 +73,7 @@ void add_rows(const core::Value& plugin, Table& table) {
   }
 }
 
-void show(const Context& context, const core::Value& answer) {
+void show_plugins(const Context& context, const core::Value& answer) {
   Table table({"PLUGIN", "VERSION", "PIN", "BACKEND", "STATE", "PID", "RESTARTS", "CRASHES", "FILE", "REASON"});
   for (const auto& plugin : list(answer, "plugins")) add_rows(plugin, table);
   for (const auto& missing : list(answer, "missing")) {
@@ -87,7 +87,7 @@ void add_ls(CLI::App& plugin, Context& context) {
   plugin.add_subcommand("ls", "those that the agent found and how they fare, also the ones that do not load")
       ->callback([&context] {
         context.exit =
-            context.print(context.client().get("/v1/plugins"), [&](const auto& answer) { show(context, answer); });
+            context.print(context.client().get("/v1/plugins"), [&](const auto& answer) { show_plugins(context, answer); });
       });
 }
 

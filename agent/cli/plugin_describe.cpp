@@ -100,7 +100,7 @@ void show_kind(const Context& context, const std::string& kind, const Value& sch
   context.print(table, "no attribute is declared: all compare as they are");
 }
 
-void show(const Context& context, const Value& plugin) {
+void show_plugin(const Context& context, const Value& plugin) {
   line(context, "plugin", text(plugin, "id") + " " + text(plugin, "version"));
   line(context, "file", text(plugin, "file"));
   line(context, "sha256", text(plugin, "sha256"));
@@ -133,7 +133,7 @@ void add_plugin_describe(CLI::App& plugin, Context& context) {
   command->add_option("NAME", (*query)["name"], "its id, type or file, or a backend that uses it")->required();
   command->callback([&context, query] {
     context.exit = context.print(context.client().get("/v1/plugins/describe", *query),
-                                 [&](const auto& answer) { show(context, answer); });
+                                 [&](const auto& answer) { show_plugin(context, answer); });
   });
 }
 

@@ -27,7 +27,7 @@ Outcome<config::Config> read_config(const Context& context) {
   return std::move(*loaded);
 }
 
-void show(const Context& context, const app::LockReport& report) {
+void show_lock(const Context& context, const app::LockReport& report) {
   Table table({"", "PLUGIN", "SHA256"});
   for (const auto& line : report.lines) {
     const Colour colour = line.verb == "unchanged" ? Colour::none : line.verb == "removed" ? Colour::red : Colour::yellow;
@@ -51,7 +51,7 @@ int write_lock(const Context& context, const std::string& file) {
   const auto report = context.hooks.lock_plugins(*config, file);
   if (!report) return context.fail(kFinding, report.error().message);
   const Outcome<core::Value> answer = to_json(*report);
-  return context.print(answer, [&](const auto&) { show(context, *report); });
+  return context.print(answer, [&](const auto&) { show_lock(context, *report); });
 }
 
 /// `acme` → the acme.so of the first plugin folder that has one; what names a file, or an option, stays.

@@ -21,7 +21,7 @@ void show_notifications(const Context& context, const core::Value& answer) {
   context.out() << total - shown << " more of " << total << " are not shown: driftd drifts --status pending --limit 10000\n";
 }
 
-void show(const Context& context, const core::Value& answer) {
+void show_queue(const Context& context, const core::Value& answer) {
   show_notifications(context, answer);
   Table table({"SINK", "EMITTED", "ACKED", "PENDING", "DEAD", "DROPPED"});
   for (const auto& book : list(answer, "books")) {
@@ -37,7 +37,7 @@ void show(const Context& context, const core::Value& answer) {
 
 void add_queue(CLI::App& app, Context& context) {
   app.add_subcommand("queue", "what waits for a decision, and what each sink got, waits for and lost")->callback([&context] {
-    context.exit = context.print(context.client().get("/v1/queue"), [&](const auto& answer) { show(context, answer); });
+    context.exit = context.print(context.client().get("/v1/queue"), [&](const auto& answer) { show_queue(context, answer); });
   });
 }
 

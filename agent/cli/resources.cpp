@@ -12,7 +12,7 @@ std::string body_of(const core::Value& row) {
   return is_cut(row, "observed") ? text(observed) : core::render(observed);
 }
 
-void show(const Context& context, const core::Value& answer, bool bodies) {
+void show_resources(const Context& context, const core::Value& answer, bool bodies) {
   Table table({"BACKEND", "RESOURCE", "PRESENT", "DRIFTS", "OBSERVED AT", bodies ? "BODY" : "BASELINE"});
   int cut = 0;
   for (const auto& row : list(answer, "resources")) {
@@ -45,7 +45,7 @@ void add_resources(CLI::App& app, Context& context) {
   command->callback([&context, query, bodies, whole] {
     if (*whole) (*query)["whole"] = "true";
     context.exit = context.print(context.client().get("/v1/resources", *query),
-                                 [&](const auto& answer) { show(context, answer, *bodies); });
+                                 [&](const auto& answer) { show_resources(context, answer, *bodies); });
   });
 }
 

@@ -54,7 +54,7 @@ std::string lacking_jail(const core::Value& status) {
   return {};
 }
 
-void show(const Context& context, const core::Value& status) {
+void show_status(const Context& context, const core::Value& status) {
   const bool ready = flag(status, "ready");
   context.out() << "agent " << printable(text(status, "name")) << " " << printable(text(status, "version")) << ", "
                 << painted(ready ? "ready" : "not ready: " + printable(text(status, "not_ready_reason")),
@@ -101,7 +101,7 @@ void add_status(CLI::App& app, Context& context) {
       context.exit = probe(context, *which);
       return;
     }
-    context.exit = context.print(context.client().get("/v1/status"), [&](const auto& answer) { show(context, answer); });
+    context.exit = context.print(context.client().get("/v1/status"), [&](const auto& answer) { show_status(context, answer); });
   });
 }
 

@@ -26,12 +26,12 @@ void print_json(const Context& context, const std::vector<config::ConfigError>& 
 
 std::string count_of(std::size_t n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
 
-struct Options {
+struct ValidateOptions {
   bool no_secrets = false, run_programs = false, strict = false;
   std::string file;
 };
 
-int validate(const Context& context, const Options& asked) {
+int validate(const Context& context, const ValidateOptions& asked) {
   config::LoadOptions options;
   options.resolve_secrets = !asked.no_secrets;
   const auto loaded = config::load(context.config, options);
@@ -68,7 +68,7 @@ int validate(const Context& context, const Options& asked) {
 
 void add_validate(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand("validate", "check the configuration and print every mistake with its place");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ValidateOptions>();
   command->add_flag("--no-secrets", options->no_secrets, "do not read what secret references name");
   command->add_flag("--run-programs", options->run_programs, "run the programs of ${exec:…} once and check what they answer");
   command->add_flag("--strict", options->strict, "a plugin that is missing or refused, and a sink or backend that left the file with work undone, are mistakes; the agent would start");

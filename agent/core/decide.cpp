@@ -86,7 +86,7 @@ void put_word(Drift& drift, const Decision& decision) {
   drift.claim_until_ns.reset();
 }
 
-std::string shown(const Change& change, const std::optional<std::string>& json) {
+std::string shown_or_absent(const Change& change, const std::optional<std::string>& json) {
   if (!json) return "(absent)";
   return change.redacted ? "[REDACTED]" : presentable_json(*json);
 }
@@ -99,7 +99,7 @@ std::string render_changes(const Drift& drift) {
   for (std::size_t i = 0; i < std::min(kMaxListed, drift.changes.size()); ++i) {
     const Change& change = drift.changes[i];
     const bool itself = change.path.empty() || change.path == kIdentityPath;
-    const auto [before, now] = around_difference(shown(change, change.old_value), shown(change, change.new_value), kMaxShown);
+    const auto [before, now] = around_difference(shown_or_absent(change, change.old_value), shown_or_absent(change, change.new_value), kMaxShown);
     out += (out.empty() ? "" : ", ") + (itself ? "(" + std::string(render(drift.operation)) + ")" : change.path) + " " + before +
            " → " + now;
   }

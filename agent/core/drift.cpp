@@ -6,11 +6,11 @@
 namespace driftd::core {
 namespace {
 
-void put(std::string& out, std::string_view part) { out += std::to_string(part.size()) + ":" + std::string(part); }
+void put_part(std::string& out, std::string_view part) { out += std::to_string(part.size()) + ":" + std::string(part); }
 
-void put(std::string& out, const std::optional<std::string>& value) {
+void put_part(std::string& out, const std::optional<std::string>& value) {
   out += value ? "+" : "-";  // absent is not the empty text
-  if (value) put(out, std::string_view(*value));
+  if (value) put_part(out, std::string_view(*value));
 }
 
 }  // namespace
@@ -18,9 +18,9 @@ void put(std::string& out, const std::optional<std::string>& value) {
 std::string digest_of(const std::vector<Change>& changes, Against against) {
   std::string text;
   for (const auto& change : changes) {
-    put(text, std::string_view(change.path));
-    put(text, change.new_value);
-    if (against == Against::expectation) put(text, change.old_value);
+    put_part(text, std::string_view(change.path));
+    put_part(text, change.new_value);
+    if (against == Against::expectation) put_part(text, change.old_value);
   }
   return to_hex(sha256(text));
 }

@@ -13,14 +13,14 @@
 namespace driftd::core {
 namespace {
 
-constexpr std::string_view kMember = "$hmac";
+constexpr std::string_view kDigestMember = "$hmac";
 constexpr std::string_view kShown = "[REDACTED]";
 
 constexpr std::string_view kWithheld = ":withheld";
 
 Value digest_value(const std::string& key_id, int revision, const std::string& hex, bool withheld) {
   const std::string text = key_id + ":" + std::to_string(revision) + ":" + hex + std::string(withheld ? kWithheld : "");
-  return Value(Value::Object{{std::string(kMember), Value(text)}});
+  return Value(Value::Object{{std::string(kDigestMember), Value(text)}});
 }
 
 /// Hex of w, the worker's digest of a value.
@@ -62,7 +62,7 @@ class WorkerRedaction {
   /// `path` is by places, as rules and patterns have it; `bond` is what digests are bound to.
   void walk(const Path& path, const Path& bond, Value& value) const {
     if (value.is_null()) return;
-    const bool forged = value.object() != nullptr && value.object()->contains(kMember);
+    const bool forged = value.object() != nullptr && value.object()->contains(kDigestMember);
     if (!path.empty() && (forged || secret(path))) {
       value = digested(bond, value, false);
       return;
@@ -179,7 +179,7 @@ bool RedactionKey::slow() const {
 std::optional<DigestRef> as_digest(const Value& value) {
   const auto* object = value.object();
   if (object == nullptr || object->size() != 1) return std::nullopt;
-  const Value* member = value.find(kMember);
+  const Value* member = value.find(kDigestMember);
   const auto* text = member == nullptr ? nullptr : member->string();
   if (text == nullptr) return std::nullopt;
   std::string_view rest = *text;
@@ -211,7 +211,7 @@ Result<std::string> redact(std::string_view body, const ResourceId& id, const Ki
   DRIFTD_TRY(Value value, body_of(body, kBodyLimits));
   WorkerRedaction redaction(id, schema, worker_key, disclosure);
   for (const auto& path : sensitive) redaction.add(path);
-  if (value.object()->contains(kMember)) return fail(Code::corrupt, "a record's body: \"$hmac\" is reserved for digests");
+  if (value.object()->contains(kDigestMember)) return fail(Code::corrupt, "a record's body: \"$hmac\" is reserved for digests");
   redaction.walk(Path(), Path(), value);
   return render(value);
 }

@@ -11,7 +11,7 @@
 namespace driftd::delivery {
 namespace {
 
-constexpr int kPage = 512;
+constexpr int kReplayPage = 512;
 constexpr int kMaxAttempts = 5;  // of one replayed event, where the sink gives events up
 
 bool selected(const core::StoredEvent& event, const Replay::Order& order) {
@@ -66,7 +66,7 @@ Task<Result<std::vector<std::int64_t>>> Lane::plan(Replay::Order order, std::str
   bool reached = from_id.empty();
   std::vector<std::int64_t> seqs;
   while (after < order.to) {
-    DRIFTD_CO_TRY(const auto page, co_await context_->outbox.fetch(name_, after, kPage));
+    DRIFTD_CO_TRY(const auto page, co_await context_->outbox.fetch(name_, after, kReplayPage));
     if (stopping_) co_return fail(Code::cancelled, "the agent stops");
     if (page.empty()) break;
     for (const auto& event : page) {
@@ -182,7 +182,7 @@ Task<Result<std::int64_t>> Lane::dead_letter(std::string verb, std::vector<std::
   } else {
     for (std::size_t at = 0; at < seqs.size();) {
       const auto first = seqs.begin() + static_cast<std::ptrdiff_t>(at);
-      const auto size = static_cast<std::ptrdiff_t>(std::min<std::size_t>(kPage, seqs.size() - at));
+      const auto size = static_cast<std::ptrdiff_t>(std::min<std::size_t>(kReplayPage, seqs.size() - at));
       std::vector<std::int64_t> some(first, first + size);
       DRIFTD_CO_TRY(auto events, co_await context_->outbox.fetch_exact(name_, some));
       some = looked_for(std::move(some), events);

@@ -6,12 +6,12 @@
 namespace driftd::delivery {
 namespace {
 
-constexpr const char* kNote = "replay";
+constexpr const char* kReplayNote = "replay";
 
 }  // namespace
 
 void Replay::restore(const std::map<std::string, std::string>& notes) {
-  const auto found = notes.find(kNote);
+  const auto found = notes.find(kReplayNote);
   if (found == notes.end() || active()) return;
   Order order;
   std::istringstream in(found->second);
@@ -30,7 +30,7 @@ void Replay::begin(Order order, std::vector<std::int64_t> seqs) {
 
 void Replay::note(std::map<std::string, std::string>& notes) const {
   if (!order_ || finished()) {
-    notes.erase(kNote);
+    notes.erase(kReplayNote);
     return;
   }
   std::int64_t from = order_->from;
@@ -39,7 +39,7 @@ void Replay::note(std::map<std::string, std::string>& notes) const {
     for (const auto& item : ready_) from = std::min(from, item.event.stamp.seq);
     if (!flying_.empty()) from = std::min(from, *flying_.begin());
   }
-  notes[kNote] = std::to_string(from) + " " + std::to_string(order_->to) + " " + std::to_string(order_->from_ns) + " " +
+  notes[kReplayNote] = std::to_string(from) + " " + std::to_string(order_->to) + " " + std::to_string(order_->from_ns) + " " +
                  std::to_string(order_->rate) + " " + order_->key;
 }
 

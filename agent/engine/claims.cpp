@@ -4,7 +4,7 @@
 namespace driftd::engine {
 namespace {
 
-constexpr std::size_t kMost = 16;
+constexpr std::size_t kMostSpeaking = 16;
 
 /// A backend's name has no `/`.
 std::string source_of(const std::string& rendered) { return rendered.substr(0, rendered.find('/')); }
@@ -31,7 +31,7 @@ void Claims::decided(const core::StoredResource& next) {
 }
 
 bool Claims::add(const core::Speaker& who) {
-  if (speaking_.size() >= kMost || !speaking_.insert(render(who)).second) return false;
+  if (speaking_.size() >= kMostSpeaking || !speaking_.insert(render(who)).second) return false;
   settled_ = false;
   return true;
 }

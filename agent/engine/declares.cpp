@@ -4,7 +4,7 @@
 namespace driftd::engine {
 namespace {
 
-constexpr std::size_t kMost = 250'000;
+constexpr std::size_t kMostDeclared = 250'000;
 
 core::DeclarationWrite withdrawal(const std::string& target, const core::ResourceId& id, const std::string& source_uid) {
   core::DeclarationWrite out;
@@ -23,11 +23,11 @@ void Declares::load(const std::vector<core::DeclaredEntry>& known) {
 }
 
 bool Declares::has_room(const core::Observation& record) const {
-  return known_.size() < kMost || record.tombstone || known_.contains({record.backend, record.id});
+  return known_.size() < kMostDeclared || record.tombstone || known_.contains({record.backend, record.id});
 }
 
 std::string Declares::no_room() {
-  return "budget: a source declares at most " + std::to_string(kMost) +
+  return "budget: a source declares at most " + std::to_string(kMostDeclared) +
          " resources of other backends: what is more of them is left out, and what is known stays";
 }
 

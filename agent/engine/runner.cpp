@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t kLongList = 1'000;  // records of a full run, after which the heap is trimmed
 constexpr std::chrono::minutes kFullEvery{10};  // the safety net under cursors and watches
-constexpr std::chrono::milliseconds kProbeAgain{2'000};  // while the state is being made sure of
+constexpr std::chrono::milliseconds kProbeHeldBack{2'000};  // while the state is being made sure of
 constexpr std::chrono::milliseconds kHintsApart{500};    // cycles that hints begin: a provider may hint without end
 constexpr std::chrono::milliseconds kCycleMost{60'000};
 
@@ -137,7 +137,7 @@ Task<void> Runner::cycle_loop() {
       co_await wait_until(due_, std::min(next_cycle(), next_lapse(context_->clock.mono())));
       co_await lapse_in_time();
     }
-    if (held_back_ && !stopping_) co_await wait_until(due_, context_->clock.mono() + kProbeAgain);
+    if (held_back_ && !stopping_) co_await wait_until(due_, context_->clock.mono() + kProbeHeldBack);
     co_await lapse_in_time();
   }
   co_await ended();

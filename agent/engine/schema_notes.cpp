@@ -11,7 +11,7 @@ namespace {
 
 const std::string kNote = "schema:";
 constexpr std::size_t kMostOfKind = 16;
-constexpr std::size_t kMostBytes = 8u << 20;
+constexpr std::size_t kMostSchemaBytes = 8u << 20;
 
 std::string note_of(const Revision& one) { return kNote + one.first + ":" + std::to_string(one.second); }
 
@@ -64,7 +64,7 @@ Notes with_schemas(const Notes& notes, const core::ProviderInfo& info, const std
   for (const auto& one : former) {
     const std::string note = note_of(one);
     const std::string& text = notes.at(note);
-    const bool room = of_kind[one.first] < kMostOfKind && bytes + text.size() <= kMostBytes;
+    const bool room = of_kind[one.first] < kMostOfKind && bytes + text.size() <= kMostSchemaBytes;
     out[note] = room ? text : std::string();
     if (!room) continue;
     bytes += text.size();
@@ -82,7 +82,7 @@ std::string given_up(const Notes& notes, const std::string& kind) {
   }
   if (lost == 0) return {};
   return "budget: " + std::to_string(lost) + " earlier schema revisions under which something is stored were given up (" +
-         std::to_string(kMostOfKind) + " of a kind and " + std::to_string(kMostBytes >> 20) +
+         std::to_string(kMostOfKind) + " of a kind and " + std::to_string(kMostSchemaBytes >> 20) +
          " MiB of a backend are kept): that is read as if its schema had not changed";
 }
 

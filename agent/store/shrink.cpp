@@ -8,7 +8,7 @@
 namespace driftd::store {
 namespace {
 
-constexpr int kSlice = 1'000;
+constexpr int kShrinkSlice = 1'000;
 
 /// Pages of store.db that hold something, in bytes. Deleting frees pages for what comes next; the file does not get smaller.
 Result<std::int64_t> bytes_in_use(Connection& db) {
@@ -18,15 +18,15 @@ Result<std::int64_t> bytes_in_use(Connection& db) {
   return (pages - free) * size;
 }
 
-struct Candidate {
+struct OldEvent {
   std::int64_t seq = 0;
   Nanos recorded_ns = 0;
 };
 
-Result<std::vector<Candidate>> next_candidates(SqliteStore::State& state) {
-  std::vector<Candidate> out;
+Result<std::vector<OldEvent>> next_candidates(SqliteStore::State& state) {
+  std::vector<OldEvent> out;
   auto query = state.db->statement("SELECT seq, recorded_ns FROM event WHERE seq > ? ORDER BY seq LIMIT ?");
-  query.bind(state.shrink.looked_to, kSlice);
+  query.bind(state.shrink.looked_to, kShrinkSlice);
   while (true) {
     DRIFTD_TRY(const bool more, query.next());
     if (!more) return out;
@@ -43,7 +43,7 @@ bool stays(const std::vector<Outstanding>& outstanding, bool spare_dead) {
 Result<std::int64_t> forget_drifts(Connection& db, Nanos until) {
   constexpr std::string_view sql =
       "DELETE FROM drift WHERE id IN (SELECT id FROM drift WHERE open = 0 AND ended_ns <= ? ORDER BY ended_ns LIMIT ?)";
-  DRIFTD_CHECK(db.statement(sql).bind(until, kSlice).run());
+  DRIFTD_CHECK(db.statement(sql).bind(until, kShrinkSlice).run());
   return db.changes();
 }
 
@@ -76,11 +76,11 @@ Result<Shrunk> shrink_by_a_slice(SqliteStore::State& state, std::int64_t max_byt
     out.until = std::max(out.until, event.recorded_ns);
   }
   DRIFTD_CHECK(tell(state, gaps, {"store_full", "they were dead letters, and the store takes more than retention.max_bytes"}));
-  const bool at_end = candidates.size() < static_cast<std::size_t>(kSlice);
+  const bool at_end = candidates.size() < static_cast<std::size_t>(kShrinkSlice);
   DRIFTD_TRY(out.drifts, forget_drifts(*state.db, at_end ? state.clock.wall() : candidates.back().recorded_ns));
   at.forgot += out.events + out.drifts;
   DRIFTD_TRY(out.bytes, bytes_in_use(*state.db));
-  out.more = out.bytes > max_bytes && (!at_end || out.drifts == kSlice || begin_again(state));
+  out.more = out.bytes > max_bytes && (!at_end || out.drifts == kShrinkSlice || begin_again(state));
   return out;
 }
 

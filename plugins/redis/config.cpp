@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-std::vector<std::string> words_of(const std::string& text) {
+std::vector<std::string> split_words(const std::string& text) {
   std::vector<std::string> out;
   std::istringstream in(text);
   for (std::string word; in >> word;) out.push_back(word);
@@ -23,7 +23,7 @@ std::vector<std::string> words_of(const std::string& text) {
 
 /// `3600 1 300 100` → `["3600 1", "300 100"]`.
 json save_points(const std::string& value) {
-  const auto words = words_of(value);
+  const auto words = split_words(value);
   json out = json::array();
   for (std::size_t i = 0; i + 1 < words.size(); i += 2) out.push_back(words[i] + " " + words[i + 1]);
   return out;
@@ -42,7 +42,7 @@ json event_flags(const std::string& value) {
 
 /// `normal 0 0 0 slave 268435456 67108864 60 …`
 json buffer_limits(const std::string& value) {
-  const auto words = words_of(value);
+  const auto words = split_words(value);
   json out = json::object();
   for (std::size_t i = 0; i + 3 < words.size(); i += 4) {
     const std::string of = words[i] == "slave" ? "replica" : words[i];
@@ -62,7 +62,7 @@ json typed(const std::string& name, const std::string& given) {
   if (name == "save") return save_points(value);
   if (name == "notify-keyspace-events") return event_flags(value);
   if (name == "client-output-buffer-limit") return buffer_limits(value);
-  if (is_list(name)) return words_of(value);
+  if (is_list(name)) return split_words(value);
   return value;
 }
 
@@ -108,7 +108,7 @@ bool secret_directive(const std::string& name) {
 std::string persistence(const Config& config) {
   const auto save = config.find("save"), aof = config.find("appendonly");
   if (save == config.end() || aof == config.end()) return {};
-  const bool rdb = !words_of(save->second).empty(), appends = aof->second == "yes";
+  const bool rdb = !split_words(save->second).empty(), appends = aof->second == "yes";
   return rdb && appends ? "rdb+aof" : rdb ? "rdb" : appends ? "aof" : "none";
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kEncrypted = "the state is encrypted by OpenTofu; driftd has no key for it";
+constexpr const char* kEncryptedValue = "the state is encrypted by OpenTofu; driftd has no key for it";
 
 /// A body that the host would refuse keeps what is short and flat; what was left out is unread, and never looks deleted.
 void fit(sdk::Record& out, json attributes) {
@@ -60,7 +60,7 @@ sdk::Record state_record(const Reading& reading) {
   json body = {{"lineage", head.lineage}};
   json status = {{"serial", head.serial}, {"lock_age_s", reading.lock_age_s}, {"bytes", reading.size}};
   if (head.encrypted) {
-    out.unread.push_back({"terraform_version", DRIFTD_UNSUPPORTED, kEncrypted});
+    out.unread.push_back({"terraform_version", DRIFTD_UNSUPPORTED, kEncryptedValue});
     status["encrypted"] = true;
   } else {
     body["terraform_version"] = head.terraform_version;
