@@ -40,16 +40,23 @@ if(DRIFTD_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${DRIFTD_CCACHE})
 endif()
 
+function(driftd_unity target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${DRIFTD_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
+
 # driftd_room(store DEPS core proto LIBS SQLite::SQLite3): static library driftd_store of all *.cpp in this folder.
+# ALONE: files that are not compiled with others where DRIFTD_UNITY is on, as their names clash with those of another file.
 # Built for size: the whole text of an agent counts as its memory (kernels map it in large folios), and these rooms wait for
 # others most of the time. FAST: built for speed, where each record passes.
 function(driftd_room name)
-  cmake_parse_arguments(ARG "FAST" "" "DEPS;LIBS;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(ARG "FAST" "" "DEPS;LIBS;EXCLUDE;ALONE" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   foreach(excluded ${ARG_EXCLUDE})
     list(REMOVE_ITEM sources ${CMAKE_CURRENT_SOURCE_DIR}/${excluded})
   endforeach()
   add_library(driftd_${name} STATIC ${sources})
+  driftd_unity(driftd_${name} ${ARG_ALONE})
   target_include_directories(driftd_${name} PUBLIC ${CMAKE_SOURCE_DIR}/agent)
   list(TRANSFORM ARG_DEPS PREPEND driftd_)
   target_link_libraries(driftd_${name} PUBLIC ${ARG_DEPS} PRIVATE driftd_options PUBLIC ${ARG_LIBS})
@@ -60,20 +67,22 @@ endfunction()
 
 # driftd_provider(redis PURE info.cpp … LIBS PkgConfig::hiredis): providers/redis.so of all *.cpp in this folder, that exports
 # driftd_provider_v1 and nothing else; schema.json beside it, when there is one, is compiled in as driftd_schema_json
-# (generated schema_json.hpp). PURE: the files without I/O, a library driftd_redis_pure that unit tests link, too.
+# (generated schema_json.hpp). ALONE: as of a room. PURE: the files without I/O, a library driftd_redis_pure that unit tests link, too.
 function(driftd_provider name)
-  cmake_parse_arguments(ARG "" "" "PURE;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "PURE;LIBS;ALONE" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   if(ARG_PURE)
     add_library(driftd_${name}_pure STATIC ${ARG_PURE})
     set_target_properties(driftd_${name}_pure PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
     target_include_directories(driftd_${name}_pure PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/..)
     target_link_libraries(driftd_${name}_pure PUBLIC driftd_plugin_api ${ARG_LIBS} PRIVATE driftd_options)
+    driftd_unity(driftd_${name}_pure ${ARG_ALONE})
     list(TRANSFORM ARG_PURE PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
     list(REMOVE_ITEM sources ${ARG_PURE})
     list(PREPEND ARG_LIBS driftd_${name}_pure)
   endif()
   add_library(driftd_provider_${name} MODULE ${sources})
+  driftd_unity(driftd_provider_${name} ${ARG_ALONE})
   set_target_properties(driftd_provider_${name} PROPERTIES
     PREFIX "" OUTPUT_NAME ${name} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/providers
     CXX_VISIBILITY_PRESET hidden C_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)

@@ -69,6 +69,22 @@ Response error_response(const Error& error) {
   return {http_status(error.code), core::render(body) + "\n"};
 }
 
+Error no_room_error(const Share& share) {
+  return {Code::unavailable, "the answers that connections to the API have not read yet leave no room for this one (maximum: " +
+                                 std::to_string(share.most() >> 20) +
+                                 " MiB together): read the answers that are under way, ask for less with limit=, or try again in a second"};
+}
+
+void fit_in(Response& answer, Share& share, bool must) {
+  if (must) return share.insist(answer.body.size());
+  if (!share.resize(answer.body.size())) {
+    answer = error_response(no_room_error(share));
+    share.insist(answer.body.size());
+  }
+  if (answer.body.size() > Share::kFree) answer.body.shrink_to_fit();  // a text that grew has up to as much again
+  if (share.refused()) answer.retry_after = 1;
+}
+
 bool is_list(const std::string& path) {
   return path == "/v1/resources" || path == "/v1/drifts" || path == "/v1/events" || path == "/v1/deadletters" || path == "/v1/audit";
 }

@@ -10,6 +10,7 @@
 #include "admin/denials.hpp"
 #include "admin/json.hpp"
 #include "admin/metrics.hpp"
+#include "admin/room.hpp"
 #include "base/task.hpp"
 #include "base/turn.hpp"
 #include "core/ports/control.hpp"
@@ -25,11 +26,13 @@ struct Request {
   std::string actor;  ///< user name of the peer
   core::Caller caller{};
   bool may_decide = true;  ///< else it may only look
+  std::shared_ptr<Share> share{};  ///< what its answer takes of the room; empty: as much as it likes
 };
 struct Response {
   int status = 200;
   std::string body;
   std::string type = "application/json";
+  int retry_after = 0;  ///< seconds; 0: nothing is said of it
 };
 
 /// What the API is a skin over; all outlive it.
@@ -115,6 +118,10 @@ bool is_list(const std::string& path);
 /// HTTP status of a code.
 int http_status(Code code);
 Response error_response(const Error& error);
+/// The answer has no room beside those that wait to be read.
+Error no_room_error(const Share& share);
+/// The answer has its share of the room from here on, or gives way to one that says why not. `must`: it is given in any case.
+void fit_in(Response& answer, Share& share, bool must);
 /// Splits a request target into path and query, percent-decoded; `invalid` when it is malformed.
 Result<Request> parse_target(std::string_view target);
 

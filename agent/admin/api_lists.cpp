@@ -99,11 +99,19 @@ Task<std::string> rendered(asio::any_io_executor beside, std::vector<T> rows) {
 
 /// Rows as text, at most so many bytes of them; the first one is taken however large it is.
 struct Rows {
+  explicit Rows(std::shared_ptr<Share> given) : share(std::move(given)) {}
+  std::shared_ptr<Share> share;
   std::string text = "[";
   std::size_t count = 0;
+  bool no_room = false;  ///< beside the answers of others
   bool add(const Value& row) {
     const std::string one = core::render(row);
     if (count > 0 && text.size() + one.size() > kMostBytes) return false;
+    no_room = share != nullptr && !share->resize(text.size() + one.size());
+    if (no_room) {
+      text = {};
+      return false;
+    }
     if (count++ > 0) text += ',';
     text += one;
     return true;
@@ -246,11 +254,12 @@ Task<Text> Api::resources(Request request) {
   DRIFTD_CO_TRY(const Depth depth, depth_of(request));
   DRIFTD_CO_CHECK(co_await check_names(filter));
   const Turn::Held turn = co_await turn_of(listed.limit);
-  const auto rows = std::make_shared<Rows>();
+  const auto rows = std::make_shared<Rows>(request.share);
   core::Reader::Take<core::ResourceRow> take = [rows, depth](core::ResourceRow row) {
     return rows->add(to_json(row, depth));
   };
   DRIFTD_CO_TRY(listed.ended, co_await backstage_.reader.each_resource(filter, std::move(take)));
+  if (rows->no_room) co_return fail(no_room_error(*rows->share));
   if (rows->count == 0) listed.notes = notes_of({{"backend", filter.backend}, {"kind", filter.kind}, {"id", filter.id}});
   listed.count = rows->count;
   listed.rows = std::move(rows->text) + "]";
@@ -266,10 +275,11 @@ Task<Text> Api::drifts(Request request) {
   DRIFTD_CO_CHECK(co_await check_names(filter));
   Listed listed{.name = "drifts", .limit = filter.limit};
   const Turn::Held turn = co_await turn_of(listed.limit);
-  const auto rows = std::make_shared<Rows>();
+  const auto rows = std::make_shared<Rows>(request.share);
   // binding() beside the core thread: it is of the store's key, which a process never changes.
   core::Reader::Take<core::DriftRow> take = [this, rows, depth](core::DriftRow row) { return rows->add(shown_row(row, depth)); };
   DRIFTD_CO_TRY(listed.ended, co_await backstage_.reader.each_drift(filter, std::move(take)));
+  if (rows->no_room) co_return fail(no_room_error(*rows->share));
   if (rows->count == 0) listed.notes = notes_of({{"backend", filter.backend}, {"kind", filter.kind}, {"id", filter.id}});
   listed.count = rows->count;
   listed.rows = std::move(rows->text) + "]";

@@ -66,6 +66,7 @@ HttpResponse to_http(Response from, const HttpRequest& request) {
   out.set(http::field::content_type, from.type);
   out.set(http::field::cache_control, "no-store");
   out.set(http::field::server, "driftd");
+  if (from.retry_after > 0) out.set(http::field::retry_after, std::to_string(from.retry_after));
   out.keep_alive(request.keep_alive());
   const bool head = request.method() == http::verb::head;
   from.body = well_formed(std::move(from.body));
@@ -97,6 +98,7 @@ struct Server::State {
   asio::any_io_executor core;
   ServerSettings settings;
   Api api;
+  std::shared_ptr<Room> room = std::make_shared<Room>();
   std::shared_ptr<UserNames> names = std::make_shared<UserNames>();
   asio::basic_socket_acceptor<Local, asio::any_io_executor> local{core};
   asio::basic_socket_acceptor<Tcp, asio::any_io_executor> tcp{core};
@@ -112,6 +114,7 @@ struct Server::State {
         std::count_if(connections.begin(), connections.end(), [&](const auto& entry) { return matches(entry.second); }));
   }
   std::optional<Error> no_room(const Connection& next_one);
+  std::shared_ptr<Share> share_of(const Visitor& visitor) const;
   bool make_room();
 };
 
@@ -131,6 +134,12 @@ std::optional<Error> Server::State::no_room(const Connection& one) {
   return Error{Code::unavailable, "this user has " + std::to_string(own) + " connections to the API, which is the maximum for one"};
 }
 
+std::shared_ptr<Share> Server::State::share_of(const Visitor& visitor) const {
+  const bool owner = visitor.peer && is_owner(*visitor.peer);
+  const std::size_t kept = owner ? 0 : std::min(settings.max_waiting, settings.kept_waiting);
+  return std::make_shared<Share>(room, settings.max_waiting - kept);
+}
+
 /// Ends the oldest connection of the port that has not asked anything: idle ones cannot keep a probe out.
 bool Server::State::make_room() {
   const auto idle = std::find_if(connections.begin(), connections.end(), [](const auto& entry) {
@@ -145,7 +154,7 @@ bool Server::State::make_room() {
 namespace {
 
 template <class StatePtr>
-Task<Response> answer(StatePtr state, HttpRequest request, const Visitor& visitor) {
+Task<Response> answer(StatePtr state, HttpRequest request, const Visitor& visitor, std::shared_ptr<Share> share) {
   if (!visitor.unix_socket && !is_loopback_host(request[http::field::host])) {
     const Error denied{Code::denied, "the Host header must name this machine's loopback"};
     std::string actor = "(port)", asked = "Host " + std::string(request[http::field::host]);
@@ -157,6 +166,7 @@ Task<Response> answer(StatePtr state, HttpRequest request, const Visitor& visito
   if (!parsed) co_return error_response(parsed.error());
   parsed->method = std::string(request.method_string());
   parsed->body = std::move(request.body());
+  parsed->share = std::move(share);
   if (visitor.unix_socket) {
     parsed->actor = visitor.peer->name;
     parsed->caller = caller_of(visitor, request["Driftd-Sudo-User"]);
@@ -221,14 +231,17 @@ Task<bool> serve_one(StatePtr state, Stream<Protocol>& stream, beast::flat_buffe
   state->connections.at(id).asking = true;
   HttpRequest request = parser.release();
   HttpRequest head = HttpRequest(request.base());
-  Response out = co_await answer(state, std::move(request), visitor);
+  std::shared_ptr<Share> share = state->share_of(visitor);
+  std::shared_ptr<Share> lent = share;
+  Response out = co_await answer(state, std::move(request), visitor, std::move(lent));
+  // What was done is always answered; so is the port, whose answers are few.
+  fit_in(out, *share, !visitor.unix_socket || head.method() == http::verb::post);
   HttpResponse response = to_http(std::move(out), head);
-  const std::size_t size = response.body().size();
   if (state->stopping || !visitor.unix_socket) response.keep_alive(false);  // an idle connection of the port is worth nothing
   stream.expires_after(arrival);
   const bool more = co_await send(stream, std::move(response));
   state->connections.at(id).asking = false;
-  state->api.sent(size);
+  state->api.sent(share->peak());
   co_return more;
 }
 

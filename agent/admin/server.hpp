@@ -31,6 +31,8 @@ struct ServerSettings {
   std::size_t max_per_user = 16;  ///< of those, for each user but root and the agent's own
   std::size_t kept = 8;           ///< of those, only for root and the agent's own user
   std::size_t max_port = 8;       ///< connections on the port; the oldest that has not asked yet makes room for the next
+  std::size_t max_waiting = 64u << 20;   ///< bytes of all answers that are made or wait to be read; of a list beyond it 503
+  std::size_t kept_waiting = 16u << 20;  ///< of those, only for root and the agent's own user
   std::size_t max_refusals = 16;  ///< connections that are being told no; more are closed without a word
 };
 

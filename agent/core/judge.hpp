@@ -96,10 +96,17 @@ Judgement judge_identity(const std::string& backend_uid, const StoredResource& s
                          const std::string& identity, Nanos now_ns);
 /// More than 20 % and more than 10 of `known` are missing at once (semantics 4).
 bool mass_deletion(std::size_t known, std::size_t missing);
-/// Pseudo-resource `scope/<kind>`: resources missing at once ask as one manual config drift at path `gone`, value
-/// {"count":n,"names":[…]}. Call with no names once they are back or accepted.
+/// How many of its names a question about a mass deletion shows.
+enum class GoneNames : std::uint8_t {
+  first,  ///< the first 1,000, and of those 64 KiB
+  all,    ///< for a caller whose names have a bound already
+};
+/// {"count":n,"names":[…]}, sorted. Where only the first names are in it, `sha256` is the digest of all of them.
+Value gone_value(std::vector<std::string> names, GoneNames shown = GoneNames::first);
+/// Pseudo-resource `scope/<kind>`: resources missing at once ask as one manual config drift at path `gone` with a
+/// gone_value(). Call with no names once they are back or accepted.
 Judgement judge_scope(const std::string& backend_uid, const StoredResource& stored, std::vector<std::string> missing,
-                      Nanos now_ns);
+                      Nanos now_ns, GoneNames shown = GoneNames::first);
 
 /// Pseudo-resource `claim/<backend>`: who speaks of its registration without being named in the configuration, as one manual
 /// config drift at path `claimed_by`, a list of texts. Those accepted before stay so while they are in `speakers`.

@@ -4,6 +4,7 @@
 // manual: they ask before anything else is judged.
 #include <algorithm>
 
+#include "base/digest.hpp"
 #include "core/judge_parts.hpp"
 
 namespace driftd::core {
@@ -12,6 +13,8 @@ namespace {
 constexpr std::string_view kSystemIdentity = "system_identity";
 constexpr std::string_view kGone = "gone";
 constexpr std::string_view kClaimedBy = "claimed_by";
+constexpr std::size_t kNamesShown = 1'000, kNameBytesShown = 64u << 10;  // of a mass deletion: it may have a million names
+constexpr std::size_t kHashedAtOnce = 1u << 20;                          // bytes
 
 Value object_of(std::string_view member, Value value) {
   Value::Object out;
@@ -36,6 +39,26 @@ std::vector<std::string> texts_of(const std::optional<std::string>& body, std::s
     if (text.string() != nullptr) out.push_back(*text.string());
   }
   return out;
+}
+
+/// SHA-256 over all names, each behind its length, in pieces: no other list of names has it. The text in front cannot be the
+/// digest of a piece.
+std::string digest_of(const std::vector<std::string>& sorted) {
+  std::string piece = "driftd names 1\n";
+  for (const auto& name : sorted) {
+    piece += std::to_string(name.size()) + ':' + name;
+    if (piece.size() >= kHashedAtOnce) piece = sha256(piece);
+  }
+  return to_hex(sha256(piece));
+}
+
+/// How many of these names are shown.
+std::size_t shown_of(const std::vector<std::string>& sorted) {
+  std::size_t count = 0, bytes = 0;
+  while (count < sorted.size() && count < kNamesShown && bytes + sorted[count].size() <= kNameBytesShown) {
+    bytes += sorted[count++].size();
+  }
+  return count;
 }
 
 Value list_of(const std::vector<std::string>& texts) { return Value(Value::Array(texts.begin(), texts.end())); }
@@ -84,8 +107,21 @@ Judgement judge_identity(const std::string& backend_uid, const StoredResource& s
 
 bool mass_deletion(std::size_t known, std::size_t missing) { return missing > 10 && missing * 5 > known; }
 
+Value gone_value(std::vector<std::string> names, GoneNames shown) {
+  std::sort(names.begin(), names.end());
+  Value::Object out;
+  out.emplace("count", Value::Number{std::to_string(names.size())});
+  const std::size_t count = shown == GoneNames::all ? names.size() : shown_of(names);
+  if (count < names.size()) {
+    out.emplace("sha256", digest_of(names));
+    names.resize(count);
+  }
+  out.emplace("names", list_of(names));
+  return Value(std::move(out));
+}
+
 Judgement judge_scope(const std::string& backend_uid, const StoredResource& stored, std::vector<std::string> missing,
-                      Nanos now_ns) {
+                      Nanos now_ns, GoneNames shown) {
   Judgement out;
   out.next = stored;
   out.next.observed_ns = now_ns;
@@ -93,13 +129,9 @@ Judgement judge_scope(const std::string& backend_uid, const StoredResource& stor
     out.next.baseline = out.next.observed = "{}";
     return judge_member(backend_uid, stored, ChangeClass::config, std::nullopt, now_ns, std::move(out));
   }
-  std::sort(missing.begin(), missing.end());
-  Value::Array names(missing.begin(), missing.end());
-  Value::Object value;
-  value.emplace("count", Value::Number{std::to_string(missing.size())});
-  value.emplace("names", std::move(names));
-  const std::string now = render(Value(value));
-  out.next.observed = render(object_of(kGone, Value(std::move(value))));
+  Value value = gone_value(std::move(missing), shown);
+  const std::string now = render(value);
+  out.next.observed = render(object_of(kGone, std::move(value)));
   if (!stored.baseline) out.next.baseline = "{}";
   const auto accepted = baseline_member(stored, kGone);
   std::optional<Change> change;

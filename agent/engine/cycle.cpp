@@ -227,6 +227,7 @@ Task<Status> Cycle::hold_or_confirm(std::string kind, bool some_missing) {
   std::vector<core::ResourceId> gone, asked;
   if (count.missing > 0) {
     DRIFTD_CO_TRY(gone, co_await ledger_.missing(kind, run_, false));
+    if (ledger_.accepts_unknown(kind)) DRIFTD_CO_CHECK(co_await ledger_.find_accepted(kind, gone));
   }
   const auto accepted = [this](const core::ResourceId& id) { return ledger_.accepted_by(id) != nullptr; };
   std::copy_if(gone.begin(), gone.end(), std::back_inserter(asked), std::not_fn(accepted));
@@ -257,7 +258,7 @@ Task<Status> Cycle::hold_or_confirm(std::string kind, bool some_missing) {
   DRIFTD_CO_CHECK(co_await look_again(kind));
   DRIFTD_CO_CHECK(co_await confirm_absent(kind));
   Extras done;  // of what was accepted only what is still missing stays so
-  done.row = ledger_.accepted_done(kind, run_);
+  DRIFTD_CO_TRY(done.row, co_await ledger_.accepted_done(kind, run_));
   if (!done.row) co_return Status{};
   const auto status = co_await ledger_.commit_extras(std::move(done));
   co_return status;

@@ -356,7 +356,7 @@ Task<Status> Engine::count_misses(std::string source, std::string uid, std::set<
     const Status down = co_await unregister(name);
     if (!down) out = down;  // counted again by the next discovery
   }
-  DRIFTD_CO_TRY([[maybe_unused]] const std::size_t transitions, co_await ledger.scope_drift(kDiscovered, std::move(held)));
+  DRIFTD_CO_TRY([[maybe_unused]] const std::size_t transitions, co_await ledger.scope_drift(kDiscovered, std::move(held), core::GoneNames::all));
   Extras done;
   const auto missing = [&](const std::string& name) { return discovered_.contains(name) && !named.contains(name); };
   done.row = ledger.accepted_done(kDiscovered, missing);

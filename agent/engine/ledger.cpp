@@ -39,6 +39,10 @@ core::Judgement judge_one(const core::JudgeContext& context, const core::StoredR
   return core::judge(context, stored, sighted.sighting);
 }
 
+std::uint64_t seed_of(const core::RedactionKey& key) {
+  return std::stoull(hmac_hex(key.newest(), {"driftd names of deletions 1"}).substr(0, 16), nullptr, 16);
+}
+
 bool same_row(const core::StoredResource& a, const core::StoredResource& b, const Digest& kept) {
   return a.digest == kept && a.rules_generation == b.rules_generation && a.observed == b.observed &&
          a.baseline == b.baseline && needs_attention(a) == needs_attention(b) && a.revision != 0;
@@ -49,7 +53,8 @@ bool same_row(const core::StoredResource& a, const core::StoredResource& b, cons
 Ledger::Ledger(std::shared_ptr<Context> context, core::BackendSpec spec, core::BackendRow row)
     : context_(std::move(context)),
       spec_(std::move(spec)),
-      scope_(core::Scope::of_settings(spec_.settings_json)) {
+      scope_(core::Scope::of_settings(spec_.settings_json)),
+      deletions_(seed_of(context_->store_key)) {
   take_row(std::move(row));
 }
 

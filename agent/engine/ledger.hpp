@@ -15,6 +15,7 @@
 #include "core/scope.hpp"
 #include "engine/context.hpp"
 #include "engine/declares.hpp"
+#include "engine/deletions.hpp"
 #include "engine/extras.hpp"
 #include "engine/index.hpp"
 #include "engine/schema_notes.hpp"
@@ -72,16 +73,19 @@ class Ledger {
   /// Gone resources of a kind whose open drifts must be judged again: stale, running out, or under older rules.
   std::vector<core::ResourceId> gone_to_judge(const std::string& kind);
 
-  /// The row that accepts these deletions, as `by` saw them: {"count","names"} of the drift of scope/<kind>.
+  /// The row that accepts these deletions, as `by` saw them in the drift of scope/<kind>.
   core::BackendRow accepting(const std::string& kind, const std::string& by, const std::string& seen) const;
   bool asks(const std::string& kind);  ///< the drift of scope/<kind> is open
   /// Who accepted the deletion of this resource; nullptr: nobody.
-  const std::string* accepted_by(const core::ResourceId& id) const;
+  const std::string* accepted_by(const core::ResourceId& id) const { return deletions_.approved_by(id); }
+  /// Somebody accepted deletions of that kind whose names this process does not know: it did not ask about them.
+  bool accepts_unknown(const std::string& kind) const { return deletions_.nameless(kind); }
+  Task<Status> find_accepted(std::string kind, std::vector<core::ResourceId> missing);  ///< `missing`: all of that kind
   /// Asks, by the drift of scope/<kind>, about what is held because too much went at once; with no names no more. → transitions
-  Task<Result<std::size_t>> scope_drift(std::string kind, std::vector<std::string> held);
+  Task<Result<std::size_t>> scope_drift(std::string kind, std::vector<std::string> held, core::GoneNames shown = core::GoneNames::first);
   /// The row without the accepted deletions of `kind` that are done or came back; nothing when none is.
-  std::optional<core::BackendRow> accepted_done(const std::string& kind, std::uint32_t run);
-  /// `missing`: whether what was accepted is still there to be deleted.
+  Task<Result<std::optional<core::BackendRow>>> accepted_done(std::string kind, std::uint32_t run);
+  /// `missing`: whether what was accepted, with its names, is still there to be deleted.
   std::optional<core::BackendRow> accepted_done(const std::string& kind, const std::function<bool(const std::string&)>& missing);
 
   /// The row with the current schemas noted (they are `former` to later revisions); nothing when they already are.
@@ -125,10 +129,6 @@ class Ledger {
   void take_row(core::BackendRow row);
   Task<Status> note_expiries(std::vector<core::ResourceId> open);
   void note_expiry(const core::StoredResource& next);
-  struct Accepted {
-    std::string by;
-    std::set<std::string> names;
-  };
   std::shared_ptr<Context> context_;
   core::BackendSpec spec_;
   core::Scope scope_;
@@ -138,7 +138,7 @@ class Ledger {
   mutable std::map<std::string, std::uint64_t> generations_;  ///< per kind: core::judged_under, made when asked for
   Former former_;
   std::map<core::ResourceId, Nanos> expiring_;  ///< resources with decisions that run out, and when the first does
-  std::map<std::string, Accepted> accepted_;    ///< mass deletions that somebody accepted, per kind
+  Deletions deletions_;                         ///< those of very many that somebody accepted
   std::set<core::ResourceId> gone_open_;        ///< not there, with open drifts
   std::map<core::ResourceId, std::uint64_t> declared_;  ///< by sources, of this backend: sums of core::weight
   Declares declares_;                                   ///< by this source, of other backends

@@ -7,8 +7,14 @@
 namespace driftd::engine {
 namespace {
 
-const std::string kAcceptNote = "accept:scope/";
 constexpr std::size_t kLoadAtOnce = 16;  // rows: there may be very many, and each of megabytes
+
+std::vector<std::string> names_of(const std::vector<core::ResourceId>& ids) {
+  std::vector<std::string> out;
+  out.reserve(ids.size());
+  for (const auto& id : ids) out.push_back(id.id);
+  return out;
+}
 
 }  // namespace
 
@@ -41,26 +47,12 @@ std::optional<Nanos> Ledger::first_expiry() const {
 
 void Ledger::take_row(core::BackendRow row) {
   row_ = std::move(row);
-  accepted_.clear();
-  for (const auto& [note, text] : row_.notes) {
-    const auto value = note.rfind(kAcceptNote, 0) == 0 ? core::parse(text) : Result<core::Value>(core::Value());
-    const auto* by = value ? value->find("by") : nullptr;
-    const auto* names = value ? value->find("names") : nullptr;
-    if (by == nullptr || by->string() == nullptr || names == nullptr || names->array() == nullptr) continue;
-    Accepted& accepted = accepted_[note.substr(kAcceptNote.size())];
-    accepted.by = *by->string();
-    for (const auto& name : *names->array()) {
-      if (name.string() != nullptr) accepted.names.insert(*name.string());
-    }
-  }
+  deletions_.load(row_.notes);
 }
 
 core::BackendRow Ledger::accepting(const std::string& kind, const std::string& by, const std::string& seen) const {
   core::BackendRow out = row_;
-  const auto value = core::parse(seen);
-  const core::Value* names = value ? value->find("names") : nullptr;
-  if (names == nullptr || names->array() == nullptr) return out;
-  out.notes[kAcceptNote + kind] = core::render(core::Value::Object{{"by", core::Value(by)}, {"names", *names}});
+  Deletions::approve(out.notes, kind, by, seen);
   return out;
 }
 
@@ -69,46 +61,54 @@ bool Ledger::asks(const std::string& kind) {
   return question != nullptr && question->open;
 }
 
-const std::string* Ledger::accepted_by(const core::ResourceId& id) const {
-  const auto found = accepted_.find(id.kind);
-  return found != accepted_.end() && found->second.names.count(id.id) > 0 ? &found->second.by : nullptr;
+Task<Status> Ledger::find_accepted(std::string kind, std::vector<core::ResourceId> missing) {
+  DRIFTD_CO_TRY(const auto asked, co_await with_baseline(std::move(missing)));  // as those were that somebody was asked about
+  deletions_.find_names(kind, names_of(asked));
+  co_return Status{};
 }
 
-Task<Result<std::size_t>> Ledger::scope_drift(std::string kind, std::vector<std::string> held) {
+Task<Result<std::size_t>> Ledger::scope_drift(std::string kind, std::vector<std::string> held, core::GoneNames shown) {
   const core::ResourceId id{"scope", std::move(kind)};
-  if (held.empty() && !asks(id.id) && !accepted_.contains(id.id)) co_return std::size_t{0};
+  if (held.empty() && !asks(id.id) && !deletions_.approved(id.id)) co_return std::size_t{0};
   std::vector<core::ResourceId> ids(1, id);
   DRIFTD_CO_TRY(auto rows, co_await context_->store.load(row_.uid, std::move(ids)));
-  core::Judgement judgement = core::judge_scope(row_.uid, rows.front(), std::move(held), context_->clock.wall());
+  // What is held was not approved, or is not any more: a baseline of before answers no question of now.
+  core::StoredResource stored = rows.front();
+  if (stored.baseline) stored.baseline = "{}";
+  core::Judgement judgement = core::judge_scope(row_.uid, stored, held, context_->clock.wall(), shown);
   const std::size_t transitions = judgement.transitions.size();
+  const std::string observed = judgement.next.observed.value_or("{}");
   // What was approved and is done is no baseline for the next time: the same names gone again are a new question.
-  if (transitions == 0 && judgement.next.baseline == rows.front().baseline) co_return transitions;
-  DRIFTD_CO_CHECK(co_await commit(std::move(rows.front()), std::move(judgement), "mass deletion"));
+  if (transitions > 0 || judgement.next.baseline != rows.front().baseline) {
+    DRIFTD_CO_CHECK(co_await commit(std::move(rows.front()), std::move(judgement), "mass deletion"));
+  }
+  deletions_.ask(id.id, observed, held);
   co_return transitions;
 }
 
-std::optional<core::BackendRow> Ledger::accepted_done(const std::string& kind, std::uint32_t run) {
-  return accepted_done(kind, [&](const std::string& name) {
+Task<Result<std::optional<core::BackendRow>>> Ledger::accepted_done(std::string kind, std::uint32_t run) {
+  std::vector<std::string> candidates;
+  if (deletions_.by_digest(kind)) {
+    DRIFTD_CO_TRY(const auto still, co_await missing(kind, run, false));
+    candidates = names_of(still);
+  }
+  const auto is_missing = [&](const std::string& name) {
     const Index::Entry* entry = index_.find({kind, name});
     return entry != nullptr && entry->present && entry->run != run;
-  });
+  };
+  auto notes = deletions_.without_done(row_.notes, kind, candidates, is_missing);
+  if (!notes) co_return std::nullopt;
+  core::BackendRow out = row_;
+  out.notes = std::move(*notes);
+  co_return out;
 }
 
 std::optional<core::BackendRow> Ledger::accepted_done(const std::string& kind,
                                                       const std::function<bool(const std::string&)>& missing) {
-  const auto found = accepted_.find(kind);
-  if (found == accepted_.end()) return std::nullopt;
-  core::Value::Array left;
-  for (const auto& name : found->second.names) {
-    if (missing(name)) left.emplace_back(name);
-  }
-  if (left.size() == found->second.names.size()) return std::nullopt;
+  auto notes = deletions_.without_done(row_.notes, kind, {}, missing);
+  if (!notes) return std::nullopt;
   core::BackendRow out = row_;
-  out.notes.erase(kAcceptNote + kind);
-  if (!left.empty()) {
-    out.notes[kAcceptNote + kind] =
-        core::render(core::Value::Object{{"by", core::Value(found->second.by)}, {"names", core::Value(std::move(left))}});
-  }
+  out.notes = std::move(*notes);
   return out;
 }
 

@@ -128,6 +128,21 @@ TEST(Door, AUserThatMayNotComeInHoldsNoSlot) {
   EXPECT_THAT(as_user(agent, "daemon", {kHost + "/v1/status"}), EndsWith("200"));
 }
 
+TEST(Door, TheLastOfTheRoomForAnswersIsForRootAndTheAgentsOwnUser) {
+  if (::getuid() != 0) GTEST_SKIP() << "LOUD: only root can become another user, what others may do at the door is not tested";
+  admin::ServerSettings settings;
+  settings.permit.uids = {65534};
+  settings.max_waiting = 17u << 20;  // one of it is for others
+  FakeAgent agent(settings);
+  core::ResourceRow row;
+  row.backend = "cache";
+  row.resource.id = {"server", "large"};
+  row.resource.observed = R"({"a":")" + std::string(2'000'000, 'x') + "\"}";
+  agent.reader()->large = {row};
+  EXPECT_THAT(as_other(agent, {kHost + "/v1/resources?whole=true"}), EndsWith("503"));
+  EXPECT_THAT(agent.curl({kHost + "/v1/resources?whole=true"}).out, EndsWith("200"));
+}
+
 TEST(Door, ConnectionsBeyondTheBoundAreTurnedAway) {
   admin::ServerSettings settings;
   settings.max_unix = 0;

@@ -437,6 +437,33 @@ TEST_F(Pseudo, ManyGoneAtOnceAskOnceWithCountAndNames) {
   EXPECT_THAT(words(missing({})), ElementsAre("reverted"));
 }
 
+TEST_F(Pseudo, OfVeryManyGoneTheFirstThousandAreShownWithADigestOfAll) {
+  row.id = {"scope", "topic"};
+  std::vector<std::string> names;
+  for (int i = 0; i < 1'000; ++i) names.push_back("t" + std::to_string(10'000 + i));
+  EXPECT_THAT(words(missing(names)), ElementsAre("pending"));
+  EXPECT_THAT(*row.open[0].changes[0].new_value, Not(HasSubstr("sha256")));
+  names.emplace_back("u1");
+  EXPECT_THAT(words(missing(names)), ElementsAre("pending:moved"));
+  const std::string shown = *row.open[0].changes[0].new_value;
+  EXPECT_THAT(shown, AllOf(HasSubstr("{\"count\":1001,\"names\":[\"t10000\","), HasSubstr(",\"t10999\"],\"sha256\":\"")));
+  EXPECT_THAT(words(missing(names)), IsEmpty());
+  names.back() = "u2";
+  EXPECT_THAT(words(missing(names)), ElementsAre("pending:moved")) << "a name that is not shown is another one";
+  EXPECT_EQ(render(gone_value(names, GoneNames::all)).find("sha256"), std::string::npos);
+}
+
+TEST_F(Pseudo, NoTwoListsOfNamesHaveOneDigest) {
+  const auto digest = [](std::vector<std::string> names) {
+    for (int i = 0; i < 1'000; ++i) names.push_back("a" + std::to_string(10'000 + i));
+    return *gone_value(std::move(names)).find("sha256")->string();
+  };
+  EXPECT_EQ(digest({"x", "y"}), digest({"y", "x"}));
+  EXPECT_NE(digest({"x", "y"}), digest({"xy", ""}));
+  EXPECT_NE(digest({"x1:y"}), digest({"x", "y"}));
+  EXPECT_NE(digest({std::string(3u << 20, 'x')}), digest({std::string((3u << 20) + 1, 'x')}));
+}
+
 TEST_F(Pseudo, ManyGoneAndApprovedAreForgottenOnceTheyAreRemoved) {
   missing({"a"});
   keep(*decide(row, row.open[0].id, {Decision::Verb::approve, "ann", "", row.open[0].digest, {}, now}));

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/deletions.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/judge.hpp"
+
+namespace driftd::engine {
+namespace {
+
+const std::string kNote = "accept:scope/";
+const std::string kDigest = "sha256";
+
+/// The digest of all names in a core::gone_value() that does not show all; empty: it does.
+std::string digest_in(const core::Value* gone) {
+  const core::Value* digest = gone != nullptr ? gone->find(kDigest) : nullptr;
+  return digest != nullptr && digest->string() != nullptr ? *digest->string() : std::string();
+}
+
+const core::Value* names_in(const core::Value& gone) {
+  const core::Value* names = gone.find("names");
+  return names != nullptr && names->array() != nullptr ? names : nullptr;
+}
+
+/// `gone`: a core::gone_value().
+std::string note_of(const std::string& by, const core::Value& gone) {
+  core::Value::Object out{{"by", core::Value(by)}};
+  const std::string digest = digest_in(&gone);
+  if (digest.empty()) {
+    out.emplace("names", *names_in(gone));
+  } else {
+    out.emplace(kDigest, core::Value(digest));
+  }
+  return core::render(core::Value(std::move(out)));
+}
+
+}  // namespace
+
+void Deletions::load(const Notes& notes) {
+  std::map<std::string, Approved> now;
+  for (auto at = notes.lower_bound(kNote); at != notes.end() && at->first.starts_with(kNote); ++at) {
+    const auto value = core::parse(at->second);
+    const core::Value* by = value ? value->find("by") : nullptr;
+    if (by == nullptr || by->string() == nullptr) continue;
+    const std::string kind = at->first.substr(kNote.size());
+    Approved one;
+    one.by = *by->string();
+    one.sha256 = digest_in(&*value);
+    const core::Value* names = names_in(*value);
+    if (!one.sha256.empty()) {
+      one.digested = known(kind, one.sha256);
+    } else if (names != nullptr) {
+      for (const auto& name : *names->array()) {
+        if (name.string() != nullptr) one.names.insert(*name.string());
+      }
+    } else {
+      continue;
+    }
+    now.emplace(kind, std::move(one));
+  }
+  approved_ = std::move(now);
+  left_.clear();
+}
+
+void Deletions::approve(Notes& notes, const std::string& kind, const std::string& by, const std::string& shown) {
+  const auto value = core::parse(shown);
+  if (!value || names_in(*value) == nullptr) return;
+  notes[kNote + kind] = note_of(by, *value);
+}
+
+void Deletions::ask(const std::string& kind, const std::string& observed, const std::vector<std::string>& names) {
+  const auto value = core::parse(observed);
+  std::string sha256 = digest_in(value ? value->find("gone") : nullptr);
+  if (sha256.empty()) {
+    asked_.erase(kind);
+  } else if (asked_[kind].sha256 != sha256) {
+    asked_[kind] = {std::move(sha256), digested(names)};
+  }
+}
+
+bool Deletions::covers(const Approved& approved, const std::string& name) const {
+  if (approved.sha256.empty()) return approved.names.contains(name);
+  return approved.digested != nullptr && approved.digested->contains(digest(seed_, {name}));
+}
+
+const std::string* Deletions::approved_by(const core::ResourceId& id) const {
+  const auto found = approved_.find(id.kind);
+  return found != approved_.end() && covers(found->second, id.id) ? &found->second.by : nullptr;
+}
+
+bool Deletions::by_digest(const std::string& kind) const {
+  const auto found = approved_.find(kind);
+  return found != approved_.end() && !found->second.sha256.empty();
+}
+
+bool Deletions::nameless(const std::string& kind) const { return by_digest(kind) && approved_.at(kind).digested == nullptr; }
+
+std::shared_ptr<const Deletions::Names> Deletions::digested(const std::vector<std::string>& names) const {
+  auto out = std::make_shared<Names>();
+  out->reserve(names.size());
+  for (const auto& name : names) out->insert(digest(seed_, {name}));
+  return out;
+}
+
+std::shared_ptr<const Deletions::Names> Deletions::known(const std::string& kind, const std::string& sha256) const {
+  const auto before = approved_.find(kind);
+  if (before != approved_.end() && before->second.sha256 == sha256 && before->second.digested) return before->second.digested;
+  for (const auto* from : {&asked_, &left_}) {
+    const auto found = from->find(kind);
+    if (found != from->end() && found->second.sha256 == sha256) return found->second.names;
+  }
+  return nullptr;
+}
+
+void Deletions::find_names(const std::string& kind, std::vector<std::string> missing) {
+  if (!nameless(kind)) return;
+  Approved& approved = approved_.at(kind);
+  const core::Value gone = core::gone_value(missing);
+  if (digest_in(&gone) == approved.sha256) approved.digested = digested(missing);
+}
+
+std::optional<Deletions::Notes> Deletions::without_done(const Notes& notes, const std::string& kind,
+                                                        const std::vector<std::string>& candidates,
+                                                        const std::function<bool(const std::string&)>& missing) {
+  const auto found = approved_.find(kind);
+  if (found == approved_.end()) return std::nullopt;
+  const Approved& approved = found->second;
+  const bool names = approved.sha256.empty();
+  const std::size_t before = names ? approved.names.size() : approved.digested ? approved.digested->size() : 0;
+  std::vector<std::string> left;
+  const auto add = [&](const std::string& name) {
+    if (covers(approved, name) && missing(name)) left.push_back(name);
+  };
+  if (names) std::for_each(approved.names.begin(), approved.names.end(), add);
+  if (!names) std::for_each(candidates.begin(), candidates.end(), add);
+  if (left.size() == before && before > 0) return std::nullopt;
+  Notes out = notes;
+  out.erase(kNote + kind);
+  if (left.empty()) return out;
+  const core::Value gone = core::gone_value(left, names ? core::GoneNames::all : core::GoneNames::first);
+  out[kNote + kind] = note_of(approved.by, gone);
+  if (std::string sha256 = digest_in(&gone); !sha256.empty()) left_[kind] = {std::move(sha256), digested(left)};
+  return out;
+}
+
+}  // namespace driftd::engine
