@@ -27,6 +27,9 @@ struct CycleReport {
 /// Of each resource what was said last, in the order in which it was said.
 std::vector<Sighted> last_of_each(std::vector<Sighted> all);
 
+/// What a provider said, with its code and the right that is missing.
+std::string sentence(const core::Diagnostic& d);
+
 /// One refresh → diff → judge → commit pass of one backend. Lives for one run, on the core thread, under the Turn.
 class Cycle {
  public:

@@ -100,8 +100,7 @@ class Session {
 struct Budgets {
   std::int64_t rss_bytes = 512ll << 20;
   std::chrono::milliseconds call{60'000};  ///< wall time of a refresh unless the request says less
-  std::uint64_t records = 1'000'000;       ///< per refresh
-  std::uint64_t bytes = 1ull << 30;        ///< per refresh
+  std::uint64_t records = 1'000'000, bytes = 1ull << 30;  ///< per refresh
   std::uint64_t resources = 1'000'000;     ///< known of a backend at a time, those that went not long ago included
   std::chrono::milliseconds cpu{0};        ///< processor time of one call but watch; 0: as much as `call` lets it
   int files = 1024, threads = 512;         ///< of the worker: descriptors, threads (the host's own few among them)

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a complete list did not have, or a watch called gone: held where it is much at once, else confirmed by a read.
+#include <algorithm>
+#include <functional>
+#include <iterator>
+
+#include "core/scope.hpp"
+#include "core/stand_in.hpp"
+#include "engine/cycle.hpp"
+
+namespace driftd::engine {
+namespace {
+
+constexpr std::size_t kReadAtOnce = 256;
+constexpr std::chrono::seconds kReadDeadline{30};
+
+}  // namespace
+
+Task<Status> Cycle::confirm_missing() {
+  auto counts = ledger_.index().counts(run_);  // what is seen from now on is missing no more, and nothing else moves
+  for (auto& [name, kind] : kinds_) {
+    if (!kind.complete) continue;
+    const auto status = co_await hold_or_confirm(name, counts[name].missing > 0);
+    if (!status) co_return status;
+  }
+  co_return Status{};
+}
+
+Task<Status> Cycle::hold_or_confirm(std::string kind, bool some_missing) {
+  Index::Count count;
+  count.present = ledger_.index().present(kind);
+  if (some_missing) count = ledger_.index().count(kind, run_);
+  std::vector<core::ResourceId> gone, asked;
+  if (count.missing > 0) {
+    DRIFTD_CO_TRY(gone, co_await ledger_.missing(kind, run_, false));
+    if (ledger_.accepts_unknown(kind)) DRIFTD_CO_CHECK(co_await ledger_.find_accepted(kind, gone));
+  }
+  const auto accepted = [this](const core::ResourceId& id) { return ledger_.accepted_by(id) != nullptr; };
+  std::copy_if(gone.begin(), gone.end(), std::back_inserter(asked), std::not_fn(accepted));
+  std::vector<std::string> held;
+  std::size_t known = static_cast<std::size_t>(count.present);
+  // Before the first complete list there is nothing that could be deleted: what is missing was never accepted.
+  bool many = context_->asks_about_mass_deletions && ledger_.established(kind) && core::mass_deletion(known, asked.size());
+  if (many) {  // of what came and went before anybody accepted it nobody is asked
+    const std::size_t missing = asked.size();
+    DRIFTD_CO_TRY(asked, co_await ledger_.with_baseline(std::move(asked)));
+    known -= missing - asked.size();
+    many = core::mass_deletion(known, asked.size());
+  }
+  if (many) {
+    add_once(kinds_[kind].reasons, std::to_string(asked.size()) + " of " + std::to_string(known) +
+                                       " gone at once: held until someone decides the drift of scope/" + kind);
+    for (const auto& id : asked) held.push_back(id.id);
+    const std::set<std::string> names(held.begin(), held.end());
+    std::erase_if(gone, [&](const core::ResourceId& id) { return names.contains(id.id); });
+  }
+  std::vector<core::ResourceId> nameless;  // of them the list, which was complete, is the only word that there is
+  std::copy_if(gone.begin(), gone.end(), std::back_inserter(nameless), core::is_stand_in);
+  std::erase_if(gone, core::is_stand_in);
+  if (!nameless.empty()) DRIFTD_CO_CHECK(co_await are_gone(std::move(nameless), Moment::of(context_->clock)));
+  DRIFTD_CO_CHECK(co_await confirm(std::move(gone), &kinds_[kind]));
+  DRIFTD_CO_TRY(const std::size_t asks, co_await ledger_.scope_drift(kind, std::move(held)));
+  transitions_ += asks;
+  DRIFTD_CO_CHECK(co_await look_again(kind));
+  DRIFTD_CO_CHECK(co_await confirm_absent(kind));
+  Extras done;  // of what was accepted only what is still missing stays so
+  DRIFTD_CO_TRY(done.row, co_await ledger_.accepted_done(kind, run_));
+  if (!done.row) co_return Status{};
+  const auto status = co_await ledger_.commit_extras(std::move(done));
+  co_return status;
+}
+
+/// Open drifts of what is gone: the list was complete, so they can be judged again where they must be.
+Task<Status> Cycle::look_again(std::string kind) {
+  const auto ids = ledger_.gone_to_judge(kind);
+  if (ids.empty()) co_return Status{};
+  std::vector<Sighted> gone;
+  const Moment now = Moment::of(context_->clock);
+  for (const auto& id : ids) gone.push_back({id, core::Gone{now.wall}, now.mono});
+  Extras none;
+  const auto applied = co_await ledger_.apply(std::move(gone), std::move(none), applied_, run_, nullptr);
+  if (!applied) co_return fail(applied.error());
+  transitions_ += applied->transitions;
+  co_return Status{};
+}
+
+Task<Status> Cycle::confirm(std::vector<core::ResourceId> ids, Kind* kind) {
+  for (std::size_t at = 0; at < ids.size(); at += kReadAtOnce) {
+    const auto end = std::min(ids.size(), at + kReadAtOnce);
+    std::vector<core::ResourceId> some(ids.begin() + static_cast<std::ptrdiff_t>(at),
+                                       ids.begin() + static_cast<std::ptrdiff_t>(end));
+    const Moment sent = Moment::of(context_->clock);
+    auto answer = co_await session_.read(std::move(some), kReadDeadline);
+    if (!answer) {
+      unconfirmed_ = true;
+      add_once(kind->reasons, "a missing resource could not be confirmed: " + answer.error().message);
+      co_return Status{};
+    }
+    for (const auto& d : answer->diagnostics) {
+      if (d.code != Code::not_found) add_once(kind->reasons, sentence(d));
+    }
+    if (!answer->not_found.empty() && !(co_await is_the_same_system(kind))) co_return Status{};
+    DRIFTD_CO_CHECK(co_await are_gone(std::move(answer->not_found), sent));
+    Extras also_none;
+    std::vector<Sighted> found = sighted(answer->found, sent);
+    DRIFTD_CO_CHECK(co_await judge_records(std::move(found), std::move(also_none)));
+  }
+  co_return Status{};
+}
+
+/// Asked behind a read that found something gone: a failover may have put another system behind the endpoint since the cycle
+/// began, and nothing is gone because another system does not have it.
+Task<bool> Cycle::is_the_same_system(Kind* kind) {
+  const std::string accepted = ledger_.row().system_identity;
+  if (accepted.empty()) co_return true;
+  const auto probed = co_await session_.health();
+  if (probed && probed->system_identity == accepted) co_return true;
+  unconfirmed_ = true;
+  std::string says = "it does not say which one it is";
+  if (!probed) says = probed.error().message;
+  if (probed && !probed->system_identity.empty()) says = "it is " + probed->system_identity;
+  add_once(kind->reasons, "a missing resource could not be confirmed: another system may have answered (accepted: " + accepted +
+                              "; " + says + ")");
+  co_return false;
+}
+
+Task<Status> Cycle::are_gone(std::vector<core::ResourceId> ids, Moment sent) {
+  std::vector<Sighted> gone;
+  for (const auto& id : ids) gone.push_back({id, core::Gone{sent.wall}, sent.mono});
+  Extras none;
+  const auto applied = co_await ledger_.apply(last_of_each(std::move(gone)), std::move(none), applied_, run_, &session_);
+  if (!applied) co_return fail(applied.error());
+  transitions_ += applied->transitions;
+  dropped_ += applied->dropped;
+  co_return Status{};
+}
+
+}  // namespace driftd::engine
