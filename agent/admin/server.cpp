@@ -234,8 +234,9 @@ Task<bool> serve_one(StatePtr state, Stream<Protocol>& stream, beast::flat_buffe
   std::shared_ptr<Share> share = state->share_of(visitor);
   std::shared_ptr<Share> lent = share;
   Response out = co_await answer(state, std::move(request), visitor, std::move(lent));
-  // What was done is always answered; so is the port, whose answers are few.
-  fit_in(out, *share, !visitor.unix_socket || head.method() == http::verb::post);
+  // What was done is always answered; so is the port, whose answers are few. An explanation is asked for by POST and does nothing.
+  const bool is_deed = head.method() == http::verb::post && head.target().rfind("/v1/explain", 0) != 0;
+  fit_in(out, *share, !visitor.unix_socket || is_deed);
   HttpResponse response = to_http(std::move(out), head);
   if (state->stopping || !visitor.unix_socket) response.keep_alive(false);  // an idle connection of the port is worth nothing
   stream.expires_after(arrival);

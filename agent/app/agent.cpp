@@ -27,6 +27,7 @@ constexpr std::chrono::seconds kHouseEvery{5};
 Status stopped_early() { return fail(Code::cancelled, "asked to stop while starting"); }
 
 constexpr int kPruneEvery = 120;  // of those: ten minutes
+constexpr std::chrono::minutes kFullFor{5};  // above its bound, whatever may still go
 constexpr int kShrinkPause = 12;  // of those: a minute
 constexpr int kSlicesARound = 50;  // of a thousand events: more than the store takes in, and others come in between
 
@@ -267,15 +268,15 @@ Task<Status> Agent::shrink_store() {
     more = step.more;
   }
   const auto now = Rate::Clock::now();
+  if (store_bytes_ <= max) store_small_at_ = now;
   if (sum.events + sum.drifts > 0 && shrinks_told_.try_take(now)) {
-    log::room("store").warn("store.db held more than retention.max_bytes ({} of {} bytes): {} delivered events and {} ended drifts were deleted before "
+    log::room("store").warn("store.db held more than retention.max_bytes ({} of {} bytes): {} events and {} ended drifts were deleted before "
                             "their time, events up to {}; this goes on as it fills, and is told once an hour",
                             store_bytes_, max, sum.events, sum.drifts, render_time(sum.until));
   }
-  if (store_bytes_ > max && !more) {
-    shrink_pause_ = kShrinkPause;
-    if (full_told_.try_take(now)) tell_full_store();
-  }
+  const bool stuck = store_bytes_ > max && !more;
+  if (stuck) shrink_pause_ = kShrinkPause;
+  if ((stuck || now - store_small_at_ > kFullFor) && full_told_.try_take(now)) tell_full_store();
   co_return Status{};
 }
 
@@ -285,7 +286,7 @@ void Agent::tell_full_store() {
   out.cluster = config_.agent.cluster;
   out.what = "budget";
   out.message = "store.db holds " + std::to_string(store_bytes_) + " bytes, more than retention.max_bytes (" +
-                std::to_string(config_.retention.max_bytes) + "), and nothing in it may be deleted: " + std::to_string(backlog_.events) +
+                std::to_string(config_.retention.max_bytes) + "), and too little in it may be deleted: " + std::to_string(backlog_.events) +
                 " events wait for their sinks, the rest is state of backends; see `driftd queue` and `driftd status`, let the sinks have "
                 "their events, or raise retention.max_bytes";
   out.details = {{"budget", "store"}, {"bytes", std::to_string(store_bytes_)}, {"max_bytes", std::to_string(config_.retention.max_bytes)}};

@@ -84,6 +84,7 @@ class Agent final : public core::Control {
   core::Outbox::Backlog backlog_;
   std::int64_t store_bytes_ = 0;
   int shrink_pause_ = 0;  ///< rounds of the house in which nothing is looked for that could leave the store
+  Rate::Clock::time_point store_small_at_ = Rate::Clock::now();
   Rate shrinks_told_{std::chrono::hours(1), 1}, full_told_{std::chrono::hours(1), 1};
   Nanos started_ns_ = 0;
   bool stop_asked_ = false, stopping_ = false, house_closed_ = true, relay_started_ = false;

@@ -104,7 +104,7 @@ class Lane : public std::enable_shared_from_this<Lane> {
   void count(const core::StoredEvent& event, const core::Attempt& attempt);
   void bury(const core::StoredEvent& event, int attempts, const std::string& error);
   void disable(const std::string& why);
-  void lost(std::int64_t seq);
+  void lost(const std::vector<std::int64_t>& seqs);
   void refuse_to_stall(const std::string& doing, const Error& error);
   void tell(std::string what, std::string message, std::map<std::string, std::string> details);
   void progress();

@@ -65,19 +65,21 @@ Task<void> Lane::restore_exceptions(std::vector<core::DeliveryState> exceptions)
       const auto state = live.extract(event.stamp.seq);
       window_.restore(std::move(event), state.mapped(), now() + wait_of(state.mapped()), now());
     }
-    for (const auto seq : seqs) {
-      if (live.erase(seq) != 0) lost(seq);
-    }
+    std::erase_if(seqs, [&live](std::int64_t seq) { return live.erase(seq) == 0; });
+    lost(seqs);
   }
   opened_ = true;
 }
 
-void Lane::lost(std::int64_t seq) {
-  log::room("delivery").error("sink {}: event {} is no longer in the store", name_, seq);
-  window_.forget(seq);
+/// There may be very many: they are told by one event.
+void Lane::lost(const std::vector<std::int64_t>& seqs) {
+  if (seqs.empty()) return;
+  for (const auto seq : seqs) window_.forget(seq);
   progress();
-  tell("gap", "event " + std::to_string(seq) + " left the store before sink " + name_ + " had it",
-       {{"sink", name_}, {"from", std::to_string(seq)}, {"to", std::to_string(seq)}});
+  const std::string from = std::to_string(seqs.front()), to = std::to_string(seqs.back()), count = std::to_string(seqs.size());
+  const std::string what = seqs.size() == 1 ? "event " + from : count + " events (from " + from + " to " + to + ")";
+  log::room("delivery").error("sink {}: {} left the store before it had them", name_, what);
+  tell("gap", what + " left the store before sink " + name_ + " had it", {{"sink", name_}, {"from", from}, {"to", to}, {"count", count}});
 }
 
 Task<void> Lane::start_sink() {
@@ -148,10 +150,11 @@ Task<void> Lane::load_due() {
   }
   seqs = looked_for(std::move(seqs), *events);
   for (auto& event : *events) window_.load(std::move(event));
-  for (const auto seq : seqs) {
+  std::erase_if(seqs, [this](std::int64_t seq) {
     const auto* entry = window_.find(seq);
-    if (entry != nullptr && !entry->loaded()) lost(seq);
-  }
+    return entry == nullptr || entry->loaded();
+  });
+  lost(seqs);
 }
 
 /// False: what was not flushed goes again.

@@ -180,6 +180,7 @@ Task<Result<std::int64_t>> Lane::dead_letter(std::string verb, std::vector<std::
   if (verb == "drop") {
     for (const auto seq : seqs) window_.drop_dead(seq);
   } else {
+    std::vector<std::int64_t> gone;
     for (std::size_t at = 0; at < seqs.size();) {
       const auto first = seqs.begin() + static_cast<std::ptrdiff_t>(at);
       const auto size = static_cast<std::ptrdiff_t>(std::min<std::size_t>(kReplayPage, seqs.size() - at));
@@ -189,9 +190,10 @@ Task<Result<std::int64_t>> Lane::dead_letter(std::string verb, std::vector<std::
       at += some.size();
       for (auto& event : events) window_.revive(std::move(event));
       for (const auto seq : some) {
-        if (window_.dead().count(seq) != 0) lost(seq);
+        if (window_.dead().count(seq) != 0) gone.push_back(seq);
       }
     }
+    lost(gone);
   }
   ring();
   co_return static_cast<std::int64_t>(seqs.size());

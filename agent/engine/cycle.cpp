@@ -131,9 +131,8 @@ Task<Status> Cycle::judge_records(std::vector<Sighted> records, Extras extras) {
   for (const auto& [kind, count] : room->left_out) {
     add_once(kinds_[kind].reasons, no_room(ledger_));
     kinds_[kind].unknown += count;
-    crowded_out_ += count;
-    extras.cursor.reset();
-    extras.watch_cursor.reset();
+    kinds_[kind].left_out += count;
+    left_out_ = true;
   }
   if (room->taken.empty() && extras.empty()) co_return Status{};
   const auto applied = co_await ledger_.apply(std::move(room->taken), std::move(extras), applied_, run_, &session_);
@@ -209,7 +208,7 @@ void Cycle::close_kinds(const Status& status) {
 Task<Status> Cycle::establish() {
   Extras extras;
   for (const auto& [name, kind] : kinds_) {
-    if (kind.complete && !ledger_.established(name)) extras.established.push_back(name);
+    if (kind.complete && kind.left_out == 0 && !ledger_.established(name)) extras.established.push_back(name);
   }
   if (extras.established.empty()) co_return Status{};
   const std::vector<std::string> fresh = extras.established;
@@ -239,7 +238,7 @@ Task<Status> Cycle::stale_open() {
 }
 
 Task<Status> Cycle::remember_serial() {
-  const bool whole = std::all_of(kinds_.begin(), kinds_.end(), [](const auto& k) { return k.second.complete; });
+  const bool whole = std::all_of(kinds_.begin(), kinds_.end(), [](const auto& k) { return k.second.complete && k.second.left_out == 0; });
   auto& notes = ledger_.row().notes;
   if (serial_.empty() || !whole || (notes["serial"] == serial_ && notes["lineage"] == lineage_)) co_return Status{};
   Extras extras;

@@ -45,6 +45,8 @@ class Cycle {
   void take_back_unmentioned();
   /// Of what is missing nobody could say that it is gone: the next cycle has to read everything, whatever its cursor says.
   bool unconfirmed() const { return unconfirmed_; }
+  /// For resources that nobody knew there was no room. What is known is judged, so that a cursor may stand.
+  bool left_out() const { return left_out_; }
   /// Records that were asked for before what is applied already, or for which there was no room.
   std::uint64_t dropped() const { return dropped_ + foreign_.left_out() + crowded_out_; }
 
@@ -87,7 +89,7 @@ class Cycle {
   std::set<std::string> heard_, turned_away_;  ///< backends of whose registration a word counted, and did not
   std::vector<std::string> general_;  ///< reasons that concern every kind
   std::uint64_t received_ = 0, settled_ = 0, transitions_ = 0, dropped_ = 0, unsettled_ = 0, crowded_out_ = 0;
-  bool applied_ = false, unconfirmed_ = false;
+  bool applied_ = false, unconfirmed_ = false, left_out_ = false;
   std::string serial_, lineage_;
 };
 

@@ -16,7 +16,7 @@ namespace driftd::engine {
 /// What a run said of one kind.
 struct KindSeen {
   std::uint64_t received = 0, unknown = 0;
-  std::uint64_t left_out = 0;  ///< declarations for which there was no room; then it is not listed whole
+  std::uint64_t left_out = 0;  ///< declarations or new resources for which there was no room
   bool complete = false;
   std::vector<std::string> reasons;
 };

@@ -6,6 +6,12 @@
 
 namespace driftd::engine {
 
+namespace {
+
+bool is_absent(const Index::Entry& entry) { return !entry.present && !entry.open; }
+
+}  // namespace
+
 std::uint16_t Index::kind_number(const std::string& kind) {
   const auto found = std::find(kinds_.begin(), kinds_.end(), kind);
   if (found == kinds_.end()) {
@@ -19,6 +25,7 @@ std::uint16_t Index::kind_number(const std::string& kind) {
 void Index::tally(const Entry& entry, int sign) {
   tallies_[entry.kind].present += entry.present ? sign : 0;
   tallies_[entry.kind].open += entry.open ? sign : 0;
+  tallies_[entry.kind].absent += is_absent(entry) ? sign : 0;
 }
 
 void Index::put(const core::ResourceId& id, Entry entry) {
@@ -38,7 +45,19 @@ void Index::erase(const core::ResourceId& id) {
   const auto found = entries_.find(key(id));
   if (found == entries_.end()) return;
   tally(found->second, -1);
+  forgotten_asked_ = std::max<std::uint64_t>(forgotten_asked_, found->second.asked);
   entries_.erase(found);
+}
+
+void Index::erase_absent() {
+  for (auto at = entries_.begin(); at != entries_.end();) {
+    const Entry& entry = at->second;
+    const auto here = at++;
+    if (!is_absent(entry)) continue;
+    tally(entry, -1);
+    forgotten_asked_ = std::max<std::uint64_t>(forgotten_asked_, entry.asked);
+    entries_.erase(here);
+  }
 }
 
 void Index::add(const Entry& entry, std::uint32_t run, Count& to) {
@@ -74,6 +93,10 @@ std::int64_t Index::present(const std::string& kind) const {
 
 std::int64_t Index::present() const {
   return std::accumulate(tallies_.begin(), tallies_.end(), std::int64_t{0}, [](auto sum, const Tally& t) { return sum + t.present; });
+}
+
+std::int64_t Index::absent() const {
+  return std::accumulate(tallies_.begin(), tallies_.end(), std::int64_t{0}, [](auto sum, const Tally& t) { return sum + t.absent; });
 }
 
 std::int64_t Index::open() const {

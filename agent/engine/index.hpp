@@ -40,6 +40,10 @@ class Index {
   /// What put() says of presence and drifts stays as it was put.
   Entry* find(const core::ResourceId& id);
   void erase(const core::ResourceId& id);
+  void erase_absent();  ///< all that is neither there nor has open drifts
+  std::int64_t absent() const;
+  /// When the answer was asked for that any of what was erased had last (Entry::asked).
+  std::uint64_t forgotten_asked() const { return forgotten_asked_; }
   std::size_t size() const { return entries_.size(); }
   std::uint16_t kind_number(const std::string& kind);
 
@@ -64,13 +68,14 @@ class Index {
 
   boost::unordered_flat_map<Digest, Entry, Hash> entries_;
   struct Tally {
-    std::int64_t present = 0, open = 0;
+    std::int64_t present = 0, open = 0, absent = 0;
   };
   void tally(const Entry& entry, int sign);
   static void add(const Entry& entry, std::uint32_t run, Count& to);
 
   std::vector<std::string> kinds_;
   std::vector<Tally> tallies_;  ///< of kinds_
+  std::uint64_t forgotten_asked_ = 0;
 };
 
 }  // namespace driftd::engine

@@ -247,7 +247,7 @@ void Ledger::adopt(const Extras& extras) {
 /// Semantics 8, by the monotonic clock: a wall clock that is set back makes nothing older.
 bool Ledger::outdated(const Sighted& sighted) {
   const Index::Entry* known = index_.find(sighted.id);
-  return known != nullptr && Index::ticks(sighted.asked) < known->asked;
+  return Index::ticks(sighted.asked) < (known != nullptr ? std::uint64_t{known->asked} : index_.forgotten_asked());
 }
 
 Task<Result<Ledger::Applied>> Ledger::apply(std::vector<Sighted> sightings, Extras extras, bool applied_state,

@@ -8,9 +8,22 @@
 namespace driftd::engine {
 namespace {
 
-constexpr std::uint64_t kForgetAtLeast = 1'000;  // going over a backend's rows is dear: many go at once
+constexpr std::uint64_t kForgetAtLeast = 1'000;  // in one commit
 
 std::uint64_t max_of(const Ledger& ledger) { return ledger.spec().budgets.resources; }
+
+/// What came and went and nobody accepted. What retention has taken from the store is only in the index by then.
+Task<Status> forget(std::shared_ptr<Context> context, Ledger& ledger) {
+  const auto many = static_cast<std::int64_t>(std::max(kForgetAtLeast, max_of(ledger) / 10));
+  DRIFTD_CO_TRY(const auto forgotten, co_await context->store.forget_gone(ledger.row().uid, many));
+  for (const auto& id : forgotten) ledger.index().erase(id);
+  if (static_cast<std::int64_t>(forgotten.size()) < many) ledger.index().erase_absent();
+  if (!forgotten.empty()) {
+    log::room("engine").info("backend {}: {} resources that came and went are forgotten, to make room for new ones (budgets.resources: {})",
+                             ledger.spec().name, forgotten.size(), max_of(ledger));
+  }
+  co_return Status{};
+}
 
 }  // namespace
 
@@ -23,13 +36,7 @@ Task<Result<Room>> with_room(std::shared_ptr<Context> context, Ledger& ledger, s
     out.taken = std::move(fresh);
     co_return out;
   }
-  const auto many = static_cast<std::int64_t>(std::max(kForgetAtLeast, max_of(ledger) / 10));
-  DRIFTD_CO_TRY(const auto forgotten, co_await context->store.forget_gone(ledger.row().uid, many));
-  for (const auto& id : forgotten) index.erase(id);
-  if (!forgotten.empty()) {
-    log::room("engine").info("backend {}: {} resources that came and went are forgotten, to make room for new ones (budgets.resources: {})",
-                             ledger.spec().name, forgotten.size(), max_of(ledger));
-  }
+  if (index.absent() > 0) DRIFTD_CO_CHECK(co_await forget(context, ledger));
   std::uint64_t added = 0;
   for (auto& one : fresh) {
     const bool known = !is_new(one);
@@ -47,6 +54,8 @@ std::uint64_t room_left(Ledger& ledger) {
   const std::uint64_t known = ledger.index().size();
   return known < max_of(ledger) ? max_of(ledger) - known : 0;
 }
+
+bool room_comes(Ledger& ledger) { return room_left(ledger) > 0 || ledger.index().absent() > 0; }
 
 std::string no_room(const Ledger& ledger) {
   return "budget: " + std::to_string(max_of(ledger)) + " resources of this backend are known, and new ones are left out; raise its "

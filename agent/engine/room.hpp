@@ -23,6 +23,8 @@ Task<Result<Room>> with_room(std::shared_ptr<Context> context, Ledger& ledger, s
 
 /// How many resources may be added.
 std::uint64_t room_left(Ledger& ledger);
+/// There is room, or there is what may be forgotten.
+bool room_comes(Ledger& ledger);
 /// The reason that coverage gives of a kind whose new resources were left out.
 std::string no_room(const Ledger& ledger);
 

@@ -7,6 +7,7 @@
 #include "base/fatal.hpp"
 #include "base/log.hpp"
 #include "base/memory.hpp"
+#include "engine/room.hpp"
 
 namespace driftd::engine {
 namespace {
@@ -213,6 +214,7 @@ Task<CycleReport> Runner::list(std::string cursor, std::chrono::milliseconds dea
   Cycle one(context_, ledger_, *session_, ++run_);
   CycleReport out = co_await one.run(std::move(cursor), deadline);
   full_next_ = full_next_ || one.unconfirmed();
+  left_out_ = left_out_ || one.left_out();
   if (out.status && !out.unchanged && session_->inner_listed() && !out.spoken.left_out) {
     one.take_back_unmentioned();
     context_->sources->listed(ledger_.spec().name);
@@ -232,6 +234,10 @@ Task<CycleReport> Runner::cycle(bool full) {
   if (!report.status) co_return report;
   const auto now = context_->clock.mono();
   const std::uint64_t plugin = plugin_changes_;
+  if (left_out_ && room_comes(ledger_)) {
+    full_next_ = true;
+    left_out_ = false;
+  }
   full = std::exchange(full_next_, false) || full || now - last_full_ > kFullEvery;
   const std::string cursor = full ? std::string() : ledger_.row().cursor;
   const auto deadline = most_of_a_cycle();

@@ -131,6 +131,7 @@ class Runner : public std::enable_shared_from_this<Runner> {
   std::string found_in_;
   Claims claims_;
   std::optional<core::Coverage> discovery_;  ///< line of coverage of the last one
+  bool left_out_ = false;    ///< for what is new there was no room: where some comes, everything is read
   bool full_next_ = true;    ///< the first cycle of a process, and the one after a reload, reads everything
   bool declared_moved_ = false;
   bool hinted_ = false, stopping_ = false, held_back_ = false;

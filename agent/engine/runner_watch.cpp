@@ -64,6 +64,7 @@ Task<Status> Runner::judge_page(core::RecordPage page, Moment before, Moment rec
   }
   Cycle one(context_, ledger_, *session_, run_);
   const auto status = co_await one.watch_page(std::move(page), before, received);
+  left_out_ = left_out_ || one.left_out();
   if (one.unconfirmed()) {
     full_next_ = true;
     hint();

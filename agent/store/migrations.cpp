@@ -7,6 +7,7 @@
 #include "migration_003_incarnation.hpp"
 #include "migration_004_audit_chain.hpp"
 #include "migration_005_checksums.hpp"
+#include "migration_006_gone.hpp"
 #include "store/checksums.hpp"
 #include "store/files.hpp"
 
@@ -29,7 +30,8 @@ Status sign_all(Connection& db) {
 }
 
 constexpr Migration kMigrations[] = {{1, migration_001_initial}, {2, migration_002_declarations}, {3, migration_003_incarnation},
-                                     {4, migration_004_audit_chain}, {5, migration_005_checksums, sign_all}};
+                                     {4, migration_004_audit_chain}, {5, migration_005_checksums, sign_all},
+                                     {6, migration_006_gone}};
 
 std::filesystem::path copy_name(const std::filesystem::path& file, int version) {
   auto name = file;

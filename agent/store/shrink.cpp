@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A store that takes more room than it may: history goes before its time, the oldest first.
 #include <algorithm>
-#include <utility>
 
 #include "store/gaps.hpp"
 
@@ -9,6 +8,7 @@ namespace driftd::store {
 namespace {
 
 constexpr int kShrinkSlice = 1'000;
+constexpr int kShrinkStep = 16;  ///< deletions between two looks at the size
 
 /// Pages of store.db that hold something, in bytes. Deleting frees pages for what comes next; the file does not get smaller.
 Result<std::int64_t> bytes_in_use(Connection& db) {
@@ -18,79 +18,107 @@ Result<std::int64_t> bytes_in_use(Connection& db) {
   return (pages - free) * size;
 }
 
-struct OldEvent {
-  std::int64_t seq = 0;
-  Nanos recorded_ns = 0;
+/// One slice, in a transaction. It ends as soon as the store is small enough.
+class Slice {
+ public:
+  Slice(SqliteStore::State& state, std::int64_t max_bytes) : state_(state), at_(state.shrink), max_bytes_(max_bytes) {}
+
+  Result<Shrunk> run() {
+    DRIFTD_TRY(const auto events, next_events());
+    const bool at_end = events.size() < static_cast<std::size_t>(kShrinkSlice);
+    DRIFTD_CHECK(look());
+    DRIFTD_CHECK(forget_drifts(events.empty() ? state_.clock.wall() : events.front().recorded_ns));
+    for (const auto& event : events) {
+      if (is_small()) break;
+      DRIFTD_CHECK(pass(event));
+    }
+    if (at_end) DRIFTD_CHECK(forget_drifts(state_.clock.wall()));
+    DRIFTD_CHECK(look());
+    DRIFTD_CHECK(tell(state_, gaps_, {"store_full", "they were dead letters, and the store takes more than retention.max_bytes"}));
+    at_.forgot += out_.events + out_.drifts;
+    out_.more = !is_small() && (!at_end || begin_pass());
+    return out_;
+  }
+
+ private:
+  struct OldEvent {
+    std::int64_t seq = 0;
+    Nanos recorded_ns = 0;
+  };
+
+  Result<std::vector<OldEvent>> next_events() {
+    std::vector<OldEvent> out;
+    auto query = state_.db->statement("SELECT seq, recorded_ns FROM event WHERE seq > ? ORDER BY seq LIMIT ?");
+    query.bind(at_.looked_to, kShrinkSlice);
+    while (true) {
+      DRIFTD_TRY(const bool more, query.next());
+      if (!more) return out;
+      out.push_back({query.integer(0), query.integer(1)});
+    }
+  }
+
+  Status look() {
+    DRIFTD_TRY(out_.bytes, bytes_in_use(*state_.db));
+    return {};
+  }
+  bool is_small() const { return out_.bytes <= max_bytes_; }
+
+  /// An event that a sink waits for stays. Dead letters stay, too, unless the pass before found that all else does; and once
+  /// something was delivered meanwhile, that goes first again.
+  Status pass(const OldEvent& event) {
+    at_.looked_to = event.seq;
+    DRIFTD_TRY(const auto outstanding, outstanding_of(*state_.db, event.seq));
+    const bool waits = std::any_of(outstanding.begin(), outstanding.end(), [](const Outstanding& one) { return !one.dead; });
+    if (waits || (!outstanding.empty() && at_.spares_dead)) return {};
+    at_.spares_dead = at_.spares_dead || outstanding.empty();
+    DRIFTD_CHECK(forget_event(*state_.db, event.seq, outstanding, gaps_));
+    out_.until = std::max(out_.until, event.recorded_ns);
+    if (++out_.events % kShrinkStep != 0) return {};
+    return look();
+  }
+
+  /// Those that ended until then, which are older than the events that are left.
+  Status forget_drifts(Nanos until) {
+    constexpr std::string_view sql =
+        "DELETE FROM drift WHERE id IN (SELECT id FROM drift WHERE open = 0 AND ended_ns <= ? ORDER BY ended_ns LIMIT ?)";
+    while (!is_small() && out_.drifts < kShrinkSlice) {
+      DRIFTD_CHECK(state_.db->statement(sql).bind(until, kShrinkStep).run());
+      const auto gone = state_.db->changes();
+      out_.drifts += gone;
+      DRIFTD_CHECK(look());
+      if (gone < kShrinkStep) return {};
+    }
+    return {};
+  }
+
+  /// A pass over all events ended, and the store is too large still. Behind one that spared dead letters comes one that does
+  /// not; where that one hardly found anything there is nothing left to go. False: then.
+  bool begin_pass() {
+    const bool spared = at_.began_sparing;
+    const bool found = at_.forgot >= kShrinkSlice;
+    at_ = {};
+    at_.began_sparing = at_.spares_dead = !spared;
+    return spared || found;
+  }
+
+  SqliteStore::State& state_;
+  SqliteStore::State::Shrink& at_;
+  std::int64_t max_bytes_;
+  Gaps gaps_;
+  Shrunk out_;
 };
-
-Result<std::vector<OldEvent>> next_candidates(SqliteStore::State& state) {
-  std::vector<OldEvent> out;
-  auto query = state.db->statement("SELECT seq, recorded_ns FROM event WHERE seq > ? ORDER BY seq LIMIT ?");
-  query.bind(state.shrink.looked_to, kShrinkSlice);
-  while (true) {
-    DRIFTD_TRY(const bool more, query.next());
-    if (!more) return out;
-    out.push_back({query.integer(0), query.integer(1)});
-  }
-}
-
-/// Whether an event has to stay: a sink still waits for it, or it is a dead letter and those are spared.
-bool stays(const std::vector<Outstanding>& outstanding, bool spare_dead) {
-  return std::any_of(outstanding.begin(), outstanding.end(), [&](const Outstanding& one) { return spare_dead || !one.dead; });
-}
-
-/// Drifts that ended until then: they are as old as the events that go.
-Result<std::int64_t> forget_drifts(Connection& db, Nanos until) {
-  constexpr std::string_view sql =
-      "DELETE FROM drift WHERE id IN (SELECT id FROM drift WHERE open = 0 AND ended_ns <= ? ORDER BY ended_ns LIMIT ?)";
-  DRIFTD_CHECK(db.statement(sql).bind(until, kShrinkSlice).run());
-  return db.changes();
-}
-
-/// Where a pass over all events ended and the store is still too large: the next one takes dead letters too, and behind that
-/// one nothing is left that may go.
-bool begin_again(SqliteStore::State& state) {
-  auto& at = state.shrink;
-  at.looked_to = 0;
-  at.spares_dead = at.forgot > 0 || !at.spares_dead;
-  const bool found = std::exchange(at.forgot, 0) > 0;
-  return found || !at.spares_dead;
-}
-
-Result<Shrunk> shrink_by_a_slice(SqliteStore::State& state, std::int64_t max_bytes) {
-  Shrunk out;
-  auto& at = state.shrink;
-  DRIFTD_TRY(out.bytes, bytes_in_use(*state.db));
-  if (out.bytes <= max_bytes) {
-    at = {};
-    return out;
-  }
-  DRIFTD_TRY(const auto candidates, next_candidates(state));
-  Gaps gaps;
-  for (const auto& event : candidates) {
-    at.looked_to = event.seq;
-    DRIFTD_TRY(const auto outstanding, outstanding_of(*state.db, event.seq));
-    if (stays(outstanding, at.spares_dead)) continue;
-    DRIFTD_CHECK(forget_event(*state.db, event.seq, outstanding, gaps));
-    ++out.events;
-    out.until = std::max(out.until, event.recorded_ns);
-  }
-  DRIFTD_CHECK(tell(state, gaps, {"store_full", "they were dead letters, and the store takes more than retention.max_bytes"}));
-  const bool at_end = candidates.size() < static_cast<std::size_t>(kShrinkSlice);
-  DRIFTD_TRY(out.drifts, forget_drifts(*state.db, at_end ? state.clock.wall() : candidates.back().recorded_ns));
-  at.forgot += out.events + out.drifts;
-  DRIFTD_TRY(out.bytes, bytes_in_use(*state.db));
-  out.more = out.bytes > max_bytes && (!at_end || out.drifts == kShrinkSlice || begin_again(state));
-  return out;
-}
 
 }  // namespace
 
 Task<Result<Shrunk>> SqliteStore::shrink(std::int64_t max_bytes) {
   const auto state = state_;
   const auto out = std::make_shared<Shrunk>();
+  auto look = [](Connection& db) { return bytes_in_use(db); };  // without a transaction: mostly there is nothing to do
+  DRIFTD_CO_TRY(out->bytes, co_await on_store(state, std::move(look)));
+  if (out->bytes <= max_bytes) co_return *out;
   Work work = [state, out, max_bytes]() -> Status {
-    DRIFTD_TRY(*out, shrink_by_a_slice(*state, max_bytes));
+    DRIFTD_TRY(*out, Slice(*state, max_bytes).run());
+    if (out->bytes <= max_bytes) state->shrink = {};
     return {};
   };
   DRIFTD_CO_CHECK(co_await in_group(state, std::move(work)));

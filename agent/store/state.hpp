@@ -73,10 +73,9 @@ struct SqliteStore::State : std::enable_shared_from_this<SqliteStore::State> {
   std::string salt;                ///< of the ids that this opening of the store gives: another one each time
   std::int64_t pruned_to = 0;  ///< where the next slice of retention looks; store strand only
   /// Where a store that is too large is made smaller [shrink.cpp]; store strand only.
-  struct {
-    std::int64_t looked_to = 0;  ///< where the next slice begins
-    std::int64_t forgot = 0;     ///< rows of this pass
-    bool spares_dead = true;     ///< dead letters go only where a whole pass without them found nothing
+  struct Shrink {
+    std::int64_t looked_to = 0, forgot = 0;  ///< of this pass: where the next slice begins, rows that went
+    bool began_sparing = true, spares_dead = true;
   } shrink;
   Nanos pruned_by = 0;         ///< the wall clock above the one that is never set, as retention believes it; store strand only
   Nanos doubted_until = 0;     ///< of the clock that is never set: retention waits; 0: it does not

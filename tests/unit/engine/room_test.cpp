@@ -53,6 +53,63 @@ TEST_F(RoomOfABackend, WhatThereIsNoRoomForIsSaidAndTheOthersStayJudged) {
   EXPECT_TRUE(report_.complete());
 }
 
+TEST_F(RoomOfABackend, AFirstListThatDoesNotFitIsNoBaseline) {
+  line_->budgets.resources = 20;
+  line_->start(false);
+  refresh();
+  EXPECT_THAT(reasons(), HasSubstr("budget: 20 resources"));
+  another_process();
+  line_->budgets.resources = 100;
+  line_->start(false);
+  refresh();
+  EXPECT_TRUE(report_.complete());
+  EXPECT_EQ(line_->drifts(true).size(), 0U) << "the other ten were there before anybody looked";
+  line_->world->resources[thing(40)] = R"({"partitions":3})";
+  refresh();
+  EXPECT_EQ(created(), 1U);
+}
+
+TEST_F(RoomOfABackend, WhatRetentionTookFromTheStoreTakesNoRoom) {
+  baseline();
+  add(30, 50);
+  refresh();
+  remove(30, 50);
+  refresh();
+  ASSERT_EQ(known(), 51U);
+  tamper(dir_.file("data/store.db"), "DELETE FROM resource WHERE present = 0 AND baseline IS NULL");
+  add(60, 80);
+  refresh();
+  EXPECT_EQ(reasons(), "");
+  EXPECT_EQ(created(), 40U);
+}
+
+TEST_F(RoomOfABackend, ARecordOlderThanTheEndOfWhatIsForgottenIsNotNew) {
+  line_->world->watches = true;
+  line_->interval = std::chrono::hours(1);
+  line_->start(true);
+  ASSERT_TRUE(eventually([&] { return line_->view().last_complete_ns > 0; }, std::chrono::seconds(10)));
+  const auto told = [&](const std::string& body) {
+    line_->replay({{thing(30), body}});
+    line_->replay({{thing(3), body.empty() ? R"({"partitions":9})" : R"({"partitions":8})"}});  // pages come in order
+    const std::string mark = body.empty() ? "9" : "8";
+    return eventually([&] {
+      const auto open = line_->drifts();
+      return !open.empty() && open.front().changes.front().new_value == mark;
+    }, std::chrono::seconds(10));
+  };
+  line_->on_core([&] {
+    line_->world->observed_at = {{thing(30), line_->clock->wall() - Nanos(60'000'000'000)}};
+    return 0;
+  });
+  ASSERT_TRUE(told(""));
+  line_->on_core([&] {
+    line_->engine().find("b")->ledger().index().erase_absent();
+    return 0;
+  });
+  ASSERT_TRUE(told(R"({"partitions":3})"));  // from before it went
+  EXPECT_EQ(created(), 0U);
+}
+
 TEST_F(RoomOfABackend, WhatWasLeftOutComesInWhenThereIsRoomAlsoThoughNothingMovedSince) {
   baseline();
   add(30, 60);

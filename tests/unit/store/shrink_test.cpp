@@ -135,6 +135,46 @@ TEST_F(ShrinkTest, DeadLettersGoWhereNothingElseIsLeftAndThatIsTold) {
   EXPECT_EQ(ops.emitted, ops.acked + ops.pending + ops.dead + ops.dropped);
 }
 
+TEST_F(ShrinkTest, DeadLettersGoThoughSomethingIsDeliveredAllTheTime) {
+  Seqs dead;
+  for (int i = 0; i < 3; ++i) {  // more than a slice
+    const auto some = emit(500);
+    dead.insert(dead.end(), some.begin(), some.end());
+  }
+  core::SinkSettlement all_dead{"ops", dead.back(), {}, {}, {}};
+  for (const auto seq : dead) all_dead.upsert.push_back({seq, 10, 0, true, "HTTP 422"});
+  settle(std::move(all_dead));
+  const std::int64_t max = bytes() - 200'000;
+  int calls = 0;
+  while (bench.get(bench->shrink(max)).bytes > max) {
+    ASSERT_LT(++calls, 40) << "what is delivered meanwhile keeps dead letters for ever";
+    emit(1, {"desk"});
+    settle({"desk", emit(1, {"desk"}).back(), {}, {}, {}});
+  }
+  EXPECT_LT(book("ops").dead, 1'500);
+}
+
+TEST_F(ShrinkTest, WhatIsDeliveredWhileDeadLettersGoIsTakenFirst) {
+  const auto dead = emit_large(5), waiting = emit_large(30);
+  core::SinkSettlement some{"ops", dead.back(), {}, {}, {}};
+  for (const auto seq : dead) some.upsert.push_back({seq, 10, 0, true, "HTTP 422"});
+  settle(std::move(some));
+  const std::int64_t max = bytes() - 2 * static_cast<std::int64_t>(kLarge);
+  ASSERT_TRUE(bench.get(bench->shrink(max)).more) << "nothing but dead letters may go: the next pass takes them";
+  settle({"ops", waiting.back(), {}, {}, {}});  // delivered between the passes
+  shrink_to(max);
+  const auto left_dead = bench.get(bench->dead_letters("ops", 10));
+  EXPECT_FALSE(left_dead.empty());
+}
+
+TEST_F(ShrinkTest, NoMoreGoesThanHasTo) {
+  const auto seqs = emit_large(200);
+  settle({"ops", seqs.back(), {}, {}, {}});
+  const auto done = shrink_to(bytes() - 1);
+  EXPECT_GT(done.events, 0);
+  EXPECT_LE(done.events, 32);
+}
+
 TEST_F(ShrinkTest, DriftsThatEndedGoAndOpenOnesStay) {
   const auto drift = [](const std::string& id) {
     core::Drift out;
