@@ -52,6 +52,16 @@ TEST(KafkaTopic, ValuesOfABrokerThatDoesNotTellTheirSourceAreUnknown) {
   EXPECT_FALSE(json::parse(record.body).contains("config"));
 }
 
+/// A broker's plugins name their keys: dump() throws for what is no UTF-8, and that would end the refresh of all kinds.
+TEST(KafkaTopic, ASensitiveKeyOfAnyBytesIsUnreadByNameAndEndsNothing) {
+  const Configs configs{"orders", {}, {entry("retention.ms", "60000", Source::topic), entry("plugin.\xff.secret", std::nullopt, Source::topic, true)}};
+  const auto record = map_topic(topic_of({{0, 1, {1}, {1}}}), configs, "");
+  EXPECT_EQ(json::parse(record.body)["config"], (json{{"retention.ms", "60000"}}));
+  ASSERT_EQ(record.unread.size(), 1u);
+  EXPECT_EQ(record.unread[0].code, DRIFTD_UNSUPPORTED);
+  EXPECT_EQ(record.unread[0].path, "config[\"plugin.\ufffd.secret\"]");
+}
+
 TEST(KafkaTopic, OfALongConfigurationTheLongestValuesAreUnreadByName) {
   std::string replicas = "0:0";
   while (replicas.size() < 32'000) replicas += ",0:0";
