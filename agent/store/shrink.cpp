@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A store that takes more room than it may: history goes before its time, the oldest first.
 #include <algorithm>
+#include <utility>
 
 #include "store/gaps.hpp"
 
@@ -32,6 +33,7 @@ class Slice {
       if (is_small()) break;
       DRIFTD_CHECK(pass(event));
     }
+    DRIFTD_CHECK(forget_dead());
     if (at_end) DRIFTD_CHECK(forget_drifts(state_.clock.wall()));
     DRIFTD_CHECK(look());
     DRIFTD_CHECK(tell(state_, gaps_, {"store_full", "they were dead letters, and the store takes more than retention.max_bytes"}));
@@ -63,14 +65,31 @@ class Slice {
   }
   bool is_small() const { return out_.bytes <= max_bytes_; }
 
-  /// An event that a sink waits for stays. Dead letters stay, too, unless the pass before found that all else does; and once
-  /// something was delivered meanwhile, that goes first again.
+  /// An event that a sink waits for stays.
   Status pass(const OldEvent& event) {
     at_.looked_to = event.seq;
-    DRIFTD_TRY(const auto outstanding, outstanding_of(*state_.db, event.seq));
+    DRIFTD_TRY(auto outstanding, outstanding_of(*state_.db, event.seq));
     const bool waits = std::any_of(outstanding.begin(), outstanding.end(), [](const Outstanding& one) { return !one.dead; });
-    if (waits || (!outstanding.empty() && at_.spares_dead)) return {};
-    at_.spares_dead = at_.spares_dead || outstanding.empty();
+    if (waits) return {};
+    if (!outstanding.empty()) {
+      dead_.emplace_back(event, std::move(outstanding));
+      return {};
+    }
+    return forget(event, outstanding);
+  }
+
+  /// Dead letters stay unless the pass before found that all else does; and where something was delivered since, that goes
+  /// first again.
+  Status forget_dead() {
+    at_.spares_dead = at_.spares_dead || out_.events > 0;
+    for (const auto& [event, outstanding] : dead_) {
+      if (at_.spares_dead || is_small()) return {};
+      DRIFTD_CHECK(forget(event, outstanding));
+    }
+    return {};
+  }
+
+  Status forget(const OldEvent& event, const std::vector<Outstanding>& outstanding) {
     DRIFTD_CHECK(forget_event(*state_.db, event.seq, outstanding, gaps_));
     out_.until = std::max(out_.until, event.recorded_ns);
     if (++out_.events % kShrinkStep != 0) return {};
@@ -104,6 +123,7 @@ class Slice {
   SqliteStore::State& state_;
   SqliteStore::State::Shrink& at_;
   std::int64_t max_bytes_;
+  std::vector<std::pair<OldEvent, std::vector<Outstanding>>> dead_;  ///< of this slice
   Gaps gaps_;
   Shrunk out_;
 };

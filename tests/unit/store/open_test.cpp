@@ -210,7 +210,7 @@ TEST_F(MigrationTest, StoreOfTheFirstVersionGoesOnUnderThisOne) {
   const auto seqs = emit(3);
   bench.close();
   std::string former =
-      "DROP TABLE declaration; ALTER TABLE event DROP COLUMN incarnation; ALTER TABLE quarantine DROP COLUMN incarnation; "
+      "DROP INDEX resource_gone; DROP TABLE declaration; ALTER TABLE event DROP COLUMN incarnation; ALTER TABLE quarantine DROP COLUMN incarnation; "
       "ALTER TABLE event DROP COLUMN routed; ALTER TABLE quarantine DROP COLUMN routed; "
       "DELETE FROM meta WHERE key IN ('incarnation', 'commits', 'place'); "
       "DROP TABLE audit_chain; DROP TABLE audit; CREATE TABLE audit (id INTEGER PRIMARY KEY, "
