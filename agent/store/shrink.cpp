@@ -78,12 +78,11 @@ class Slice {
     return forget(event, outstanding);
   }
 
-  /// Dead letters stay unless the pass before found that all else does; and where something was delivered since, that goes
-  /// first again.
+  /// Dead letters stay in a pass that spares them, and in a slice where something else could go.
   Status forget_dead() {
-    at_.spares_dead = at_.spares_dead || out_.events > 0;
+    if (at_.spares_dead || out_.events > 0) return {};
     for (const auto& [event, outstanding] : dead_) {
-      if (at_.spares_dead || is_small()) return {};
+      if (is_small()) return {};
       DRIFTD_CHECK(forget(event, outstanding));
     }
     return {};
@@ -113,10 +112,10 @@ class Slice {
   /// A pass over all events ended, and the store is too large still. Behind one that spared dead letters comes one that does
   /// not; where that one hardly found anything there is nothing left to go. False: then.
   bool begin_pass() {
-    const bool spared = at_.began_sparing;
+    const bool spared = at_.spares_dead;
     const bool found = at_.forgot >= kShrinkSlice;
     at_ = {};
-    at_.began_sparing = at_.spares_dead = !spared;
+    at_.spares_dead = !spared;
     return spared || found;
   }
 

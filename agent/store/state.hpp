@@ -75,7 +75,7 @@ struct SqliteStore::State : std::enable_shared_from_this<SqliteStore::State> {
   /// Where a store that is too large is made smaller [shrink.cpp]; store strand only.
   struct Shrink {
     std::int64_t looked_to = 0, forgot = 0;  ///< of this pass: where the next slice begins, rows that went
-    bool began_sparing = true, spares_dead = true;
+    bool spares_dead = true;                 ///< dead letters stay in this pass
   } shrink;
   Nanos pruned_by = 0;         ///< the wall clock above the one that is never set, as retention believes it; store strand only
   Nanos doubted_until = 0;     ///< of the clock that is never set: retention waits; 0: it does not

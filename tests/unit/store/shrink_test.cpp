@@ -154,6 +154,26 @@ TEST_F(ShrinkTest, DeadLettersGoThoughSomethingIsDeliveredAllTheTime) {
   EXPECT_LT(book("ops").dead, 1'500);
 }
 
+/// What is delivered in an earlier slice must not spare the dead letters of all later ones.
+TEST_F(ShrinkTest, DeadLettersGoThoughABacklogInFrontOfThemDrains) {
+  Seqs front, dead;
+  for (int i = 0; i < 4; ++i) {
+    const auto some = emit(500);
+    auto& half = i < 2 ? front : dead;
+    half.insert(half.end(), some.begin(), some.end());
+  }
+  core::SinkSettlement half_dead{"ops", dead.back(), {}, {}, {}};
+  for (const auto seq : front) half_dead.upsert.push_back({seq, 1, 0, false, "refused"});
+  for (const auto seq : dead) half_dead.upsert.push_back({seq, 10, 0, true, "HTTP 422"});
+  settle(std::move(half_dead));
+  const std::int64_t max = bytes() - 200'000;
+  for (std::size_t call = 0; bench.get(bench->shrink(max)).bytes > max; ++call) {
+    ASSERT_LT(call, 40U) << "a backlog that drains keeps dead letters for ever";
+    settle({"ops", dead.back(), {}, {front[call]}, {}});
+  }
+  EXPECT_LT(book("ops").dead, 1'000);
+}
+
 TEST_F(ShrinkTest, WhatIsDeliveredWhileDeadLettersGoIsTakenFirst) {
   const auto dead = emit_large(5), waiting = emit_large(30);
   core::SinkSettlement some{"ops", dead.back(), {}, {}, {}};
