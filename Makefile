@@ -5,23 +5,33 @@ export CCACHE_SLOPPINESS := time_macros
 export CCACHE_NOHASHDIR := 1
 export CCACHE_BASEDIR := $(CURDIR)
 
-.PHONY: help deps build demo test test-asan test-tsan fuzz bench tidy soak package clean
+.PHONY: help deps build everything demo test test-asan test-tsan fuzz bench tidy soak package clean
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
-deps: ## install what is missing (Debian packages; root or sudo)
-	@scripts/deps.sh
+deps: ## install what is missing for all of this (Debian packages; root or sudo)
+	@scripts/deps.sh test
 
-build: deps ## build the release preset into build/release
-	@cmake --preset release > build-configure.log 2>&1 || { cat build-configure.log; exit 1; }
-	@rm -f build-configure.log
-	@cmake --build --preset release -j $(JOBS)
+# Configures build/release. Where nothing was configured yet the tests, and what only they need, stay out until `make test`.
+CONFIGURE := scripts/configure.sh
 
-demo: build ## real servers, three changes from outside, each drift as it arrives (ONCE=1: check and exit)
+build: ## the agent, its worker, driftd-check and all providers, into build/release
+	@scripts/deps.sh build
+	@$(CONFIGURE)
+	@cmake --build --preset release -j $(JOBS) --target product
+
+demo: ## real servers, three changes from outside, each drift as it arrives (ONCE=1: check and exit)
+	@scripts/deps.sh demo
+	@$(CONFIGURE)
+	@cmake --build --preset release -j $(JOBS) --target demo
 	@python3 scripts/demo.py $(if $(ONCE),--once)
 
-test: build ## every test, unit to end-to-end, against real servers
+test: everything ## every test, unit to end-to-end, against real servers
 	@JOBS=$(JOBS) scripts/test.sh
+
+everything: deps
+	@$(CONFIGURE) -DDRIFTD_TESTS=ON
+	@cmake --build --preset release -j $(JOBS)
 
 # No e2e: those are timed.
 SANITIZED := unit contract integration fault
@@ -35,23 +45,25 @@ test-tsan: deps ## unit, contract, integration and fault tests under ThreadSanit
 
 FUZZ_SECONDS ?= 60
 fuzz: ## libFuzzer on every parser of foreign data (clang-16); FUZZ_SECONDS=60 each, FUZZ="yaml helm"
-	@scripts/deps.sh clang-16 libclang-rt-16-dev
+	@scripts/deps.sh test clang-16 libclang-rt-16-dev
 	@cmake --preset fuzz >/dev/null && cmake --build --preset fuzz -j $(JOBS) --target $(if $(FUZZ),$(FUZZ:%=fuzz_%),fuzzers)
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh $(FUZZ)
 
-bench: build ## our own parts beside their bare floors
+bench: everything ## our own parts beside their bare floors
 	@ctest --test-dir build/release -L bench --verbose --no-tests=error
 
-tidy: build ## clang-tidy over agent and plugins (apt install clang-tidy); half an hour
+tidy: everything ## clang-tidy over agent and plugins (apt install clang-tidy); half an hour
 	@run-clang-tidy -quiet -j $(JOBS) -p build/release '$(CURDIR)/(agent|plugins)/.*\.cpp'
 
-soak: build ## the long forms of kill, storm and fuzz tests; log in docs/soak.md
+soak: everything ## the long forms of kill, storm and fuzz tests; log in docs/soak.md
 	@scripts/soak.sh
 	@$(MAKE) fuzz FUZZ=frames FUZZ_SECONDS=600
 	@$(MAKE) fuzz FUZZ_SECONDS=60
 
-package: deps ## build/release/*.deb
-	@cmake --preset release >/dev/null && cmake --build --preset release -j $(JOBS) --target package
+package: ## build/release/*.deb
+	@scripts/deps.sh build
+	@$(CONFIGURE)
+	@cmake --build --preset release -j $(JOBS) --target package
 
 clean: ## remove build/
 	@rm -rf build

@@ -176,7 +176,7 @@ void load_time(const Subject& subject) {
       kEntry, best));
 }
 
-constexpr Check kChecks[] = {
+constexpr Check kBinaryChecks[] = {
     {"binary.loads", Level::must,
      "dlopen (RTLD_NOW, RTLD_LOCAL) returns: no undefined symbol, no constructor that exits or crashes", 20s, &loads},
     {"binary.entry", Level::must, "driftd_provider_v1 is exported", 20s, &entry},
@@ -195,6 +195,6 @@ constexpr Check kChecks[] = {
 
 }  // namespace
 
-std::span<const Check> binary_checks() { return kChecks; }
+std::span<const Check> binary_checks() { return kBinaryChecks; }
 
 }  // namespace driftd::check

@@ -209,7 +209,7 @@ void few_descriptors(const Subject& subject) {
   }
 }
 
-constexpr Check kChecks[] = {
+constexpr Check kChaosChecks[] = {
     {"chaos.kill", Level::must, "killed at random points, a new process lists the same", seconds(300), &kill_and_list},
     {"chaos.jail", Level::must, "everything works inside the worker's jail", seconds(120), &inside_jail},
     {"chaos.sequence", Level::must, "random sequences of legal calls", seconds(120), &sequence},
@@ -219,6 +219,6 @@ constexpr Check kChecks[] = {
 
 }  // namespace
 
-std::span<const Check> chaos_checks() { return kChecks; }
+std::span<const Check> chaos_checks() { return kChaosChecks; }
 
 }  // namespace driftd::check

@@ -266,7 +266,7 @@ void close(const Subject& subject) {
   watched.close();
 }
 
-constexpr Check kChecks[] = {
+constexpr Check kDeadlineChecks[] = {
     {"deadline.past", Level::must,
      "a deadline that passed already: back within the grace time, no COMPLETE that is not true", seconds(100), &past},
     {"deadline.cancel_before", Level::must, "cancelled before the start: back within the grace time", seconds(100),
@@ -287,6 +287,6 @@ constexpr Check kChecks[] = {
 
 }  // namespace
 
-std::span<const Check> deadline_checks() { return kChecks; }
+std::span<const Check> deadline_checks() { return kDeadlineChecks; }
 
 }  // namespace driftd::check

@@ -225,7 +225,7 @@ void failing_allocations(const Subject& subject) {
   }
 }
 
-constexpr Check kChecks[] = {
+constexpr Check kMemoryChecks[] = {
     {"memory.inputs_borrowed", Level::must, "inputs that are overwritten after the call change nothing later", 100s,
      &inputs_borrowed},
     {"memory.inputs_untouched", Level::must, "inputs lie in read-only pages: not written, not freed", 100s,
@@ -244,6 +244,6 @@ constexpr Check kChecks[] = {
 
 }  // namespace
 
-std::span<const Check> memory_checks() { return kChecks; }
+std::span<const Check> memory_checks() { return kMemoryChecks; }
 
 }  // namespace driftd::check

@@ -287,7 +287,7 @@ void whole_extensions(const Subject& subject) {
   for (const auto& [key, least] : named) expect_whole(*answer.table, key.first, key.second, least, true);
 }
 
-constexpr Check kChecks[] = {
+constexpr Check kNegotiationChecks[] = {
     {"negotiation.minor", Level::must, "it can live with this host's minor; a refusal is UNSUPPORTED", 20s, &minor},
     {"negotiation.honest_need", Level::must, "an offer below minor_needed is refused, not accepted", 20s, &honest_need},
     {"negotiation.repeat", Level::must, "the entry answers the same each time, from any thread", 20s, &repeat},
@@ -306,6 +306,6 @@ constexpr Check kChecks[] = {
 
 }  // namespace
 
-std::span<const Check> negotiation_checks() { return kChecks; }
+std::span<const Check> negotiation_checks() { return kNegotiationChecks; }
 
 }  // namespace driftd::check

@@ -213,7 +213,7 @@ void unchanged(const Subject& subject) {
 }
 
 using std::chrono::seconds;
-constexpr Check kChecks[] = {
+constexpr Check kRefreshChecks[] = {
     {"refresh.works", Level::must, "a refresh returns, and is OK or says why not", seconds(100), &works},
     {"refresh.same_twice", Level::must, "twice on a quiet system: the same identities and bodies", seconds(120), &same_twice},
     {"refresh.complete_count", Level::must,
@@ -245,6 +245,6 @@ constexpr Check kChecks[] = {
 
 }  // namespace
 
-std::span<const Check> refresh_checks() { return kChecks; }
+std::span<const Check> refresh_checks() { return kRefreshChecks; }
 
 }  // namespace driftd::check

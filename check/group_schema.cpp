@@ -154,7 +154,7 @@ void settings(const Subject& subject) {
   }
 }
 
-void kinds(const Subject& subject) {
+void each_kind(const Subject& subject) {
   const auto& provider = Provider::load(subject);
   const Json json = object("describe", document("describe", provider.describe(), provider.describe()));
   for (const auto& kind : names(json, "kinds")) {
@@ -183,11 +183,11 @@ void unknown(const Subject& subject) {
 }
 
 using std::chrono::seconds;
-constexpr Check kChecks[] = {
+constexpr Check kSchemaChecks[] = {
     {"schema.describe", Level::must, "describe is one JSON object with what the host needs, the same each time", seconds(20),
      &describe},
     {"schema.settings", Level::must, "the settings have a JSON Schema that the host understands", seconds(20), &settings},
-    {"schema.kinds", Level::must, "each declared kind has a driftd-schema/1 document of its name, the same each time", seconds(20), &kinds},
+    {"schema.kinds", Level::must, "each declared kind has a driftd-schema/1 document of its name, the same each time", seconds(20), &each_kind},
     {"schema.unknown", Level::must, "another name is NOT_FOUND and pushes nothing", seconds(20), &unknown},
     {"schema.bodies", Level::must,
      "bodies and status are JSON objects that can be compared, under 4 MiB, of a declared kind", seconds(100), &bodies},
@@ -205,6 +205,6 @@ constexpr Check kChecks[] = {
 
 }  // namespace
 
-std::span<const Check> schema_checks() { return kChecks; }
+std::span<const Check> schema_checks() { return kSchemaChecks; }
 
 }  // namespace driftd::check

@@ -155,7 +155,7 @@ void quiet_use(const Subject& subject) {
   Host::get().expect_kept("secrets.quiet_use");
 }
 
-constexpr Check kChecks[] = {
+constexpr Check kSecretsChecks[] = {
     {"secrets.own_tokens", Level::must, "secret() is asked for own tokens only", seconds(90), &own_tokens},
     {"secrets.not_told", Level::must,
      "planted secrets are in no log line, diagnostic, status, metadata, cursor, health report, nor a body attribute that "
@@ -166,6 +166,6 @@ constexpr Check kChecks[] = {
 
 }  // namespace
 
-std::span<const Check> secrets_checks() { return kChecks; }
+std::span<const Check> secrets_checks() { return kSecretsChecks; }
 
 }  // namespace driftd::check

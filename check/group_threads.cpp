@@ -168,7 +168,7 @@ void stdio(const Subject& subject) {
       at, printed));
 }
 
-constexpr Check kChecks[] = {
+constexpr Check kThreadsChecks[] = {
     {"threads.concurrent", Level::must, "as many calls at once as declared give what one gives", 120s,
      &concurrent},
     {"threads.instances", Level::must, "instances share nothing: closing one leaves the other", 100s,
@@ -184,6 +184,6 @@ constexpr Check kChecks[] = {
 
 }  // namespace
 
-std::span<const Check> threads_checks() { return kChecks; }
+std::span<const Check> threads_checks() { return kThreadsChecks; }
 
 }  // namespace driftd::check

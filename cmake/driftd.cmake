@@ -110,8 +110,8 @@ endfunction()
 # driftd_tests(unit store DEPS store LIBS …): one GoogleTest binary of all *_test.cpp in this folder; each test is a ctest
 # entry with the label. Target tests_<label> builds all binaries of a label. FIXTURES: what setup tests build
 # or fetch for them. SERIAL: with nothing beside, for what is timed. TWO_CORES: tests whose name this regex finds count as
-# two. ILL: its workers hold providers that a sanitizer is meant to find. Four files are compiled as one and at -O1: most of
-# a test's compile time is the headers that all read.
+# two. ILL: its workers hold providers that a sanitizer is meant to find. Four files are compiled as one and at -O1, or at -O0
+# where it is no release: most of a test's compile time is the headers that all read, and what a sanitizer adds to them.
 function(driftd_tests label name)
   cmake_parse_arguments(ARG "SERIAL;ILL" "TIMEOUT;TWO_CORES" "DEPS;LIBS;FIXTURES" ${ARGN})
   if(NOT ARG_TIMEOUT)
@@ -128,7 +128,7 @@ function(driftd_tests label name)
   set(target ${label}_${name}_test)
   add_executable(${target} ${sources})
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 4)
-  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  target_compile_options(${target} PRIVATE $<IF:$<CONFIG:Release>,-O1,-O0>)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/agent ${CMAKE_SOURCE_DIR}/tests)
   list(TRANSFORM ARG_DEPS PREPEND driftd_)
   target_link_libraries(${target} PRIVATE ${ARG_DEPS} ${ARG_LIBS} GTest::gmock_main driftd_options)

@@ -1,18 +1,33 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs what is missing to build, test and demonstrate driftd on Debian 12: distribution packages only. Quiet and
-# quick when all is there. Needs root or sudo.
+# `deps.sh build|demo|test [PACKAGE…]` installs what is missing on Debian 12: to build driftd, to demonstrate it, to test it (each
+# with what is before it), and PACKAGE. Distribution packages only. Quiet and quick when all is there. Needs root or sudo.
 set -eu
 
-packages="cmake ninja-build g++ ccache mold pkg-config git python3 python3-venv
+packages="cmake ninja-build g++ ccache mold make pkg-config python3
 libboost1.81-dev libprotobuf-dev protobuf-compiler libcurl4-openssl-dev libyaml-cpp-dev libnats-dev libspdlog-dev
-libfmt-dev libgtest-dev libgmock-dev libsqlite3-dev libhiredis-dev libpq-dev libsimdjson-dev nlohmann-json3-dev
-libxxhash-dev libexpected-dev libcli11-dev prometheus-cpp-dev libssl-dev libsystemd-dev libseccomp-dev libcjson-dev librdkafka-dev zlib1g-dev make
-redis-server redis-tools postgresql postgresql-client nats-server prometheus abigail-tools maven openjdk-17-jdk-headless openssl debootstrap curl ca-certificates file dpkg-dev"
-packages="$packages $*"  # what one target needs beside
+libfmt-dev libsqlite3-dev libhiredis-dev libpq-dev libsimdjson-dev nlohmann-json3-dev libxxhash-dev libexpected-dev
+libcli11-dev prometheus-cpp-dev libssl-dev libsystemd-dev libseccomp-dev libcjson-dev librdkafka-dev zlib1g-dev
+file dpkg-dev"
+demo="redis-server redis-tools postgresql postgresql-client nats-server"
+test="git python3-venv libgtest-dev libgmock-dev prometheus abigail-tools maven openjdk-17-jdk-headless openssl debootstrap
+curl ca-certificates"
 # The example providers in Rust and Go; any toolchain on PATH that is not older than Debian's will do.
-command -v cargo >/dev/null && command -v rustc >/dev/null || packages="$packages cargo rustc"
-command -v go >/dev/null || packages="$packages golang-go"
+command -v cargo >/dev/null && command -v rustc >/dev/null || test="$test cargo rustc"
+command -v go >/dev/null || test="$test golang-go"
+
+purpose="${1:-}"
+case "$purpose" in
+  build) ;;
+  demo) packages="$packages $demo" ;;
+  test) packages="$packages $demo $test" ;;
+  *)
+    echo "usage: scripts/deps.sh build|demo|test [PACKAGE...]" >&2
+    exit 2
+    ;;
+esac
+shift
+packages="$packages $*"
 
 missing=""
 for package in $packages; do

@@ -45,12 +45,12 @@ void take_events(const std::string& named, InstallationKey& key) {
   }
 }
 
-constexpr std::size_t kSlice = 256;  ///< rows between two looks for digests that a slow layer is to come around
+constexpr std::size_t kRowsPerLook = 256;  ///< rows between two looks for digests that a slow layer is to come around
 
 /// Makes what rows from number `i` on need, when a slice of them begins there.
 Status slow_slice(const SlowLayer& slow, std::string_view sql, const std::vector<std::int64_t>& ids, std::size_t i) {
-  if (i % kSlice != 0) return {};
-  return slow.make(sql, ids[i], ids[std::min(i + kSlice, ids.size()) - 1]);
+  if (i % kRowsPerLook != 0) return {};
+  return slow.make(sql, ids[i], ids[std::min(i + kRowsPerLook, ids.size()) - 1]);
 }
 
 /// In their order.

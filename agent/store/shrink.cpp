@@ -24,6 +24,9 @@ class Slice {
  public:
   Slice(SqliteStore::State& state, std::int64_t max_bytes) : state_(state), at_(state.shrink), max_bytes_(max_bytes) {}
 
+  /// Where the next slice begins, once this one is committed.
+  const SqliteStore::State::Shrink& at() const { return at_; }
+
   Result<Shrunk> run() {
     DRIFTD_TRY(const auto events, next_events());
     const bool at_end = events.size() < static_cast<std::size_t>(kShrinkSlice);
@@ -120,7 +123,7 @@ class Slice {
   }
 
   SqliteStore::State& state_;
-  SqliteStore::State::Shrink& at_;
+  SqliteStore::State::Shrink at_;
   std::int64_t max_bytes_;
   std::vector<std::pair<OldEvent, std::vector<Outstanding>>> dead_;  ///< of this slice
   Gaps gaps_;
@@ -135,12 +138,15 @@ Task<Result<Shrunk>> SqliteStore::shrink(std::int64_t max_bytes) {
   auto look = [](Connection& db) { return bytes_in_use(db); };  // without a transaction: mostly there is nothing to do
   DRIFTD_CO_TRY(out->bytes, co_await on_store(state, std::move(look)));
   if (out->bytes <= max_bytes) co_return *out;
-  Work work = [state, out, max_bytes]() -> Status {
-    DRIFTD_TRY(*out, Slice(*state, max_bytes).run());
-    if (out->bytes <= max_bytes) state->shrink = {};
+  const auto at = std::make_shared<State::Shrink>();
+  Work work = [state, out, at, max_bytes]() -> Status {
+    Slice slice(*state, max_bytes);
+    DRIFTD_TRY(*out, slice.run());
+    *at = out->bytes <= max_bytes ? State::Shrink{} : slice.at();
     return {};
   };
   DRIFTD_CO_CHECK(co_await in_group(state, std::move(work)));
+  state->shrink = *at;  // not before: a slice that could not be committed is looked at again
   co_return *out;
 }
 

@@ -11,7 +11,7 @@ namespace driftd::k8s {
 namespace {
 
 constexpr std::size_t kMostObject = 16u << 20;  // etcd takes 1.5 MiB; JSON and managedFields make more of it
-constexpr int kFresh = 3;                       // lists begun anew because their token grew too old
+constexpr int kMaxRestarts = 3;                // lists begun anew because their token grew too old
 constexpr int kStreamsSince = 32;               // minor version that offers WatchList
 
 common::BoundedJson parse_object(std::string_view text, const std::string& what) {
@@ -67,7 +67,7 @@ std::string Lister::list(sdk::Call& call, const Resource& resource, const std::s
       next = done.next;
       if (next.empty()) return done.resource_version;
     } catch (const sdk::Failure& failure) {
-      if (failure.code != DRIFTD_CURSOR_EXPIRED || next.empty() || ++fresh >= kFresh) throw;
+      if (failure.code != DRIFTD_CURSOR_EXPIRED || next.empty() || ++fresh >= kMaxRestarts) throw;
       next.clear();  // the continue token is too old: from the start
       sent = call.now_ns();
       outran_ = true;

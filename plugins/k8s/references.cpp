@@ -6,8 +6,8 @@
 namespace driftd::k8s {
 namespace {
 
-constexpr std::chrono::minutes kFresh{1};
-constexpr std::size_t kMostName = 253, kShown = 64;
+constexpr std::chrono::minutes kMaxAge{1};
+constexpr std::size_t kMaxObjectName = 253, kShown = 64;
 
 bool is_label(const std::string& text) {
   const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
@@ -27,7 +27,7 @@ std::string shown(const std::string& text) {
 }  // namespace
 
 bool is_object_name(const std::string& name) {
-  if (name.size() > kMostName) return false;
+  if (name.size() > kMaxObjectName) return false;
   for (std::size_t from = 0;;) {
     const auto dot = name.find('.', from);
     if (!is_label(name.substr(from, dot - from))) return false;
@@ -53,7 +53,7 @@ std::optional<Absence> References::known(const Ref& ref, const std::string& spac
 }
 
 void References::age(Clock::time_point now) {
-  if (since_ && now - *since_ < kFresh) return;
+  if (since_ && now - *since_ < kMaxAge) return;
   *this = {};
   since_ = now;
 }

@@ -22,8 +22,6 @@ const std::string kRaw = "\xEF\xB7\x90", kText = "\xEF\xB7\x91", kDeep = "\xEF\x
 
 bool is_marked(const std::string& text) { return text.starts_with(kRaw) || text.starts_with(kText) || text.starts_with(kDeep); }
 
-[[noreturn]] void corrupt(const std::string& text) { throw sdk::Failure(DRIFTD_CORRUPT, text); }
-
 [[noreturn]] void too_many_values(std::size_t most) {
   throw sdk::Failure(DRIFTD_BUDGET, "the state has an object of more than " + std::to_string(most) + " values, which is not read");
 }
@@ -256,6 +254,8 @@ class Walk final : public Events {
 };
 
 }  // namespace
+
+void corrupt(const std::string& text) { throw sdk::Failure(DRIFTD_CORRUPT, text); }
 
 void walk(const Spool& state, Pieces& pieces) {
   Spool::Reader reader(state);

@@ -29,6 +29,9 @@ class Pieces {
 /// of the text: that may be a secret.
 void walk(const Spool& state, Pieces& pieces);
 
+/// Throws sdk::Failure CORRUPT.
+[[noreturn]] void corrupt(const std::string& text);
+
 /// The whole document; for older formats. Throws as walk, and BUDGET above 64 MiB.
 nlohmann::json parse_whole(const Spool& state);
 /// JSON text as it stood in the document: every number with its own token.

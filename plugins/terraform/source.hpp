@@ -14,6 +14,9 @@
 
 namespace driftd::terraform {
 
+/// Bytes of a state that tell its version, serial and lineage.
+inline constexpr std::size_t kBeginning = 64u << 10;
+
 /// What a backend answered when it was asked for the state.
 struct Fetched {
   bool unchanged = false;  ///< its stamp still is the one that was known; nothing else is filled in

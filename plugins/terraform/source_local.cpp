@@ -15,7 +15,6 @@ namespace driftd::terraform {
 namespace {
 
 constexpr int kTries = 5;
-constexpr std::size_t kBeginning = 64 << 10;
 constexpr long long kTicksNs = 20'000'000;
 
 /// A descriptor that closes itself.

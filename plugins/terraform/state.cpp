@@ -15,8 +15,6 @@ using nlohmann::json;
 
 constexpr std::size_t kMostFailing = 20;
 
-[[noreturn]] void corrupt(const std::string& text) { throw sdk::Failure(DRIFTD_CORRUPT, text); }
-
 /// `module.m.aws_x.y["k"]`, `data.aws_x.y[0]`.
 std::string address_of(const json& resource, const json& instance) {
   std::string out = text_of(resource, "module");

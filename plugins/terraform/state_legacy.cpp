@@ -2,14 +2,13 @@
 // States that Terraform before 0.12 wrote: v1 (0.3 to 0.6), v2 (0.6.15), v3 (0.7 to 0.11). Attributes are flat
 // (`tags.%`, `tags.Name`), resources stand by name in modules. They are put into the form of v4.
 #include "driftd/sdk/types.hpp"
+#include "terraform/document.hpp"
 #include "terraform/state.hpp"
 
 namespace driftd::terraform {
 namespace {
 
 using nlohmann::json;
-
-[[noreturn]] void corrupt(const std::string& text) { throw sdk::Failure(DRIFTD_CORRUPT, text); }
 
 std::string module_of(const json& module) {
   std::string out;

@@ -8,7 +8,7 @@
 namespace driftd::terraform {
 namespace {
 
-constexpr std::size_t kMostState = 600u << 20, kBeginning = 64u << 10;
+constexpr std::size_t kMostState = 600u << 20;
 
 /// Ends a transfer that has told enough.
 struct Enough {};

@@ -194,6 +194,19 @@ TEST_F(ShrinkTest, NoMoreGoesThanHasTo) {
   EXPECT_LE(done.events, 32);
 }
 
+TEST_F(ShrinkTest, ASliceThatCannotBeCommittedIsLookedAtAgain) {
+  const auto seqs = emit_large(20);
+  settle({"ops", seqs.back(), {}, {}, {}});
+  tamper(file(), "CREATE TRIGGER full BEFORE DELETE ON event WHEN old.seq = " + std::to_string(seqs[10]) +
+                     " BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END");
+  EXPECT_FALSE(bench.wait(bench->shrink(empty_)));
+  EXPECT_EQ(left(), seqs);
+  tamper(file(), "DROP TRIGGER full");
+  const auto done = bench.get(bench->shrink(bytes() - 1));
+  EXPECT_FALSE(done.more) << "what the failed slice looked at is not looked at again";
+  EXPECT_EQ(left().front(), seqs[done.events]) << "the oldest go first";
+}
+
 TEST_F(ShrinkTest, DriftsThatEndedGoAndOpenOnesStay) {
   const auto drift = [](const std::string& id) {
     core::Drift out;
