@@ -30,32 +30,62 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-  std::vector<char*> out;
-  for (auto& text : texts) out.push_back(text.data());
-  out.push_back(nullptr);
-  return out;
-}
-
-[[noreturn]] void exec_child(std::vector<std::string> command, const std::map<std::string, std::string>& env, int out,
-                             int err, const std::string& user) {
-  ::setpgid(0, 0);
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  ::dup2(out, 1);
-  ::dup2(err, 2);
-  if (!user.empty() && ::getuid() == 0) {
-    const passwd* entry = ::getpwnam(user.c_str());
-    if (entry == nullptr || ::initgroups(user.c_str(), entry->pw_gid) != 0 || ::setgid(entry->pw_gid) != 0 ||
-        ::setuid(entry->pw_uid) != 0) {
-      ::_exit(126);
-    }
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a change of user clears it
+/// A program to run, made ready before the fork: a child of a process with threads may find the allocator locked for ever (a
+/// sanitizer's is), so that it allocates nothing.
+class Program {
+ public:
+  Program(std::vector<std::string> command, const std::map<std::string, std::string>& env, const std::string& user)
+      : command_(std::move(command)), environment_(merged(env)), argv_(pointers(command_)), envp_(pointers(environment_)) {
+    if (!user.empty() && ::getuid() == 0) become(user);
   }
-  for (const auto& [key, value] : env) ::setenv(key.c_str(), value.c_str(), 1);
-  auto argv = pointers(command);
-  ::execvp(argv[0], argv.data());
-  ::_exit(127);
-}
+
+  /// In the child.
+  [[noreturn]] void run(int out, int err) {
+    ::setpgid(0, 0);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::dup2(out, 1);
+    ::dup2(err, 2);
+    if (user_ != nullptr) {
+      if (::setgroups(groups_.size(), groups_.data()) != 0 || ::setgid(user_->pw_gid) != 0 || ::setuid(user_->pw_uid) != 0) {
+        ::_exit(126);
+      }
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a change of user clears it
+    }
+    environ = envp_.data();  // execvp looks for the program in its PATH
+    ::execvp(argv_[0], argv_.data());
+    ::_exit(127);
+  }
+
+ private:
+  static std::vector<char*> pointers(std::vector<std::string>& texts) {
+    std::vector<char*> out;
+    for (auto& text : texts) out.push_back(text.data());
+    out.push_back(nullptr);
+    return out;
+  }
+  static std::vector<std::string> merged(const std::map<std::string, std::string>& env) {
+    std::vector<std::string> out;
+    for (char** at = environ; *at != nullptr; ++at) {
+      const std::string one = *at;
+      if (!env.contains(one.substr(0, one.find('=')))) out.push_back(one);
+    }
+    for (const auto& [key, value] : env) out.push_back(key + "=" + value);
+    return out;
+  }
+  void become(const std::string& user) {
+    user_ = ::getpwnam(user.c_str());
+    if (user_ == nullptr) throw std::runtime_error("no user " + user);
+    int count = 64;
+    groups_.resize(static_cast<std::size_t>(count));
+    if (::getgrouplist(user.c_str(), user_->pw_gid, groups_.data(), &count) < 0) throw std::runtime_error("too many groups: " + user);
+    groups_.resize(static_cast<std::size_t>(count));
+  }
+
+  std::vector<std::string> command_, environment_;
+  std::vector<char*> argv_, envp_;
+  const passwd* user_ = nullptr;
+  std::vector<gid_t> groups_;
+};
 
 int code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
 
@@ -174,8 +204,9 @@ Child::Child(std::vector<std::string> command, Options options) {
   const std::string log = options.log.empty() ? "/dev/null" : options.log;
   const int fd = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (fd < 0) throw std::runtime_error("cannot open " + log);
+  Program program(std::move(command), options.env, options.user);
   pid_ = ::fork();
-  if (pid_ == 0) exec_child(std::move(command), options.env, fd, fd, options.user);
+  if (pid_ == 0) program.run(fd, fd);
   ::close(fd);
 }
 
@@ -225,8 +256,9 @@ Output run(const std::vector<std::string>& command, const std::map<std::string, 
   int out[2];
   int err[2];
   if (::pipe2(out, O_CLOEXEC) != 0 || ::pipe2(err, O_CLOEXEC) != 0) throw std::runtime_error("pipe");
+  Program program(command, env, {});
   const pid_t pid = ::fork();
-  if (pid == 0) exec_child(command, env, out[1], err[1], {});
+  if (pid == 0) program.run(out[1], err[1]);
   ::close(out[1]);
   ::close(err[1]);
   Output output;
