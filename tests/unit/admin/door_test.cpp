@@ -35,7 +35,7 @@ std::string as_user(const FakeAgent& agent, const std::string& user, std::vector
   const std::string log = agent.folder.write("other", "");
   EXPECT_EQ(::chmod(log.c_str(), 0666), 0);
   EXPECT_EQ(::chmod(agent.folder.path().c_str(), 0711), 0);
-  std::vector<std::string> command = {"curl", "-s", "-m", "20", "-w", "%{http_code}", "--unix-socket", agent.socket()};
+  std::vector<std::string> command = {"curl", "-s", "-m", std::to_string(20 * kPatience), "-w", "%{http_code}", "--unix-socket", agent.socket()};
   command.insert(command.end(), arguments.begin(), arguments.end());
   Child curl(command, {log, {}, user});
   curl.wait(std::chrono::seconds(30));
@@ -95,7 +95,7 @@ TEST(Door, IdleConnectionsOnThePortDisturbNeitherTheSocketNorAProbe) {
   for (int i = 0; i < 64; ++i) ASSERT_TRUE(idle.open_port(agent.server->port()));
   for (int i = 0; i < 4; ++i) {
     EXPECT_THAT(agent.curl({kHost + "/v1/status"}).out, EndsWith("200"));
-    EXPECT_EQ(run({"curl", "-s", "-m", "5", agent.url("/livez")}).out, "ok\n") << "a probe of the port, too";
+    EXPECT_EQ(run({"curl", "-s", "-m", std::to_string(5 * kPatience), agent.url("/livez")}).out, "ok\n") << "a probe of the port, too";
   }
 }
 

@@ -18,6 +18,7 @@
 
 #include "admin/server.hpp"
 #include "base/digest.hpp"
+#include "support/patience.hpp"
 #include "support/process.hpp"
 
 namespace driftd::test {
@@ -303,7 +304,7 @@ class FakeAgent {
   void stop() { asio::co_spawn(io, server->stop(), asio::use_future).get(); }
   std::string socket() const { return folder.file("driftd.sock"); }
   Output curl(const std::vector<std::string>& arguments) const {
-    std::vector<std::string> command = {"curl", "-s", "-m", "20", "-w", "\n%{http_code}", "--unix-socket", socket()};
+    std::vector<std::string> command = {"curl", "-s", "-m", std::to_string(20 * kPatience), "-w", "\n%{http_code}", "--unix-socket", socket()};
     command.insert(command.end(), arguments.begin(), arguments.end());
     return run(command);
   }

@@ -65,7 +65,9 @@ std::vector<core::ResourceRow> seven_large_rows() {
 const std::string kLarge = "/v1/resources?whole=true";
 
 TEST(SlowReaders, HoldNoMoreThanTheRoomOfAllAnswers) {
-  FakeAgent agent;
+  admin::ServerSettings settings;
+  settings.read_timeout *= 10 * kPatience;  // none of the sixteen is given up before the last one is answered
+  FakeAgent agent(settings);
   agent.reader()->large = seven_large_rows();
   std::vector<std::unique_ptr<SlowReader>> readers;
   {

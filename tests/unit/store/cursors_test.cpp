@@ -121,7 +121,8 @@ TEST_F(CursorsTest, WhatIsNotOfThisRowIsNoCursor) {
 
 TEST_F(CursorsTest, DamageAnywhereIsNoCursor) {
   for (const auto& damage : {"substr(cursor, 2)", "substr(cursor, 1, length(cursor) - 4)", "'x' || cursor", "cursor || 'AAAA'", "'AQ=='", "'%%%%'",
-                             "'AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA='", "replace(cursor, substr(cursor, 30, 1), '/')"}) {
+                             "'AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA='",
+                             "substr(cursor, 1, 29) || iif(substr(cursor, 30, 1) = '/', '+', '/') || substr(cursor, 31)"}) {
     commit("c-1 and something behind it", "w-1");
     rewrite("cursor = " + std::string(damage));
     ASSERT_TRUE(bench.open()) << damage;
