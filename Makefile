@@ -12,17 +12,14 @@ help: ## this list
 deps: ## install what is missing for all of this (Debian packages; root or sudo)
 	@scripts/deps.sh test
 
-# Configures build/release. Where nothing was configured yet the tests, and what only they need, stay out until `make test`.
-CONFIGURE := scripts/configure.sh
-
 build: ## the agent, its worker, driftd-check and all providers, into build/release
 	@scripts/deps.sh build
-	@$(CONFIGURE)
+	@scripts/configure.sh
 	@cmake --build --preset release -j $(JOBS) --target product
 
 demo: ## real servers, three changes from outside, each drift as it arrives (ONCE=1: check and exit)
 	@scripts/deps.sh demo
-	@$(CONFIGURE)
+	@scripts/configure.sh
 	@cmake --build --preset release -j $(JOBS) --target demo
 	@python3 scripts/demo.py $(if $(ONCE),--once)
 
@@ -30,7 +27,7 @@ test: everything ## every test, unit to end-to-end, against real servers
 	@JOBS=$(JOBS) scripts/test.sh
 
 everything: deps
-	@$(CONFIGURE) -DDRIFTD_TESTS=ON
+	@scripts/configure.sh -DDRIFTD_TESTS=ON
 	@cmake --build --preset release -j $(JOBS)
 
 # No e2e: those are timed.
@@ -62,7 +59,7 @@ soak: everything ## the long forms of kill, storm and fuzz tests; log in docs/so
 
 package: ## build/release/*.deb
 	@scripts/deps.sh build
-	@$(CONFIGURE)
+	@scripts/configure.sh
 	@cmake --build --preset release -j $(JOBS) --target package
 
 clean: ## remove build/

@@ -110,8 +110,9 @@ endfunction()
 # driftd_tests(unit store DEPS store LIBS …): one GoogleTest binary of all *_test.cpp in this folder; each test is a ctest
 # entry with the label. Target tests_<label> builds all binaries of a label. FIXTURES: what setup tests build
 # or fetch for them. SERIAL: with nothing beside, for what is timed. TWO_CORES: tests whose name this regex finds count as
-# two. ILL: its workers hold providers that a sanitizer is meant to find. Four files are compiled as one and at -O1, or at -O0
-# where it is no release: most of a test's compile time is the headers that all read, and what a sanitizer adds to them.
+# two. ILL: its workers hold providers that a sanitizer is meant to find. Four files are compiled as one, because most of a
+# test's compile time is the headers that all of them read. A release compiles them at -O1, any other build at -O0, because
+# a sanitizer doubles the code that -O1 would optimise.
 function(driftd_tests label name)
   cmake_parse_arguments(ARG "SERIAL;ILL" "TIMEOUT;TWO_CORES" "DEPS;LIBS;FIXTURES" ${ARGN})
   if(NOT ARG_TIMEOUT)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Configures build/release; arguments go to cmake. In a fresh checkout without the tests, which need more packages and take
-# most of the time; what an earlier configuration said of them stays (`make test` says -DDRIFTD_TESTS=ON), as CMake removes
-# the binaries of what is left out.
+# Configures build/release. Arguments go to cmake. A fresh checkout is configured without the tests: they need more packages,
+# and most of the time of a build. `make test` passes -DDRIFTD_TESTS=ON, which then stays: CMake removes the binaries of targets
+# that a later configuration leaves out.
 set -eu
 cd "$(dirname "$0")/.."
 

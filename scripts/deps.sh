@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# `deps.sh build|demo|test [PACKAGE…]` installs what is missing on Debian 12: to build driftd, to demonstrate it, to test it (each
-# with what is before it), and PACKAGE. Distribution packages only. Quiet and quick when all is there. Needs root or sudo.
+# `deps.sh build|demo|test [PACKAGE…]` installs the Debian 12 packages that are missing to build driftd, to run the demo, or to
+# run the tests, and each PACKAGE. `demo` includes `build`, `test` includes both. Distribution packages only. Prints nothing
+# if nothing is missing. Needs root or sudo.
 set -eu
 
 packages="cmake ninja-build g++ ccache mold make pkg-config python3

@@ -81,7 +81,7 @@ class Slice {
     return forget(event, outstanding);
   }
 
-  /// Dead letters stay in a pass that spares them, and in a slice where something else could go.
+  /// Deletes the dead letters of this slice, unless this pass spares them or something else could be deleted in this slice.
   Status forget_dead() {
     if (at_.spares_dead || out_.events > 0) return {};
     for (const auto& [event, outstanding] : dead_) {
@@ -146,7 +146,7 @@ Task<Result<Shrunk>> SqliteStore::shrink(std::int64_t max_bytes) {
     return {};
   };
   DRIFTD_CO_CHECK(co_await in_group(state, std::move(work)));
-  state->shrink = *at;  // not before: a slice that could not be committed is looked at again
+  state->shrink = *at;  // only after the commit: a slice that failed is repeated by the next call
   co_return *out;
 }
 

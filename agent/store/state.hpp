@@ -72,7 +72,7 @@ struct SqliteStore::State : std::enable_shared_from_this<SqliteStore::State> {
   std::int64_t newest_seq = 0;     ///< of the events inserted; store strand only
   std::string salt;                ///< of the ids that this opening of the store gives: another one each time
   std::int64_t pruned_to = 0;  ///< where the next slice of retention looks; store strand only
-  /// Where a store that is too large is made smaller [shrink.cpp]; of shrink() alone, which runs once at a time.
+  /// Where shrink() continues [shrink.cpp]. Only shrink() reads and writes it, and the agent awaits each call before the next.
   struct Shrink {
     std::int64_t looked_to = 0, forgot = 0;  ///< of this pass: where the next slice begins, rows that went
     bool spares_dead = true;                 ///< dead letters stay in this pass

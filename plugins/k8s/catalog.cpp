@@ -6,7 +6,7 @@
 namespace driftd::k8s {
 namespace {
 
-constexpr std::chrono::seconds kCatalogAge{60};
+constexpr std::chrono::seconds kMaxCatalogAge{60};
 
 }  // namespace
 
@@ -46,7 +46,7 @@ void Catalog::add_custom(sdk::Call& call, http::Client& client, const Custom& cu
 Catalog::Answer Catalog::look(sdk::Call& call, http::Client& client) {
   {
     const std::lock_guard lock(mutex_);
-    if (!cached_.resources.empty() && std::chrono::steady_clock::now() - at_ < kCatalogAge) return cached_;
+    if (!cached_.resources.empty() && std::chrono::steady_clock::now() - at_ < kMaxCatalogAge) return cached_;
   }
   Answer out{known_, {}};
   const bool prism = settings_.scope.wants_kind(kPrismBackend) || settings_.scope.wants_kind(kRegistration);

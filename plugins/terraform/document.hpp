@@ -29,7 +29,7 @@ class Pieces {
 /// of the text: that may be a secret.
 void walk(const Spool& state, Pieces& pieces);
 
-/// Throws sdk::Failure CORRUPT.
+/// Throws sdk::Failure CORRUPT with this text.
 [[noreturn]] void corrupt(const std::string& text);
 
 /// The whole document; for older formats. Throws as walk, and BUDGET above 64 MiB.

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <grp.h>
 #include <netinet/in.h>
+#include <optional>
 #include <poll.h>
 #include <pwd.h>
 #include <sstream>
@@ -30,8 +31,9 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 
-/// A program to run, made ready before the fork: a child of a process with threads may find the allocator locked for ever (a
-/// sanitizer's is), so that it allocates nothing.
+/// A program to run. The constructor allocates all that run() needs, because the child of a process with threads must not
+/// allocate: another thread may have held the allocator's lock at the fork, and then nobody releases it in the child (seen
+/// under AddressSanitizer).
 class Program {
  public:
   Program(std::vector<std::string> command, const std::map<std::string, std::string>& env, const std::string& user)
@@ -45,8 +47,8 @@ class Program {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::dup2(out, 1);
     ::dup2(err, 2);
-    if (user_ != nullptr) {
-      if (::setgroups(groups_.size(), groups_.data()) != 0 || ::setgid(user_->pw_gid) != 0 || ::setuid(user_->pw_uid) != 0) {
+    if (user_) {
+      if (::setgroups(groups_.size(), groups_.data()) != 0 || ::setgid(user_->gid) != 0 || ::setuid(user_->uid) != 0) {
         ::_exit(126);
       }
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a change of user clears it
@@ -73,17 +75,25 @@ class Program {
     return out;
   }
   void become(const std::string& user) {
-    user_ = ::getpwnam(user.c_str());
-    if (user_ == nullptr) throw std::runtime_error("no user " + user);
+    passwd entry{};
+    passwd* found = nullptr;
+    std::vector<char> texts(16'384);
+    ::getpwnam_r(user.c_str(), &entry, texts.data(), texts.size(), &found);
+    if (found == nullptr) throw std::runtime_error("no user " + user);
+    user_ = {entry.pw_uid, entry.pw_gid};
     int count = 64;
     groups_.resize(static_cast<std::size_t>(count));
-    if (::getgrouplist(user.c_str(), user_->pw_gid, groups_.data(), &count) < 0) throw std::runtime_error("too many groups: " + user);
+    if (::getgrouplist(user.c_str(), user_->gid, groups_.data(), &count) < 0) throw std::runtime_error("too many groups: " + user);
     groups_.resize(static_cast<std::size_t>(count));
   }
 
   std::vector<std::string> command_, environment_;
   std::vector<char*> argv_, envp_;
-  const passwd* user_ = nullptr;
+  struct User {
+    uid_t uid;
+    gid_t gid;
+  };
+  std::optional<User> user_;
   std::vector<gid_t> groups_;
 };
 

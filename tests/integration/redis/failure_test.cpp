@@ -96,7 +96,7 @@ TEST(RedisLogin, AnAnswerThatIsNoListIsNoEmptyOne) {
 TEST(RedisLogin, AServerThatHasTooManyClientsIsBusyAndHasNotRefusedThePassword) {
   RedisServer server({"--maxclients", "1"});
   server.grant_readme("pw-canary");
-  Child only;  // who comes while another one is served is turned away and ends: it comes again
+  Child only;  // the PING may hold the only place when this subscriber connects: it is refused, ends, and is started again
   const auto full = [&] {
     if (!only.running()) only = Child({"redis-cli", "-p", std::to_string(server.port()), "SUBSCRIBE", "x"}, {});
     return server.command({"PING"}).find("max number of clients") != std::string::npos;

@@ -66,7 +66,7 @@ const std::string kLarge = "/v1/resources?whole=true";
 
 TEST(SlowReaders, HoldNoMoreThanTheRoomOfAllAnswers) {
   admin::ServerSettings settings;
-  settings.read_timeout *= 10 * kPatience;  // none of the sixteen is given up before the last one is answered
+  settings.read_timeout *= 10 * kPatience;  // the server must not close the first reader before it has answered the last
   FakeAgent agent(settings);
   agent.reader()->large = seven_large_rows();
   std::vector<std::unique_ptr<SlowReader>> readers;
