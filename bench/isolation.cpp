@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What isolation costs: from the refresh call to the last of 100,000 unchanged records of 500 bytes settled by its digest,
-// by a worker process and by threads of this one. Both redact, digest and check alike and run in turns, so that both meet
-// the same neighbours. Exit 1: the median of the worker is above 1.6 times that of the threads.
+// What isolation costs: from the refresh call to the last of 100,000 unchanged records of 500 bytes settled by its
+// digest, by a worker process and by threads of this one. Both redact, digest and check alike and run in turns, so that
+// both meet the same neighbours. Exit 1: the median of the worker is above 1.6 times that of the threads.
 #include <sys/resource.h>
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
@@ -30,7 +30,9 @@ struct Round {
 double cpu_ms() {
   rusage used{};
   ::getrusage(RUSAGE_SELF, &used);
-  const auto ms = [](const timeval& t) { return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_usec) / 1e3; };
+  const auto ms = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_usec) / 1e3;
+  };
   return ms(used.ru_utime) + ms(used.ru_stime);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 100,000 things of 500 bytes each, the same in every refresh: what it takes to make them is little beside what it takes
-// to bring them to the agent.
+// 100,000 things of 500 bytes each, the same in every refresh: what it takes to make them is little beside what it
+// takes to bring them to the agent.
 #include <cstdio>
 #include <string>
 

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// What our own part of a drift costs: from the moment a provider's record is due at the host to the ack of JetStream, at
-// 100 changes a second, beside fdatasync + publish of the same bytes at the same rate, in as many messages as the sink sends
-// of one event: its canonical one and two views. Both run in turns of 100, so that both meet the same disk and the same
-// neighbours. Judged is the p99 of a turn, as the median of all turns: a disk that stands still for 200 ms hits single turns
-// of one or the other, and says nothing of us. Above 3 times the floor's is too much; so is the p99 of the whole run, where
-// the floor's own shows that the disk was quiet. Exit 1: too much in three runs one after the other, for one stall within
-// our turns alone looks like our own.
+// What our own part of a drift costs: from the moment a provider's record is due at the host to the ack of JetStream,
+// at 100 changes a second, beside fdatasync + publish of the same bytes at the same rate, in as many messages as the
+// sink sends of one event: its canonical one and two views. Both run in turns of 100, so that both meet the same disk
+// and the same neighbours. Judged is the p99 of a turn, as the median of all turns: a disk that stands still for 200 ms
+// hits single turns of one or the other, and says nothing of us. Above 3 times the floor's is too much; so is the p99
+// of the whole run, where the floor's own shows that the disk was quiet. Exit 1: too much in three runs one after the
+// other, for one stall within our turns alone looks like our own.
+#include <unistd.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <condition_variable>
+#include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <mutex>
-#include <unistd.h>
 
 #include "sinks/nats/nats_sink.hpp"
 #include "support/floor.hpp"
@@ -37,7 +37,8 @@ class Acks {
   void wait_for(std::size_t count) {
     std::unique_lock lock(mutex_);
     if (!more_.wait_for(lock, std::chrono::seconds(60), [&] { return acked_.size() >= count; })) {
-      throw std::runtime_error(std::to_string(acked_.size()) + " of " + std::to_string(count) + " events were acknowledged");
+      throw std::runtime_error(std::to_string(acked_.size()) + " of " + std::to_string(count) +
+                               " events were acknowledged");
     }
   }
   std::pair<Clock::time_point, std::string> of(const std::string& resource) const {
@@ -114,7 +115,8 @@ Percentiles percentiles(std::vector<double> ms, int turn) {
 }
 
 void print(const char* name, const Percentiles& p) {
-  std::printf("%-28s p50 %7.2f ms   p99 %7.2f ms   max %7.2f ms   p99 of a turn %7.2f ms\n", name, p.p50, p.p99, p.most, p.turn);
+  std::printf("%-28s p50 %7.2f ms   p99 %7.2f ms   max %7.2f ms   p99 of a turn %7.2f ms\n", name, p.p50, p.p99, p.most,
+              p.turn);
 }
 
 struct Options {
@@ -124,7 +126,10 @@ struct Options {
 
 class Run {
  public:
-  explicit Run(const Options& options) : options_(options), line_(dir_), floor_(dir_.path().string(), nats_.url(), kMessages) {
+  explicit Run(const Options& options)
+      : options_(options),
+        line_(dir_),
+        floor_(dir_.path().string(), nats_.url(), kMessages) {
     for (int i = 0; i < options.changes; ++i) line_.world->resources[thing(i)] = R"({"retention":"7d","partitions":3})";
     line_.world->watches = true;
     sinks::NatsSettings settings;
@@ -198,9 +203,10 @@ int measure(const Options& options) {
   print("fdatasync + publish, bare", floor);
   print("record received -> ack", ours);
   const bool quiet = floor.p99 <= kQuiet * floor.p50;
-  std::printf("%-28s p50 %7.2f      p99 %7.2f                        p99 of a turn %7.2f      (at most %.1f)\n", "ratio",
-              ours.p50 / floor.p50, ours.p99 / floor.p99, ours.turn / floor.turn, options.most);
-  if (!quiet) std::printf("LOUD: the disk stood still under the floor alone, so the p99 of the whole run is not judged\n");
+  std::printf("%-28s p50 %7.2f      p99 %7.2f                        p99 of a turn %7.2f      (at most %.1f)\n",
+              "ratio", ours.p50 / floor.p50, ours.p99 / floor.p99, ours.turn / floor.turn, options.most);
+  if (!quiet)
+    std::printf("LOUD: the disk stood still under the floor alone, so the p99 of the whole run is not judged\n");
   return ours.turn <= options.most * floor.turn && (!quiet || ours.p99 <= options.most * floor.p99) ? 0 : 1;
 }
 

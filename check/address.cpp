@@ -27,15 +27,17 @@ const std::regex& host_port() {
   return kPattern;
 }
 const std::regex& url() {
-  static const std::regex kPattern(R"(([A-Za-z][A-Za-z0-9+.-]*://)([^/@\s]*@)?(\[[0-9A-Fa-f:.]+\]|[^/:?#\s]+)(:[0-9]+)?([/?#].*)?)");
+  static const std::regex kPattern(
+      R"(([A-Za-z][A-Za-z0-9+.-]*://)([^/@\s]*@)?(\[[0-9A-Fa-f:.]+\]|[^/:?#\s]+)(:[0-9]+)?([/?#].*)?)");
   return kPattern;
 }
 
 bool sounds_like_address(const std::string& name, const Json& schema) {
-  static constexpr std::array<const char*, 9> kWords = {"address", "endpoint", "host",   "url",   "uri",
+  static constexpr std::array<const char*, 9> kWords = {"address", "endpoint", "host",      "url", "uri",
                                                         "server",  "broker",   "bootstrap", "node"};
   if (schema.value("writeOnly", false) || schema.contains("format")) return false;
-  return std::any_of(kWords.begin(), kWords.end(), [&](const char* word) { return name.find(word) != std::string::npos; });
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [&](const char* word) { return name.find(word) != std::string::npos; });
 }
 
 class Pointer {
@@ -91,7 +93,8 @@ int listener_of(BlackHole::Kind kind, int& port) {
   socklen_t size = sizeof at;
   auto* address = reinterpret_cast<sockaddr*>(&at);
   const int backlog = kind == BlackHole::Kind::full ? 0 : 1024;
-  if (fd < 0 || ::bind(fd, address, size) != 0 || ::listen(fd, backlog) != 0 || ::getsockname(fd, address, &size) != 0) {
+  if (fd < 0 || ::bind(fd, address, size) != 0 || ::listen(fd, backlog) != 0 ||
+      ::getsockname(fd, address, &size) != 0) {
     throw NotMade(fmt::format("no listening socket on loopback: {}", std::strerror(errno)));
   }
   port = ::ntohs(at.sin_port);

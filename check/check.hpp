@@ -19,7 +19,7 @@ struct Subject {
   std::string settings_json;  ///< as `open` gets them: sensitive values are tokens. Empty: there are none, because of
   std::string no_settings;    ///< "needs --settings FILE: `address` is required"
   std::map<std::string, std::string> secrets;  ///< token → planted bytes
-  std::uint64_t seed = 0;     ///< of everything random; the report prints it
+  std::uint64_t seed = 0;                      ///< of everything random; the report prints it
 };
 
 /// Ends a check: the provider broke the rule. The text says what was expected, what was found and how to mend it.
@@ -39,10 +39,10 @@ struct NotApplicable : NotMade {
   using NotMade::NotMade;
 };
 
-/// One rule. `run` is called in a process of its own that has not loaded the provider yet and has one thread; it returns
-/// when the rule holds. A crash, an exit or `limit` of wall time count as broken.
+/// One rule. `run` is called in a process of its own that has not loaded the provider yet and has one thread; it
+/// returns when the rule holds. A crash, an exit or `limit` of wall time count as broken.
 struct Check {
-  const char* id;     ///< `group.name`, never renamed
+  const char* id;  ///< `group.name`, never renamed
   Level level;
   const char* title;  ///< what holds when it passes, one line
   std::chrono::seconds limit;

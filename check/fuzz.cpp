@@ -20,7 +20,8 @@ class Maker {
 
   Json value(const Json& schema, int depth) {
     if (!schema.is_object()) return text();
-    if (schema.contains("enum") && !schema["enum"].empty()) return schema["enum"][below(random_, schema["enum"].size())];
+    if (schema.contains("enum") && !schema["enum"].empty())
+      return schema["enum"][below(random_, schema["enum"].size())];
     if (schema.contains("const")) return schema["const"];
     if (schema.value("writeOnly", false)) return token();
     for (const char* many : {"anyOf", "oneOf"}) {
@@ -72,11 +73,16 @@ class Maker {
     const auto least = schema.value("minimum", std::numeric_limits<std::int64_t>::min());
     const auto most = schema.value("maximum", std::numeric_limits<std::int64_t>::max());
     switch (below(random_, 6)) {
-      case 0: return least;
-      case 1: return most;
-      case 2: return std::max<std::int64_t>(least, 0);
-      case 3: return integer ? Json(std::min<std::int64_t>(most, 1)) : Json(0.5);
-      default: return least + static_cast<std::int64_t>(random_() % 1000);
+      case 0:
+        return least;
+      case 1:
+        return most;
+      case 2:
+        return std::max<std::int64_t>(least, 0);
+      case 3:
+        return integer ? Json(std::min<std::int64_t>(most, 1)) : Json(0.5);
+      default:
+        return least + static_cast<std::int64_t>(random_() % 1000);
     }
   }
 
@@ -84,10 +90,34 @@ class Maker {
 
   /// No word that a resolver would look up: providers may connect as soon as they are opened.
   std::string text() {
-    static const std::vector<std::string> kTexts = {
-        "", " ", "127.0.0.1:1", "[::1]:1", "127.0.0.1:", ":1", "127.0.0.1:99999", "[::1", "unix:", "unix:/nonexistent",
-        "/", "/nonexistent/file", "../../..", "http://127.0.0.1:1/", "http://", "**", "*/*", "[a-", "topic/*", "%s%n%x",
-        "\xc3\xa9\xe2\x82\xac\xf0\x9f\x90\xbb", "'; --", "${env:X}", "\"\\\n\t", "0", "-1", "true", "null"};
+    static const std::vector<std::string> kTexts = {"",
+                                                    " ",
+                                                    "127.0.0.1:1",
+                                                    "[::1]:1",
+                                                    "127.0.0.1:",
+                                                    ":1",
+                                                    "127.0.0.1:99999",
+                                                    "[::1",
+                                                    "unix:",
+                                                    "unix:/nonexistent",
+                                                    "/",
+                                                    "/nonexistent/file",
+                                                    "../../..",
+                                                    "http://127.0.0.1:1/",
+                                                    "http://",
+                                                    "**",
+                                                    "*/*",
+                                                    "[a-",
+                                                    "topic/*",
+                                                    "%s%n%x",
+                                                    "\xc3\xa9\xe2\x82\xac\xf0\x9f\x90\xbb",
+                                                    "'; --",
+                                                    "${env:X}",
+                                                    "\"\\\n\t",
+                                                    "0",
+                                                    "-1",
+                                                    "true",
+                                                    "null"};
     const auto dice = below(random_, kTexts.size() + 3);
     if (dice < kTexts.size()) return kTexts[dice];
     if (dice == kTexts.size()) return "/" + random_word(random_, 70'000);
@@ -116,13 +146,17 @@ void plant(const Json& schema, Json& object, std::mt19937_64& random, std::map<s
 
 SettingsFuzz::SettingsFuzz(std::string schema_json, std::string given_json, std::vector<std::string> tokens,
                            std::mt19937_64& random)
-    : schema_(std::move(schema_json)), given_(std::move(given_json)), tokens_(std::move(tokens)), random_(random) {}
+    : schema_(std::move(schema_json)),
+      given_(std::move(given_json)),
+      tokens_(std::move(tokens)),
+      random_(random) {}
 
 std::string SettingsFuzz::next() {
   const Json schema = Json::parse(schema_, nullptr, false);
   Maker maker(tokens_, random_);
   for (int tries = 0; tries < 100; ++tries) {
-    Json settings = below(random_, 4) == 0 ? Json::object() : Json::parse(given_.empty() ? "{}" : given_, nullptr, false);
+    Json settings =
+        below(random_, 4) == 0 ? Json::object() : Json::parse(given_.empty() ? "{}" : given_, nullptr, false);
     if (!settings.is_object()) settings = Json::object();
     maker.change(schema, settings);
     std::string text = settings.dump();

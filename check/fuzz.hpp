@@ -14,7 +14,8 @@ namespace driftd::check {
 /// but loopback's port 1 is named. The same for the same seed.
 class SettingsFuzz {
  public:
-  SettingsFuzz(std::string schema_json, std::string given_json, std::vector<std::string> tokens, std::mt19937_64& random);
+  SettingsFuzz(std::string schema_json, std::string given_json, std::vector<std::string> tokens,
+               std::mt19937_64& random);
   /// The next one that the host would let pass, or empty when a hundred tries gave none.
   std::string next();
 

@@ -21,7 +21,9 @@ using std::chrono::seconds;
 class Walk {
  public:
   explicit Walk(const Subject& subject)
-      : subject_(subject), random_(random_of(subject, "chaos.sequence")), instances_(3) {}
+      : subject_(subject),
+        random_(random_of(subject, "chaos.sequence")),
+        instances_(3) {}
 
   void run(int steps, seconds most) {
     const auto until = std::chrono::steady_clock::now() + most;
@@ -48,7 +50,7 @@ class Walk {
   template <class Why = Broken>
   [[noreturn]] void broken(const std::string& text) const {
     throw Why(fmt::format("{} in step {} of a sequence of legal calls (--seed {} replays it): ...{}", text, step_,
-                             subject_.seed, trail_));
+                          subject_.seed, trail_));
   }
 
   std::unique_ptr<Instance> open() {
@@ -60,10 +62,17 @@ class Walk {
   Treatment unkind() {
     Treatment out;
     switch (below(random_, 4)) {
-      case 0: out.cancel_at = below(random_, 40); break;
-      case 1: out.finish_soon_at = 1 + below(random_, 20); break;
-      case 2: out.time = milliseconds(below(random_, 30)); break;
-      default: out.deny_secrets = true;
+      case 0:
+        out.cancel_at = below(random_, 40);
+        break;
+      case 1:
+        out.finish_soon_at = 1 + below(random_, 20);
+        break;
+      case 2:
+        out.time = milliseconds(below(random_, 30));
+        break;
+      default:
+        out.deny_secrets = true;
     }
     return out;
   }
@@ -117,15 +126,24 @@ class Walk {
   void act(std::unique_ptr<Instance>& instance) {
     switch (below(random_, 10)) {
       case 0:
-      case 1: return refresh(*instance);
-      case 2: return read(*instance);
-      case 3: return note("wake"), instance->wake();
-      case 4: return note("health"), static_cast<void>(instance->health());
-      case 5: return note("unkind refresh"), static_cast<void>(instance->refresh({}, unkind()));
-      case 6: return two_at_once(*instance);
-      case 7: return ask(*instance);
-      case 8: return watch(*instance);
-      default: note("close"), instance->close(), instance.reset();
+      case 1:
+        return refresh(*instance);
+      case 2:
+        return read(*instance);
+      case 3:
+        return note("wake"), instance->wake();
+      case 4:
+        return note("health"), static_cast<void>(instance->health());
+      case 5:
+        return note("unkind refresh"), static_cast<void>(instance->refresh({}, unkind()));
+      case 6:
+        return two_at_once(*instance);
+      case 7:
+        return ask(*instance);
+      case 8:
+        return watch(*instance);
+      default:
+        note("close"), instance->close(), instance.reset();
     }
   }
 
@@ -155,8 +173,10 @@ void clock(const Subject& subject) {
   for (int i = 0; i < 8; ++i) {
     const Said said = instance.refresh();
     if (said.status != DRIFTD_OK) {
-      throw Broken(fmt::format("while the host's clock jumps refresh answered {}; measure time with CLOCK_MONOTONIC, the "
-                               "wall clock is for records only", said.why()));
+      throw Broken(
+          fmt::format("while the host's clock jumps refresh answered {}; measure time with CLOCK_MONOTONIC, the "
+                      "wall clock is for records only",
+                      said.why()));
     }
     expect_true_completes(instance, whole, said, "while the host's clock jumps");
     (void)instance.health();
@@ -214,7 +234,8 @@ constexpr Check kChaosChecks[] = {
     {"chaos.jail", Level::must, "everything works inside the worker's jail", seconds(120), &inside_jail},
     {"chaos.sequence", Level::must, "random sequences of legal calls", seconds(120), &sequence},
     {"chaos.clock", Level::must, "a host clock that jumps in both directions", seconds(120), &clock},
-    {"chaos.few_descriptors", Level::should, "no descriptor left: an error, not a crash", seconds(120), &few_descriptors},
+    {"chaos.few_descriptors", Level::should, "no descriptor left: an error, not a crash", seconds(120),
+     &few_descriptors},
 };
 
 }  // namespace

@@ -76,14 +76,15 @@ std::string changed_apart(const Subject& subject, KeptListing& kept) {
     return difference(instance->provider(), kept.read(), listing_of(listed));
   });
   if (outcome.ending == Ending::broken) {
-    throw Broken(fmt::format("after a SIGKILL in the middle of a call: {}; keep no state that a dead process leaves locked",
-                             outcome.text));
+    throw Broken(fmt::format(
+        "after a SIGKILL in the middle of a call: {}; keep no state that a dead process leaves locked", outcome.text));
   }
   return handed_on(outcome);
 }
 
 constexpr const char* kNoEscape =
-    "; a worker starts no program, forks nothing, writes no file and reads only what settings of format path or socket name";
+    "; a worker starts no program, forks nothing, writes no file and reads only what settings of format path or socket "
+    "name";
 
 std::string settings_schema_apart(const Subject& subject) {
   return handed_on(run_apart(seconds(20), [&] { return Provider::load(subject).loaded().settings_schema; }));
@@ -132,7 +133,8 @@ void inside_jail(const Subject& subject) {
     auto [said, instance] = Instance::open(subject, subject.settings_json, subject.secrets);
     if (instance == nullptr) throw Broken("open answered inside the worker's jail: " + said.why());
     const Said listed = instance->refresh();
-    if (listed.status != DRIFTD_OK) throw Broken("refresh answered inside the worker's jail: " + listed.why() + kNoEscape);
+    if (listed.status != DRIFTD_OK)
+      throw Broken("refresh answered inside the worker's jail: " + listed.why() + kNoEscape);
     (void)instance->health();
     return difference(instance->provider(), kept.read(), listing_of(listed));
   }));

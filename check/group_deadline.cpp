@@ -33,7 +33,8 @@ std::vector<Identity> first_of(const std::optional<Listing>& listing, std::size_
 }
 
 /// Refresh, read and health under this treatment: each returns in time and none claims to be whole that is not.
-void ask_all(const Instance& instance, const std::optional<Listing>& whole, const Treatment& treatment, const char* when) {
+void ask_all(const Instance& instance, const std::optional<Listing>& whole, const Treatment& treatment,
+             const char* when) {
   const Said said = instance.refresh({}, treatment);
   if (whole) expect_true_completes(instance, *whole, said, when);
   if (const auto ids = first_of(whole, 5); !ids.empty()) (void)instance.read(ids, treatment);
@@ -129,7 +130,8 @@ void cancel_watch(const Subject& subject) {
     const bool by_itself = before.count() > 0 && watch.returned_within(before);
     watch.cancel();
     const Said said = watch.wait();
-    if (by_itself && said.status == DRIFTD_UNSUPPORTED) throw NotApplicable("does not watch with these settings: " + said.why());
+    if (by_itself && said.status == DRIFTD_UNSUPPORTED)
+      throw NotApplicable("does not watch with these settings: " + said.why());
     if (by_itself && said.status != DRIFTD_OK) throw NotMade(fmt::format("watch answered {}", said.why()));
   }
   Treatment cancelled = longest;
@@ -147,8 +149,10 @@ void wake_often(const Instance& instance, const char* when) {
   }
   for (const auto& job : jobs) {
     if (!job->wait(milliseconds(1000))) {
-      throw Broken(fmt::format("{} calls of wake did not return within a second {}; wake takes no lock that a call holds "
-                               "and does no I/O", kThreads * kTimes, when));
+      throw Broken(
+          fmt::format("{} calls of wake did not return within a second {}; wake takes no lock that a call holds "
+                      "and does no I/O",
+                      kThreads * kTimes, when));
     }
   }
 }
@@ -167,8 +171,10 @@ void wake(const Subject& subject) {
   gate->open();
   const Said said = refresh.wait();
   if (whole && said.status != DRIFTD_OK) {
-    throw Broken(fmt::format("a refresh that was woken but not cancelled answered {}; wake is a nudge to look at "
-                             "cancelled(), no cancel", said.why()));
+    throw Broken(
+        fmt::format("a refresh that was woken but not cancelled answered {}; wake is a nudge to look at "
+                    "cancelled(), no cancel",
+                    said.why()));
   }
   expect_works_again(*instance, whole, "a thousand wakes");
 }
@@ -178,8 +184,9 @@ Said health_in_time(const Instance& instance, const char* when) {
   treatment.time = kHealthMost;
   Running health = instance.start(Function::health, {}, treatment);
   if (!health.returned_within(kHealthMost + kHealthSlack)) {
-    throw Broken(fmt::format("health did not answer within {} ms {}; give it a connection of its own and a limit of time",
-                             kHealthMost.count(), when));
+    throw Broken(
+        fmt::format("health did not answer within {} ms {}; give it a connection of its own and a limit of time",
+                    kHealthMost.count(), when));
   }
   Said said = health.wait();
   if (said.status == DRIFTD_OK && said.health.size() != 1) {

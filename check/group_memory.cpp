@@ -110,9 +110,10 @@ void refresh_flat(const Subject& subject) {
     const Said said = bare.refresh();
     ++times;
     if (said.status == DRIFTD_OK && !said.threw) return;
-    throw Broken(fmt::format("refresh {} of one instance: expected OK as before, found {}; give back after each call what "
-                             "it took (descriptors, connections, threads)",
-                             times, said.why()));
+    throw Broken(
+        fmt::format("refresh {} of one instance: expected OK as before, found {}; give back after each call what "
+                    "it took (descriptors, connections, threads)",
+                    times, said.why()));
   });
 }
 
@@ -230,8 +231,7 @@ constexpr Check kMemoryChecks[] = {
      &inputs_borrowed},
     {"memory.inputs_untouched", Level::must, "inputs lie in read-only pages: not written, not freed", 100s,
      &inputs_untouched},
-    {"memory.page_end", Level::must, "text is read by its length: it ends at a page end, without NUL", 100s,
-     &page_end},
+    {"memory.page_end", Level::must, "text is read by its length: it ends at a page end, without NUL", 100s, &page_end},
     {"memory.open_close", Level::must, "1,000 open/close: memory, descriptors and threads stay flat", 240s,
      &open_close},
     {"memory.refresh_flat", Level::must, "200 refreshes: memory, descriptors and threads stay flat", 240s,

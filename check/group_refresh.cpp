@@ -16,8 +16,10 @@ void works(const Subject& subject) {
   if (said.status == DRIFTD_OK) return;
   const bool cut = said.status == DRIFTD_CANCELLED || said.status == DRIFTD_DEADLINE;
   if (cut && said.marks.empty() && !said.records.empty()) {
-    throw Broken(fmt::format("a refresh emitted {} records until its deadline and neither finished nor set a CHECKPOINT to "
-                             "go on from: it would begin anew for ever", said.records.size()));
+    throw Broken(
+        fmt::format("a refresh emitted {} records until its deadline and neither finished nor set a CHECKPOINT to "
+                    "go on from: it would begin anew for ever",
+                    said.records.size()));
   }
   if (said.diagnostics.empty()) {
     throw Broken(fmt::format("refresh answered {}; push a diagnostic that says what, expected, found and the next step",
@@ -35,8 +37,10 @@ void same_twice(const Subject& subject) {
     if (found.empty()) return;
     before = std::move(after);
   }
-  throw Broken(fmt::format("two refreshes never agree: {}; what changes by itself belongs into `status`, or is declared "
-                           "volatile in the schema", found));
+  throw Broken(
+      fmt::format("two refreshes never agree: {}; what changes by itself belongs into `status`, or is declared "
+                  "volatile in the schema",
+                  found));
 }
 
 /// The kind, or everything, was called incomplete before the mark.
@@ -59,8 +63,9 @@ void complete_count(const Subject& subject) {
     if (failed_before(said, mark)) {
       throw Broken(fmt::format("COMPLETE of kind `{}` after a diagnostic that calls the kind incomplete", mark.kind));
     }
-    const auto later = std::any_of(said.records.begin() + static_cast<std::ptrdiff_t>(mark.records_before),
-                                   said.records.end(), [&](const Record& r) { return std::pair(r.id.kind, r.backend) == of; });
+    const auto later =
+        std::any_of(said.records.begin() + static_cast<std::ptrdiff_t>(mark.records_before), said.records.end(),
+                    [&](const Record& r) { return std::pair(r.id.kind, r.backend) == of; });
     if (later) throw Broken(fmt::format("a record of kind `{}` came after its COMPLETE", mark.kind));
     const auto counts = said.counts();
     const std::uint64_t emitted = counts.contains(of) ? counts.at(of) : 0;
@@ -79,7 +84,8 @@ void unique_ids(const Subject& subject) {
   std::set<Identity> seen;
   for (const auto& record : list(instance).records) {
     if (!seen.insert(identity_of(record)).second) {
-      throw Broken(fmt::format("{} was emitted twice in one run; which of the two is true?", render(identity_of(record))));
+      throw Broken(
+          fmt::format("{} was emitted twice in one run; which of the two is true?", render(identity_of(record))));
     }
   }
 }
@@ -133,8 +139,10 @@ void resume(const Subject& subject) {
 
 std::vector<std::string> garbage_cursors(const Subject& subject, const Said& whole) {
   auto random = random_of(subject, "refresh.garbage_cursor");
-  std::vector<std::string> out{random_word(random, 12), random_bytes(random, 16), random_bytes(random, 64u << 10),
-                               R"({"v":1,"after":"thing/1"})", std::string("\0\0\0\0", 4), "-1", "18446744073709551616"};
+  std::vector<std::string> out{random_word(random, 12),         random_bytes(random, 16),
+                               random_bytes(random, 64u << 10), R"({"v":1,"after":"thing/1"})",
+                               std::string("\0\0\0\0", 4),      "-1",
+                               "18446744073709551616"};
   for (const auto& mark : whole.marks) {
     if (mark.type != DRIFTD_MARK_CHECKPOINT || mark.cursor.size() < 2) continue;
     out.push_back(mark.cursor.substr(0, mark.cursor.size() / 2));
@@ -162,8 +170,10 @@ void garbage_cursor(const Subject& subject) {
     const auto found = difference(instance.provider(), listing_of(whole), listing_of(said));
     const Listing now = found.empty() ? Listing{} : listing_of(list(instance));
     if (!found.empty() && !difference(instance.provider(), now, listing_of(said)).empty()) {
-      throw Broken(fmt::format("{} was taken, and the list is not the whole one: {}; answer CURSOR_EXPIRED (a check sum "
-                               "in the cursor tells) or list everything", name, found));
+      throw Broken(
+          fmt::format("{} was taken, and the list is not the whole one: {}; answer CURSOR_EXPIRED (a check sum "
+                      "in the cursor tells) or list everything",
+                      name, found));
     }
   }
 }
@@ -187,7 +197,8 @@ void kinds(const Subject& subject) {
       }
     }
     for (const auto& [of, count] : said.complete()) {
-      if (of.first != kind) throw Broken(fmt::format("asked for kind `{}` only, it marked `{}` COMPLETE", kind, of.first));
+      if (of.first != kind)
+        throw Broken(fmt::format("asked for kind `{}` only, it marked `{}` COMPLETE", kind, of.first));
     }
   }
 }
@@ -215,9 +226,11 @@ void unchanged(const Subject& subject) {
 using std::chrono::seconds;
 constexpr Check kRefreshChecks[] = {
     {"refresh.works", Level::must, "a refresh returns, and is OK or says why not", seconds(100), &works},
-    {"refresh.same_twice", Level::must, "twice on a quiet system: the same identities and bodies", seconds(120), &same_twice},
+    {"refresh.same_twice", Level::must, "twice on a quiet system: the same identities and bodies", seconds(120),
+     &same_twice},
     {"refresh.complete_count", Level::must,
-     "one COMPLETE for each kind that was listed whole, with the true count, none after an error", seconds(120), &complete_count},
+     "one COMPLETE for each kind that was listed whole, with the true count, none after an error", seconds(120),
+     &complete_count},
     {"refresh.unique_ids", Level::must, "no identity twice in one run", seconds(100), &unique_ids},
     {"refresh.finish_soon", Level::must,
      "FINISH_SOON at the first, a middle and the last record: returns soon, COMPLETE only for what is whole",
@@ -225,12 +238,14 @@ constexpr Check kRefreshChecks[] = {
     {"refresh.resume", Level::must, "from each checkpoint on: together with what came before it, the whole",
      seconds(180), &resume},
     {"refresh.garbage_cursor", Level::must,
-     "a foreign, cut or random cursor: CURSOR_EXPIRED, INVALID or the whole list, never silence", seconds(180), &garbage_cursor},
+     "a foreign, cut or random cursor: CURSOR_EXPIRED, INVALID or the whole list, never silence", seconds(180),
+     &garbage_cursor},
     {"refresh.cursor_size", Level::must, "cursors of at most 64 KiB", seconds(100), &cursor_size},
     {"refresh.kinds", Level::must, "only the kinds asked for", seconds(180), &kinds},
     {"refresh.unchanged", Level::must, "`unchanged` only for a cursor that was given, and with nothing emitted",
      seconds(120), &unchanged},
-    {"refresh.read_equals", Level::must, "a read of a listed identity gives the listed body", seconds(180), &read_equals},
+    {"refresh.read_equals", Level::must, "a read of a listed identity gives the listed body", seconds(180),
+     &read_equals},
     {"refresh.unknown_identity", Level::must,
      "a read of an identity that is not there: a NOT_FOUND with its kind and id, and the others settled", seconds(100),
      &unknown_identity},

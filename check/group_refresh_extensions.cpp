@@ -46,7 +46,8 @@ void texts(Discovery& out, const driftd_str* first, std::uint64_t count, const s
   }
 }
 
-void pairs(Discovery& out, const driftd_kv* first, std::uint32_t count, std::uint32_t stride, const std::string& member) {
+void pairs(Discovery& out, const driftd_kv* first, std::uint32_t count, std::uint32_t stride,
+           const std::string& member) {
   if (count == 0) return;
   if (count > kMostElements || first == nullptr || stride < sizeof(std::uint32_t)) {
     out.wrong.push_back(fmt::format("{}: {} elements of {} bytes", member, count, stride));
@@ -140,7 +141,8 @@ struct Applied {
 
 void judge_outcome(const Wish& wish, const Applied& applied) {
   const auto& [said, outcome] = applied;
-  const std::string name = fmt::format("apply to {} ({})", render(identity_of(wish.record)), wish.dry ? "dry run" : "real");
+  const std::string name =
+      fmt::format("apply to {} ({})", render(identity_of(wish.record)), wish.dry ? "dry run" : "real");
   if (said.status == DRIFTD_OK && outcome.times != 1) {
     throw Broken(fmt::format("{} answered OK and pushed {} outcomes; expected one", name, outcome.times));
   }
@@ -150,31 +152,33 @@ void judge_outcome(const Wish& wish, const Applied& applied) {
     throw Broken(fmt::format("{}: outcome {} is unknown", name, kind));
   }
   if (kind != DRIFTD_APPLY_SUCCESS && outcome.text.empty()) throw Broken(name + ": an outcome without a text");
-  if (kind == DRIFTD_APPLY_REQUEUE_AFTER && outcome.raw.requeue_after_ms < 1) throw Broken(name + ": requeue after 0 ms");
+  if (kind == DRIFTD_APPLY_REQUEUE_AFTER && outcome.raw.requeue_after_ms < 1)
+    throw Broken(name + ": requeue after 0 ms");
   if (wish.dry && outcome.raw.changed != 0) throw Broken(name + " says that it changed the system");
 }
 
 Applied run_apply(const Instance& instance, const driftd_apply_table& table, const Wish& wish) {
   const auto out = std::make_shared<Outcome>();
   Applied applied;
-  applied.said = instance
-                     .start(Function::apply, {},
-                            [out, table, wish, self = instance.raw()](driftd_call call, Said&) {
-                              const driftd_change change{sizeof change, 0, str(wish.path), str(wish.old_value),
-                                                         str(wish.new_value)};
-                              const driftd_apply_args args{sizeof args,
-                                                           wish.dry ? DRIFTD_APPLY_DRY_RUN : 0,
-                                                           str(wish.record.id.kind),
-                                                           str(wish.record.id.id),
-                                                           str(wish.record.backend),
-                                                           str(wish.version),
-                                                           str(wish.key),
-                                                           &change,
-                                                           1,
-                                                           sizeof change};
-                              return table.apply(self, call, &args, &take_outcome, out.get());
-                            })
-                     .wait();
+  applied.said =
+      instance
+          .start(
+              Function::apply, {},
+              [out, table, wish, self = instance.raw()](driftd_call call, Said&) {
+                const driftd_change change{sizeof change, 0, str(wish.path), str(wish.old_value), str(wish.new_value)};
+                const driftd_apply_args args{sizeof args,
+                                             wish.dry ? DRIFTD_APPLY_DRY_RUN : 0,
+                                             str(wish.record.id.kind),
+                                             str(wish.record.id.id),
+                                             str(wish.record.backend),
+                                             str(wish.version),
+                                             str(wish.key),
+                                             &change,
+                                             1,
+                                             sizeof change};
+                return table.apply(self, call, &args, &take_outcome, out.get());
+              })
+          .wait();
   applied.outcome = *out;
   judge_outcome(wish, applied);
   return applied;
@@ -287,7 +291,8 @@ void apply(const Subject& subject) {
   gone.key += "-gone";
   const Applied applied = run_apply(instance, table, gone);
   if (applied.said.status != DRIFTD_NOT_FOUND) {
-    throw Broken(fmt::format("apply to a resource that is not there answered {}; expected not_found", applied.said.why()));
+    throw Broken(
+        fmt::format("apply to a resource that is not there answered {}; expected not_found", applied.said.why()));
   }
 }
 

@@ -48,7 +48,8 @@ std::string judge_read(const Provider& provider, const Listing& listed, const Sa
     if (!there || found == got.end()) {
       if (there && told_gone(said, identity)) return render(identity) + " is listed, but a read says NOT_FOUND";
       if (found == got.end() && !told_gone(said, identity) && !told_failed(said, identity)) {
-        return render(identity) + " was asked for and is settled neither by a record nor by a diagnostic with its kind and id";
+        return render(identity) +
+               " was asked for and is settled neither by a record nor by a diagnostic with its kind and id";
       }
       continue;
     }
@@ -86,8 +87,13 @@ struct Changes {
       changes.push_back({sizeof(driftd_change), static_cast<std::uint32_t>(changes.size()), str(path), str(old_value),
                          str(new_value)});
     }
-    const driftd_diff_args args{sizeof args,    sizeof(driftd_change), str(id.kind), str(id.id),
-                                changes.data(), static_cast<std::uint32_t>(changes.size()), 0};
+    const driftd_diff_args args{sizeof args,
+                                sizeof(driftd_change),
+                                str(id.kind),
+                                str(id.id),
+                                changes.data(),
+                                static_cast<std::uint32_t>(changes.size()),
+                                0};
     return instance.diff(args);
   }
 };
@@ -172,16 +178,21 @@ void unknown_identity(const Subject& subject) {
     if (!known.empty()) asked = {known.front(), unknown, known.back()};
     const Said said = instance.read(asked);
     if (said.status != DRIFTD_OK) {
-      throw Broken(fmt::format("read of {}, which is not there, answered {}; push NOT_FOUND with its kind and id, settle "
-                               "the others and answer OK", render(unknown), said.why()));
+      throw Broken(
+          fmt::format("read of {}, which is not there, answered {}; push NOT_FOUND with its kind and id, settle "
+                      "the others and answer OK",
+                      render(unknown), said.why()));
     }
     if (!told_gone(said, unknown)) {
-      throw Broken(fmt::format("read of {}, which is not there, pushed no NOT_FOUND with its kind and id; its deletion "
-                               "would never be noticed", render(unknown)));
+      throw Broken(
+          fmt::format("read of {}, which is not there, pushed no NOT_FOUND with its kind and id; its deletion "
+                      "would never be noticed",
+                      render(unknown)));
     }
     const auto wrong = judge_read(instance.provider(), listed, said, asked);
     const Listing now = wrong.empty() ? Listing{} : listing_of(list(instance));
-    if (!wrong.empty() && !judge_read(instance.provider(), now, instance.read(asked), asked).empty()) throw Broken(wrong);
+    if (!wrong.empty() && !judge_read(instance.provider(), now, instance.read(asked), asked).empty())
+      throw Broken(wrong);
   }
 }
 
@@ -194,9 +205,10 @@ void observed(const Subject& subject) {
   const std::int64_t end = Host::get().now();
   for (const auto& record : said.records) {
     if (record.observed_ns < begin || record.observed_ns > end) {
-      throw Broken(fmt::format("{}: observed_ns is {}, not between the host's {} and {}; take host->now() before the "
-                               "request is sent",
-                               render(identity_of(record)), record.observed_ns, begin, end));
+      throw Broken(
+          fmt::format("{}: observed_ns is {}, not between the host's {} and {}; take host->now() before the "
+                      "request is sent",
+                      render(identity_of(record)), record.observed_ns, begin, end));
     }
   }
 }
@@ -223,19 +235,24 @@ void watch_quiet(const Subject& subject) {
     Treatment treatment;
     treatment.time = std::chrono::hours(1);
     Running watch = instance.start(Function::watch, {}, treatment);
-    while (!watch.returned() && std::chrono::steady_clock::now() - begin < kQuiet) (void)watch.returned_within(std::chrono::milliseconds(20));
+    while (!watch.returned() && std::chrono::steady_clock::now() - begin < kQuiet)
+      (void)watch.returned_within(std::chrono::milliseconds(20));
     const bool by_itself = watch.returned();
     if (!by_itself) watch.cancel();
     const Said said = watch.wait();
     calls += said.callbacks;
-    if (by_itself && said.status == DRIFTD_UNSUPPORTED) throw NotApplicable("does not watch with these settings: " + said.why());
+    if (by_itself && said.status == DRIFTD_UNSUPPORTED)
+      throw NotApplicable("does not watch with these settings: " + said.why());
     if (by_itself && said.status != DRIFTD_OK) throw NotMade(fmt::format("watch answered {}", said.why()));
-    if (ends >= kMostEnds) throw Broken(fmt::format("watch returned OK {} times within 3 s; it blocks until it is cancelled", ends));
+    if (ends >= kMostEnds)
+      throw Broken(fmt::format("watch returned OK {} times within 3 s; it blocks until it is cancelled", ends));
   }
   const std::int64_t used = cpu_ms() - cpu;
   if (used > kQuiet.count() / 2 || calls > kMostCalls) {
-    throw Broken(fmt::format("a quiet watch of 3 s used {} ms of CPU and called the host {} times; block in poll() on the "
-                             "source and on cancel_fd()", used, calls));
+    throw Broken(
+        fmt::format("a quiet watch of 3 s used {} ms of CPU and called the host {} times; block in poll() on the "
+                    "source and on cancel_fd()",
+                    used, calls));
   }
 }
 

@@ -78,7 +78,9 @@ void objects(const Json& describe, const char* list, std::initializer_list<const
       const bool number = std::strcmp(member, "revision") == 0;
       const bool right = item.is_object() && item.contains(member) &&
                          (number ? item[member].is_number_unsigned() : item[member].is_string());
-      if (!right) throw Broken(fmt::format("describe: an element of `{}` has no {} `{}`: {}", list, number ? "number" : "text", member, item.dump()));
+      if (!right)
+        throw Broken(fmt::format("describe: an element of `{}` has no {} `{}`: {}", list, number ? "number" : "text",
+                                 member, item.dump()));
     }
   }
 }
@@ -104,22 +106,36 @@ void describe(const Subject& subject) {
 
 /// Keywords that the host does not follow: settings behind them would neither be checked nor, if secret, become tokens.
 void understood(const Json& schema, const std::string& path) {
-  static constexpr std::array<const char*, 13> kUnknown = {
-      "$ref", "$dynamicRef", "allOf", "not", "if", "then", "else", "patternProperties", "dependentSchemas",
-      "propertyNames", "prefixItems", "contains", "unevaluatedProperties"};
+  static constexpr std::array<const char*, 13> kUnknown = {"$ref",
+                                                           "$dynamicRef",
+                                                           "allOf",
+                                                           "not",
+                                                           "if",
+                                                           "then",
+                                                           "else",
+                                                           "patternProperties",
+                                                           "dependentSchemas",
+                                                           "propertyNames",
+                                                           "prefixItems",
+                                                           "contains",
+                                                           "unevaluatedProperties"};
   if (schema.is_boolean()) return;
   if (!schema.is_object()) throw Broken(fmt::format("schema(\"settings\"): `{}` is no schema", path));
   for (const char* keyword : kUnknown) {
     if (schema.contains(keyword)) {
-      throw Broken(fmt::format("schema(\"settings\"): `{}` uses `{}`, which the host does not follow; write it out with "
-                               "properties, items, anyOf or oneOf", path, keyword));
+      throw Broken(
+          fmt::format("schema(\"settings\"): `{}` uses `{}`, which the host does not follow; write it out with "
+                      "properties, items, anyOf or oneOf",
+                      path, keyword));
     }
   }
-  static constexpr std::array<const char*, 7> kTypes = {"string", "integer", "number", "boolean", "object", "array", "null"};
+  static constexpr std::array<const char*, 7> kTypes = {"string", "integer", "number", "boolean",
+                                                        "object", "array",   "null"};
   const Json type = schema.value("type", Json("string"));
   for (const auto& one : type.is_array() ? type : Json::array({type})) {
     if (std::find(kTypes.begin(), kTypes.end(), one) == kTypes.end()) {
-      throw Broken(fmt::format("schema(\"settings\"): `{}` has the type {}, which JSON does not have", path, one.dump()));
+      throw Broken(
+          fmt::format("schema(\"settings\"): `{}` has the type {}, which JSON does not have", path, one.dump()));
     }
   }
   if (schema.value("writeOnly", false) && type != "string") {
@@ -147,7 +163,8 @@ void settings(const Subject& subject) {
     throw Broken(fmt::format("{}: expected the type object, found {}", name, schema["type"].dump()));
   }
   understood(schema, "settings");
-  for (const std::string& given : {std::string("{}"), subject.settings_json, std::string(R"({"no-such-setting":[1]})")}) {
+  for (const std::string& given :
+       {std::string("{}"), subject.settings_json, std::string(R"({"no-such-setting":[1]})")}) {
     if (given.empty()) continue;
     const auto errors = host::validate_settings(text, given);
     if (!errors) throw Broken(errors.error().message);
@@ -162,7 +179,8 @@ void each_kind(const Subject& subject) {
     const std::string text = document(name, provider.schema(kind), provider.schema(kind));
     const auto schema = core::KindSchema::parse(text);
     if (!schema) throw Broken(name + ": " + schema.error().message);
-    if ((*schema)->kind() != kind) throw Broken(fmt::format("{} says that it is of kind `{}`", name, (*schema)->kind()));
+    if ((*schema)->kind() != kind)
+      throw Broken(fmt::format("{} says that it is of kind `{}`", name, (*schema)->kind()));
   }
 }
 
@@ -170,8 +188,12 @@ void unknown(const Subject& subject) {
   const auto& provider = Provider::load(subject);
   const auto& known = provider.info().kinds;
   auto random = random_of(subject, "schema.unknown");
-  std::vector<std::string> others{"", "no-such-kind", "settings" + std::string(1, '\0'), "setting",
-                                  random_word(random, 100'000), random_bytes(random, 64)};
+  std::vector<std::string> others{"",
+                                  "no-such-kind",
+                                  "settings" + std::string(1, '\0'),
+                                  "setting",
+                                  random_word(random, 100'000),
+                                  random_bytes(random, 64)};
   for (const auto& kind : known) others.insert(others.end(), {kind + ".", kind.substr(0, kind.size() - 1) + '\x01'});
   for (const auto& what : others) {
     if (std::find(known.begin(), known.end(), what) != known.end()) continue;
@@ -184,15 +206,18 @@ void unknown(const Subject& subject) {
 
 using std::chrono::seconds;
 constexpr Check kSchemaChecks[] = {
-    {"schema.describe", Level::must, "describe is one JSON object with what the host needs, the same each time", seconds(20),
-     &describe},
-    {"schema.settings", Level::must, "the settings have a JSON Schema that the host understands", seconds(20), &settings},
-    {"schema.kinds", Level::must, "each declared kind has a driftd-schema/1 document of its name, the same each time", seconds(20), &each_kind},
+    {"schema.describe", Level::must, "describe is one JSON object with what the host needs, the same each time",
+     seconds(20), &describe},
+    {"schema.settings", Level::must, "the settings have a JSON Schema that the host understands", seconds(20),
+     &settings},
+    {"schema.kinds", Level::must, "each declared kind has a driftd-schema/1 document of its name, the same each time",
+     seconds(20), &each_kind},
     {"schema.unknown", Level::must, "another name is NOT_FOUND and pushes nothing", seconds(20), &unknown},
     {"schema.bodies", Level::must,
      "bodies and status are JSON objects that can be compared, under 4 MiB, of a declared kind", seconds(100), &bodies},
     {"schema.text", Level::must, "every text is UTF-8 and within its limit", seconds(100), &text},
-    {"schema.declared_attributes", Level::should, "each attribute of a body is declared", seconds(100), &declared_attributes},
+    {"schema.declared_attributes", Level::should, "each attribute of a body is declared", seconds(100),
+     &declared_attributes},
     {"schema.unread", Level::must, "unread and sensitive paths are paths, with a reason", seconds(100), &unread},
     {"schema.settings_fuzz", Level::must, "settings made from the schema open or are refused with a reason; no crash",
      seconds(90), &settings_fuzz},
@@ -200,7 +225,8 @@ constexpr Check kSchemaChecks[] = {
      &statuses},
     {"schema.metrics", Level::must, "gauges are declared and finite", seconds(100), &metrics},
     {"schema.upgrade", Level::must,
-     "driftd.upgrade/1 gives a JSON object for a body of an older revision, the same each time", seconds(100), &upgrade},
+     "driftd.upgrade/1 gives a JSON object for a body of an older revision, the same each time", seconds(100),
+     &upgrade},
 };
 
 }  // namespace

@@ -72,13 +72,17 @@ void judge_failure(const Said& said, const std::string& name) {
   }
 }
 
-void ask_upgrade(const driftd_upgrade_table& table, const std::string& kind, std::uint32_t from, const std::string& body) {
+void ask_upgrade(const driftd_upgrade_table& table, const std::string& kind, std::uint32_t from,
+                 const std::string& body) {
   const auto ask = [&] {
     std::pair<driftd_status, std::vector<std::string>> out;
     const driftd_upgrade_args args{sizeof args, from, {kind.data(), kind.size()}, {body.data(), body.size()}};
-    out.first = table.upgrade(&args, [](void* user, driftd_str text) {
-      static_cast<std::vector<std::string>*>(user)->push_back(take_text(text, "upgraded body", 4u << 20));
-    }, &out.second);
+    out.first = table.upgrade(
+        &args,
+        [](void* user, driftd_str text) {
+          static_cast<std::vector<std::string>*>(user)->push_back(take_text(text, "upgraded body", 4u << 20));
+        },
+        &out.second);
     return out;
   };
   const auto first = ask(), second = ask();
@@ -86,7 +90,8 @@ void ask_upgrade(const driftd_upgrade_table& table, const std::string& kind, std
   if (first != second) throw Broken(name + " gave something else the second time; it is [pure]");
   const auto& [status, pushed] = first;
   (void)take_status(status, name.c_str());
-  if (status != DRIFTD_OK && !pushed.empty()) throw Broken(fmt::format("{} answered {} and pushed a body", name, status));
+  if (status != DRIFTD_OK && !pushed.empty())
+    throw Broken(fmt::format("{} answered {} and pushed a body", name, status));
   if (status != DRIFTD_OK) return;
   const auto parsed = pushed.size() == 1 ? core::parse(pushed.front()) : Result<core::Value>(core::Value());
   if (!parsed || parsed->object() == nullptr) {
@@ -109,8 +114,10 @@ void declared_attributes(const Subject& subject) {
     if (schema == instance.provider().info().schemas.end() || !body) continue;
     const auto found = undeclared(*schema->second, *body, {});
     if (!found.empty()) {
-      throw Broken(fmt::format("{}: attribute `{}` is not declared by the schema of kind `{}`; without a type it is compared "
-                               "byte by byte", render(identity_of(record)), found, record.id.kind));
+      throw Broken(
+          fmt::format("{}: attribute `{}` is not declared by the schema of kind `{}`; without a type it is compared "
+                      "byte by byte",
+                      render(identity_of(record)), found, record.id.kind));
     }
   }
 }
@@ -120,7 +127,8 @@ void settings_fuzz(const Subject& subject) {
   const auto& provider = Provider::load(subject);
   std::map<std::string, std::string> secrets = subject.secrets;
   std::vector<std::string> tokens;
-  for (const std::size_t size : {0u, 1u, 20u, 100'000u}) secrets["fuzzed-" + std::to_string(size)] = random_bytes(random, size);
+  for (const std::size_t size : {0u, 1u, 20u, 100'000u})
+    secrets["fuzzed-" + std::to_string(size)] = random_bytes(random, size);
   for (const auto& [token, bytes] : secrets) tokens.push_back(token);
   SettingsFuzz fuzz(provider.loaded().settings_schema, subject.settings_json, tokens, random);
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(25);
@@ -149,9 +157,9 @@ void statuses(const Subject& subject) {
   cancelled.cancel_at = 0;
   late.time = milliseconds(-1);
   denied.deny_secrets = true;
-  for (const auto& [name, treatment] : {std::pair("cancelled before the start", cancelled),
-                                        std::pair("with a deadline that had passed", late),
-                                        std::pair("without its secrets", denied)}) {
+  for (const auto& [name, treatment] :
+       {std::pair("cancelled before the start", cancelled), std::pair("with a deadline that had passed", late),
+        std::pair("without its secrets", denied)}) {
     judge_failure(instance.refresh({}, treatment), fmt::format("refresh {}", name));
     judge_failure(instance.read(asked, treatment), fmt::format("read {}", name));
   }

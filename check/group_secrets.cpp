@@ -78,7 +78,9 @@ std::vector<std::pair<std::string, std::string>> told(const Provider& provider, 
 class Script {
  public:
   Script(const Subject& subject, Trusted trusted, Treatment treatment = {})
-      : subject_(subject), trusted_(std::move(trusted)), treatment_(std::move(treatment)) {}
+      : subject_(subject),
+        trusted_(std::move(trusted)),
+        treatment_(std::move(treatment)) {}
 
   /// Everything that was said in open, refreshes, a read, health and a brief watch. An open that fails ends it.
   std::vector<Said> run() const {
@@ -87,7 +89,8 @@ class Script {
     out.push_back(std::move(opened));
     if (instance == nullptr) return out;
     std::vector<Identity> asked{{{instance->provider().info().kinds.front(), "no-such-resource"}, {}}};
-    for (int i = 0; i < 3; ++i) out.push_back(instance->refresh({i == 1 ? "not-a-cursor" : "", {}, {}, i == 2}, treatment_));
+    for (int i = 0; i < 3; ++i)
+      out.push_back(instance->refresh({i == 1 ? "not-a-cursor" : "", {}, {}, i == 2}, treatment_));
     for (const auto& record : out.back().records) {
       if (asked.size() < 50) asked.push_back(identity_of(record));
     }
@@ -123,7 +126,8 @@ void not_told(const Subject& subject) {
       for (const auto& [where, text] : told(Provider::load(subject), said)) {
         const std::string form = finder.find(text);
         if (!form.empty()) {
-          throw Broken(fmt::format("a secret of the settings stands {} in {}; name the setting, never its value", form, where));
+          throw Broken(
+              fmt::format("a secret of the settings stands {} in {}; name the setting, never its value", form, where));
         }
       }
     }
@@ -158,8 +162,10 @@ void quiet_use(const Subject& subject) {
 constexpr Check kSecretsChecks[] = {
     {"secrets.own_tokens", Level::must, "secret() is asked for own tokens only", seconds(90), &own_tokens},
     {"secrets.not_told", Level::must,
-     "planted secrets are in no log line, diagnostic, status, metadata, cursor, health report, nor a body attribute that "
-     "is not sensitive", seconds(120), &not_told},
+     "planted secrets are in no log line, diagnostic, status, metadata, cursor, health report, nor a body attribute "
+     "that "
+     "is not sensitive",
+     seconds(120), &not_told},
     {"secrets.not_kept", Level::must, "the bytes are not read after `use` returned", seconds(120), &not_kept},
     {"secrets.quiet_use", Level::must, "`use` calls no host function", seconds(120), &quiet_use},
 };

@@ -169,10 +169,8 @@ void stdio(const Subject& subject) {
 }
 
 constexpr Check kThreadsChecks[] = {
-    {"threads.concurrent", Level::must, "as many calls at once as declared give what one gives", 120s,
-     &concurrent},
-    {"threads.instances", Level::must, "instances share nothing: closing one leaves the other", 100s,
-     &instances},
+    {"threads.concurrent", Level::must, "as many calls at once as declared give what one gives", 120s, &concurrent},
+    {"threads.instances", Level::must, "instances share nothing: closing one leaves the other", 100s, &instances},
     {"threads.own_thread", Level::must, "host functions are called on the call's own thread only", 100s, &own_thread},
     {"threads.live_handles", Level::must, "no handle is used after its call returned, none is made up", 100s,
      &live_handles},

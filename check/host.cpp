@@ -19,7 +19,7 @@ using namespace std::chrono;
 
 constexpr std::size_t kMostViolations = 200, kMostFunctions = 100'000;
 
-thread_local bool in_use = false;        // inside `use` of secret()
+thread_local bool in_use = false;          // inside `use` of secret()
 thread_local HostCall* running = nullptr;  // whose provider function runs on this thread
 
 std::string view(driftd_str s) {
@@ -209,9 +209,20 @@ Host& Host::get() {
 const driftd_host_table* Host::table() const { return given_; }
 
 const driftd_host_table* Host::own_table() {
-  static constexpr driftd_host_table kTable = {
-      sizeof(driftd_host_table), DRIFTD_ABI_MINOR, &check::now, &check::log,    &metric, &cancelled, &deadline,
-      &cancel_fd,                &emit,            &mark,       &diag,          &permit, &secret,    &query};
+  static constexpr driftd_host_table kTable = {sizeof(driftd_host_table),
+                                               DRIFTD_ABI_MINOR,
+                                               &check::now,
+                                               &check::log,
+                                               &metric,
+                                               &cancelled,
+                                               &deadline,
+                                               &cancel_fd,
+                                               &emit,
+                                               &mark,
+                                               &diag,
+                                               &permit,
+                                               &secret,
+                                               &query};
   return &kTable;
 }
 
@@ -265,7 +276,8 @@ HostCall* Host::claim(driftd_call handle, const char* function) {
     violate("threads.live_handles", fmt::format("{}: handle {:#x} belongs to no call in progress", function, handle));
   } else if (call == nullptr) {
     violate("threads.live_handles", fmt::format("{}: a thread outside of any call used the handle {:#x}, which belongs "
-                                                "to no call in progress", function, handle));
+                                                "to no call in progress",
+                                                function, handle));
     violate("threads.own_thread", fmt::format("{}: called on a thread that runs no call", function));
   } else if (!own) {
     violate("threads.own_thread", fmt::format("{}: called on another thread than the call's own", function));

@@ -37,9 +37,9 @@ inline constexpr std::chrono::milliseconds kCallTime{60'000};
 
 /// What the host does to one call; the default is kind.
 struct Treatment {
-  std::chrono::milliseconds time = kCallTime;  ///< until the deadline; negative: it passed before the call
-  std::optional<std::uint64_t> cancel_at;      ///< cancels inside the k-th host function, from 1; 0: before the call
-  std::optional<std::uint64_t> finish_soon_at; ///< emit answers FINISH_SOON from the n-th record on, from 1
+  std::chrono::milliseconds time = kCallTime;   ///< until the deadline; negative: it passed before the call
+  std::optional<std::uint64_t> cancel_at;       ///< cancels inside the k-th host function, from 1; 0: before the call
+  std::optional<std::uint64_t> finish_soon_at;  ///< emit answers FINISH_SOON from the n-th record on, from 1
   bool deny_secrets = false;
   /// Runs on the call's thread inside each host function, before it acts (`now` and `query` excepted). May block.
   std::function<void(HostCall&)> hook;
@@ -65,7 +65,9 @@ class HostCall {
   bool finishing() const { return finishing_; }  ///< FINISH_SOON was answered
   void finish_soon() { finishing_ = true; }
   int cancel_fd();
-  bool takes_records() const { return function == Function::read || function == Function::refresh || function == Function::watch; }
+  bool takes_records() const {
+    return function == Function::read || function == Function::refresh || function == Function::watch;
+  }
 
   const Function function;
   const Treatment treatment;
@@ -82,8 +84,8 @@ class HostCall {
   int cancel_fd_ = -1;
 };
 
-/// The adversarial host of this process: its table does what the agent's does, but notes who broke which rule instead of
-/// refusing or aborting. One for each process; any thread.
+/// The adversarial host of this process: its table does what the agent's does, but notes who broke which rule instead
+/// of refusing or aborting. One for each process; any thread.
 class Host {
  public:
   static Host& get();

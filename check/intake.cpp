@@ -111,7 +111,8 @@ Record take_record(const driftd_record& given) {
   out.backend = take_text(given.backend, "backend");
   out.tombstone = given.tombstone != 0;
   if (given.body.len > kMaxBody) {
-    violate("schema.bodies", fmt::format("{}: `body` has {} bytes, at most {}", name_of(out), given.body.len, kMaxBody));
+    violate("schema.bodies",
+            fmt::format("{}: `body` has {} bytes, at most {}", name_of(out), given.body.len, kMaxBody));
     out.body = "{}";
   } else {
     out.body = take_text(given.body, "body", kMaxBody);
@@ -166,8 +167,13 @@ void take_records(HostCall& call, const driftd_record* records, std::uint32_t co
 
 void take_mark(HostCall& call, const driftd_mark* given) {
   const auto mark = adopt<driftd_mark>(given);
-  Mark out{mark.type, take_text(mark.kind, "mark.kind"), {}, take_text(mark.backend, "mark.backend"), mark.count,
-           call.said.records.size(), call.said.diagnostics.size()};
+  Mark out{mark.type,
+           take_text(mark.kind, "mark.kind"),
+           {},
+           take_text(mark.backend, "mark.backend"),
+           mark.count,
+           call.said.records.size(),
+           call.said.diagnostics.size()};
   if (mark.type < DRIFTD_MARK_CHECKPOINT || mark.type > DRIFTD_MARK_BOOKMARK) {
     violate("refresh.complete_count", fmt::format("mark: type {} is unknown", mark.type));
   }
@@ -178,8 +184,8 @@ void take_mark(HostCall& call, const driftd_mark* given) {
   }
   const bool complete = mark.type == DRIFTD_MARK_COMPLETE;
   if (complete && call.function != Function::refresh) {
-    violate("refresh.complete_count", fmt::format("COMPLETE of '{}' in {}; it belongs to refresh", out.kind,
-                                                  name_of(call.function)));
+    violate("refresh.complete_count",
+            fmt::format("COMPLETE of '{}' in {}; it belongs to refresh", out.kind, name_of(call.function)));
   }
   if (complete && out.kind.empty()) violate("refresh.complete_count", "COMPLETE without a kind");
   call.said.marks.push_back(std::move(out));

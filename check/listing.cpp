@@ -104,9 +104,10 @@ void expect_true_completes(const Instance& instance, const Listing& whole, const
     if (count != count_in(real, of) && !std::exchange(fresh, true)) real = counts_of(listing_of(list(instance)));
     const std::uint64_t emitted = count_in(found, of), exist = count_in(real, of);
     if (count == emitted && count == exist) continue;
-    throw Broken(fmt::format("{}: COMPLETE of kind `{}` says {}, {} were emitted and there are {}; what is missing after "
-                             "a COMPLETE becomes a deletion, so mark only what was listed whole",
-                             when, of.first, count, emitted, exist));
+    throw Broken(
+        fmt::format("{}: COMPLETE of kind `{}` says {}, {} were emitted and there are {}; what is missing after "
+                    "a COMPLETE becomes a deletion, so mark only what was listed whole",
+                    when, of.first, count, emitted, exist));
   }
 }
 

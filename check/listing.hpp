@@ -41,7 +41,7 @@ std::string random_word(std::mt19937_64& random, std::size_t size);  ///< [a-z0-
 /// Blocks whoever passes until it is opened. Any thread.
 class Gate {
  public:
-  void pass();                                ///< blocks until open() was called
+  void pass();                                   ///< blocks until open() was called
   bool reached(std::chrono::milliseconds most);  ///< somebody came to it
   void open();
 

@@ -112,7 +112,8 @@ struct Rounds {
 Rounds fitted(const std::string& what, Rounds wanted, std::chrono::nanoseconds first, std::chrono::nanoseconds most) {
   constexpr Rounds kFewest{2, 5};
   const double all = wanted.warmup + wanted.times * static_cast<double>(Series::kLeast);
-  const double part = static_cast<double>(most.count()) / (all * static_cast<double>(std::max<std::int64_t>(first.count(), 1)));
+  const double part =
+      static_cast<double>(most.count()) / (all * static_cast<double>(std::max<std::int64_t>(first.count(), 1)));
   if (part >= 1) return wanted;
   const Rounds out{static_cast<int>(wanted.warmup * part), static_cast<int>(wanted.times * part)};
   if (out.warmup < kFewest.warmup || out.times < kFewest.times) too_slow(what, 1, first);

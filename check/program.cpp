@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check/program.hpp"
 
-#include <csignal>
 #include <fmt/format.h>
 #include <unistd.h>
+#include <csignal>
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -55,14 +55,17 @@ Status take_seed(Arguments& args) {
   if (text.empty()) return args.seed = random_seed(), Status();
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), args.seed);
   if (failed == std::errc() && end == text.data() + text.size()) return {};
-  return fail(Code::invalid, fmt::format("--seed {}: expected a whole number from 0 to {}; a report prints the seed of its run",
-                                         text, ~std::uint64_t{0}));
+  return fail(Code::invalid,
+              fmt::format("--seed {}: expected a whole number from 0 to {}; a report prints the seed of its run", text,
+                          ~std::uint64_t{0}));
 }
 
 Result<std::string> read_text(const std::string& file) {
   const auto unreadable = [&](const char* why) {
-    return fail(Code::invalid, fmt::format("--settings {}: cannot be read: {}; give a file of YAML or JSON with what stands "
-                                           "under `settings:` of a backend", file, why));
+    return fail(Code::invalid,
+                fmt::format("--settings {}: cannot be read: {}; give a file of YAML or JSON with what stands "
+                            "under `settings:` of a backend",
+                            file, why));
   };
   if (std::filesystem::is_directory(file)) return unreadable("it is a folder");
   std::ifstream in(file, std::ios::binary);
@@ -129,13 +132,12 @@ Status prepare_descriptors() {
     ::setrlimit(RLIMIT_NOFILE, &limit);
   }
   if (limit.rlim_cur >= kLeast) return {};
-  return fail(Code::invalid, fmt::format("the limit of open files: expected at least {}, found {}; raise it (ulimit -n {})",
-                                         kLeast, limit.rlim_cur, kWanted));
+  return fail(Code::invalid,
+              fmt::format("the limit of open files: expected at least {}, found {}; raise it (ulimit -n {})", kLeast,
+                          limit.rlim_cur, kWanted));
 }
 
-Outcome not_run() {
-  return {Ending::not_made, fmt::format("{} came before it was run", interrupted()), {}, {}};
-}
+Outcome not_run() { return {Ending::not_made, fmt::format("{} came before it was run", interrupted()), {}, {}}; }
 
 Run run_all(const std::vector<Check>& checks, const Subject& subject, std::vector<std::string> notes) {
   const bool progress = ::isatty(STDERR_FILENO) == 1;

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "host/describe.hpp"
-#include "host/library.hpp"
 #include "check/intake.hpp"
 #include "check/stage.hpp"
 #include "check/subject.hpp"
+#include "host/describe.hpp"
+#include "host/library.hpp"
 
 namespace driftd::check {
 
@@ -30,7 +30,9 @@ class Lane {
   }
 
  private:
-  Lane() { std::thread([this] { work(); }).detach(); }
+  Lane() {
+    std::thread([this] { work(); }).detach();
+  }
 
   [[noreturn]] void work() {
     for (;;) {
@@ -103,7 +105,7 @@ void no_close(driftd_instance) {}
 const void* no_query(driftd_str, std::uint32_t) { return nullptr; }
 
 driftd_provider_table full_size(const driftd_provider_table* given) {
-  driftd_provider_table out{sizeof out, 0,        &no_describe, &no_schema, &no_open,  &no_read,
+  driftd_provider_table out{sizeof out,  0,        &no_describe, &no_schema, &no_open,  &no_read,
                             &no_refresh, &no_diff, &no_health,   &no_wake,   &no_close, &no_query};
   std::uint32_t size = 0;
   std::memcpy(&size, given, sizeof size);
@@ -189,7 +191,8 @@ const host::Loaded& Provider::loaded() const {
     library.table = table;
     library.file = "the provider";
     auto out = host::ask_plugin(library);
-    if (!out) throw NotMade(fmt::format("{}; see schema.describe, schema.settings and schema.kinds", out.error().message));
+    if (!out)
+      throw NotMade(fmt::format("{}; see schema.describe, schema.settings and schema.kinds", out.error().message));
     const auto declared = host::declared_extensions(out->describe);  // negotiation.whole_extensions holds them to it
     out->extensions.assign(declared.begin(), declared.end());
     return *out;

@@ -162,7 +162,8 @@ std::string render_text(const Run& run) {
 }
 
 std::string render_json(const Run& run) {
-  nlohmann::ordered_json out{{"driftd_check", 1}, {"file", safe(run.file)}, {"seed", run.seed}, {"notes", nlohmann::ordered_json::array()}};
+  nlohmann::ordered_json out{
+      {"driftd_check", 1}, {"file", safe(run.file)}, {"seed", run.seed}, {"notes", nlohmann::ordered_json::array()}};
   for (const auto& note : run.notes) out["notes"].push_back(safe(note));
   out["checks"] = nlohmann::ordered_json::array();
   for (const auto& [check, outcome] : run.checks) {

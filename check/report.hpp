@@ -24,7 +24,8 @@ struct Run {
   std::vector<Finished> checks;
 };
 
-/// What a provider says may hold anything: UTF-8 comes out that moves no cursor and may stand in XML; newline and tab stay.
+/// What a provider says may hold anything: UTF-8 comes out that moves no cursor and may stand in XML; newline and tab
+/// stay.
 std::string safe(std::string_view text);
 
 /// 0: every `must` holds; 1: one is broken; 3: none is broken, but one could not be made.

@@ -274,10 +274,10 @@ Outcome watch_child(pid_t pid, const Task& ends, std::chrono::milliseconds limit
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
   const std::string stray = strays.end();
-  Outcome out = told ? without_strays(
-                           heard.verdict().value_or(Outcome{Ending::broken, cause_of_death(status, ends.page), {}, {}}),
-                           stray)
-                     : late;
+  Outcome out =
+      told ? without_strays(
+                 heard.verdict().value_or(Outcome{Ending::broken, cause_of_death(status, ends.page), {}, {}}), stray)
+           : late;
   out.said = std::move(heard.said);
   return out;
 }
@@ -319,8 +319,10 @@ Outcome run_check(const Check& check, const Subject& subject) {
   const Outcome moved = run_apart(check.limit, [&] { return moves(subject); });
   if (moved.ending != Ending::passed || moved.text.empty()) return out;
   out.ending = Ending::not_made;
-  out.text = fmt::format("the system changes while it is looked at ({}): check a quiet one; what changes by itself belongs "
-                         "into `status`, or is declared volatile in the schema", moved.text);
+  out.text = fmt::format(
+      "the system changes while it is looked at ({}): check a quiet one; what changes by itself belongs "
+      "into `status`, or is declared volatile in the schema",
+      moved.text);
   return out;
 }
 

@@ -55,21 +55,21 @@ struct Verdict {
 /// Everything a provider said during one call, and how the call ended.
 struct Said {
   driftd_status status = DRIFTD_INTERNAL;
-  bool threw = false;               ///< an exception crossed the border
+  bool threw = false;  ///< an exception crossed the border
   std::vector<Record> records;
   std::vector<Mark> marks;
   std::vector<Diagnostic> diagnostics;
-  std::vector<std::string> logs;    ///< text and key=value pairs, one line each
+  std::vector<std::string> logs;  ///< text and key=value pairs, one line each
   std::vector<std::pair<std::string, double>> metrics;
   std::vector<std::string> permits;  ///< buckets
   std::vector<std::string> tokens;   ///< that secret() was asked for
   std::vector<core::HealthReport> health;
   std::vector<Verdict> verdicts;
-  std::vector<std::string> pushed;   ///< texts of describe, schema and of extensions
+  std::vector<std::string> pushed;     ///< texts of describe, schema and of extensions
   std::vector<const char*> functions;  ///< host functions in the order of their calls; the first 100,000
-  std::uint64_t callbacks = 0;       ///< how many there were
-  bool unchanged = false;            ///< refresh only
-  std::int64_t next_ms = 0;          ///< refresh only
+  std::uint64_t callbacks = 0;         ///< how many there were
+  bool unchanged = false;              ///< refresh only
+  std::int64_t next_ms = 0;            ///< refresh only
 
   /// Kind and backend with a COMPLETE mark, and the count it gave.
   std::map<std::pair<std::string, std::string>, std::uint64_t> complete() const;

@@ -16,10 +16,10 @@ struct StagePage {
 
 /// What this process is doing with the provider now, in words ("refresh, cancelled at host function 7: emit"): the
 /// parent reads it after a crash, an exit or a time-out. Written to `page` once it was shared.
-void share_stage(StagePage* page);          ///< once, before any thread
-void stage(std::string_view what);          ///< any thread
-void stage_note(std::string_view note);     ///< stands behind each stage from now on, any thread
-std::string current_stage();                ///< any thread
+void share_stage(StagePage* page);       ///< once, before any thread
+void stage(std::string_view what);       ///< any thread
+void stage_note(std::string_view note);  ///< stands behind each stage from now on, any thread
+std::string current_stage();             ///< any thread
 /// Until then (CLOCK_MONOTONIC) what is in progress has time, by the rules of the ABI; 0: nothing that has. Any thread.
 void stage_busy_until(std::int64_t ns);
 

@@ -8,8 +8,9 @@
 
 namespace driftd::check {
 
-/// Processes that somebody started and left behind: as long as this lives, those of a dead child become children of this
-/// process. The caller has one thread and starts, between making it and end(), no process but the one that is watched.
+/// Processes that somebody started and left behind: as long as this lives, those of a dead child become children of
+/// this process. The caller has one thread and starts, between making it and end(), no process but the one that is
+/// watched.
 class Strays {
  public:
   Strays();

@@ -54,12 +54,14 @@ driftd_status do_refresh(const driftd_provider_table& table, driftd_instance sel
 
 driftd_status do_read(const driftd_provider_table& table, driftd_instance self, driftd_call call, const Ask& ask) {
   std::vector<driftd_identity> ids;
-  for (const auto& id : ask.ids) ids.push_back({sizeof(driftd_identity), 0, str(id.id.kind), str(id.id.id), str(id.backend)});
+  for (const auto& id : ask.ids)
+    ids.push_back({sizeof(driftd_identity), 0, str(id.id.kind), str(id.id.id), str(id.backend)});
   return table.read(self, call, ids.data(), static_cast<std::uint32_t>(ids.size()), sizeof(driftd_identity));
 }
 
 driftd_status do_watch(const Provider& provider, driftd_instance self, driftd_call call, const Ask& ask) {
-  const auto* table = static_cast<const driftd_watch_table*>(provider.query(DRIFTD_EXT_WATCH, DRIFTD_EXT_WATCH_REVISION));
+  const auto* table =
+      static_cast<const driftd_watch_table*>(provider.query(DRIFTD_EXT_WATCH, DRIFTD_EXT_WATCH_REVISION));
   if (table == nullptr || table->watch == nullptr) return DRIFTD_UNSUPPORTED;
   const driftd_watch_args args{sizeof args, 0, str(ask.cursor)};
   return table->watch(self, call, &args);
@@ -100,11 +102,16 @@ struct Instance::Opened {
   driftd_status call(Function function, driftd_call handle, const Ask& ask, Said& said) const {
     const auto& table = provider->table;
     switch (function) {
-      case Function::refresh: return do_refresh(table, self, handle, ask, said);
-      case Function::read: return do_read(table, self, handle, ask);
-      case Function::health: return table.health(self, handle, &push_health, &said);
-      case Function::watch: return do_watch(*provider, self, handle, ask);
-      default: return DRIFTD_UNSUPPORTED;
+      case Function::refresh:
+        return do_refresh(table, self, handle, ask, said);
+      case Function::read:
+        return do_read(table, self, handle, ask);
+      case Function::health:
+        return table.health(self, handle, &push_health, &said);
+      case Function::watch:
+        return do_watch(*provider, self, handle, ask);
+      default:
+        return DRIFTD_UNSUPPORTED;
     }
   }
 };
@@ -153,10 +160,9 @@ std::pair<Said, std::unique_ptr<Instance>> Instance::open(const Subject& subject
 }
 
 Running Instance::start(Function function, const Ask& ask, Treatment treatment) const {
-  return start(function, std::move(treatment),
-               [opened = opened_, function, ask](driftd_call handle, Said& said) {
-                 return opened->call(function, handle, ask, said);
-               });
+  return start(function, std::move(treatment), [opened = opened_, function, ask](driftd_call handle, Said& said) {
+    return opened->call(function, handle, ask, said);
+  });
 }
 
 Running Instance::start(Function function, Treatment treatment, Running::Body body) const {
@@ -190,9 +196,10 @@ Said Running::wait() {
     if (call_->over() && !std::exchange(woken, true)) cancel();
     over += kSlice;
     if (over < kGrace) continue;
-    throw Broken(fmt::format("{} did not return within {} ms after {}; look at cancelled() between steps, wait on "
-                             "cancel_fd() and never without a time limit",
-                             name_, kGrace.count(), reason()));
+    throw Broken(
+        fmt::format("{} did not return within {} ms after {}; look at cancelled() between steps, wait on "
+                    "cancel_fd() and never without a time limit",
+                    name_, kGrace.count(), reason()));
   }
   return call_->said;
 }
@@ -200,7 +207,8 @@ Said Running::wait() {
 std::string Running::reason() const {
   const auto& at = call_->treatment.cancel_at;
   if (!call_->over()) return "emit answered FINISH_SOON";
-  if (at) return *at == 0 ? "it was called, cancelled already" : fmt::format("it was cancelled at host function {}", *at);
+  if (at)
+    return *at == 0 ? "it was called, cancelled already" : fmt::format("it was cancelled at host function {}", *at);
   return mono_ns() >= call_->deadline_ns() ? "its deadline" : "it was cancelled";
 }
 
@@ -209,7 +217,8 @@ Said Instance::diff(const driftd_diff_args& args) const {
   const auto job = Job::start([said, opened = opened_, args] {
     cross(*said, "diff", [&] { return opened->provider->table.diff(opened->self, &args, &push_verdict, said.get()); });
   });
-  if (!job->wait(kGrace)) throw Broken(fmt::format("diff, which does no I/O, did not return within {} ms", kGrace.count()));
+  if (!job->wait(kGrace))
+    throw Broken(fmt::format("diff, which does no I/O, did not return within {} ms", kGrace.count()));
   return *said;
 }
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "check/check.hpp"
-#include "core/ports/session.hpp"
 #include "check/host.hpp"
+#include "core/ports/session.hpp"
 #include "host/messages.hpp"
 
 namespace driftd::check {
@@ -69,10 +69,10 @@ class Running {
 
 /// What a call asks for.
 struct Ask {
-  std::string cursor;                   ///< refresh, watch
-  std::vector<std::string> kinds;       ///< refresh; empty: all
-  std::vector<Identity> ids;            ///< read
-  bool full = false;                    ///< refresh: DRIFTD_REFRESH_FULL
+  std::string cursor;              ///< refresh, watch
+  std::vector<std::string> kinds;  ///< refresh; empty: all
+  std::vector<Identity> ids;       ///< read
+  bool full = false;               ///< refresh: DRIFTD_REFRESH_FULL
 };
 
 /// One opened instance. Closed by the destructor unless a call never returned.
@@ -90,7 +90,9 @@ class Instance {
 
   Running start(Function function, const Ask& ask = {}, Treatment treatment = {}) const;
   Running start(Function function, Treatment treatment, Running::Body body) const;  ///< any function of an extension
-  Said refresh(const Ask& ask = {}, const Treatment& treatment = {}) const { return start(Function::refresh, ask, treatment).wait(); }
+  Said refresh(const Ask& ask = {}, const Treatment& treatment = {}) const {
+    return start(Function::refresh, ask, treatment).wait();
+  }
   Said read(const std::vector<Identity>& ids, const Treatment& treatment = {}) const {
     return start(Function::read, Ask{{}, {}, ids}, treatment).wait();
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// librdkafka makes its threads by thrd_create, which g++ 12's ThreadSanitizer does not see: a thread that it does not know
-// crashes in the first instrumented function that it calls. Through pthread_create it knows them. Every executable has these
-// under ThreadSanitizer, and exports them to the libraries.
+// librdkafka makes its threads by thrd_create, which g++ 12's ThreadSanitizer does not see: a thread that it does not
+// know crashes in the first instrumented function that it calls. Through pthread_create it knows them. Every executable
+// has these under ThreadSanitizer, and exports them to the libraries.
 #include <pthread.h>
 #include <threads.h>
 

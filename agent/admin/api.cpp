@@ -44,35 +44,49 @@ std::vector<std::string> segments(const std::string& path) {
 
 int http_status(Code code) {
   switch (code) {
-    case Code::ok: return 200;
-    case Code::invalid: return 400;
-    case Code::unauthenticated: return 401;
-    case Code::denied: return 403;
-    case Code::not_found: return 404;
-    case Code::conflict: return 409;
-    case Code::cursor_expired: return 410;
+    case Code::ok:
+      return 200;
+    case Code::invalid:
+      return 400;
+    case Code::unauthenticated:
+      return 401;
+    case Code::denied:
+      return 403;
+    case Code::not_found:
+      return 404;
+    case Code::conflict:
+      return 409;
+    case Code::cursor_expired:
+      return 410;
     case Code::throttled:
-    case Code::budget: return 429;
-    case Code::unsupported: return 501;
+    case Code::budget:
+      return 429;
+    case Code::unsupported:
+      return 501;
     case Code::unavailable:
-    case Code::cancelled: return 503;
-    case Code::deadline: return 504;
+    case Code::cancelled:
+      return 503;
+    case Code::deadline:
+      return 504;
     case Code::corrupt:
-    case Code::internal: break;
+    case Code::internal:
+      break;
   }
   return 500;
 }
 
 Response error_response(const Error& error) {
-  const Value body = Value::Object{
-      {"error", Value::Object{{"code", std::string(render(error.code))}, {"message", error.message}}}};
+  const Value body =
+      Value::Object{{"error", Value::Object{{"code", std::string(render(error.code))}, {"message", error.message}}}};
   return {http_status(error.code), core::render(body) + "\n"};
 }
 
 Error no_room_error(const Share& share) {
-  return {Code::unavailable, "the answers that connections to the API have not read yet leave no room for this one (maximum: " +
-                                 std::to_string(share.most() >> 20) +
-                                 " MiB together): read the answers that are under way, ask for less with limit=, or try again in a second"};
+  return {
+      Code::unavailable,
+      "the answers that connections to the API have not read yet leave no room for this one (maximum: " +
+          std::to_string(share.most() >> 20) +
+          " MiB together): read the answers that are under way, ask for less with limit=, or try again in a second"};
 }
 
 void fit_in(Response& answer, Share& share, bool must) {
@@ -86,7 +100,8 @@ void fit_in(Response& answer, Share& share, bool must) {
 }
 
 bool is_list(const std::string& path) {
-  return path == "/v1/resources" || path == "/v1/drifts" || path == "/v1/events" || path == "/v1/deadletters" || path == "/v1/audit";
+  return path == "/v1/resources" || path == "/v1/drifts" || path == "/v1/events" || path == "/v1/deadletters" ||
+         path == "/v1/audit";
 }
 
 Task<Response> Api::handle(Request request) {

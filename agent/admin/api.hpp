@@ -25,7 +25,7 @@ struct Request {
   std::string body;
   std::string actor;  ///< user name of the peer
   core::Caller caller{};
-  bool may_decide = true;  ///< else it may only look
+  bool may_decide = true;          ///< else it may only look
   std::shared_ptr<Share> share{};  ///< what its answer takes of the room; empty: as much as it likes
 };
 struct Response {
@@ -120,7 +120,8 @@ int http_status(Code code);
 Response error_response(const Error& error);
 /// The answer has no room beside those that wait to be read.
 Error no_room_error(const Share& share);
-/// The answer has its share of the room from here on, or gives way to one that says why not. `must`: it is given in any case.
+/// The answer has its share of the room from here on, or gives way to one that says why not. `must`: it is given in any
+/// case.
 void fit_in(Response& answer, Share& share, bool must);
 /// Splits a request target into path and query, percent-decoded; `invalid` when it is malformed.
 Result<Request> parse_target(std::string_view target);

@@ -21,16 +21,20 @@ Result<core::Decision> decision_of(const std::string& verb, const Request& reque
   using Verb = core::Decision::Verb;
   DRIFTD_TRY(Fields fields, Fields::parse(request.body));
   core::Decision out;
-  out.verb = verb == "approve" ? Verb::approve : verb == "reject" ? Verb::reject : verb == "ignore" ? Verb::ignore
-                                                                                                   : Verb::undo;
+  out.verb = verb == "approve"  ? Verb::approve
+             : verb == "reject" ? Verb::reject
+             : verb == "ignore" ? Verb::ignore
+                                : Verb::undo;
   out.actor = request.actor;
   out.reason = fields.reason();
   if (auto digest = fields.text("digest"); !digest.empty()) out.digest = std::move(digest);
   const std::int64_t lasts = fields.number("expires_seconds", 0);
   DRIFTD_CHECK(fields.check());
   if (!out.digest && out.verb != Verb::undo) {
-    return fail(Code::invalid, "'digest' is missing: send {\"digest\":\"…\"} with the digest of the drift as GET /v1/drifts shows "
-                               "it, or at least its first 8 characters, so that you " + verb + " the value that you saw");
+    return fail(Code::invalid,
+                "'digest' is missing: send {\"digest\":\"…\"} with the digest of the drift as GET /v1/drifts shows "
+                "it, or at least its first 8 characters, so that you " +
+                    verb + " the value that you saw");
   }
   out.caller = request.caller;
   if (lasts < 0 || lasts > 3650ll * 86'400) return fail(Code::invalid, "'expires_seconds' must be from 1 to 315360000");
@@ -139,7 +143,8 @@ Task<Answer> Api::post(Request request) {
   if (!request.may_decide) {
     const Error denied{Code::denied, "user " + request.actor + " may look at this agent, but not " + line.verb +
                                          "; ask for membership in admin.decide_group"};
-    std::string asked = line.verb + " " + line.subject;  // named: g++ 12 destroys temporaries of a co_await expression twice
+    // named: g++ 12 destroys temporaries of a co_await expression twice
+    std::string asked = line.verb + " " + line.subject;
     co_await note_denial(line.actor, line.caller, std::move(asked), denied);
     co_return fail(denied);
   }
@@ -149,7 +154,8 @@ Task<Answer> Api::post(Request request) {
   line.outcome = outcome_of(done.error());
   const Status written = co_await backstage_.control.audit(std::move(line));
   if (written) co_return done;
-  Error both = done.error();  // nothing was done, and of which kind the refusal is matters more than that the log lacks it
+  // nothing was done, and of which kind the refusal is matters more than that the log lacks it
+  Error both = done.error();
   both.message += "; this refusal is not in the audit log: " + written.error().message;
   log::room("admin").error("{}", both.message);
   co_return fail(std::move(both));
@@ -166,8 +172,8 @@ Task<void> Api::note_denial(std::string actor, core::Caller caller, std::string 
   line.subject = escaped(core::shortened(std::move(asked), 200));
   line.outcome = outcome_of(error);
   if (*unwritten > 0) line.reason = "and " + std::to_string(*unwritten) + " more of this user since the last line";
-  log::room("admin").warn("refused {} (uid {}, pid {}): {}: {}", line.actor, line.caller.uid, line.caller.pid, line.subject,
-                          line.outcome);
+  log::room("admin").warn("refused {} (uid {}, pid {}): {}: {}", line.actor, line.caller.uid, line.caller.pid,
+                          line.subject, line.outcome);
   const Status written = co_await backstage_.control.audit(std::move(line));
   if (!written) log::room("admin").error("the refusal is not in the audit log: {}", written.error().message);
 }
@@ -238,6 +244,5 @@ Task<Answer> Api::settle_dead(std::string verb, Request request) {
   if (!count) co_return fail(count.error());
   co_return count_of(*count);
 }
-
 
 }  // namespace driftd::admin

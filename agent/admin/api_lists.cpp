@@ -24,8 +24,8 @@ using std::chrono::seconds;
 
 constexpr std::int64_t kMostRows = 10'000;
 constexpr std::int64_t kFewRows = 1'000;          ///< of a list that need not wait for another one
-constexpr std::size_t kMostBytes = 16u << 20;      ///< rows of one answer
-constexpr std::size_t kSurelyAll = 1u << 20;       ///< a shorter answer was ended by its limit alone
+constexpr std::size_t kMostBytes = 16u << 20;     ///< rows of one answer
+constexpr std::size_t kSurelyAll = 1u << 20;      ///< a shorter answer was ended by its limit alone
 constexpr std::size_t kLargeAnswer = 256u << 10;  ///< bytes
 constexpr milliseconds kFollowStep{100};
 constexpr std::size_t kRef = 12;  ///< characters of a binding behind the @ of a reference
@@ -67,14 +67,15 @@ Names sinks_of(const core::AgentView& view, const std::vector<core::SinkBook>& b
   return out;
 }
 
-/// `[row,row]`, where `shown` makes the value of a row. Takes each of them out of `all` as its text comes: a row is ten times its
-/// text, and ten thousand of both would be memory.
+/// `[row,row]`, where `shown` makes the value of a row. Takes each of them out of `all` as its text comes: a row is ten
+/// times its text, and ten thousand of both would be memory.
 template <class T, class Show>
 std::string array_of(std::vector<T>& all, Show shown) {
   constexpr std::size_t kSample = 64;
   std::string out = "[";
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (i == kSample) out.reserve(out.size() / kSample * all.size() * 9 / 8);  // or it grows by doubling, with a copy each time
+    // or it grows by doubling, with a copy each time
+    if (i == kSample) out.reserve(out.size() / kSample * all.size() * 9 / 8);
     const T one = std::exchange(all[i], T());
     if (i > 0) out += ',';
     out += core::render(shown(one));
@@ -234,7 +235,8 @@ Task<Status> Api::check_names(core::DriftFilter filter) {
   past.filter.all = true;
   DRIFTD_CO_TRY(const std::int64_t drifts, co_await backstage_.reader.count(past));
   if (drifts > 0) co_return Status{};
-  co_return fail(Code::not_found, "there is no resource with id '" + filter.id + "'; `driftd resources` lists those that are known");
+  co_return fail(Code::not_found,
+                 "there is no resource with id '" + filter.id + "'; `driftd resources` lists those that are known");
 }
 
 Task<Status> Api::check_sink(std::string name) {
@@ -260,7 +262,8 @@ Task<Text> Api::resources(Request request) {
   };
   DRIFTD_CO_TRY(listed.ended, co_await backstage_.reader.each_resource(filter, std::move(take)));
   if (rows->no_room) co_return fail(no_room_error(*rows->share));
-  if (rows->count == 0) listed.notes = notes_of({{"backend", filter.backend}, {"kind", filter.kind}, {"id", filter.id}});
+  if (rows->count == 0)
+    listed.notes = notes_of({{"backend", filter.backend}, {"kind", filter.kind}, {"id", filter.id}});
   listed.count = rows->count;
   listed.rows = std::move(rows->text) + "]";
   listed.all.of = Count::Of::resources;
@@ -277,10 +280,13 @@ Task<Text> Api::drifts(Request request) {
   const Turn::Held turn = co_await turn_of(listed.limit);
   const auto rows = std::make_shared<Rows>(request.share);
   // binding() beside the core thread: it is of the store's key, which a process never changes.
-  core::Reader::Take<core::DriftRow> take = [this, rows, depth](core::DriftRow row) { return rows->add(shown_row(row, depth)); };
+  core::Reader::Take<core::DriftRow> take = [this, rows, depth](core::DriftRow row) {
+    return rows->add(shown_row(row, depth));
+  };
   DRIFTD_CO_TRY(listed.ended, co_await backstage_.reader.each_drift(filter, std::move(take)));
   if (rows->no_room) co_return fail(no_room_error(*rows->share));
-  if (rows->count == 0) listed.notes = notes_of({{"backend", filter.backend}, {"kind", filter.kind}, {"id", filter.id}});
+  if (rows->count == 0)
+    listed.notes = notes_of({{"backend", filter.backend}, {"kind", filter.kind}, {"id", filter.id}});
   listed.count = rows->count;
   listed.rows = std::move(rows->text) + "]";
   listed.all.of = Count::Of::drifts;

@@ -34,8 +34,8 @@ Task<Answer> Api::plugins() {
   Value::Array missing;
   for (const auto& backend : backstage_.control.view().backends) {
     if (backend.worker.state != "no plugin") continue;
-    missing.push_back(Value::Object{
-        {"backend", backend.name}, {"provider", backend.provider}, {"reason", backend.worker.last_exit}});
+    missing.push_back(
+        Value::Object{{"backend", backend.name}, {"provider", backend.provider}, {"reason", backend.worker.last_exit}});
   }
   co_return Value::Object{{"plugins", list_of(found)}, {"missing", std::move(missing)}};
 }
@@ -51,8 +51,8 @@ Task<Answer> Api::describe_plugin(Request request) {
     if (named(found, asked->second)) co_return described(found);
     known += (known.empty() ? "" : ", ") + (found.info ? (*found.info)->id : found.file);
   }
-  co_return fail(Code::not_found,
-                 "no plugin '" + asked->second + "'; found are: " + (known.empty() ? "none (see agent.plugin_dirs)" : known));
+  co_return fail(Code::not_found, "no plugin '" + asked->second +
+                                      "'; found are: " + (known.empty() ? "none (see agent.plugin_dirs)" : known));
 }
 
 Task<Answer> Api::resume(Request request) {
@@ -71,8 +71,10 @@ Task<Answer> Api::resume(Request request) {
     line.verb = "resumed";
     line.subject = line.backend = backend;
     line.reason = reason;
-    const Status written = co_await backstage_.control.audit(std::move(line));  // the request has its line, and it is done
-    if (!written) log::room("admin").error("{} was freed, which is not in the audit log: {}", backend, written.error().message);
+    // the request has its line, and it is done
+    const Status written = co_await backstage_.control.audit(std::move(line));
+    if (!written)
+      log::room("admin").error("{} was freed, which is not in the audit log: {}", backend, written.error().message);
   }
   co_return Value::Object{{"resumed", list_of(*freed)}};
 }

@@ -8,8 +8,8 @@
 
 namespace driftd::admin {
 
-/// Bounds the audit lines about refused callers: whoever may not use the API must not be able to fill the audit log. The
-/// first few of a user in a minute get a line each, the others are counted in the user's next line. Core thread.
+/// Bounds the audit lines about refused callers: whoever may not use the API must not be able to fill the audit log.
+/// The first few of a user in a minute get a line each, the others are counted in the user's next line. Core thread.
 class Denials {
  public:
   using Clock = std::chrono::steady_clock;

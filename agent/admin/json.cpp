@@ -155,7 +155,9 @@ Value to_json(const core::AgentView& view) {
                        {"needs_restart", list_of(view.needs_restart)}};
 }
 
-Value to_json(const core::Waiting& setting) { return Value::Object{{"setting", setting.what}, {"where", setting.where}}; }
+Value to_json(const core::Waiting& setting) {
+  return Value::Object{{"setting", setting.what}, {"where", setting.where}};
+}
 
 Value to_json(const core::Control::Reloaded& reloaded) {
   Value::Array applied;
@@ -193,9 +195,9 @@ Value to_json(const core::DeadLetter& letter) {
 }
 
 Value to_json(const core::SinkBook& book) {
-  return Value::Object{{"sink", book.sink},       {"emitted", number(book.emitted)}, {"acked", number(book.acked)},
-                       {"pending", number(book.pending)}, {"dead", number(book.dead)},
-                       {"dropped", number(book.dropped)}};
+  return Value::Object{{"sink", book.sink},           {"emitted", number(book.emitted)},
+                       {"acked", number(book.acked)}, {"pending", number(book.pending)},
+                       {"dead", number(book.dead)},   {"dropped", number(book.dropped)}};
 }
 
 Value to_json(const core::AuditRow& row) {
@@ -255,9 +257,8 @@ Value to_json(const core::SessionFactory::Found& found) {
   for (const auto& use : found.used_by) {
     uses.push_back(Value::Object{{"backend", use.backend}, {"worker", worker(use.worker)}});
   }
-  Value::Object out{{"file", found.file},     {"ok", flag(found.info.has_value())},
-                    {"sha256", found.sha256}, {"pin", found.pin},
-                    {"gone", flag(found.gone)}, {"used_by", std::move(uses)}};
+  Value::Object out{{"file", found.file}, {"ok", flag(found.info.has_value())}, {"sha256", found.sha256},
+                    {"pin", found.pin},   {"gone", flag(found.gone)},           {"used_by", std::move(uses)}};
   if (!found.info) {
     out.emplace("error", found.info.error().message);
     return out;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the API shows, as JSON values (docs/api.md). Every body, change and status goes through redact.hpp's presentable.
+// What the API shows, as JSON values (docs/api.md). Every body, change and status goes through redact.hpp's
+// presentable.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,8 @@ core::Value time(Nanos at);
 /// Redacted JSON of a stored text; null when absent.
 core::Value shown(const std::optional<std::string>& json);
 
-/// How much a row shows of its values. In brief, those of more than 16 KiB are cut around their difference, and a row that
-/// has shown 64 KiB names only how many changes it has: `cut` and `changes_total` of docs/api.md.
+/// How much a row shows of its values. In brief, those of more than 16 KiB are cut around their difference, and a row
+/// that has shown 64 KiB names only how many changes it has: `cut` and `changes_total` of docs/api.md.
 enum class Depth { brief, whole };
 
 core::Value to_json(const core::AgentView& view);

@@ -15,8 +15,12 @@ Value object_of(const std::map<std::string, std::string>& pairs) {
 }  // namespace
 
 Value to_json(const core::Diagnostic& d) {
-  return Value::Object{{"code", std::string(render(d.code))}, {"kind", d.kind}, {"id", d.id},      {"path", d.path},
-                       {"message", d.text},                   {"right", d.right}};
+  return Value::Object{{"code", std::string(render(d.code))},
+                       {"kind", d.kind},
+                       {"id", d.id},
+                       {"path", d.path},
+                       {"message", d.text},
+                       {"right", d.right}};
 }
 
 Value to_json(const core::Discovered& b) {

@@ -44,7 +44,8 @@ class Values {
       if (pair.before) out.insert_or_assign(pair.old_name, shown(pair.before));
       if (pair.now) out.insert_or_assign(pair.new_name, shown(pair.now));
     } else {
-      const std::string before = core::presentable_text(pair.before.value_or("")), now = core::presentable_text(pair.now.value_or(""));
+      const std::string before = core::presentable_text(pair.before.value_or("")),
+                        now = core::presentable_text(pair.now.value_or(""));
       const auto sides = around_difference(before, now, kCutValue);
       if (pair.before) out.insert_or_assign(pair.old_name, side(pair.before, before, sides.first, pair.old_name, cut));
       if (pair.now) out.insert_or_assign(pair.new_name, side(pair.now, now, sides.second, pair.new_name, cut));
@@ -55,7 +56,8 @@ class Values {
   void spend(std::size_t bytes) { left_ -= std::min(left_, bytes); }
 
  private:
-  static Value side(const Text& json, const std::string& whole, const std::string& part, const char* name, Value::Array& cut) {
+  static Value side(const Text& json, const std::string& whole, const std::string& part, const char* name,
+                    Value::Array& cut) {
     if (part == whole) return shown(json);
     cut.emplace_back(name);
     return part;
@@ -115,7 +117,8 @@ Value to_json(const core::Drift& drift, Depth depth) {
                     {"decided", time(drift.decided_ns.value_or(0))},
                     {"expires", time(drift.expires_ns.value_or(0))},
                     {"claimed_by", drift.claimed_by}};
-  if (listed < drift.changes.size()) out.emplace("changes_total", number(static_cast<std::int64_t>(drift.changes.size())));
+  if (listed < drift.changes.size())
+    out.emplace("changes_total", number(static_cast<std::int64_t>(drift.changes.size())));
   return out;
 }
 

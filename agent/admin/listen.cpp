@@ -2,15 +2,15 @@
 #include "admin/listen.hpp"
 
 #include <arpa/inet.h>
-#include <cerrno>
-#include <charconv>
-#include <cstring>
-#include <filesystem>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
 
 #include "admin/peer.hpp"
 
@@ -35,7 +35,9 @@ class Descriptor {
 
 tl::unexpected<Error> system_error(const std::string& what) {
   const int code = errno;
-  const Code kind = code == EACCES || code == EPERM ? Code::denied : code == EADDRINUSE ? Code::conflict : Code::unavailable;
+  const Code kind = code == EACCES || code == EPERM ? Code::denied
+                    : code == EADDRINUSE            ? Code::conflict
+                                                    : Code::unavailable;
   return fail(kind, what + ": " + std::strerror(code));
 }
 
@@ -73,7 +75,8 @@ Status check_unix(const std::string& path) {
   DRIFTD_TRY(const sockaddr_un address, unix_address(path));
   struct stat info {};
   if (::lstat(path.c_str(), &info) != 0) return {};
-  if (!S_ISSOCK(info.st_mode)) return fail(Code::conflict, path + " is there and is no socket; change admin.socket or remove it");
+  if (!S_ISSOCK(info.st_mode))
+    return fail(Code::conflict, path + " is there and is no socket; change admin.socket or remove it");
   const Descriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return {};
   return fail(Code::conflict, "an agent answers on " + path + " already; stop it or change admin.socket");
@@ -101,15 +104,18 @@ Result<int> listen_loopback(const std::string& text) {
   const std::string host = text.substr(0, colon);
   std::uint16_t port = 0;
   const std::string digits = colon == std::string::npos ? "" : text.substr(colon + 1);
-  const bool numeric = !digits.empty() && std::from_chars(digits.data(), digits.data() + digits.size(), port).ec == std::errc{};
+  const bool numeric =
+      !digits.empty() && std::from_chars(digits.data(), digits.data() + digits.size(), port).ec == std::errc{};
   sockaddr_in6 six{AF_INET6, htons(port), 0, in6addr_loopback, 0};
   sockaddr_in four{};
   four.sin_family = AF_INET;
   four.sin_port = htons(port);
   const bool is_six = host == "[::1]";
   const std::string dotted = host == "localhost" ? "127.0.0.1" : host;
-  const bool good = numeric && (is_six || (dotted.starts_with("127.") && ::inet_pton(AF_INET, dotted.c_str(), &four.sin_addr) == 1));
-  if (!good) return fail(Code::invalid, "'" + text + "' is no loopback address; expected 127.0.0.1:PORT (admin.listen)");
+  const bool good =
+      numeric && (is_six || (dotted.starts_with("127.") && ::inet_pton(AF_INET, dotted.c_str(), &four.sin_addr) == 1));
+  if (!good)
+    return fail(Code::invalid, "'" + text + "' is no loopback address; expected 127.0.0.1:PORT (admin.listen)");
   Descriptor fd(::socket(is_six ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const int on = 1;
   ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "admin/metrics.hpp"
 
-#include <algorithm>
-#include <map>
-#include <mutex>
-#include <optional>
 #include <prometheus/counter.h>
 #include <prometheus/gauge.h>
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <optional>
 
 namespace driftd::admin {
 namespace {
@@ -84,7 +84,8 @@ struct PrometheusMetrics::Series {
   Counters suppressions{counter("backend_changes_suppressed_total", "Changes that became no event, by reason.")};
   Counters attempts{counter("sink_attempts_total", "Attempts to deliver an event, by outcome.")};
   Histograms ages{histogram("sink_delivery_age_seconds", "Age of an event since its commit when it was delivered.")};
-  Counters programs{counter("backend_secret_program_runs_total", "Runs of the programs that give a backend its secrets, by outcome.")};
+  Counters programs{counter("backend_secret_program_runs_total",
+                            "Runs of the programs that give a backend its secrets, by outcome.")};
   Gauges depth{gauge("queue_depth", "Entries in a queue.")};
   Gauges bound{gauge("queue_bound", "Most entries that a queue takes.")};
 
@@ -105,20 +106,24 @@ struct PrometheusMetrics::Series {
   Gauges in_flight{gauge("sink_in_flight", "Deliveries under way.")};
   Gauges waiting{gauge("sink_waiting", "Events of a sink in memory that are not settled; more may be in the store.")};
   Gauges retrying{gauge("sink_retrying", "Events of a sink that failed and wait for their next attempt.")};
-  Gauges stalled{gauge("sink_stalled_seconds", "How long events have waited without one being delivered; 0: none waits.")};
-  Gauges missed{gauge("sink_missed_wakeups", "Times that a sink slept though it had work, or did again what changed nothing: a defect of driftd.")};
+  Gauges stalled{
+      gauge("sink_stalled_seconds", "How long events have waited without one being delivered; 0: none waits.")};
+  Gauges missed{
+      gauge("sink_missed_wakeups",
+            "Times that a sink slept though it had work, or did again what changed nothing: a defect of driftd.")};
   Gauges backlog{gauge("backlog_events", "Events not yet settled by every sink.")};
   Gauges backlog_bytes{gauge("backlog_bytes", "Bytes of events not yet settled by every sink.")};
   Gauges store_bytes{gauge("store_bytes", "Bytes of store.db that are in use.")};
-  Gauges store_max_bytes{gauge("store_max_bytes", "Above it history leaves the store before its time (retention.max_bytes).")};
+  Gauges store_max_bytes{
+      gauge("store_max_bytes", "Above it history leaves the store before its time (retention.max_bytes).")};
   Gauges ready{gauge("agent_ready", "1: the agent is ready.")};
   Gauges jail{gauge("agent_jail", "1: all workers are held by landlock and seccomp; 0: one is held by less.")};
   Gauges info{gauge("agent_info", "Always 1; the version is a label.")};
 };
 
 void PrometheusMetrics::Series::set_backends(const core::AgentView& view) {
-  for (auto* set : {&up, &open, &resources, &unknown, &coverage, &complete, &restarts, &rss, &crashes, &parked, &misuses, &denied,
-                    &budget_hits}) {
+  for (auto* set : {&up, &open, &resources, &unknown, &coverage, &complete, &restarts, &rss, &crashes, &parked,
+                    &misuses, &denied, &budget_hits}) {
     set->clear();
   }
   for (const auto& backend : view.backends) {
@@ -132,7 +137,8 @@ void PrometheusMetrics::Series::set_backends(const core::AgentView& view) {
     set_worker(backend);
     for (const auto& kind : backend.coverage) {
       unknown.at({{"backend", backend.name}, {"kind", kind.kind}}).Set(static_cast<double>(kind.unknown));
-      coverage.at({{"backend", backend.name}, {"kind", kind.kind}, {"state", std::string(core::state_of(kind))}}).Set(1);
+      coverage.at({{"backend", backend.name}, {"kind", kind.kind}, {"state", std::string(core::state_of(kind))}})
+          .Set(1);
     }
   }
 }
@@ -149,7 +155,8 @@ void PrometheusMetrics::Series::set_worker(const core::BackendView& backend) {
   parked.at(labels).Set(worker.state == "parked" ? 1 : 0);
   denied.at(labels).Set(static_cast<double>(worker.denied_secrets));
   for (const auto& [rule, count] : worker.misuses) misuses.at(with("rule", rule)).Set(static_cast<double>(count));
-  for (const auto& [name, count] : worker.budget_hits) budget_hits.at(with("budget", name)).Set(static_cast<double>(count));
+  for (const auto& [name, count] : worker.budget_hits)
+    budget_hits.at(with("budget", name)).Set(static_cast<double>(count));
 }
 
 void PrometheusMetrics::Series::set_sinks(const core::AgentView& view, const std::vector<core::SinkBook>& all) {
@@ -231,7 +238,8 @@ void PrometheusMetrics::secret_program(const std::string& backend, bool ok) {
 void PrometheusMetrics::forget(const std::string& backend) {
   const std::lock_guard lock(series_->mutex);
   auto& s = *series_;
-  for (auto* set : {&s.refreshes, &s.failures, &s.drifts, &s.events, &s.received, &s.unchanged, &s.suppressions, &s.programs}) {
+  for (auto* set :
+       {&s.refreshes, &s.failures, &s.drifts, &s.events, &s.received, &s.unchanged, &s.suppressions, &s.programs}) {
     set->forget("backend", backend);
   }
   s.last_seconds.forget("backend", backend);

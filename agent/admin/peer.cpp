@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "admin/peer.hpp"
 
+#include <grp.h>
+#include <sys/socket.h>
+#include <unistd.h>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <grp.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 namespace driftd::admin {
 namespace {
@@ -49,7 +49,8 @@ std::optional<std::uint32_t> login_of(std::int32_t pid) {
 bool is_owner(const Peer& peer) { return peer.uid == 0 || peer.uid == ::geteuid(); }
 
 Access Permit::access(const Peer& peer) const {
-  if (is_owner(peer) || contains(uids, peer.uid) || is_member(peer, gids) || is_member(peer, decide_gids)) return Access::decide;
+  if (is_owner(peer) || contains(uids, peer.uid) || is_member(peer, gids) || is_member(peer, decide_gids))
+    return Access::decide;
   return is_member(peer, read_gids) ? Access::read : Access::none;
 }
 

@@ -20,8 +20,8 @@ struct Peer {
 
 Result<Peer> peer_of(int socket);
 
-/// Who is behind a process beyond its user: as whom they logged in, as the kernel's audit noted it, or nothing where it says
-/// nothing or may not be asked. The process may have ended meanwhile: a claim, no proof.
+/// Who is behind a process beyond its user: as whom they logged in, as the kernel's audit noted it, or nothing where it
+/// says nothing or may not be asked. The process may have ended meanwhile: a claim, no proof.
 std::optional<std::uint32_t> login_of(std::int32_t pid);
 
 enum class Access { none, read, decide };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "admin/server.hpp"
 
+#include <unistd.h>
+#include <algorithm>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/redirect_error.hpp>
@@ -8,11 +10,9 @@
 #include <boost/beast/core/basic_stream.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
-#include <algorithm>
 #include <functional>
 #include <map>
 #include <optional>
-#include <unistd.h>
 
 #include "admin/listen.hpp"
 #include "base/escape.hpp"
@@ -82,16 +82,19 @@ struct Connection {
   std::function<void()> close;
   bool unix_socket = false;
   std::int64_t uid = -1;
-  bool owner = false;     ///< root or the agent's own user
-  bool refused = false;   ///< it only gets to hear why
-  bool asking = false;    ///< a whole request of it is at work
+  bool owner = false;    ///< root or the agent's own user
+  bool refused = false;  ///< it only gets to hear why
+  bool asking = false;   ///< a whole request of it is at work
 };
 
 }  // namespace
 
 struct Server::State {
   State(asio::any_io_executor executor, ServerSettings given, Backstage backstage)
-      : core(executor), settings(std::move(given)), api(executor, std::move(backstage)), changed(core) {
+      : core(executor),
+        settings(std::move(given)),
+        api(executor, std::move(backstage)),
+        changed(core) {
     names->find = settings.user_name;
   }
 
@@ -102,7 +105,7 @@ struct Server::State {
   std::shared_ptr<UserNames> names = std::make_shared<UserNames>();
   asio::basic_socket_acceptor<Local, asio::any_io_executor> local{core};
   asio::basic_socket_acceptor<Tcp, asio::any_io_executor> tcp{core};
-  asio::steady_timer changed;  ///< cancelled when a connection or acceptor ends
+  asio::steady_timer changed;                       ///< cancelled when a connection or acceptor ends
   std::map<std::uint64_t, Connection> connections;  ///< living ones, in the order in which they came
   std::uint64_t next = 0;
   int loops = 0;
@@ -110,8 +113,8 @@ struct Server::State {
 
   template <class Matches>
   std::size_t count(Matches matches) const {
-    return static_cast<std::size_t>(
-        std::count_if(connections.begin(), connections.end(), [&](const auto& entry) { return matches(entry.second); }));
+    return static_cast<std::size_t>(std::count_if(connections.begin(), connections.end(),
+                                                  [&](const auto& entry) { return matches(entry.second); }));
   }
   std::optional<Error> no_room(const Connection& next_one);
   std::shared_ptr<Share> share_of(const Visitor& visitor) const;
@@ -126,12 +129,14 @@ std::optional<Error> Server::State::no_room(const Connection& one) {
     if (all < settings.max_port || make_room()) return std::nullopt;
     return Error{Code::unavailable, "too many connections to the agent's port at once; try again"};
   }
-  const std::size_t limit = one.owner ? settings.max_unix : settings.max_unix - std::min(settings.max_unix, settings.kept);
+  const std::size_t limit =
+      one.owner ? settings.max_unix : settings.max_unix - std::min(settings.max_unix, settings.kept);
   const std::size_t others = one.owner ? all : count([&](const Connection& c) { return served(c) && !c.owner; });
   if (others >= limit) return Error{Code::unavailable, "too many connections to the API; try again"};
   const std::size_t own = count([&](const Connection& c) { return served(c) && c.uid == one.uid; });
   if (one.owner || own < settings.max_per_user) return std::nullopt;
-  return Error{Code::unavailable, "this user has " + std::to_string(own) + " connections to the API, which is the maximum for one"};
+  return Error{Code::unavailable,
+               "this user has " + std::to_string(own) + " connections to the API, which is the maximum for one"};
 }
 
 std::shared_ptr<Share> Server::State::share_of(const Visitor& visitor) const {
@@ -187,8 +192,9 @@ std::optional<Error> unwelcome(const StatePtr& state, const Visitor& visitor) {
     return Error{Code::denied, "a plugin may not use the API of its agent"};
   }
   if (visitor.access != Access::none) return std::nullopt;
-  return Error{Code::denied, "user " + visitor.peer->name +
-                                 " may not use this agent's API; ask for membership in admin.read_group or admin.decide_group"};
+  return Error{Code::denied,
+               "user " + visitor.peer->name +
+                   " may not use this agent's API; ask for membership in admin.read_group or admin.decide_group"};
 }
 
 template <class Protocol>
@@ -200,7 +206,8 @@ Task<bool> send(Stream<Protocol>& stream, HttpResponse response) {
 }
 
 Response refusal(const boost::system::error_code& code) {
-  if (code == http::error::body_limit) return {413, error_response({Code::invalid, "the request body is too big"}).body};
+  if (code == http::error::body_limit)
+    return {413, error_response({Code::invalid, "the request body is too big"}).body};
   return error_response({Code::invalid, "not readable as HTTP/1.1: " + code.message()});
 }
 
@@ -234,11 +241,13 @@ Task<bool> serve_one(StatePtr state, Stream<Protocol>& stream, beast::flat_buffe
   std::shared_ptr<Share> share = state->share_of(visitor);
   std::shared_ptr<Share> lent = share;
   Response out = co_await answer(state, std::move(request), visitor, std::move(lent));
-  // What was done is always answered; so is the port, whose answers are few. An explanation is asked for by POST and does nothing.
+  // What was done is always answered; so is the port, whose answers are few. An explanation is asked for by POST and
+  // does nothing.
   const bool is_deed = head.method() == http::verb::post && head.target().rfind("/v1/explain", 0) != 0;
   fit_in(out, *share, !visitor.unix_socket || is_deed);
   HttpResponse response = to_http(std::move(out), head);
-  if (state->stopping || !visitor.unix_socket) response.keep_alive(false);  // an idle connection of the port is worth nothing
+  // an idle connection of the port is worth nothing
+  if (state->stopping || !visitor.unix_socket) response.keep_alive(false);
   stream.expires_after(arrival);
   const bool more = co_await send(stream, std::move(response));
   state->connections.at(id).asking = false;

@@ -21,8 +21,9 @@ struct ServerSettings {
   /// socket's mode is 0666 and the peer's credentials decide; else it is 0660.
   Permit permit;
   std::function<bool(int pid)> is_worker;  ///< whose plugin may not command the agent, whoever its user is; empty: none
-  std::function<std::string(std::uint32_t uid)> user_name = admin::user_name;  ///< on threads of its own, as long as it takes
-  std::string listen;        ///< loopback host:port of /metrics, /livez, /readyz; empty: off; port 0: a free one
+  /// on threads of its own, as long as it takes
+  std::function<std::string(std::uint32_t uid)> user_name = admin::user_name;
+  std::string listen;  ///< loopback host:port of /metrics, /livez, /readyz; empty: off; port 0: a free one
   std::chrono::seconds read_timeout{10};  ///< for a request to arrive whole
   std::chrono::seconds idle_timeout{60};  ///< between requests of a connection; one on the port carries one request
   std::chrono::seconds port_timeout{5};   ///< for a request on the port to arrive whole
@@ -30,17 +31,19 @@ struct ServerSettings {
   std::size_t max_unix = 64;      ///< connections on the socket; more are answered 503
   std::size_t max_per_user = 16;  ///< of those, for each user but root and the agent's own
   std::size_t kept = 8;           ///< of those, only for root and the agent's own user
-  std::size_t max_port = 8;       ///< connections on the port; the oldest that has not asked yet makes room for the next
-  std::size_t max_waiting = 64u << 20;   ///< bytes of all answers that are made or wait to be read; of a list beyond it 503
+  std::size_t max_port = 8;  ///< connections on the port; the oldest that has not asked yet makes room for the next
+  /// bytes of all answers that are made or wait to be read; of a list beyond it 503
+  std::size_t max_waiting = 64u << 20;
   std::size_t kept_waiting = 16u << 20;  ///< of those, only for root and the agent's own user
-  std::size_t max_refusals = 16;  ///< connections that are being told no; more are closed without a word
+  std::size_t max_refusals = 16;         ///< connections that are being told no; more are closed without a word
 };
 
 /// HTTP/1.1 over a Unix socket and a loopback port. Core thread; everything it was given outlives it. stop() is
 /// idempotent, removes the socket file and returns once no connection is left.
 class Server {
  public:
-  /// Binds both; `conflict` when an agent answers on the socket already, `denied`, `unavailable` … name the path or port.
+  /// Binds both; `conflict` when an agent answers on the socket already, `denied`, `unavailable` … name the path or
+  /// port.
   static Result<std::unique_ptr<Server>> open(asio::any_io_executor core, ServerSettings settings, Backstage backstage);
   ~Server();
   Server(const Server&) = delete;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "admin/user_names.hpp"
 
+#include <pwd.h>
 #include <algorithm>
 #include <atomic>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <pwd.h>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -42,7 +42,8 @@ struct UserNames::Answer {
 
 /// Asks on a thread of its own. nullptr: there is none.
 std::shared_ptr<UserNames::Answer> UserNames::ask(std::uint32_t uid, std::string meanwhile) {
-  std::erase_if(answers_, [](const auto& item) { return item.second->there && Steady::now() - item.second->asked >= kKept; });
+  std::erase_if(answers_,
+                [](const auto& item) { return item.second->there && Steady::now() - item.second->asked >= kKept; });
   if (answers_.size() >= kMostAnswers) return nullptr;
   const auto answer = std::make_shared<Answer>();
   answer->meanwhile = std::move(meanwhile);
@@ -76,8 +77,9 @@ Task<std::string> UserNames::of(std::shared_ptr<UserNames> self, std::uint32_t u
   }
   if (answer->there) co_return answer->name;
   if (waits) {
-    log::room("admin").warn("the name of uid {} has not been found for {} ms: until the name service answers it is written as {}",
-                            uid, kPatience.count(), answer->meanwhile);
+    log::room("admin").warn(
+        "the name of uid {} has not been found for {} ms: until the name service answers it is written as {}", uid,
+        kPatience.count(), answer->meanwhile);
   }
   co_return answer->meanwhile;
 }

@@ -12,12 +12,13 @@
 
 namespace driftd::admin {
 
-/// The system's name of a uid; `uid:1234` when it knows none. May take as long as a name service does: not on the core thread.
+/// The system's name of a uid; `uid:1234` when it knows none. May take as long as a name service does: not on the core
+/// thread.
 std::string user_name(std::uint32_t uid);
 
-/// Names of users for the audit log. A name service that hangs (LDAP, sssd) holds a short-lived thread of its own and nobody
-/// else: whoever asks gets `uid:1234`, or the name as it was found before, after kPatience, and at once while it still hangs.
-/// Core thread.
+/// Names of users for the audit log. A name service that hangs (LDAP, sssd) holds a short-lived thread of its own and
+/// nobody else: whoever asks gets `uid:1234`, or the name as it was found before, after kPatience, and at once while it
+/// still hangs. Core thread.
 class UserNames {
  public:
   static constexpr std::chrono::milliseconds kPatience{500};

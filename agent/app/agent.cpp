@@ -26,9 +26,9 @@ namespace {
 constexpr std::chrono::seconds kHouseEvery{5};
 Status stopped_early() { return fail(Code::cancelled, "asked to stop while starting"); }
 
-constexpr int kPruneEvery = 120;  // of those: ten minutes
+constexpr int kPruneEvery = 120;             // of those: ten minutes
 constexpr std::chrono::minutes kFullFor{5};  // above its bound, whatever may still go
-constexpr int kShrinkPause = 12;  // of those: a minute
+constexpr int kShrinkPause = 12;             // of those: a minute
 constexpr int kSlicesARound = 50;  // of a thousand events: more than the store takes in, and others come in between
 
 Nanos before(Nanos now, std::chrono::seconds age) {
@@ -55,7 +55,8 @@ Status check_workers(const config::Config& config) {
   for (const auto& backend : config.backends) {
     const bool outside = backend.isolation == core::SessionSpec::Isolation::in_process;
     if (config.agent.jail_required && outside) {
-      return refused("'jail' of 'agent' is required, and backend '" + backend.name + "' has `isolation: in-process`, where there is none");
+      return refused("'jail' of 'agent' is required, and backend '" + backend.name +
+                     "' has `isolation: in-process`, where there is none");
     }
   }
   const std::string path = worker_path(config);
@@ -84,7 +85,8 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
   std::unique_ptr<Agent> out(new Agent(std::move(config), executors));
   const config::Config& c = out->config_;
   if (const Status workers = check_workers(c); !workers) {
-    return fail(workers.error().code, config::render(config::ConfigError{c.file, {}, workers.error().message, {}, {}, {}}));
+    return fail(workers.error().code,
+                config::render(config::ConfigError{c.file, {}, workers.error().message, {}, {}, {}}));
   }
   // Who is refused at the door has made no store; where there is one, its lock says first who else runs on it.
   const bool fresh = !std::filesystem::exists(std::filesystem::path(c.agent.data_dir) / "store.db");
@@ -92,7 +94,8 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
   const auto core = executors.core.get_executor();
   DRIFTD_TRY(store::Settings settings, store_settings(c));
   out->routes_ = std::make_shared<const std::vector<core::Route>>(c.routes);
-  settings.route = [agent = out.get()](const core::AgentEvent& event) { return agent->agent_routes(event); };  // as reloads leave them
+  // as reloads leave them
+  settings.route = [agent = out.get()](const core::AgentEvent& event) { return agent->agent_routes(event); };
   DRIFTD_TRY(out->store_, store::SqliteStore::open(std::move(settings), executors.store.get_executor(),
                                                    executors.io.get_executor(), out->clock_));
   DRIFTD_CHECK(admin::check_unix(c.admin.socket));
@@ -108,16 +111,18 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
       core, *out->store_, [agent = out.get()](const core::AgentEvent& event) { return agent->agent_routes(event); },
       [agent = out.get()] { agent->relay_->wake(); });
   DRIFTD_CHECK(out->add_sinks());
-  RenewalOptions renewal{core, executors.io.get_executor(), &out->clock_, host::make_session_factory(host_options(c, executors)), {}, {}};
-  renewal.on_program = [agent = out.get()](const std::string& backend, bool ok) { agent->metrics_.secret_program(backend, ok); };
+  RenewalOptions renewal{
+      core, executors.io.get_executor(), &out->clock_, host::make_session_factory(host_options(c, executors)), {}, {}};
+  renewal.on_program = [agent = out.get()](const std::string& backend, bool ok) {
+    agent->metrics_.secret_program(backend, ok);
+  };
   out->sessions_ = with_secrets(std::move(renewal), c);
   tell_jail();
   out->sessions_->on_event([agent = out.get()](core::SessionEvent event) { agent->tell(std::move(event)); });
   const auto& key = out->store_->key();
   out->context_ = std::make_shared<engine::Context>(engine::Context{
       core, executors.diff.get_executor(), *out->store_, out->clock_, out->metrics_, key.store, c.agent.name,
-      c.agent.cluster, out->routes_.load(),
-      [agent = out.get()] { agent->relay_->wake(); }});
+      c.agent.cluster, out->routes_.load(), [agent = out.get()] { agent->relay_->wake(); }});
   out->engine_ = std::make_unique<engine::Engine>(out->context_, *out->sessions_, key.worker, key.digest_seed);
   out->started_ns_ = out->clock_.wall();
   return out;
@@ -163,9 +168,13 @@ Task<Status> Agent::start() {
   settings.decide_group = config_.admin.decide_group;
   settings.listen = config_.admin.listen;
   settings.is_worker = &host::is_worker;
-  admin::Backstage backstage{*this, *store_, metrics_, [this] { return sessions_->scan(); },
+  admin::Backstage backstage{*this,
+                             *store_,
+                             metrics_,
+                             [this] { return sessions_->scan(); },
                              [this] { return notifications(); },
-                             [this] { asio::post(executors_.io, give_back_memory); }, executors_.io.get_executor()};
+                             [this] { asio::post(executors_.io, give_back_memory); },
+                             executors_.io.get_executor()};
   auto server = admin::Server::open(executors_.core.get_executor(), std::move(settings), std::move(backstage));
   if (!server) co_return fail(server.error());
   server_ = std::move(*server);
@@ -201,8 +210,9 @@ std::vector<std::string> Agent::agent_routes(const core::AgentEvent& event) cons
 }
 
 void Agent::tell(core::SessionEvent event) {
-  static const std::set<std::string> kEvents = {"budget", "parked", "secret_denied", "upgrade_refused", "upgrade_reverted", "plugin_refused",
-                                              "program_failed", "secret_file_failed"};
+  static const std::set<std::string> kEvents = {
+      "budget",           "parked",         "secret_denied",  "upgrade_refused",
+      "upgrade_reverted", "plugin_refused", "program_failed", "secret_file_failed"};
   if (!kEvents.contains(event.what)) return;
   core::AgentEvent out;
   out.agent = config_.agent.name;
@@ -243,8 +253,9 @@ Task<Status> Agent::keep_house_once() {
   const double bytes = static_cast<double>(backlog_.bytes) / static_cast<double>(config_.delivery.max_backlog_bytes);
   const double full = std::max(events, bytes);
   if (full >= 0.7) {
-    log::room("delivery").warn("{} undelivered events ({} bytes): {:.0f} % of what may wait", backlog_.events,
-                               backlog_.bytes, full * 100);
+    log::room("delivery")
+        .warn("{} undelivered events ({} bytes): {:.0f} % of what may wait", backlog_.events, backlog_.bytes,
+              full * 100);
   }
   engine_->pressure(full >= 0.85 ? 4 : 1, full >= 0.95);
   const auto status = co_await shrink_store();
@@ -270,9 +281,11 @@ Task<Status> Agent::shrink_store() {
   const auto now = Rate::Clock::now();
   if (store_bytes_ <= max) store_small_at_ = now;
   if (sum.events + sum.drifts > 0 && shrinks_told_.try_take(now)) {
-    log::room("store").warn("store.db held more than retention.max_bytes ({} of {} bytes): {} events and {} ended drifts were deleted before "
-                            "their time, events up to {}; this goes on as it fills, and is told once an hour",
-                            store_bytes_, max, sum.events, sum.drifts, render_time(sum.until));
+    log::room("store").warn(
+        "store.db held more than retention.max_bytes ({} of {} bytes): {} events and {} ended drifts were deleted "
+        "before "
+        "their time, events up to {}; this goes on as it fills, and is told once an hour",
+        store_bytes_, max, sum.events, sum.drifts, render_time(sum.until));
   }
   const bool stuck = store_bytes_ > max && !more;
   if (stuck) shrink_pause_ = kShrinkPause;
@@ -286,10 +299,14 @@ void Agent::tell_full_store() {
   out.cluster = config_.agent.cluster;
   out.what = "budget";
   out.message = "store.db holds " + std::to_string(store_bytes_) + " bytes, more than retention.max_bytes (" +
-                std::to_string(config_.retention.max_bytes) + "), and too little in it may be deleted: " + std::to_string(backlog_.events) +
-                " events wait for their sinks, the rest is state of backends; see `driftd queue` and `driftd status`, let the sinks have "
+                std::to_string(config_.retention.max_bytes) +
+                "), and too little in it may be deleted: " + std::to_string(backlog_.events) +
+                " events wait for their sinks, the rest is state of backends; see `driftd queue` and `driftd status`, "
+                "let the sinks have "
                 "their events, or raise retention.max_bytes";
-  out.details = {{"budget", "store"}, {"bytes", std::to_string(store_bytes_)}, {"max_bytes", std::to_string(config_.retention.max_bytes)}};
+  out.details = {{"budget", "store"},
+                 {"bytes", std::to_string(store_bytes_)},
+                 {"max_bytes", std::to_string(config_.retention.max_bytes)}};
   out.at_ns = clock_.wall();
   log::room("store").error("{}", out.message);
   announcer_->tell(std::move(out));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <boost/asio/steady_timer.hpp>
 #include <atomic>
+#include <boost/asio/steady_timer.hpp>
 #include <memory>
 
 #include "admin/server.hpp"
@@ -65,8 +65,8 @@ class Agent final : public core::Control {
   /// [any thread]
   std::vector<std::string> agent_routes(const core::AgentEvent& event) const;
 
-  config::Config config_;                  ///< as loaded, with what reloads took over
-  std::vector<core::BackendSpec> specs_;   ///< its backends as they run: plain references revealed
+  config::Config config_;                 ///< as loaded, with what reloads took over
+  std::vector<core::BackendSpec> specs_;  ///< its backends as they run: plain references revealed
   std::vector<core::Waiting> needs_restart_;
   std::atomic<std::shared_ptr<const std::vector<core::Route>>> routes_;  ///< the store asks on its own thread
   Executors& executors_;
@@ -89,6 +89,5 @@ class Agent final : public core::Control {
   Nanos started_ns_ = 0;
   bool stop_asked_ = false, stopping_ = false, house_closed_ = true, relay_started_ = false;
 };
-
 
 }  // namespace driftd::app

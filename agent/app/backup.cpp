@@ -18,7 +18,8 @@ core::Value::Object content_json(const store::Content& content) {
           {"newest_at", content.newest_ns == 0 ? core::Value() : core::Value(render_time(content.newest_ns))}};
 }
 
-Result<store::Restored> restore_store(const config::Config& config, const std::string& from, const std::string& key_file) {
+Result<store::Restored> restore_store(const config::Config& config, const std::string& from,
+                                      const std::string& key_file) {
   const SystemClock clock;
   const auto& data_dir = config.agent.data_dir;
   if (config.agent.installation_key_from.empty()) return store::restore(data_dir, from, key_file, clock.wall());
@@ -54,7 +55,8 @@ Result<core::Value> restore(const config::Config& config, const std::string& fro
   auto out = content_json(restored.content);
   out["file"] = core::Value((config.agent.data_dir / "store.db").string());
   out["kept"] = core::Value(restored.kept.string());
-  out["unchecked"] = core::Value(key.empty() && config.agent.installation_key.empty() ? config.agent.installation_key_from : "");
+  out["unchecked"] =
+      core::Value(key.empty() && config.agent.installation_key.empty() ? config.agent.installation_key_from : "");
   return core::Value(std::move(out));
 }
 

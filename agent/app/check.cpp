@@ -23,8 +23,7 @@ using Found = std::vector<core::SessionFactory::Found>;
 
 Task<void> scan(core::SessionFactory& sessions, Found& out) { out = co_await sessions.scan(); }
 
-void check_backend(const config::Config& config, const core::BackendSpec& spec, const Found& found,
-                   Checked& out) {
+void check_backend(const config::Config& config, const core::BackendSpec& spec, const Found& found, Checked& out) {
   const auto at = config.backend_settings_at.find(spec.name);
   const config::Position where = at == config.backend_settings_at.end() ? config::Position{} : at->second;
   const core::ProviderInfo* info = find_plugin(found, spec.provider);
@@ -34,8 +33,12 @@ void check_backend(const config::Config& config, const core::BackendSpec& spec, 
       if (plugin.info) known += (known.empty() ? "" : ", ") + (*plugin.info)->id;
       if (!plugin.info) next += "; " + plugin.info.error().message;
     }
-    out.missing.push_back({config.file, where, "backend '" + spec.name + "': no plugin for provider '" + spec.provider + "'",
-                   known.empty() ? "a plugin in agent.plugin_dirs" : known, {}, next});
+    out.missing.push_back({config.file,
+                           where,
+                           "backend '" + spec.name + "': no plugin for provider '" + spec.provider + "'",
+                           known.empty() ? "a plugin in agent.plugin_dirs" : known,
+                           {},
+                           next});
     return;
   }
   core::BackendSpec plain = spec;
@@ -50,7 +53,8 @@ void check_backend(const config::Config& config, const core::BackendSpec& spec, 
     return;
   }
   for (const auto& mistake : *mistakes) {
-    out.errors.push_back({config.file, where, "backend '" + spec.name + "': " + mistake.path + ": " + mistake.message, {}, {}, {}});
+    out.errors.push_back(
+        {config.file, where, "backend '" + spec.name + "': " + mistake.path + ": " + mistake.message, {}, {}, {}});
   }
 }
 
@@ -67,10 +71,11 @@ void check_left_sink(const config::Config& config, const store::Leftovers::Sink&
   if (std::find(dropped.begin(), dropped.end(), left.name) != dropped.end()) return;
   std::string still = left.pending > 0 ? count_of(left.pending, "pending event") : std::string();
   if (left.dead > 0) still += (still.empty() ? "" : " and ") + count_of(left.dead, "dead letter");
-  out.left.push_back(at_place(config, "sinks",
-                              "sink '" + left.name + "' is not in this file any more, and the store still has " + still +
-                                  " for it, which nobody would get",
-                              "put it back until they are delivered, or name it under delivery.drop_pending to give them up"));
+  out.left.push_back(
+      at_place(config, "sinks",
+               "sink '" + left.name + "' is not in this file any more, and the store still has " + still +
+                   " for it, which nobody would get",
+               "put it back until they are delivered, or name it under delivery.drop_pending to give them up"));
 }
 
 void check_left_backend(const config::Config& config, const store::Leftovers::Backend& left, Checked& out) {
@@ -79,10 +84,11 @@ void check_left_backend(const config::Config& config, const store::Leftovers::Ba
     return std::any_of(config.backends.begin(), config.backends.end(), same);
   };
   if (named(left.name) || (!left.finder.empty() && named(left.finder))) return;
-  out.left.push_back(at_place(config, "backends",
-                              "backend '" + left.name + "' is not in this file any more, and has " +
-                                  count_of(left.open_drifts, "open drift") + ", which the next start retires undecided",
-                              "decide them first (`driftd drifts`), or name it as `was` of the backend that it is now"));
+  out.left.push_back(
+      at_place(config, "backends",
+               "backend '" + left.name + "' is not in this file any more, and has " +
+                   count_of(left.open_drifts, "open drift") + ", which the next start retires undecided",
+               "decide them first (`driftd drifts`), or name it as `was` of the backend that it is now"));
 }
 
 /// Warns of sinks and backends that are not in the config any more and for which the store still holds something.
@@ -90,7 +96,9 @@ void check_store(const config::Config& config, Checked& out) {
   const auto left = store::read_leftovers(config.agent.data_dir);
   if (!left) {
     const bool none = left.error().code == Code::not_found;
-    if (!none) out.notes.push_back(at_place(config, "agent.data_dir", "the store was not looked into: " + left.error().message, {}));
+    if (!none)
+      out.notes.push_back(
+          at_place(config, "agent.data_dir", "the store was not looked into: " + left.error().message, {}));
     return;
   }
   for (const auto& sink : left->sinks) check_left_sink(config, sink, out);
@@ -105,7 +113,8 @@ void check_key(const config::Config& config, Checked& out) {
   const auto stored = store::key_ids_in(config.agent.data_dir / "store.db");
   const std::string ids = store::ids_of((*given)->key);
   if (!stored || stored->empty() || *stored == ids || ids.starts_with(*stored + " ")) return;
-  out.errors.push_back(at_place(config, "agent.installation_key", store::key_fault((*given)->from, ids, "the store", *stored), {}));
+  out.errors.push_back(
+      at_place(config, "agent.installation_key", store::key_fault((*given)->from, ids, "the store", *stored), {}));
 }
 
 }  // namespace

@@ -80,7 +80,8 @@ Task<Result<std::string>> Agent::schema(std::string provider, std::string what) 
   const auto found = co_await sessions_->scan();
   const core::ProviderInfo* info = find_plugin(found, provider);
   if (info == nullptr) {
-    co_return fail(Code::not_found, "no plugin for provider '" + provider + "'; `driftd plugin ls` lists what is installed");
+    co_return fail(Code::not_found,
+                   "no plugin for provider '" + provider + "'; `driftd plugin ls` lists what is installed");
   }
   if (what.empty() || what == "settings") co_return info->settings_schema;
   const auto text = info->schema_texts.find(what);
@@ -154,8 +155,8 @@ void Agent::take_hot(const config::Config& next) {
   context_->routes = routes_.load();
 }
 
-/// A route of the new configuration may lead to a sink that is new: events must not pile up for one that does not run. All
-/// are opened before one is started.
+/// A route of the new configuration may lead to a sink that is new: events must not pile up for one that does not run.
+/// All are opened before one is started.
 Task<Status> Agent::start_new_sinks(const config::Config& next) {
   std::map<std::string, std::unique_ptr<core::Sink>> opened;
   std::map<std::string, std::string> types;

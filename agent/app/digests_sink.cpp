@@ -9,7 +9,9 @@ namespace {
 /// Hands on everything but the values: each function of the port stands here.
 class DigestsSink final : public core::Sink {
  public:
-  DigestsSink(std::unique_ptr<core::Sink> sink, const store::InstallationKey& key) : sink_(std::move(sink)), key_(key) {}
+  DigestsSink(std::unique_ptr<core::Sink> sink, const store::InstallationKey& key)
+      : sink_(std::move(sink)),
+        key_(key) {}
   core::RetryPolicy policy() const override { return sink_->policy(); }
   Task<Status> start() override { return sink_->start(); }
   Task<core::Attempt> send(core::StoredEvent event) override {
@@ -25,7 +27,9 @@ class DigestsSink final : public core::Sink {
   }
   bool must_check() const override { return sink_->must_check(); }
   void attach(std::function<void()> wake) override { sink_->attach(std::move(wake)); }
-  void note(std::map<std::string, std::string>& notes, std::int64_t settled_to) override { sink_->note(notes, settled_to); }
+  void note(std::map<std::string, std::string>& notes, std::int64_t settled_to) override {
+    sink_->note(notes, settled_to);
+  }
   Task<void> stop() override { return sink_->stop(); }
   std::string describe() const override { return sink_->describe(); }
 

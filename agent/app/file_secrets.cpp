@@ -20,7 +20,13 @@ bool must_read(const std::optional<config::FileMark>& was, const std::optional<c
 FileSecrets::FileSecrets(std::vector<config::FileUse> uses, const std::map<std::string, std::string>& in_use) {
   for (auto& use : uses) {
     const auto text = in_use.find(use.token);
-    all_.push_back({std::move(use), text == in_use.end() ? std::string() : text->second, std::nullopt, {}, {}, std::nullopt, false});
+    all_.push_back({std::move(use),
+                    text == in_use.end() ? std::string() : text->second,
+                    std::nullopt,
+                    {},
+                    {},
+                    std::nullopt,
+                    false});
   }
 }
 
@@ -62,7 +68,8 @@ void FileSecrets::set_fault(One& one, const std::string& why, News& out) {
   const std::string fault = why.empty() ? why : setting + why + "; what was read before stays in use";
   const std::string before = std::exchange(one.fault, fault);
   if (!fault.empty() && fault != before) out.failing.push_back(fault);
-  if (fault.empty() && !before.empty()) out.mended.push_back(setting + "secret file " + one.use.file.string() + " can be read again");
+  if (fault.empty() && !before.empty())
+    out.mended.push_back(setting + "secret file " + one.use.file.string() + " can be read again");
 }
 
 /// Of the first look the load has spoken.
@@ -70,7 +77,8 @@ void FileSecrets::take_mark(One& one, const config::SecretText& read, News& out)
   const bool news = one.mark && read.rights.replaced != one.replaced && !read.rights.replaced.empty();
   one.mark = read.mark;
   one.replaced = read.rights.replaced;
-  if (news) out.doubtful.push_back("setting " + one.use.setting + ": " + config::replaceable(one.use.file, read.rights));
+  if (news)
+    out.doubtful.push_back("setting " + one.use.setting + ": " + config::replaceable(one.use.file, read.rights));
 }
 
 void FileSecrets::take_one(One& one, Found found, News& out) {

@@ -11,12 +11,12 @@
 
 namespace driftd::app {
 
-/// Whether a file is read (again): it is another one than the one that was read, or the system refused what was read. Also
-/// one that cannot be looked at is read, for the reason.
+/// Whether a file is read (again): it is another one than the one that was read, or the system refused what was read.
+/// Also one that cannot be looked at is read, for the reason.
 bool must_read(const std::optional<config::FileMark>& was, const std::optional<config::FileMark>& now, bool refused);
 
-/// The secrets of one backend that stand in files, as they are in use. A file that is gone, cannot be read, or is one that
-/// others may write leaves in use what was read before. Core thread, but for look().
+/// The secrets of one backend that stand in files, as they are in use. A file that is gone, cannot be read, or is one
+/// that others may write leaves in use what was read before. Core thread, but for look().
 class FileSecrets {
  public:
   /// `in_use`: token → bytes, as the config was loaded.
@@ -29,8 +29,8 @@ class FileSecrets {
   };
   /// What one look saw.
   struct Found {
-    std::optional<config::FileMark> mark;          ///< empty: there is no file
-    std::chrono::steady_clock::time_point at;      ///< when
+    std::optional<config::FileMark> mark;            ///< empty: there is no file
+    std::chrono::steady_clock::time_point at;        ///< when
     std::optional<Result<config::SecretText>> read;  ///< empty: it is the one that was read before
   };
   std::vector<Asked> asked() const;
@@ -42,10 +42,11 @@ class FileSecrets {
     std::vector<std::string> changed;           ///< which settings and files they are of
     std::vector<std::string> failing;           ///< what began to fail, and what that means
     std::vector<std::string> mended;
-    std::vector<std::string> doubtful;          ///< what others may replace since it was read again
+    std::vector<std::string> doubtful;  ///< what others may replace since it was read again
   };
-  /// `found` in the order of asked(). What a file says, and that it is gone or unfit, counts once a second look saw the same
-  /// one `config::kSettle` later: half of what is written in place is nothing, nor is the moment between two names.
+  /// `found` in the order of asked(). What a file says, and that it is gone or unfit, counts once a second look saw the
+  /// same one `config::kSettle` later: half of what is written in place is nothing, nor is the moment between two
+  /// names.
   News take(std::vector<Found> found);
   /// A second look is due in `config::kSettle`.
   bool unsettled() const;
@@ -63,7 +64,7 @@ class FileSecrets {
     config::FileUse use;
     std::string text;
     std::optional<config::FileMark> mark;  ///< of what was read and had settled
-    std::string fault, replaced;  ///< `replaced`: who may put another file in its place
+    std::string fault, replaced;           ///< `replaced`: who may put another file in its place
     std::optional<Sight> sight;
     bool unsettled = false;
   };

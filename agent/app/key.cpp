@@ -28,12 +28,14 @@ core::AuditEntry asked_by_this_process(const std::string& reason) {
 core::Value::Array links_of(const store::InstallationKey& key) {
   core::Value::Array out;
   const auto link = [&out](const char* what, const std::string& id, const std::string& since) {
-    out.push_back(core::Value::Object{{"what", core::Value(what)}, {"id", core::Value(id)}, {"since", core::Value(since)}});
+    out.push_back(
+        core::Value::Object{{"what", core::Value(what)}, {"id", core::Value(id)}, {"since", core::Value(since)}});
   };
   link("worker", key.worker.id, "");
   link("store", key.store.id, "");
   for (std::size_t i = 0; i < key.rotations.size(); ++i) {
-    link(key.store.layers[i].kind == core::LayerKind::slow ? "slow layer" : "layer", key.store.layers[i].id, render_time(key.rotations[i].at_ns));
+    link(key.store.layers[i].kind == core::LayerKind::slow ? "slow layer" : "layer", key.store.layers[i].id,
+         render_time(key.rotations[i].at_ns));
   }
   return out;
 }
@@ -80,22 +82,26 @@ Result<store::InstallationKey> current_key(const config::Config& config, const s
   if (!named.empty()) return key_in(named);
   if (!lies_elsewhere(config)) {
     auto key = store::read_key(file_of(config, named));
-    if (!key && key.error().code == Code::not_found) return fail(Code::not_found, key.error().message + "; the first start makes it");
+    if (!key && key.error().code == Code::not_found)
+      return fail(Code::not_found, key.error().message + "; the first start makes it");
     return key;
   }
   DRIFTD_TRY(auto given, given_key(config));
   if (given) return std::move(given->key);
-  return fail(Code::unavailable, "the key comes from " + config.agent.installation_key_from +
-                                     ", which systemd gives to the service alone ($CREDENTIALS_DIRECTORY is not set here); name "
-                                     "the file that the unit loads it from with --key FILE");
+  return fail(Code::unavailable,
+              "the key comes from " + config.agent.installation_key_from +
+                  ", which systemd gives to the service alone ($CREDENTIALS_DIRECTORY is not set here); name "
+                  "the file that the unit loads it from with --key FILE");
 }
 
 /// 0600, and never over a file that is there: it may be a key.
 Status write_next(const config::Config& config, const store::InstallationKey& key, const std::string& out) {
   std::error_code unreadable;
-  const auto folder = std::filesystem::weakly_canonical(std::filesystem::absolute(out, unreadable).parent_path(), unreadable);
+  const auto folder =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(out, unreadable).parent_path(), unreadable);
   if (folder == std::filesystem::weakly_canonical(config.agent.data_dir, unreadable)) {
-    return fail(Code::invalid, out + " lies in data_dir, and a backup of data_dir would hold it; name a file elsewhere");
+    return fail(Code::invalid,
+                out + " lies in data_dir, and a backup of data_dir would hold it; name a file elsewhere");
   }
   return store::write_new_private(out, store::render(key));
 }
@@ -104,8 +110,9 @@ Status write_next(const config::Config& config, const store::InstallationKey& ke
 Result<core::Value> write_next_key(const config::Config& config, const KeyRotation& asked) {
   const std::string& from = config.agent.installation_key_from;
   if (asked.out.empty()) {
-    return fail(Code::invalid, "the key comes from " + from + ": name a new file for the key with its next layer (--out FILE), and put "
-                                                              "that in its place afterwards");
+    return fail(Code::invalid, "the key comes from " + from +
+                                   ": name a new file for the key with its next layer (--out FILE), and put "
+                                   "that in its place afterwards");
   }
   DRIFTD_TRY(const auto key, current_key(config, asked.key_file));
   const std::string ids = store::ids_of(key), stored = ids_in_store(config);
@@ -113,9 +120,8 @@ Result<core::Value> write_next_key(const config::Config& config, const KeyRotati
   const SystemClock clock;
   DRIFTD_TRY(const auto next, store::rotated(key, clock.wall(), kind_of(asked)));
   DRIFTD_CHECK(write_next(config, next, asked.out));
-  return core::Value(core::Value::Object{{"file", core::Value(asked.out)},
-                                         {"ids", core::Value(store::ids_of(next))},
-                                         {"put", core::Value(from)}});
+  return core::Value(core::Value::Object{
+      {"file", core::Value(asked.out)}, {"ids", core::Value(store::ids_of(next))}, {"put", core::Value(from)}});
 }
 
 std::string words_of(const store::SlowWork& work) {
@@ -140,7 +146,8 @@ Result<core::Value> new_key(const std::string& out) {
 Result<core::Value> key_state(const config::Config& config, const std::string& key_file) {
   DRIFTD_TRY(const auto key, current_key(config, key_file));
   const auto file = file_of(config, key_file);
-  core::Value::Object out{{"from", core::Value(file.string())}, {"named", core::Value(config.agent.installation_key_from)}};
+  core::Value::Object out{{"from", core::Value(file.string())},
+                          {"named", core::Value(config.agent.installation_key_from)}};
   DRIFTD_CHECK(add_file(file, out));
   out["ids"] = core::Value(store::ids_of(key));
   out["links"] = core::Value(links_of(key));
@@ -151,7 +158,9 @@ Result<core::Value> key_state(const config::Config& config, const std::string& k
 Result<core::Value> rotate_key(const config::Config& config, const KeyRotation& asked) {
   if (lies_elsewhere(config)) return write_next_key(config, asked);
   if (!asked.out.empty() || !asked.key_file.empty()) {
-    return fail(Code::invalid, "the key lies in data_dir and is rotated there; --out and --key are for one that agent.installation_key names");
+    return fail(
+        Code::invalid,
+        "the key lies in data_dir and is rotated there; --out and --key are for one that agent.installation_key names");
   }
   log::Settings log = config.log;
   log.level = "warn";
@@ -161,7 +170,8 @@ Result<core::Value> rotate_key(const config::Config& config, const KeyRotation& 
     if (asked.say) asked.say(words_of(work));
   };
   DRIFTD_TRY(auto settings, store_settings(config));
-  DRIFTD_TRY(const auto rotated, store::rotate(std::move(settings), asked_by_this_process(asked.reason), clock, kind_of(asked), say));
+  DRIFTD_TRY(const auto rotated,
+             store::rotate(std::move(settings), asked_by_this_process(asked.reason), clock, kind_of(asked), say));
   core::Value::Array former;
   for (const auto& each : rotated.former) former.emplace_back(each.string());
   return core::Value(core::Value::Object{{"file", core::Value((config.agent.data_dir / "installation.key").string())},

@@ -38,8 +38,8 @@ struct Scratch {
   }
 };
 
-/// A record compares only under the key that it was made with: the installation's, or, where there is no installation (a
-/// pipeline), one beside the record.
+/// A record compares only under the key that it was made with: the installation's, or, where there is no installation
+/// (a pipeline), one beside the record.
 Status make_scratch(const std::string& data_dir, const OnceOptions& options, Scratch& out, store::Settings& settings) {
   std::string pattern = (std::filesystem::temp_directory_path() / "driftd-once-XXXXXX").string();
   if (::mkdtemp(pattern.data()) == nullptr) return fail(Code::unavailable, "no temporary folder " + pattern);
@@ -48,7 +48,8 @@ Status make_scratch(const std::string& data_dir, const OnceOptions& options, Scr
   const std::filesystem::path own = std::filesystem::path(data_dir) / "installation.key";
   const bool recording = !options.record_file.empty();
   const std::filesystem::path beside = (recording ? options.record_file : options.baseline_file) + ".key";
-  const bool has_own = settings.given || std::filesystem::exists(own, error), has_beside = std::filesystem::exists(beside, error);
+  const bool has_own = settings.given || std::filesystem::exists(own, error),
+             has_beside = std::filesystem::exists(beside, error);
   error.clear();
   if (!has_own && !has_beside) {
     if (recording) out.new_key = beside;
@@ -68,7 +69,8 @@ Status keep_key(const Scratch& scratch, const std::string& record) {
   std::error_code error;
   std::filesystem::copy_file(scratch.path / "installation.key", scratch.new_key, error);
   if (error) return fail(Code::denied, scratch.new_key + ": " + error.message());
-  log::room("app").warn("made {}: {} compares only beside it. Keep both, the key like a password", scratch.new_key, record);
+  log::room("app").warn("made {}: {} compares only beside it. Keep both, the key like a password", scratch.new_key,
+                        record);
   return {};
 }
 
@@ -175,13 +177,18 @@ OnceResult once(const std::string& config_file, const OnceOptions& options) {
     return failed;
   }
   core::NoMetrics metrics;
-  RenewalOptions renewal{executors.core.get_executor(), executors.io.get_executor(), &clock,
-                          host::make_session_factory(host_options(*config, executors)), {}, {}};
+  RenewalOptions renewal{executors.core.get_executor(),
+                         executors.io.get_executor(),
+                         &clock,
+                         host::make_session_factory(host_options(*config, executors)),
+                         {},
+                         {}};
   const auto sessions = with_secrets(std::move(renewal), *config);
   const auto& key = (*store)->key();
-  auto context = std::make_shared<engine::Context>(engine::Context{
-      executors.core.get_executor(), executors.diff.get_executor(), **store, clock, metrics, key.store, config->agent.name,
-      config->agent.cluster, std::make_shared<const std::vector<core::Route>>(config->routes), [] {}});
+  auto context = std::make_shared<engine::Context>(
+      engine::Context{executors.core.get_executor(), executors.diff.get_executor(), **store, clock, metrics, key.store,
+                      config->agent.name, config->agent.cluster,
+                      std::make_shared<const std::vector<core::Route>>(config->routes), [] {}});
   context->asks_about_mass_deletions = options.baseline_file.empty();  // a pipeline has nobody to ask
   engine::Engine engine(context, *sessions, key.worker, key.digest_seed);
   Pass pass{*config, options, **store, engine, *sessions, {}};

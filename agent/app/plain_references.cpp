@@ -34,7 +34,8 @@ std::string endpoint_of(const core::BackendSpec& spec, const core::Value& settin
     const core::Value* as_written = registered == nullptr ? nullptr : registered->find(name);
     if (value == nullptr) continue;
     const std::string* text = value->string();
-    if (text != nullptr && config::is_token(*text) && !spec.secrets.contains(*text)) continue;  // a program has not answered yet
+    // a program has not answered yet
+    if (text != nullptr && config::is_token(*text) && !spec.secrets.contains(*text)) continue;
     if (text != nullptr) return shown_address(spec, *text, as_written);
     if (value->array() == nullptr) continue;
     std::string out;
@@ -51,7 +52,8 @@ std::string endpoint_of(const core::BackendSpec& spec, const core::Value& settin
 
 }  // namespace
 
-const core::ProviderInfo* find_plugin(const std::vector<core::SessionFactory::Found>& plugins, const std::string& provider) {
+const core::ProviderInfo* find_plugin(const std::vector<core::SessionFactory::Found>& plugins,
+                                      const std::string& provider) {
   for (const auto& plugin : plugins) {
     if (!plugin.info) continue;
     const core::ProviderInfo& info = **plugin.info;

@@ -18,7 +18,8 @@ namespace {
 std::vector<std::filesystem::path> own_files(const config::Config& config) {
   const auto& data = config.agent.data_dir;
   const auto file = std::filesystem::absolute(config.file);
-  std::vector<std::filesystem::path> out = {file, file.parent_path(), data, data / "installation.key", config.admin.socket};
+  std::vector<std::filesystem::path> out = {file, file.parent_path(), data, data / "installation.key",
+                                            config.admin.socket};
   for (const char* name : {"store.db", "store.db-wal", "store.db-shm", "store.mark"}) out.push_back(data / name);
   if (!config.agent.plugin_lock.empty()) out.push_back(config.agent.plugin_lock);
   out.insert(out.end(), config.secret_files.begin(), config.secret_files.end());
@@ -62,7 +63,8 @@ host::HostOptions host_options(const config::Config& config, Executors& executor
 }
 
 Result<LockReport> lock_plugins(const config::Config& config, const std::string& lock_file) {
-  const std::filesystem::path file = lock_file.empty() ? config.agent.plugin_lock : std::filesystem::absolute(lock_file);
+  const std::filesystem::path file =
+      lock_file.empty() ? config.agent.plugin_lock : std::filesystem::absolute(lock_file);
   LockReport out;
   out.file = file.string();
   const auto before = host::read_pins(file, false);
@@ -101,8 +103,9 @@ Status admit_plugin(const std::string& plugin, const std::string& lock_file) {
   if (pinned == pins.hexes.end()) return {};
   DRIFTD_TRY(const std::string found, host::sha256_of(plugin));
   if (found == pinned->second) return {};
-  return fail(Code::denied, plugin + ": refused, because its bytes are not those that " + lock_file + " pins: expected sha256 " +
-                                pinned->second + ", found " + found + "; if the change is yours, run `driftd plugin lock`");
+  return fail(Code::denied, plugin + ": refused, because its bytes are not those that " + lock_file +
+                                " pins: expected sha256 " + pinned->second + ", found " + found +
+                                "; if the change is yours, run `driftd plugin lock`");
 }
 
 }  // namespace driftd::app

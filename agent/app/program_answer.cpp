@@ -76,15 +76,18 @@ Result<ProgramAnswer> read_answer(std::string output, Nanos now) {
   const std::string shown = host::one_line(expiry, 40);
   if (!at) return fail(Code::corrupt, "status.expirationTimestamp of its answer is no RFC 3339 time: '" + shown + "'");
   if (*at <= now) {
-    return fail(Code::corrupt, "its answer expired at " + shown + ", and now it is " + render_time(now) + ": look at both clocks");
+    return fail(Code::corrupt,
+                "its answer expired at " + shown + ", and now it is " + render_time(now) + ": look at both clocks");
   }
   out.expires_ns = *at;
   return out;
 }
 
-std::chrono::milliseconds next_run(const ProgramAnswer& answer, std::chrono::milliseconds refresh, Nanos now, double jitter) {
+std::chrono::milliseconds next_run(const ProgramAnswer& answer, std::chrono::milliseconds refresh, Nanos now,
+                                   double jitter) {
   using Millis = std::chrono::milliseconds;
-  if (answer.expires_ns == 0) return Millis(static_cast<std::int64_t>(static_cast<double>(refresh.count()) * (0.9 + 0.1 * jitter)));
+  if (answer.expires_ns == 0)
+    return Millis(static_cast<std::int64_t>(static_cast<double>(refresh.count()) * (0.9 + 0.1 * jitter)));
   const double left = static_cast<double>(answer.expires_ns - now) / 1e6;
   const auto wait = Millis(static_cast<std::int64_t>(left * (0.75 + 0.1 * jitter)));
   return std::clamp<Millis>(wait, std::chrono::seconds(1), std::chrono::hours(24));

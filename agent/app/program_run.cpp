@@ -8,11 +8,11 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <algorithm>
+#include <array>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/redirect_error.hpp>
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -24,7 +24,7 @@
 namespace driftd::app {
 namespace {
 
-constexpr std::size_t kErrorsKept = 4096;  // the end of stderr
+constexpr std::size_t kErrorsKept = 4096;                      // the end of stderr
 constexpr const char* kPath = "/usr/local/bin:/usr/bin:/bin";  // where the agent has none
 constexpr int kOrphanTries = 100;
 constexpr auto kOrphanPause = std::chrono::milliseconds(10);
@@ -53,8 +53,8 @@ int first_of(std::initializer_list<int> failures) {
   return found == failures.end() ? 0 : *found;
 }
 
-/// posix_spawn(3) with `out` and `errors` as descriptors 1 and 2; 0, or errno. An action that was not added would leave the
-/// program with a descriptor of ours.
+/// posix_spawn(3) with `out` and `errors` as descriptors 1 and 2; 0, or errno. An action that was not added would leave
+/// the program with a descriptor of ours.
 int spawn(std::vector<std::string> words, std::vector<std::string> environment, int out, int errors, pid_t& pid) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
@@ -62,13 +62,13 @@ int spawn(std::vector<std::string> words, std::vector<std::string> environment, 
   sigset_t all;
   ::sigemptyset(&none);
   ::sigfillset(&all);
-  int failed = first_of({::posix_spawn_file_actions_init(&actions), ::posix_spawnattr_init(&attributes),
-                         ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0),
-                         ::posix_spawn_file_actions_adddup2(&actions, out, 1),
-                         ::posix_spawn_file_actions_adddup2(&actions, errors, 2),
-                         ::posix_spawn_file_actions_addclosefrom_np(&actions, 3),
-                         ::posix_spawnattr_setsigmask(&attributes, &none), ::posix_spawnattr_setsigdefault(&attributes, &all),
-                         ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID)});
+  int failed = first_of(
+      {::posix_spawn_file_actions_init(&actions), ::posix_spawnattr_init(&attributes),
+       ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0),
+       ::posix_spawn_file_actions_adddup2(&actions, out, 1), ::posix_spawn_file_actions_adddup2(&actions, errors, 2),
+       ::posix_spawn_file_actions_addclosefrom_np(&actions, 3), ::posix_spawnattr_setsigmask(&attributes, &none),
+       ::posix_spawnattr_setsigdefault(&attributes, &all),
+       ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID)});
   const auto argv = pointers(words), envp = pointers(environment);
   if (failed == 0) failed = ::posix_spawn(&pid, words.front().c_str(), &actions, &attributes, argv.data(), envp.data());
   ::posix_spawnattr_destroy(&attributes);
@@ -102,7 +102,8 @@ Result<ProgramChild> start(const std::vector<std::string>& words, const config::
     out.end = static_cast<int>(::syscall(SYS_pidfd_open, out.pid, 0));  // Linux 5.3
     failed = out.end < 0 ? errno : 0;
   }
-  if (failed != 0) return fail(Code::unavailable, fmt::format("{} cannot be run: {}", program.path, std::strerror(failed)));
+  if (failed != 0)
+    return fail(Code::unavailable, fmt::format("{} cannot be run: {}", program.path, std::strerror(failed)));
   return out;
 }
 
@@ -146,8 +147,15 @@ std::vector<std::string> program_environment(const config::Program& program) {
 }
 
 ProgramRun::ProgramRun(asio::any_io_executor core, asio::any_io_executor io, const config::ProgramUse& use)
-    : core_(core), io_(std::move(io)), words_(use.words), program_(use.program), out_(core), errors_(core), end_(core),
-      limit_(core), read_(core, asio::steady_timer::time_point::max()) {
+    : core_(core),
+      io_(std::move(io)),
+      words_(use.words),
+      program_(use.program),
+      out_(core),
+      errors_(core),
+      end_(core),
+      limit_(core),
+      read_(core, asio::steady_timer::time_point::max()) {
   out_text_.reserve(kMostAnswer + 1);  // never moved while it grows
 }
 
@@ -176,7 +184,8 @@ Task<Result<std::string>> ProgramRun::run(std::shared_ptr<ProgramRun> self) {
   asio::co_spawn(self->core_, collect(self, false), fatal);
   asio::co_spawn(self->core_, collect(self, true), fatal);
   boost::system::error_code ignored;  // a pidfd becomes readable, or the reaping below waits
-  co_await self->end_.async_wait(asio::posix::descriptor_base::wait_read, asio::redirect_error(asio::use_awaitable, ignored));
+  co_await self->end_.async_wait(asio::posix::descriptor_base::wait_read,
+                                 asio::redirect_error(asio::use_awaitable, ignored));
   self->limit_.cancel();
   const pid_t group = self->child_.pid;
   const int status = self->child_.reap();
@@ -211,7 +220,8 @@ Task<void> ProgramRun::collect(std::shared_ptr<ProgramRun> self, bool errors) {
   std::array<char, 4096> buffer;
   for (;;) {
     boost::system::error_code ended;
-    const std::size_t got = co_await pipe.async_read_some(asio::buffer(buffer), asio::redirect_error(asio::use_awaitable, ended));
+    const std::size_t got =
+        co_await pipe.async_read_some(asio::buffer(buffer), asio::redirect_error(asio::use_awaitable, ended));
     self->take(errors, buffer.data(), got);
     if (ended || self->settling_) break;
   }
@@ -260,9 +270,11 @@ Result<std::string> ProgramRun::verdict(int status) {
                                             static_cast<double>(program_.timeout.count()) / 1000));
   }
   if (WIFSIGNALED(status)) {
-    return fail(Code::unavailable, fmt::format("{} was killed by signal {} ({})", path, WTERMSIG(status), ::strsignal(WTERMSIG(status))));
+    return fail(Code::unavailable,
+                fmt::format("{} was killed by signal {} ({})", path, WTERMSIG(status), ::strsignal(WTERMSIG(status))));
   }
-  if (WEXITSTATUS(status) != 0) return fail(Code::unavailable, fmt::format("{} exited with {}", path, WEXITSTATUS(status)));
+  if (WEXITSTATUS(status) != 0)
+    return fail(Code::unavailable, fmt::format("{} exited with {}", path, WEXITSTATUS(status)));
   return std::move(out_text_);
 }
 

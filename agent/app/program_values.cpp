@@ -19,11 +19,18 @@ constexpr milliseconds kRetryFirst{1'000}, kRetryMost{60'000};
 }  // namespace
 
 ProgramValues::Followed::Followed(asio::any_io_executor core, config::ProgramUse used)
-    : use(std::move(used)), due(std::move(core)), backoff(std::min(kRetryFirst, use.program.refresh), kRetryMost) {}
+    : use(std::move(used)),
+      due(std::move(core)),
+      backoff(std::min(kRetryFirst, use.program.refresh), kRetryMost) {}
 
 ProgramValues::ProgramValues(asio::any_io_executor core, asio::any_io_executor io, const Clock& clock,
                              const std::vector<config::ProgramUse>& uses, Told told)
-    : core_(core), io_(std::move(io)), clock_(clock), backend_(uses.front().backend), told_(std::move(told)), ended_(core) {
+    : core_(core),
+      io_(std::move(io)),
+      clock_(clock),
+      backend_(uses.front().backend),
+      told_(std::move(told)),
+      ended_(core) {
   for (const auto& use : uses) all_.push_back(std::make_unique<Followed>(core_, use));
 }
 
@@ -81,7 +88,8 @@ milliseconds ProgramValues::take(Followed& one, const Result<std::string>& outpu
       one.answer = std::move(*answer);
       one.taken_ns = now;
     }
-  } else if (const std::string line = last_line(one.run->errors(), {one.run->output(), one.answer.text}); !line.empty()) {
+  } else if (const std::string line = last_line(one.run->errors(), {one.run->output(), one.answer.text});
+             !line.empty()) {
     why += ": " + line;
   }
   told_.ran(why.empty());
@@ -123,7 +131,8 @@ void ProgramValues::settle() {
   std::string missing;
   for (const auto& one : all_) {
     if (!one->asked) return;
-    if (one->answer.text.empty() && missing.empty()) missing = "setting " + one->use.setting + " has no value: " + one->failure;
+    if (one->answer.text.empty() && missing.empty())
+      missing = "setting " + one->use.setting + " has no value: " + one->failure;
     values[one->use.token] = one->answer.text;
   }
   if (!missing.empty()) {

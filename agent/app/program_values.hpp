@@ -16,13 +16,14 @@
 namespace driftd::app {
 
 /// The answers of the programs that one backend's settings name: run at once, and again before each is stale. A program
-/// that fails is tried again after a second to a minute; its last answer stays in use until it expires. Core thread; its
-/// loops keep it alive until stop().
+/// that fails is tried again after a second to a minute; its last answer stays in use until it expires. Core thread;
+/// its loops keep it alive until stop().
 class ProgramValues : public std::enable_shared_from_this<ProgramValues> {
  public:
   /// What it tells; called on the core thread, never before start() returned.
   struct Told {
-    std::function<void(std::map<std::string, std::string>)> values;  ///< token → bytes, all of them; only when one changed
+    /// token → bytes, all of them; only when one changed
+    std::function<void(std::map<std::string, std::string>)> values;
     std::function<void(std::string)> missing;  ///< one of them is not there (any more), and why
     std::function<void(std::string)> failing;  ///< a program began to fail; and what that means for the backend
     std::function<void(bool ok)> ran;          ///< a run ended
@@ -38,10 +39,10 @@ class ProgramValues : public std::enable_shared_from_this<ProgramValues> {
   struct Followed {
     Followed(asio::any_io_executor core, config::ProgramUse used);
     config::ProgramUse use;
-    ProgramAnswer answer;       ///< text empty: none
-    Nanos taken_ns = 0;         ///< when it was answered
-    std::string failure;        ///< of the last run; empty: it answered, or did not end yet
-    bool asked = false;         ///< at least one run ended
+    ProgramAnswer answer;  ///< text empty: none
+    Nanos taken_ns = 0;    ///< when it was answered
+    std::string failure;   ///< of the last run; empty: it answered, or did not end yet
+    bool asked = false;    ///< at least one run ended
     std::shared_ptr<ProgramRun> run;
     asio::steady_timer due;
     Backoff backoff;

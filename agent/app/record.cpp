@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/record.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <tuple>
 #include <utility>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "core/value.hpp"
 #include "engine/engine.hpp"
@@ -21,7 +21,8 @@ namespace driftd::app {
 namespace {
 
 constexpr std::size_t kPage = 512;  // resources read or committed together
-// Of a body that stands in its line as it is; a deeper one, within two levels more, would be beyond what any text may be.
+// Of a body that stands in its line as it is; a deeper one, within two levels more, would be beyond what any text may
+// be.
 constexpr int kDeepest = 250;
 const char* const kFormat = "driftd-record/2";
 const char* const kFirstFormat = "driftd-record/1";  // one JSON document; still read
@@ -53,7 +54,8 @@ class RecordFile {
   }
   Status keep() {
     flush();
-    if (failed_ && ::fsync(fd_) != 0) failed_ = fail(Code::unavailable, file_ + ": was not written whole: " + std::strerror(errno));
+    if (failed_ && ::fsync(fd_) != 0)
+      failed_ = fail(Code::unavailable, file_ + ": was not written whole: " + std::strerror(errno));
     DRIFTD_CHECK(failed_);
     if (::rename(fresh_.c_str(), file_.c_str()) != 0) {
       return fail(Code::denied, file_ + ": cannot be replaced: " + std::strerror(errno));
@@ -67,7 +69,8 @@ class RecordFile {
     std::string_view left = buffer_;
     while (failed_ && !left.empty()) {
       const ssize_t wrote = ::write(fd_, left.data(), left.size());
-      if (wrote < 0 && errno != EINTR) failed_ = fail(Code::unavailable, file_ + ": was not written whole: " + std::strerror(errno));
+      if (wrote < 0 && errno != EINTR)
+        failed_ = fail(Code::unavailable, file_ + ": was not written whole: " + std::strerror(errno));
       if (wrote > 0) left.remove_prefix(static_cast<std::size_t>(wrote));
     }
     buffer_.clear();
@@ -79,7 +82,8 @@ class RecordFile {
 };
 
 /// A record of before a rotation holds digests of a former link: they are brought up to `keys`.
-Result<core::ResourceWrite> baseline_of(const core::Value& entry, const core::RedactionKeys& keys, std::vector<std::string>& kinds) {
+Result<core::ResourceWrite> baseline_of(const core::Value& entry, const core::RedactionKeys& keys,
+                                        std::vector<std::string>& kinds) {
   core::ResourceWrite out;
   out.next.id = {text(entry, "kind"), text(entry, "id")};
   const core::Value* found = entry.find("body");
@@ -93,7 +97,8 @@ Result<core::ResourceWrite> baseline_of(const core::Value& entry, const core::Re
   out.next.external_name = text(entry, "external_name");
   out.next.observed_external_name = out.next.external_name;
   const std::string revision = text(entry, "schema_revision");
-  (void)std::from_chars(revision.data(), revision.data() + revision.size(), out.next.schema_revision);  // 1 where it is none
+  // 1 where it is none
+  (void)std::from_chars(revision.data(), revision.data() + revision.size(), out.next.schema_revision);
   if (std::find(kinds.begin(), kinds.end(), out.next.id.kind) == kinds.end()) kinds.push_back(out.next.id.kind);
   return out;
 }
@@ -117,7 +122,10 @@ core::BackendRow row_of(const core::BackendSpec& spec, const core::Value& backen
 /// Fills the store backend by backend. A backend that is not configured here is passed over.
 class Loader {
  public:
-  Loader(const config::Config& config, store::SqliteStore& store) : config_(config), store_(store), keys_(store.key().steps()) {}
+  Loader(const config::Config& config, store::SqliteStore& store)
+      : config_(config),
+        store_(store),
+        keys_(store.key().steps()) {}
 
   Task<Status> backend(core::Value value) {
     DRIFTD_CO_CHECK(co_await commit());
@@ -171,11 +179,13 @@ Status check_head(const std::string& file, const core::Value& head, const core::
     return fail(Code::corrupt, file + ": expected format " + std::string(kFormat) + ", found '" + format + "'");
   }
   const std::string made_with = text(head, "key");
-  const bool is_layer = std::any_of(key.layers.begin(), key.layers.end(), [&](const auto& layer) { return layer.id == made_with; });
+  const bool is_layer =
+      std::any_of(key.layers.begin(), key.layers.end(), [&](const auto& layer) { return layer.id == made_with; });
   if (made_with == key.id || is_layer) return {};
-  return fail(Code::conflict, file + " was recorded under another installation key, or after a rotation that this one does not know (" +
-                                  made_with + ", here " + key.newest_id() + "): its credentials cannot be compared. Put " + file +
-                                  ".key or the recording agent's installation.key in place, or record it anew");
+  return fail(Code::conflict,
+              file + " was recorded under another installation key, or after a rotation that this one does not know (" +
+                  made_with + ", here " + key.newest_id() + "): its credentials cannot be compared. Put " + file +
+                  ".key or the recording agent's installation.key in place, or record it anew");
 }
 
 /// A record of before revision 2: all of it is the first line.
@@ -195,7 +205,8 @@ Task<Status> load_line(core::Value line, Loader& loader, bool& done) {
     DRIFTD_CO_CHECK(co_await loader.resource(*resource));
   } else if (const core::Value* end = line.find("end")) {
     const core::Value* count = end->find("resources");
-    done = count != nullptr && count->number() != nullptr && count->number()->token == std::to_string(loader.resources());
+    done =
+        count != nullptr && count->number() != nullptr && count->number()->token == std::to_string(loader.resources());
   }
   co_return Status{};
 }
@@ -209,8 +220,10 @@ core::Value::Object head_of(const core::BackendRow& row) {
   for (const auto& [name, value] : row.notes) {
     if (name == "serial" || name == "lineage") notes[name] = core::Value(value);
   }
-  return {{"name", core::Value(row.name)}, {"system_identity", core::Value(row.system_identity)},
-          {"kinds", core::Value(std::move(kinds))}, {"notes", core::Value(std::move(notes))}};
+  return {{"name", core::Value(row.name)},
+          {"system_identity", core::Value(row.system_identity)},
+          {"kinds", core::Value(std::move(kinds))},
+          {"notes", core::Value(std::move(notes))}};
 }
 
 /// Levels of a JSON text that is one.
@@ -219,10 +232,14 @@ int depth_of(std::string_view json) {
   bool quoted = false;
   for (std::size_t i = 0; i < json.size(); ++i) {
     const char c = json[i];
-    if (quoted && c == '\\') ++i;
-    else if (c == '"') quoted = !quoted;
-    else if (!quoted && (c == '{' || c == '[')) deepest = std::max(deepest, ++depth);
-    else if (!quoted && (c == '}' || c == ']')) --depth;
+    if (quoted && c == '\\')
+      ++i;
+    else if (c == '"')
+      quoted = !quoted;
+    else if (!quoted && (c == '{' || c == '['))
+      deepest = std::max(deepest, ++depth);
+    else if (!quoted && (c == '}' || c == ']'))
+      --depth;
   }
   return deepest;
 }
@@ -244,7 +261,9 @@ Result<core::Value> entry_of(const core::StoredResource& resource) {
 Task<Result<std::size_t>> save_backend(const core::BackendRow& row, store::SqliteStore& store, RecordFile& file) {
   file.line({{"backend", core::Value(head_of(row))}});
   DRIFTD_CO_TRY(auto index, co_await store.index(row.uid));
-  const auto by_id = [](const auto& a, const auto& b) { return std::tie(a.id.kind, a.id.id) < std::tie(b.id.kind, b.id.id); };
+  const auto by_id = [](const auto& a, const auto& b) {
+    return std::tie(a.id.kind, a.id.id) < std::tie(b.id.kind, b.id.id);
+  };
   std::sort(index.begin(), index.end(), by_id);
   std::size_t written = 0;
   for (std::size_t at = 0; at < index.size(); at += kPage) {
@@ -283,7 +302,8 @@ Status check_record(const std::string& file, const std::string& data_dir) {
   const auto there = std::filesystem::status(file, error);
   if (there.type() == std::filesystem::file_type::not_found) return {};
   const auto refused = [&file](const std::string& why) {
-    return fail(Code::invalid, file + " " + why + ", which a record would take the place of; name another file, or remove it");
+    return fail(Code::invalid,
+                file + " " + why + ", which a record would take the place of; name another file, or remove it");
   };
   if (there.type() != std::filesystem::file_type::regular) return refused("is no regular file");
   std::ifstream in(file, std::ios::binary);

@@ -7,10 +7,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kProbe{1'000};        // a health probe waits no longer for the programs' first answers
-constexpr milliseconds kFirst{120'000};      // twice the longest time-out of a program: a first run ended before
-constexpr milliseconds kLook{2'000};         // a cycle waits no longer for the file system that holds a secret
-constexpr milliseconds kTakeOver{30'000};    // nor for the worker that is opened with a new one
+constexpr milliseconds kProbe{1'000};      // a health probe waits no longer for the programs' first answers
+constexpr milliseconds kFirst{120'000};    // twice the longest time-out of a program: a first run ended before
+constexpr milliseconds kLook{2'000};       // a cycle waits no longer for the file system that holds a secret
+constexpr milliseconds kTakeOver{30'000};  // nor for the worker that is opened with a new one
 
 }  // namespace
 
@@ -91,7 +91,8 @@ Task<Status> RenewedSession::watch(std::string cursor, core::PageHandler on_page
   co_return status;
 }
 
-Task<Result<std::vector<core::Demotion>>> RenewedSession::demote(core::ResourceId id, std::vector<core::Change> changes) {
+Task<Result<std::vector<core::Demotion>>> RenewedSession::demote(core::ResourceId id,
+                                                                 std::vector<core::Change> changes) {
   DRIFTD_CO_TRY(const Use held, co_await use(kFirst));
   auto out = co_await held->demote(std::move(id), std::move(changes));
   co_return out;

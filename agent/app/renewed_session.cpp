@@ -23,11 +23,13 @@ constexpr auto kDrain = std::chrono::minutes(70);  // above every deadline of a 
 
 std::string FileLooks::hang() const {
   const bool hangs = since && begun && std::chrono::steady_clock::now() - *since >= kHang;
-  return hangs ? "secret file " + file.string() + ": its file system has not answered since " + render_time(wall) : std::string();
+  return hangs ? "secret file " + file.string() + ": its file system has not answered since " + render_time(wall)
+               : std::string();
 }
 
 RenewedSession::RenewedSession(RenewalOptions options, core::SessionSpec spec)
-    : options_(std::move(options)), spec_(std::move(spec)) {}
+    : options_(std::move(options)),
+      spec_(std::move(spec)) {}
 
 RenewedSession::~RenewedSession() {
   if (values_) values_->cancel();
@@ -103,7 +105,8 @@ Task<bool> RenewedSession::may_look() {
   co_return !looks->since && !stopping_;
 }
 
-Task<std::vector<FileSecrets::Found>> RenewedSession::look_at_each(std::vector<FileSecrets::Asked> asked, bool refused) {
+Task<std::vector<FileSecrets::Found>> RenewedSession::look_at_each(std::vector<FileSecrets::Asked> asked,
+                                                                   bool refused) {
   const auto looks = options_.looks;
   std::vector<FileSecrets::Found> out;
   looks->backend = spec_.backend;
@@ -148,7 +151,8 @@ Task<void> RenewedSession::look(std::shared_ptr<RenewedSession> self) {
     if (!mine) break;
     auto found = co_await self->look_at_each(self->files_->asked(), std::exchange(self->refused_, false));
     looks->since.reset();
-    if (std::exchange(looks->told, false)) log::room("app").info("secret file {}: its file system answers again", looks->file.string());
+    if (std::exchange(looks->told, false))
+      log::room("app").info("secret file {}: its file system answers again", looks->file.string());
     if (self->stopping_) break;
     self->take_files(self->files_->take(std::move(found)));
     if (self->files_->unsettled()) co_await self->settle();
@@ -165,7 +169,8 @@ void RenewedSession::take_files(FileSecrets::News news) {
   for (const auto& line : news.doubtful) log::room("app").warn("{}: {}", spec_.backend, line);
   for (const auto& line : news.mended) log::room("app").info("{}: {}", spec_.backend, line);
   if (news.values.empty()) return;
-  for (const auto& line : news.changed) log::room("app").info("{}: {} changed: a worker with it takes over", spec_.backend, line);
+  for (const auto& line : news.changed)
+    log::room("app").info("{}: {} changed: a worker with it takes over", spec_.backend, line);
   for (auto& [token, bytes] : news.values) spec_.secrets[token] = std::move(bytes);
   ++newest_;
   if (!inner_ && !renewing_) return;  // the programs' answers open the first session
@@ -202,7 +207,8 @@ Result<std::shared_ptr<RenewedSession::Inner>> RenewedSession::open() {
 void RenewedSession::stay(std::string why) {
   if (!inner_) missing_ = why;
   dark_ = dark_ || !inner_;
-  if (untaken_ != why) log::room("app").warn("{}: a worker with the new secret does not answer: {}", spec_.backend, why);
+  if (untaken_ != why)
+    log::room("app").warn("{}: a worker with the new secret does not answer: {}", spec_.backend, why);
   untaken_ = std::move(why);
 }
 
@@ -230,7 +236,8 @@ Task<void> RenewedSession::renew(std::shared_ptr<RenewedSession> self) {
     if (self->inner_) {
       const auto info = co_await next->session->info();
       if (!info) mute = info.error().message;
-      if (info) (void)co_await next->session->health();  // its worker runs; what fails here fails in the calls that follow
+      // its worker runs; what fails here fails in the calls that follow
+      if (info) (void)co_await next->session->health();
     }
     self->next_.reset();
     const bool newer = self->stopping_ || wanted != self->newest_;
@@ -291,7 +298,8 @@ core::WorkerStatus RenewedSession::status() const {
   if (files_) out.secret_fault = files_->fault();
   if (const std::string hang = options_.looks->hang(); files_ && !hang.empty()) out.secret_fault = hang + kUntilThen;
   if (inner_ && !untaken_.empty() && out.secret_fault.empty()) {
-    out.secret_fault = "a worker with the new secret does not answer: " + untaken_ + "; what was read before stays in use until one does";
+    out.secret_fault = "a worker with the new secret does not answer: " + untaken_ +
+                       "; what was read before stays in use until one does";
   }
   out.restarts += past_.restarts;
   out.denied_secrets += past_.denied_secrets;
@@ -317,7 +325,10 @@ namespace {
 class RenewingFactory final : public core::SessionFactory {
  public:
   RenewingFactory(RenewalOptions options, const config::Config& config)
-      : options_(std::move(options)), programs_(config.program_uses), files_(config.file_uses), handler_(std::make_shared<Handler>()) {
+      : options_(std::move(options)),
+        programs_(config.program_uses),
+        files_(config.file_uses),
+        handler_(std::make_shared<Handler>()) {
     for (const auto& backend : config.backends) {
       if (!config::uses_of(files_, backend.name).empty()) settings_[backend.name] = backend.settings_json;
     }
@@ -330,7 +341,8 @@ class RenewingFactory final : public core::SessionFactory {
     const auto programs = config::uses_of(programs_, spec.backend);
     auto files = config::uses_of(files_, spec.backend);
     if (programs.empty() && files.empty()) return options_.factory->open(std::move(spec));
-    if (const auto settings = settings_.find(spec.backend); settings != settings_.end()) spec.settings_json = settings->second;
+    if (const auto settings = settings_.find(spec.backend); settings != settings_.end())
+      spec.settings_json = settings->second;
     const auto session = std::make_shared<RenewedSession>(options_, std::move(spec));
     DRIFTD_CHECK(session->start(programs, std::move(files)));
     return session;

@@ -11,13 +11,13 @@
 
 namespace driftd::app {
 
-/// One look at a time in the whole agent: a file system that hangs costs one thread of the io pool, whoever has files on
-/// it. Core thread, but for the look.
+/// One look at a time in the whole agent: a file system that hangs costs one thread of the io pool, whoever has files
+/// on it. Core thread, but for the look.
 struct FileLooks {
   std::function<std::vector<FileSecrets::Found>(const std::vector<FileSecrets::Asked>&, bool)> look = FileSecrets::look;
   std::optional<std::chrono::steady_clock::time_point> since;  ///< of the one under way
-  std::string backend;         ///< whose file
-  std::filesystem::path file;  ///< is looked at
+  std::string backend;                                         ///< whose file
+  std::filesystem::path file;                                  ///< is looked at
   Nanos wall = 0;
   std::atomic<bool> begun = false;  ///< it has a thread
   bool told = false;                ///< that it hangs
@@ -29,17 +29,18 @@ struct FileLooks {
 struct RenewalOptions {
   asio::any_io_executor core, io;
   const Clock* clock = nullptr;
-  std::shared_ptr<core::SessionFactory> factory;             ///< opens the sessions below
-  std::function<void(core::SessionEvent)> on_event;          ///< program_failed, secret_file_failed
-  std::function<void(const std::string&, bool)> on_program;  ///< a run ended: backend, ok
+  std::shared_ptr<core::SessionFactory> factory;                     ///< opens the sessions below
+  std::function<void(core::SessionEvent)> on_event;                  ///< program_failed, secret_file_failed
+  std::function<void(const std::string&, bool)> on_program;          ///< a run ended: backend, ok
   std::shared_ptr<FileLooks> looks = std::make_shared<FileLooks>();  ///< shared by all
 };
 
-/// A backend's session whose secrets come from programs and files, and may change. It opens the real session with the first
-/// answers of the programs; at once, where there are files only. When a secret changes it opens another session with the new
-/// ones. The old one serves until the new one answers, and ends the calls that are under way on it. info(), refresh() and
-/// health() look at the files, so each cycle does; they are read again when the system refuses what was read. Until programs
-/// have answered, and once their answers expired, calls are `unavailable` and say why. Core thread only.
+/// A backend's session whose secrets come from programs and files, and may change. It opens the real session with the
+/// first answers of the programs; at once, where there are files only. When a secret changes it opens another session
+/// with the new ones. The old one serves until the new one answers, and ends the calls that are under way on it.
+/// info(), refresh() and health() look at the files, so each cycle does; they are read again when the system refuses
+/// what was read. Until programs have answered, and once their answers expired, calls are `unavailable` and say why.
+/// Core thread only.
 class RenewedSession final : public core::Session, public std::enable_shared_from_this<RenewedSession> {
  public:
   RenewedSession(RenewalOptions options, core::SessionSpec spec);
@@ -109,7 +110,7 @@ class RenewedSession final : public core::Session, public std::enable_shared_fro
   void remember(const core::WorkerStatus& old);
 
   const RenewalOptions options_;
-  core::SessionSpec spec_;  ///< with the newest answers
+  core::SessionSpec spec_;                 ///< with the newest answers
   std::shared_ptr<ProgramValues> values_;  ///< null: no program is asked
   std::optional<FileSecrets> files_;
   std::shared_ptr<Inner> inner_;  ///< serves; null: there is no answer (any more)
@@ -122,13 +123,13 @@ class RenewedSession final : public core::Session, public std::enable_shared_fro
   std::uint64_t newest_ = 0, served_ = 0;  ///< answers, counted
   bool renewing_ = false, stopping_ = false;
   bool looking_ = false, refused_ = false;  ///< at the files; the system refused what was read from them
-  bool dark_ = false;    ///< calls were refused since the last one served
-  bool ailing_ = false;  ///< the last refresh or health probe failed
-  int tasks_ = 0;        ///< renewals and retirements under way
+  bool dark_ = false;                       ///< calls were refused since the last one served
+  bool ailing_ = false;                     ///< the last refresh or health probe failed
+  int tasks_ = 0;                           ///< renewals and retirements under way
 };
 
-/// `options.factory`, with a RenewedSession for each backend of the config whose secrets come from programs or files. The
-/// config as it was loaded: plain settings are references yet, for their files are followed, too.
+/// `options.factory`, with a RenewedSession for each backend of the config whose secrets come from programs or files.
+/// The config as it was loaded: plain settings are references yet, for their files are followed, too.
 std::shared_ptr<core::SessionFactory> with_secrets(RenewalOptions options, const config::Config& config);
 
 }  // namespace driftd::app

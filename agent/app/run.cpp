@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // `driftd run`: signals, hardening, and the life of the agent.
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/signal_set.hpp>
-#include <algorithm>
-#include <csignal>
-#include <cstdio>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
+#include <algorithm>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
+#include <cstdio>
 
 #include "app/agent.hpp"
 #include "app/app.hpp"
@@ -31,7 +31,8 @@ void settle() {
   std::signal(SIGPIPE, SIG_IGN);
 }
 
-/// A NATS server that stands still holds one of them for as long as a write may take: each such sink has one of its own.
+/// A NATS server that stands still holds one of them for as long as a write may take: each such sink has one of its
+/// own.
 std::size_t io_threads(const config::Config& config) {
   constexpr std::ptrdiff_t kMaxMore = 28;
   const auto blocks = [](const config::SinkSpec& sink) { return sink.type == "nats"; };
@@ -55,7 +56,8 @@ Task<void> end(Life& life) {
   sd_notify(0, "STOPPING=1");
   co_await life.agent.stop();
   life.reloading.cancel();
-  const Turn::Held done = co_await life.listening.enter();  // a reload may be under way: until it is over a second signal ends at once
+  // a reload may be under way: until it is over a second signal ends at once
+  const Turn::Held done = co_await life.listening.enter();
   life.ending.cancel();
 }
 

@@ -18,10 +18,13 @@ Result<std::optional<store::GivenKey>> given_key(const config::Config& config) {
     std::string from = agent.installation_key_from + " (" + config.file + ":" + std::to_string(at.line) + ")";
     return std::optional<store::GivenKey>({std::move(*key), std::move(from)});
   }
-  const config::ConfigError error{config.file, at, "what " + agent.installation_key_from + " names is not an installation key of this version",
-                                  "all that `driftd key new` or `driftd key rotate --out` wrote",
-                                  std::to_string(agent.installation_key.size()) + " bytes, changed, cut or of something else",
-                                  "put the copy of the key that belongs to this store there; a new one does not open it"};
+  const config::ConfigError error{
+      config.file,
+      at,
+      "what " + agent.installation_key_from + " names is not an installation key of this version",
+      "all that `driftd key new` or `driftd key rotate --out` wrote",
+      std::to_string(agent.installation_key.size()) + " bytes, changed, cut or of something else",
+      "put the copy of the key that belongs to this store there; a new one does not open it"};
   return fail(Code::corrupt, config::render(error));
 }
 

@@ -13,8 +13,8 @@ namespace driftd::app {
 /// Sinks of an event of the agent itself.
 std::vector<std::string> sinks_of(const std::vector<core::Route>& routes, const core::AgentEvent& event);
 
-/// The key that agent.installation_key names; nothing: it lies in data_dir, or was not read. `corrupt`: what is there is no
-/// key; the text names the place in the config and holds nothing of it.
+/// The key that agent.installation_key names; nothing: it lies in data_dir, or was not read. `corrupt`: what is there
+/// is no key; the text names the place in the config and holds nothing of it.
 Result<std::optional<store::GivenKey>> given_key(const config::Config& config);
 
 /// The key that stands in a file outside of data_dir, whoever may read it; `denied`: others may write it.

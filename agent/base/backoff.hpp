@@ -12,7 +12,10 @@ class Backoff {
  public:
   using Millis = std::chrono::milliseconds;
   Backoff(Millis first, Millis most, unsigned seed = std::random_device{}())
-      : first_(first), most_(most), next_(first), random_(seed) {}
+      : first_(first),
+        most_(most),
+        next_(first),
+        random_(seed) {}
 
   Millis next() {
     const double factor = std::uniform_real_distribution<double>(0.8, 1.2)(random_);

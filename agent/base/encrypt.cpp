@@ -22,7 +22,8 @@ int size_of(std::string_view text) { return static_cast<int>(text.size()); }
 }  // namespace
 
 Result<std::string> encrypted(const Key& key, std::string_view about, std::string_view text) {
-  if (text.size() > kMost || about.size() > kMost) return fail(Code::invalid, "a text of more than 1 GiB is not encrypted");
+  if (text.size() > kMost || about.size() > kMost)
+    return fail(Code::invalid, "a text of more than 1 GiB is not encrypted");
   std::string out(kHead + text.size(), '\0');
   out[0] = kVersion;
   unsigned char* const nonce = bytes_of(out) + 1;
@@ -36,7 +37,10 @@ Result<std::string> encrypted(const Key& key, std::string_view about, std::strin
                     EVP_EncryptUpdate(cipher.get(), body, &size, bytes_of(text), size_of(text)) == 1 &&
                     EVP_EncryptFinal_ex(cipher.get(), body + size, &size) == 1 &&
                     EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_GCM_GET_TAG, kTag, tag) == 1;
-  if (!done) return fail(Code::unavailable, "a text could not be encrypted (AES-256-GCM): look at the memory that the system leaves this process, and whether its OpenSSL offers AES-GCM");
+  if (!done)
+    return fail(Code::unavailable,
+                "a text could not be encrypted (AES-256-GCM): look at the memory that the system leaves this process, "
+                "and whether its OpenSSL offers AES-GCM");
   return out;
 }
 
@@ -48,11 +52,12 @@ std::optional<std::string> decrypted(const Key& key, std::string_view about, std
   const Cipher cipher(EVP_CIPHER_CTX_new(), EVP_CIPHER_CTX_free);
   int size = 0;
   unsigned char none = 0;  // GCM has no last block
-  const bool done = cipher && EVP_DecryptInit_ex(cipher.get(), EVP_aes_256_gcm(), nullptr, key.data(), bytes_of(bytes) + 1) == 1 &&
-                    EVP_DecryptUpdate(cipher.get(), nullptr, &size, bytes_of(about), size_of(about)) == 1 &&
-                    EVP_DecryptUpdate(cipher.get(), bytes_of(out), &size, bytes_of(body), size_of(body)) == 1 &&
-                    EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_GCM_SET_TAG, kTag, tag.data()) == 1 &&
-                    EVP_DecryptFinal_ex(cipher.get(), &none, &size) == 1;
+  const bool done =
+      cipher && EVP_DecryptInit_ex(cipher.get(), EVP_aes_256_gcm(), nullptr, key.data(), bytes_of(bytes) + 1) == 1 &&
+      EVP_DecryptUpdate(cipher.get(), nullptr, &size, bytes_of(about), size_of(about)) == 1 &&
+      EVP_DecryptUpdate(cipher.get(), bytes_of(out), &size, bytes_of(body), size_of(body)) == 1 &&
+      EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_GCM_SET_TAG, kTag, tag.data()) == 1 &&
+      EVP_DecryptFinal_ex(cipher.get(), &none, &size) == 1;
   if (!done) return std::nullopt;
   return out;
 }

@@ -7,7 +7,9 @@
 namespace driftd {
 namespace {
 
-unsigned byte(std::string_view text, std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; }
+unsigned byte(std::string_view text, std::size_t i) {
+  return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
+}
 
 }  // namespace
 
@@ -36,8 +38,8 @@ std::size_t utf8_sequence(std::string_view s) {
 
 bool is_obeyed(std::string_view sequence) {
   const char32_t c = code_point(sequence);
-  return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x061c || c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e) ||
-         (c >= 0x2066 && c <= 0x2069);
+  return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x061c || c == 0x200e || c == 0x200f ||
+         (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }
 
 std::string_view front(std::string_view text, std::size_t bytes) {
@@ -46,10 +48,12 @@ std::string_view front(std::string_view text, std::size_t bytes) {
   return text.substr(0, bytes);
 }
 
-std::pair<std::string, std::string> around_difference(std::string_view before, std::string_view now, std::size_t bytes) {
+std::pair<std::string, std::string> around_difference(std::string_view before, std::string_view now,
+                                                      std::size_t bytes) {
   if (std::max(before.size(), now.size()) <= bytes) return {std::string(before), std::string(now)};
   const auto shorter = static_cast<std::ptrdiff_t>(std::min(before.size(), now.size()));
-  const auto same = static_cast<std::size_t>(std::mismatch(before.begin(), before.begin() + shorter, now.begin()).first - before.begin());
+  const auto same = static_cast<std::size_t>(
+      std::mismatch(before.begin(), before.begin() + shorter, now.begin()).first - before.begin());
   const std::size_t from = same > bytes / 2 ? front(before, same - bytes / 3).size() : 0;
   const auto cut = [&](std::string_view text) {
     const std::string_view rest = text.substr(from), shown = front(rest, bytes);

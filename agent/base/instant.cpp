@@ -12,7 +12,8 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// Exactly `width` digits off the front.
 std::optional<int> take_number(std::string_view& rest, std::size_t width) {
-  if (rest.size() < width || !std::all_of(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(width), is_digit)) return std::nullopt;
+  if (rest.size() < width || !std::all_of(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(width), is_digit))
+    return std::nullopt;
   int out = 0;
   std::from_chars(rest.data(), rest.data() + width, out);
   rest.remove_prefix(width);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <spdlog/logger.h>
 #include <map>
 #include <memory>
-#include <spdlog/logger.h>
 #include <string>
 
 namespace driftd::log {

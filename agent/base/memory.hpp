@@ -8,8 +8,8 @@ namespace driftd {
 void give_back_memory();
 
 /// Before the first thread: a large block goes back to the system when it is freed, and threads share two heaps. glibc
-/// otherwise learns from the first large text to keep as much for ever, in each thread's own heap. Without glibc it does
-/// nothing.
+/// otherwise learns from the first large text to keep as much for ever, in each thread's own heap. Without glibc it
+/// does nothing.
 void keep_heap_small();
 
 }  // namespace driftd

@@ -13,9 +13,14 @@ namespace driftd {
 /// parser says one word. Borrows the text. [one thread]
 class PacedInput final : public std::streambuf {
  public:
-  /// Throws std::length_error out of the parser when it reads more than `max_ahead` units (see weight) without `progress()`.
-  /// Both texts are read in place, one behind the other, and outlive this.
-  PacedInput(std::string_view text, std::size_t max_ahead, std::string_view tail = {}) : max_ahead_(max_ahead), text_(text), tail_(tail) { read(text_, 0); }
+  /// Throws std::length_error out of the parser when it reads more than `max_ahead` units (see weight) without
+  /// `progress()`. Both texts are read in place, one behind the other, and outlive this.
+  PacedInput(std::string_view text, std::size_t max_ahead, std::string_view tail = {})
+      : max_ahead_(max_ahead),
+        text_(text),
+        tail_(tail) {
+    read(text_, 0);
+  }
 
   /// The parser gave an event: what it kept so far is being consumed.
   void progress() { ahead_ = 0; }
@@ -55,9 +60,20 @@ class PacedInput final : public std::streambuf {
   /// What one character makes the scanner keep, in units of at most 280 bytes: a bracket opens a level of its own.
   static std::size_t weight(char c) {
     switch (c) {
-      case '[': case '{': return 2;
-      case ']': case '}': case ',': case ':': case '&': case '*': case '!': case '?': return 1;
-      default: return 0;
+      case '[':
+      case '{':
+        return 2;
+      case ']':
+      case '}':
+      case ',':
+      case ':':
+      case '&':
+      case '*':
+      case '!':
+      case '?':
+        return 1;
+      default:
+        return 0;
     }
   }
 

@@ -7,8 +7,8 @@
 
 namespace driftd {
 
-/// A limiter (GCRA): one token `each`, `burst` at once. As it stands it is the host-owned one behind `permit`: 50 tokens
-/// a second, 100 at once. Not thread-safe.
+/// A limiter (GCRA): one token `each`, `burst` at once. As it stands it is the host-owned one behind `permit`: 50
+/// tokens a second, 100 at once. Not thread-safe.
 class Rate {
  public:
   using Clock = std::chrono::steady_clock;

@@ -11,8 +11,21 @@ namespace driftd {
 
 /// What a caller must do about a failure; the same set and numbers as driftd_status of plugin-api.
 enum class Code : std::int32_t {
-  ok = 0, invalid, denied, unauthenticated, not_found, conflict, throttled, unavailable,
-  deadline, cancelled, cursor_expired, unsupported, budget, corrupt, internal
+  ok = 0,
+  invalid,
+  denied,
+  unauthenticated,
+  not_found,
+  conflict,
+  throttled,
+  unavailable,
+  deadline,
+  cancelled,
+  cursor_expired,
+  unsupported,
+  budget,
+  corrupt,
+  internal
 };
 
 /// `not_found`, `cursor_expired` ... as logs, JSON and metrics print it.
@@ -38,12 +51,12 @@ inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(st
 
 #define DRIFTD_CAT2(a, b) a##b
 #define DRIFTD_CAT(a, b) DRIFTD_CAT2(a, b)
-#define DRIFTD_TRY2(tmp, decl, expr)                              \
-  auto tmp = (expr);                                              \
+#define DRIFTD_TRY2(tmp, decl, expr)                               \
+  auto tmp = (expr);                                               \
   if (!tmp) return ::tl::unexpected<::driftd::Error>(tmp.error()); \
   decl = std::move(*tmp)
-#define DRIFTD_CO_TRY2(tmp, decl, expr)                              \
-  auto tmp = (expr);                                                 \
+#define DRIFTD_CO_TRY2(tmp, decl, expr)                               \
+  auto tmp = (expr);                                                  \
   if (!tmp) co_return ::tl::unexpected<::driftd::Error>(tmp.error()); \
   decl = std::move(*tmp)
 /// `DRIFTD_TRY(auto x, f());` declares x from a Result or returns its error.
@@ -54,5 +67,4 @@ inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(st
 #define DRIFTD_CHECK(expr) \
   if (auto driftd_status_ = (expr); !driftd_status_) return ::tl::unexpected<::driftd::Error>(driftd_status_.error())
 #define DRIFTD_CO_CHECK(expr) \
-  if (auto driftd_status_ = (expr); !driftd_status_) \
-  co_return ::tl::unexpected<::driftd::Error>(driftd_status_.error())
+  if (auto driftd_status_ = (expr); !driftd_status_) co_return ::tl::unexpected<::driftd::Error>(driftd_status_.error())

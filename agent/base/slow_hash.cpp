@@ -8,7 +8,8 @@ namespace driftd {
 namespace {
 
 constexpr std::uint64_t kN = 1u << 14, kR = 8, kP = 1;
-constexpr std::uint64_t kMostMemory = 32u << 20;  // 128 * N * r is 16 MiB; OpenSSL refuses parameters that need more than this
+// 128 * N * r is 16 MiB; OpenSSL refuses parameters that need more than this
+constexpr std::uint64_t kMostMemory = 32u << 20;
 
 /// The reason of OpenSSL's newest error, which then is forgotten.
 std::string newest_reason() {
@@ -21,11 +22,12 @@ std::string newest_reason() {
 
 Result<std::string> slow_hash(std::string_view text, std::string_view salt) {
   unsigned char out[32];
-  const int done = EVP_PBE_scrypt(text.data(), text.size(), reinterpret_cast<const unsigned char*>(salt.data()), salt.size(), kN, kR, kP,
-                                  kMostMemory, out, sizeof out);
+  const int done = EVP_PBE_scrypt(text.data(), text.size(), reinterpret_cast<const unsigned char*>(salt.data()),
+                                  salt.size(), kN, kR, kP, kMostMemory, out, sizeof out);
   if (done == 1) return std::string(reinterpret_cast<const char*>(out), sizeof out);
-  return fail(Code::unavailable, "a slow digest (scrypt, 16 MiB) could not be computed: " + newest_reason() +
-                                     "; look at the memory that the system leaves this process, and whether its OpenSSL offers scrypt");
+  return fail(Code::unavailable,
+              "a slow digest (scrypt, 16 MiB) could not be computed: " + newest_reason() +
+                  "; look at the memory that the system leaves this process, and whether its OpenSSL offers scrypt");
 }
 
 }  // namespace driftd

@@ -15,8 +15,8 @@ namespace asio = boost::asio;
 
 /// A coroutine of the core thread. g++ 12 destroys some temporaries of a co_await expression twice (seen with
 /// AddressSanitizer): closures with captures and aggregates made in place, `{}` included. So: named functions with
-/// parameters by value; arguments are locals that are moved, or results of calls; no capturing lambda coroutines; no `?:`
-/// around co_await.
+/// parameters by value; arguments are locals that are moved, or results of calls; no capturing lambda coroutines; no
+/// `?:` around co_await.
 template <class T>
 using Task = asio::awaitable<T>;
 

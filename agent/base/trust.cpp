@@ -78,7 +78,8 @@ bool is_private(gid_t group, uid_t owner) {
   struct passwd user {};
   struct passwd* owner_entry = nullptr;
   std::vector<char> names(16 * 1024);
-  const bool named = ::getpwuid_r(owner, &user, names.data(), names.size(), &owner_entry) == 0 && owner_entry != nullptr;
+  const bool named =
+      ::getpwuid_r(owner, &user, names.data(), names.size(), &owner_entry) == 0 && owner_entry != nullptr;
   for (char** member = found->gr_mem; *member != nullptr; ++member) {
     if (!named || std::string_view(*member) != owner_entry->pw_name) return false;
   }
@@ -111,7 +112,8 @@ std::string distrust(const Hop& hop, int opened) {
   constexpr const char* kAcl = "system.posix_acl_access";
   const ssize_t acl = opened < 0 ? ::lgetxattr(at.c_str(), kAcl, nullptr, 0) : ::fgetxattr(opened, kAcl, nullptr, 0);
   const bool listed = (st.st_mode & S_IWGRP) != 0 && acl > 0;
-  return listed ? fmt::format("{} has an ACL that lets others write; see `getfacl {}`, `setfacl -b {}` takes it off", at, at, at)
+  return listed ? fmt::format("{} has an ACL that lets others write; see `getfacl {}`, `setfacl -b {}` takes it off",
+                              at, at, at)
                 : std::string();
 }
 

@@ -11,8 +11,8 @@
 
 namespace driftd {
 
-/// First come, first served: one at a time holds the turn, over all that it waits for meanwhile. One thread; outlives everything
-/// that it gave to.
+/// First come, first served: one at a time holds the turn, over all that it waits for meanwhile. One thread; outlives
+/// everything that it gave to.
 class Turn {
  public:
   explicit Turn(asio::any_io_executor core) : core_(std::move(core)) {}

@@ -29,8 +29,15 @@ void show_lines(const Context& context, const core::Value& answer) {
   for (const auto& line : list(answer, "audit")) {
     const std::string digest = text(line, "digest");
     const std::string subject = text(line, "subject") + (digest.empty() ? "" : "@" + digest.substr(0, 12));
-    table.add({when(text(line, "at")), who(line), text(line, "verb"), text(line, "backend"), text(line, "resource"), subject,
-               what(line), text(line, "reason"), {text(line, "outcome"), Colour::red}});
+    table.add({when(text(line, "at")),
+               who(line),
+               text(line, "verb"),
+               text(line, "backend"),
+               text(line, "resource"),
+               subject,
+               what(line),
+               text(line, "reason"),
+               {text(line, "outcome"), Colour::red}});
   }
   context.print(table, "nothing was decided or asked for yet");
   print_rest(context, answer, list(answer, "audit").size());
@@ -42,8 +49,8 @@ int verify(const Context& context) {
   const int exit = context.print(answer, [&](const auto& proof) {
     const core::Value anchor = member(proof, "anchor"), head = member(proof, "head");
     context.out() << (flag(proof, "whole") ? "whole: " : "BROKEN: " + printable(text(proof, "broken")) + "; ")
-                  << text(proof, "lines") << " lines, from behind line " << text(anchor, "id") << " to line " << text(head, "id")
-                  << " with hash " << text(head, "hash") << "\n";
+                  << text(proof, "lines") << " lines, from behind line " << text(anchor, "id") << " to line "
+                  << text(head, "id") << " with hash " << text(head, "hash") << "\n";
     if (number(proof, "unchained") > 0) context.out() << text(proof, "unchained") << " older lines have no hash\n";
     context.out() << "Compare this with the lines that begin with `audit:` in the agent's log.\n";
   });
@@ -63,7 +70,8 @@ void add_audit(CLI::App& app, Context& context) {
       context.exit = verify(context);
       return;
     }
-    context.exit = context.print(context.client().get("/v1/audit", *query), [&](const auto& answer) { show_lines(context, answer); });
+    context.exit = context.print(context.client().get("/v1/audit", *query),
+                                 [&](const auto& answer) { show_lines(context, answer); });
   });
 }
 

@@ -7,7 +7,8 @@ namespace driftd::cli {
 namespace {
 
 void show_backends(const Context& context, const core::Value& answer) {
-  Table table({"BACKEND", "PROVIDER", "ENDPOINT", "STATE", "HEALTH", "WORKER", "KIND", "RESOURCES", "UNKNOWN", "COVERAGE", "REASON"});
+  Table table({"BACKEND", "PROVIDER", "ENDPOINT", "STATE", "HEALTH", "WORKER", "KIND", "RESOURCES", "UNKNOWN",
+               "COVERAGE", "REASON"});
   for (const auto& backend : list(answer, "backends")) {
     const std::string state = text(backend, "state");
     const std::string health = text(member(backend, "health"), "state");
@@ -18,8 +19,11 @@ void show_backends(const Context& context, const core::Value& answer) {
     for (const auto& kind : coverage) {
       auto row = first;
       const std::string seen = text(kind, "state");
-      row.insert(row.end(), {text(kind, "kind"), text(kind, "resources"), text(kind, "unknown"),
-                             {seen, seen == "seen" ? Colour::green : Colour::yellow}, join(list(kind, "reasons"))});
+      row.insert(row.end(), {text(kind, "kind"),
+                             text(kind, "resources"),
+                             text(kind, "unknown"),
+                             {seen, seen == "seen" ? Colour::green : Colour::yellow},
+                             join(list(kind, "reasons"))});
       table.add(std::move(row));
       first = {"", "", "", "", "", ""};
     }
@@ -32,7 +36,8 @@ void show_backends(const Context& context, const core::Value& answer) {
 
 void add_backends(CLI::App& app, Context& context) {
   app.add_subcommand("backends", "the monitored systems and how much of each can be judged")->callback([&context] {
-    context.exit = context.print(context.client().get("/v1/backends"), [&](const auto& answer) { show_backends(context, answer); });
+    context.exit = context.print(context.client().get("/v1/backends"),
+                                 [&](const auto& answer) { show_backends(context, answer); });
   });
 }
 

@@ -25,13 +25,15 @@ int back_up(const Context& context, const std::string& to, bool with_key) {
     context.out() << "wrote " << printable(text(answer, "file")) << ", verified: " << words_of(answer) << "\n";
     const std::string key = text(answer, "key_file"), elsewhere = text(answer, "key_from");
     if (!elsewhere.empty()) {
-      context.out() << "it needs the key of " << printable(elsewhere) << ", which is not in it: keep one copy of that elsewhere\n";
+      context.out() << "it needs the key of " << printable(elsewhere)
+                    << ", which is not in it: keep one copy of that elsewhere\n";
       return;
     }
-    context.out() << (key.empty() ? "it needs installation.key, which is not in it: keep one copy elsewhere (--with-key puts it "
-                                    "beside)"
-                                  : "wrote " + printable(key) + ": whoever has both can try guesses of short secrets")
-                  << "\n";
+    context.out()
+        << (key.empty() ? "it needs installation.key, which is not in it: keep one copy elsewhere (--with-key puts it "
+                          "beside)"
+                        : "wrote " + printable(key) + ": whoever has both can try guesses of short secrets")
+        << "\n";
   });
 }
 
@@ -44,7 +46,8 @@ int restore(const Context& context, const std::string& from, const std::string& 
     const std::string kept = text(answer, "kept");
     if (!kept.empty()) context.out() << "the former store is " << printable(kept) << "\n";
     if (const std::string unchecked = text(answer, "unchecked"); !unchecked.empty()) {
-      context.out() << "whether the key of " << printable(unchecked) << " fits shows at the start: this process cannot read it (--key FILE checks one)\n";
+      context.out() << "whether the key of " << printable(unchecked)
+                    << " fits shows at the start: this process cannot read it (--key FILE checks one)\n";
     }
     context.out() << "start the agent: it begins a new incarnation and finds again as drift what changed since\n";
   });
@@ -61,7 +64,8 @@ Outcome<config::Config> config_beside_agent(const Context& context, bool with_ke
   return std::move(*loaded);
 }
 
-int finish_offline(const Context& context, const Result<core::Value>& done, const std::function<void(const core::Value&)>& show) {
+int finish_offline(const Context& context, const Result<core::Value>& done,
+                   const std::function<void(const core::Value&)>& show) {
   if (!done) return context.fail(done.error().code == Code::invalid ? kUsage : kUnreachable, done.error().message);
   return context.print(Outcome<core::Value>(*done), show);
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.hpp"
 
+#include <unistd.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <sstream>
-#include <unistd.h>
 
 #include "cli/command.hpp"
 
@@ -17,9 +17,10 @@ constexpr const char* kConfigFile = "/etc/driftd/driftd.yaml";
 constexpr const char* kSocket = "/run/driftd/driftd.sock";
 
 void add_all(CLI::App& app, Context& context) {
-  for (const auto add : {add_run, add_validate, add_once, add_status, add_backends, add_discover, add_resources, add_drifts, add_events,
-                         add_decisions, add_refresh, add_explain, add_diff, add_queue, add_deadletter, add_replay,
-                         add_reload, add_schema, add_plugin, add_new_provider, add_audit, add_backup, add_key, add_version}) {
+  for (const auto add : {add_run,       add_validate,     add_once,       add_status,    add_backends, add_discover,
+                         add_resources, add_drifts,       add_events,     add_decisions, add_refresh,  add_explain,
+                         add_diff,      add_queue,        add_deadletter, add_replay,    add_reload,   add_schema,
+                         add_plugin,    add_new_provider, add_audit,      add_backup,    add_key,      add_version}) {
     add(app, context);
   }
   for (auto* command : app.get_subcommands({})) {
@@ -42,7 +43,8 @@ Client Context::client() const {
   if (!config_given) return Client(kSocket);
   const auto named = config::socket_of(config);
   if (named) return Client(*named);
-  return Client(Failure{kConfig, config::render(named.error()) + "which agent is meant is in that file; --socket names one without it"});
+  return Client(Failure{
+      kConfig, config::render(named.error()) + "which agent is meant is in that file; --socket names one without it"});
 }
 
 int Context::fail(const Failure& failure) const {
@@ -88,7 +90,8 @@ int run(std::vector<std::string> arguments, const Streams& streams, const Hooks&
 int run(int argc, char** argv, const Hooks& hooks) {
   std::ios::sync_with_stdio(false);
   std::istream* person = ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1 ? &std::cin : nullptr;
-  const int code = run(std::vector<std::string>(argv + 1, argv + argc), {std::cout, std::cerr, wants_colour(), person, ::isatty(STDOUT_FILENO) == 1}, hooks);
+  const int code = run(std::vector<std::string>(argv + 1, argv + argc),
+                       {std::cout, std::cerr, wants_colour(), person, ::isatty(STDOUT_FILENO) == 1}, hooks);
   std::cout.flush();
   return code;
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/client.hpp"
 
+#include <curl/curl.h>
+#include <unistd.h>
 #include <array>
 #include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <curl/curl.h>
 #include <memory>
-#include <unistd.h>
 
 #include "cli/exit_codes.hpp"
 #include "cli/fields.hpp"
@@ -43,7 +43,8 @@ std::string unreachable(const std::string& socket) {
   if (::access(socket.c_str(), W_OK) == 0) return refused + "nobody listens there any more; is driftd running?";
   if (errno == EACCES) {
     return "the agent's socket " + socket +
-           " may not be opened by this user; run as root, or as a member of a group that admin.socket_group, read_group or "
+           " may not be opened by this user; run as root, or as a member of a group that admin.socket_group, "
+           "read_group or "
            "decide_group names";
   }
   return refused + std::strerror(errno) + "; is driftd running, and is --socket right?";
@@ -57,7 +58,8 @@ Outcome<core::Value> parse_reply(const Outcome<Reply>& reply) {
   const auto value = core::parse(reply->body, kAnswerLimits);
   if (!value) {
     return tl::unexpected(Failure{kFinding, "the agent answered HTTP " + std::to_string(reply->status) + " with " +
-                                                std::to_string(reply->body.size()) + " bytes that are no JSON: " + value.error().message});
+                                                std::to_string(reply->body.size()) +
+                                                " bytes that are no JSON: " + value.error().message});
   }
   if (reply->status < 400) return *value;
   const core::Value error = member(*value, "error");
@@ -108,12 +110,13 @@ Outcome<Reply> Client::raw(const std::string& target, const std::string* body, s
     long sent = 0;
     curl_easy_getinfo(curl.get(), CURLINFO_REQUEST_SIZE, &sent);
     if (body != nullptr && sent > 0) {
-      return tl::unexpected(Failure{kUnreachable, "the agent on " + socket_ + " was asked and did not answer (" + why +
-                                                      "): whether it did what it was asked is not known; look with `driftd audit` "
-                                                      "or `driftd drifts --all` before you repeat it"});
+      return tl::unexpected(
+          Failure{kUnreachable, "the agent on " + socket_ + " was asked and did not answer (" + why +
+                                    "): whether it did what it was asked is not known; look with `driftd audit` "
+                                    "or `driftd drifts --all` before you repeat it"});
     }
-    return tl::unexpected(Failure{kUnreachable, "no agent answers on " + socket_ + ": " + why +
-                                                    "; is driftd running, and is --socket right?"});
+    return tl::unexpected(Failure{
+        kUnreachable, "no agent answers on " + socket_ + ": " + why + "; is driftd running, and is --socket right?"});
   }
   long status = 0;
   curl_easy_getinfo(curl.get(), CURLINFO_RESPONSE_CODE, &status);

@@ -79,7 +79,8 @@ void add_version(CLI::App& app, Context& context);
 /// The configuration for a command that does not ask the agent; references to secrets are not read, but
 /// `with_key` that of the installation's key, where this process can (backup.cpp).
 Outcome<config::Config> config_beside_agent(const Context& context, bool with_key = false);
-int finish_offline(const Context& context, const Result<core::Value>& done, const std::function<void(const core::Value&)>& show);
+int finish_offline(const Context& context, const Result<core::Value>& done,
+                   const std::function<void(const core::Value&)>& show);
 
 /// Says how much of a list its limit cut off, and which globs brought nothing (drifts.cpp).
 void print_rest(const Context& context, const core::Value& answer, std::size_t shown);

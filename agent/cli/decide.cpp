@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A decision names the value that it is about: ID@DIGEST, as `driftd drifts` prints it. Without the digest a person at a
-// terminal is asked, and everybody else is shown what stands now.
+// A decision names the value that it is about: ID@DIGEST, as `driftd drifts` prints it. Without the digest a person at
+// a terminal is asked, and everybody else is shown what stands now.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <istream>
@@ -46,7 +46,8 @@ Outcome<core::Value> find(const Client& client, const std::string& id) {
   if (found.size() == 1) return found.front();
   if (found.size() > 1) {
     return tl::unexpected(Failure{kFinding, "conflict: several open drifts begin with " + id + ", such as " +
-                                                text(found[0], "id") + " and " + text(found[1], "id") + "; give more of the id"});
+                                                text(found[0], "id") + " and " + text(found[1], "id") +
+                                                "; give more of the id"});
   }
   const auto past = client.get("/v1/drifts", {{"drift", id}, {"all", "true"}, {"limit", "1"}});
   if (!past) return tl::unexpected(past.error());
@@ -54,8 +55,8 @@ Outcome<core::Value> find(const Client& client, const std::string& id) {
   if (ended.empty()) {
     return tl::unexpected(Failure{kFinding, "not_found: no drift " + id + "; `driftd drifts` lists the open ones"});
   }
-  return tl::unexpected(Failure{kFinding, "conflict: drift " + text(ended[0], "id") + " is closed: " + text(ended[0], "status") +
-                                              "; `driftd drifts` lists the open ones"});
+  return tl::unexpected(Failure{kFinding, "conflict: drift " + text(ended[0], "id") + " is closed: " +
+                                              text(ended[0], "status") + "; `driftd drifts` lists the open ones"});
 }
 
 /// What the table cuts: a yes is to all of it.
@@ -64,12 +65,14 @@ void print_whole(const Context& context, const core::Value& drift) {
   const auto shown = [](const std::string& text) {
     const std::string_view first = front(text, kMost);
     const std::size_t more = text.size() - first.size();
-    return printable(first) + (more == 0 ? "" : " … and " + std::to_string(more) + " bytes more: driftd drifts -o json");
+    return printable(first) +
+           (more == 0 ? "" : " … and " + std::to_string(more) + " bytes more: driftd drifts -o json");
   };
   for (const auto& change : list(drift, "changes")) {
     const Sides whole = sides_of(change), cut = brief(whole);
     if (whole.before == cut.before && whole.now == cut.now) continue;
-    context.out() << printable(text(change, "path")) << ", whole:\n  old  " << shown(whole.before) << "\n  new  " << shown(whole.now) << "\n";
+    context.out() << printable(text(change, "path")) << ", whole:\n  old  " << shown(whole.before) << "\n  new  "
+                  << shown(whole.now) << "\n";
   }
 }
 
@@ -92,8 +95,11 @@ Outcome<std::string> ask(const Context& context, const Client& client, const std
     return tl::unexpected(Failure{kFinding, "nothing was decided"});
   }
   if (!context.json()) print_drifts(context, {*drift});
-  return tl::unexpected(Failure{kUsage, "which value? A decision names it, for it may have moved since you looked. If what stands "
-                                        "now is what you mean: driftd " + verb + " " + text(*drift, "ref")});
+  return tl::unexpected(
+      Failure{kUsage,
+              "which value? A decision names it, for it may have moved since you looked. If what stands "
+              "now is what you mean: driftd " +
+                  verb + " " + text(*drift, "ref")});
 }
 
 /// Decides one; `exit` is raised by a refusal.
@@ -137,7 +143,8 @@ void add_verb(CLI::App& app, Context& context, const std::string& verb, const st
   command->add_option("--reason", options->reason, "kept with the decision");
   command->add_option("--digest", options->digest, "of ids that are given without one");
   if (verb == "reject" || verb == "ignore") {
-    command->add_option("--expires-seconds", options->expires_seconds, "then it is pending again")->check(CLI::PositiveNumber);
+    command->add_option("--expires-seconds", options->expires_seconds, "then it is pending again")
+        ->check(CLI::PositiveNumber);
   }
   command->callback([&context, verb, options] { context.exit = decide(context, verb, *options); });
 }

@@ -55,8 +55,8 @@ const core::Value& withheld() {
   return kWithheld;
 }
 
-/// What may be said of a difference. No provider is asked which values its system gives a meaning to, so that everything
-/// counts as free-form: shown is what is harmless by name or by form (ADR 0013), and what `--show` names.
+/// What may be said of a difference. No provider is asked which values its system gives a meaning to, so that
+/// everything counts as free-form: shown is what is harmless by name or by form (ADR 0013), and what `--show` names.
 class Shown {
  public:
   static Outcome<Shown> of(const DiffOptions& options, const core::KindSchema& schema) {
@@ -98,7 +98,9 @@ class Shown {
 
  private:
   Shown(core::Disclosure disclosure, const core::KindSchema& schema)
-      : disclosure_(std::move(disclosure)), schema_(schema), id_{schema.kind(), "offline"} {}
+      : disclosure_(std::move(disclosure)),
+        schema_(schema),
+        id_{schema.kind(), "offline"} {}
 
   static std::optional<core::Value> parsed(const std::optional<std::string>& json) {
     if (!json) return std::nullopt;
@@ -167,11 +169,15 @@ void show_difference(const Context& context, const core::Difference& difference,
                side(change.new_value, change.redacted)});
   }
   context.print(table, "equal");
-  for (const auto& one : difference.unknown) context.out() << "unknown " << printable(one.path + ": " + one.reason) << "\n";
+  for (const auto& one : difference.unknown)
+    context.out() << "unknown " << printable(one.path + ": " + one.reason) << "\n";
   if (steps.empty()) return;
   Table trace({"PATH", "VERDICT", "READ AS", "RULE", "REASON"});
   for (const auto& step : steps) {
-    trace.add({step.path, {step.verdict, colour_of(step.verdict)}, step.old_norm + " | " + step.new_norm, step.rule,
+    trace.add({step.path,
+               {step.verdict, colour_of(step.verdict)},
+               step.old_norm + " | " + step.new_norm,
+               step.rule,
                step.reason});
   }
   context.out() << "\n";
@@ -213,7 +219,8 @@ Outcome<core::Wanted> read_where(const core::Value& body, const std::string& fil
       return tl::unexpected(Failure{kUsage, file + ": " + wanted.error().message});
     }
   }
-  if (out.empty()) return tl::unexpected(Failure{kUsage, file + ": expects nothing; expected paths and values, as under `where:`"});
+  if (out.empty())
+    return tl::unexpected(Failure{kUsage, file + ": expects nothing; expected paths and values, as under `where:`"});
   return out;
 }
 
@@ -268,9 +275,12 @@ void add_diff(CLI::App& app, Context& context) {
   command->add_option("OLD", options->old_file, "JSON file of a resource's body")->required();
   command->add_option("NEW", options->new_file, "JSON file of the same resource's body")->required();
   command->add_option("--schema", options->schema_file, "driftd-schema/1 file that says how attributes are read");
-  command->add_flag("--partial", options->partial, "OLD is the `where:` of an expectation: paths and what must hold there, others are not looked at");
-  command->add_option("--show", options->show, "path or name whose values may be shown, as `redact: { show: … }`")->allow_extra_args(false);
-  command->add_option("--hide", options->hide, "path or name whose values are withheld, as `redact: { hide: … }`")->allow_extra_args(false);
+  command->add_flag("--partial", options->partial,
+                    "OLD is the `where:` of an expectation: paths and what must hold there, others are not looked at");
+  command->add_option("--show", options->show, "path or name whose values may be shown, as `redact: { show: … }`")
+      ->allow_extra_args(false);
+  command->add_option("--hide", options->hide, "path or name whose values are withheld, as `redact: { hide: … }`")
+      ->allow_extra_args(false);
   command->add_flag("--explain", options->explain, "show how each attribute was read");
   command->callback([&context, options] { context.exit = diff(context, *options); });
 }

@@ -19,13 +19,15 @@ std::string what_changed(const core::Value& drift, const core::Value& change) {
 bool is_brief(const core::Value& drift) {
   const auto changes = list(drift, "changes");
   return number(drift, "changes_total") > 0 ||
-         std::any_of(changes.begin(), changes.end(), [](const core::Value& change) { return !list(change, "cut").empty(); });
+         std::any_of(changes.begin(), changes.end(),
+                     [](const core::Value& change) { return !list(change, "cut").empty(); });
 }
 
 void print_cut(const Context& context, const core::Value::Array& drifts) {
   const auto count = std::count_if(drifts.begin(), drifts.end(), is_brief);
   if (count == 0) return;
-  context.out() << "large values of " << count << " drifts are cut: driftd drifts --drift ID -o json shows one of them whole\n";
+  context.out() << "large values of " << count
+                << " drifts are cut: driftd drifts --drift ID -o json shows one of them whole\n";
 }
 
 }  // namespace
@@ -35,7 +37,10 @@ void print_drifts(const Context& context, const core::Value::Array& drifts) {
   for (const auto& drift : drifts) {
     const std::string status = text(drift, "status") + (text(drift, "stale_since").empty() ? "" : " (stale)");
     const std::string ref = text(drift, "ref");  // none: it is closed, or no agent answered
-    std::vector<Cell> first = {ref.empty() ? text(drift, "id") : ref, text(drift, "backend"), text(drift, "resource"), text(drift, "class"),
+    std::vector<Cell> first = {ref.empty() ? text(drift, "id") : ref,
+                               text(drift, "backend"),
+                               text(drift, "resource"),
+                               text(drift, "class"),
                                {status, colour_of(text(drift, "status"))}};
     std::string opened = when(text(drift, "opened"));
     const auto changes = list(drift, "changes");
@@ -48,7 +53,8 @@ void print_drifts(const Context& context, const core::Value::Array& drifts) {
       opened.clear();
     }
     if (const auto total = number(drift, "changes_total"); total > 0) {
-      table.add({first[0], "", "", "", "", "and " + std::to_string(total - static_cast<std::int64_t>(changes.size())) + " more", "", "", ""});
+      table.add({first[0], "", "", "", "",
+                 "and " + std::to_string(total - static_cast<std::int64_t>(changes.size())) + " more", "", "", ""});
     }
     if (changes.empty()) {
       first.insert(first.end(), {"(" + text(drift, "operation") + ")", "", "", opened});
@@ -64,7 +70,8 @@ void print_rest(const Context& context, const core::Value& answer, std::size_t s
   if (!flag(answer, "truncated")) return;
   const bool full = text(answer, "limited_by") == "bytes";
   context.out() << total - static_cast<std::int64_t>(shown) << " more of " << total << " are not shown; "
-                << (full ? "the answer is full: ask for fewer, by --backend, --kind or --id" : "--limit shows more") << "\n";
+                << (full ? "the answer is full: ask for fewer, by --backend, --kind or --id" : "--limit shows more")
+                << "\n";
 }
 
 void add_drifts(CLI::App& app, Context& context) {

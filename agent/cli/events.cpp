@@ -21,8 +21,9 @@ void show_event(const Context& context, const core::Value& event) {
   const core::Value payload = member(event, "event");
   const std::string status = text(payload, "reconciliation_status");
   context.out() << painted(when(text(event, "recorded")), Colour::dim, context.streams.colour) << "  "
-                << text(event, "seq") << "  " << painted(printable(text(event, "subject")), Colour::bold, context.streams.colour)
-                << "  " << printable(text(event, "resource"));
+                << text(event, "seq") << "  "
+                << painted(printable(text(event, "subject")), Colour::bold, context.streams.colour) << "  "
+                << printable(text(event, "resource"));
   const auto fields = join(list(payload, "changed_fields"));
   if (!fields.empty()) context.out() << "  " << printable(fields);
   if (!status.empty()) context.out() << "  " << painted(printable(status), colour_of(status), context.streams.colour);

@@ -21,8 +21,13 @@ void show_explanation(const Context& context, const core::Value& answer, bool wh
       const core::Value found = member(step, name);
       return found.is_null() ? std::string("(absent)") : core::render(found);
     };
-    table.add({text(step, "path"), {verdict, colour_of(verdict)}, side("old"), side("new"),
-               side("old_normal") + " | " + side("new_normal"), text(step, "rule"), text(step, "reason")});
+    table.add({text(step, "path"),
+               {verdict, colour_of(verdict)},
+               side("old"),
+               side("new"),
+               side("old_normal") + " | " + side("new_normal"),
+               text(step, "rule"),
+               text(step, "reason")});
   }
   context.print(table, equal == 0 ? "no attributes" : "nothing differs");
   if (equal > 0) context.out() << equal << " equal attributes; --all shows them\n";

@@ -10,8 +10,9 @@ namespace {
 
 void show_state(const Context& context, const core::Value& answer) {
   const std::string named = text(answer, "named");
-  context.out() << printable(text(answer, "from")) << (named.empty() ? "" : " for " + printable(named)) << ", mode " << text(answer, "mode") << ", of " << printable(text(answer, "owner"))
-                << ", written " << text(answer, "written") << "; " << printable(text(answer, "state")) << "\n";
+  context.out() << printable(text(answer, "from")) << (named.empty() ? "" : " for " + printable(named)) << ", mode "
+                << text(answer, "mode") << ", of " << printable(text(answer, "owner")) << ", written "
+                << text(answer, "written") << "; " << printable(text(answer, "state")) << "\n";
   Table table({"LINK", "ID", "SINCE"});
   for (const auto& link : list(answer, "links")) {
     const std::string since = text(link, "since");
@@ -24,22 +25,25 @@ int show(const Context& context, const std::string& key_file) {
   const auto config = config_beside_agent(context, key_file.empty());
   if (!config) return context.fail(config.error());
   if (!context.hooks.key_state) return context.fail(kUsage, "this binary holds no agent; use driftd");
-  return finish_offline(context, context.hooks.key_state(*config, key_file), [&](const core::Value& answer) { show_state(context, answer); });
+  return finish_offline(context, context.hooks.key_state(*config, key_file),
+                        [&](const core::Value& answer) { show_state(context, answer); });
 }
 
 void show_next(const Context& context, const core::Value& answer) {
   context.out() << "wrote " << printable(text(answer, "file")) << ": key ids " << text(answer, "ids")
-                << "\nnothing has changed yet: keep a copy of it, put it in place of what " << printable(text(answer, "put"))
+                << "\nnothing has changed yet: keep a copy of it, put it in place of what "
+                << printable(text(answer, "put"))
                 << " names, and restart the agent; that start rewrites the store under it\n";
 }
 
 void show_rotated(const Context& context, const core::Value& answer) {
   if (!text(answer, "put").empty()) return show_next(context, answer);
-  context.out() << "rotated " << printable(text(answer, "file")) << ": key ids " << text(answer, "ids")
-                << "; the store is rewritten under it\nback up both now: the former key does not open this store any more\n";
+  context.out()
+      << "rotated " << printable(text(answer, "file")) << ": key ids " << text(answer, "ids")
+      << "; the store is rewritten under it\nback up both now: the former key does not open this store any more\n";
   if (const std::string unswept = text(answer, "unswept"); !unswept.empty()) {
-    context.out() << "store.db and its log still hold digests under the former key in unused pages: " << printable(unswept)
-                  << "; the next start overwrites them\n";
+    context.out() << "store.db and its log still hold digests under the former key in unused pages: "
+                  << printable(unswept) << "; the next start overwrites them\n";
   }
   const auto former = list(answer, "former");
   if (former.empty()) return;
@@ -52,14 +56,17 @@ int rotate(const Context& context, app::KeyRotation asked) {
   if (!config) return context.fail(config.error());
   if (!context.hooks.rotate_key) return context.fail(kUsage, "this binary holds no agent; use driftd");
   asked.say = [&context](const std::string& words) { context.streams.err << "driftd: " << words << std::endl; };
-  return finish_offline(context, context.hooks.rotate_key(*config, asked), [&](const core::Value& answer) { show_rotated(context, answer); });
+  return finish_offline(context, context.hooks.rotate_key(*config, asked),
+                        [&](const core::Value& answer) { show_rotated(context, answer); });
 }
 
 /// The only command that prints a key, and only into a pipe or a file: a terminal keeps what scrolled by.
 int make(const Context& context, const std::string& out) {
   if (!context.hooks.new_key) return context.fail(kUsage, "this binary holds no agent; use driftd");
   if (out.empty() && (context.streams.shown || context.json())) {
-    return context.fail(kUsage, "a key is not shown; --out FILE writes it to a new file of mode 0600, and without --output json it goes to a pipe");
+    return context.fail(kUsage,
+                        "a key is not shown; --out FILE writes it to a new file of mode 0600, and without --output "
+                        "json it goes to a pipe");
   }
   const auto show = [&](const core::Value& answer) {
     if (!out.empty()) {
@@ -86,12 +93,18 @@ void add_key(CLI::App& app, Context& context) {
   auto* key = app.add_subcommand("key", "the key under which secrets are compared: ids, age and rights");
   key->require_subcommand(0, 1);
   auto asked = std::make_shared<app::KeyRotation>();
-  key->add_option("--key", asked->key_file, "the file of a key that agent.installation_key names, where this process cannot read that");
-  auto* again = key->add_subcommand("rotate", "put a next layer around the key and every stored digest; the agent must not run");
+  key->add_option("--key", asked->key_file,
+                  "the file of a key that agent.installation_key names, where this process cannot read that");
+  auto* again =
+      key->add_subcommand("rotate", "put a next layer around the key and every stored digest; the agent must not run");
   again->add_option("--reason", asked->reason, "for the audit log");
-  again->add_flag("--slow", asked->slow, "a layer that makes each guess cost 50 ms and 16 MiB; so does each stored digest that the agent makes");
+  again->add_flag(
+      "--slow", asked->slow,
+      "a layer that makes each guess cost 50 ms and 16 MiB; so does each stored digest that the agent makes");
   again->add_option("--key", asked->key_file, "as above");
-  again->add_option("--out", asked->out, "a new file for a key that agent.installation_key names, with its next layer; no store is touched, the agent may run");
+  again->add_option("--out", asked->out,
+                    "a new file for a key that agent.installation_key names, with its next layer; no store is touched, "
+                    "the agent may run");
   again->callback([&context, asked] { context.exit = rotate(context, *asked); });
   add_new_key(*key, context);
   key->callback([&context, key, asked] {

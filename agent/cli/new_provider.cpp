@@ -13,7 +13,8 @@ namespace driftd::cli {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::string_view kExample = "files";  ///< what the examples call themselves; in them the word means nothing else
+/// what the examples call themselves; in them the word means nothing else
+constexpr std::string_view kExample = "files";
 constexpr std::size_t kLongest = 40;
 
 struct Wanted {
@@ -95,7 +96,8 @@ Outcome<std::vector<std::string>> write_project(const Wanted& wanted) {
 int create(const Context& context, Wanted wanted) {
   if (!is_name(wanted.name)) {
     const std::string meant = nearest_name(wanted.name);
-    return context.fail(kUsage, "'" + wanted.name + "' cannot be a provider's name: expected a-z, 0-9 and '-', at most " +
+    return context.fail(kUsage, "'" + wanted.name +
+                                    "' cannot be a provider's name: expected a-z, 0-9 and '-', at most " +
                                     std::to_string(kLongest) + ", the first one a letter" +
                                     (meant.empty() ? "" : "; try `" + meant + "`"));
   }
@@ -105,7 +107,8 @@ int create(const Context& context, Wanted wanted) {
   if (context.json()) {
     core::Value::Array paths(written->begin(), written->end());
     context.out() << json_text(core::Value::Object{{"folder", core::Value(wanted.folder)},
-                                                      {"files", core::Value(std::move(paths))}}) << "\n";
+                                                   {"files", core::Value(std::move(paths))}})
+                  << "\n";
     return kOk;
   }
   context.out() << "wrote " << written->size() << " files into " << wanted.folder << "; next:\n"
@@ -120,7 +123,8 @@ int create(const Context& context, Wanted wanted) {
 }  // namespace
 
 void add_new_provider(CLI::App& app, Context& context) {
-  auto* command = app.add_subcommand("new-provider", "writes a provider that builds, with a test, to start your own from");
+  auto* command =
+      app.add_subcommand("new-provider", "writes a provider that builds, with a test, to start your own from");
   auto wanted = std::make_shared<Wanted>();
   command->add_option("NAME", wanted->name, "its id and type: a-z, 0-9 and '-'")->required();
   command->add_option("--lang", wanted->language, "c, cpp, rust or go")

@@ -10,8 +10,7 @@ namespace {
 /// Prints what was found; 0 equal, 1 drift, 3 incomplete.
 int report(const Context& context, const core::Value& refreshed, const core::Value::Array& standing) {
   if (context.json()) {
-    context.out() << json_text(core::Value::Object{{"refreshed", member(refreshed, "refreshed")},
-                                                      {"drifts", standing}})
+    context.out() << json_text(core::Value::Object{{"refreshed", member(refreshed, "refreshed")}, {"drifts", standing}})
                   << "\n";
   } else {
     print_refreshed(context, refreshed);
@@ -50,11 +49,10 @@ int once(const Context& context, const app::OnceOptions& options) {
 void add_once(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand("once", "refresh every backend once: exit 0 equal, 1 drift, 3 incomplete");
   auto options = std::make_shared<app::OnceOptions>();
-  auto* baseline = command->add_option("--baseline", options->baseline_file, "compare with this record, touch no store");
+  auto* baseline =
+      command->add_option("--baseline", options->baseline_file, "compare with this record, touch no store");
   command->add_option("--record", options->record_file, "write what is seen, touch no store")->excludes(baseline);
-  command->callback([&context, options] {
-    context.exit = once(context, *options);
-  });
+  command->callback([&context, options] { context.exit = once(context, *options); });
 }
 
 }  // namespace driftd::cli

@@ -59,16 +59,31 @@ void add_rows(const core::Value& plugin, Table& table) {
   const auto uses = list(plugin, "used_by");
   const std::string own_state = wrong.empty() ? "ok" : flag(plugin, "gone") ? "gone" : "refused";
   if (uses.empty()) {
-    table.add({name_of(plugin), text(plugin, "version"), pin, "", {own_state, wrong.empty() ? Colour::none : Colour::red},
-               "", "", "", text(plugin, "file"), {wrong, Colour::red}});
+    table.add({name_of(plugin),
+               text(plugin, "version"),
+               pin,
+               "",
+               {own_state, wrong.empty() ? Colour::none : Colour::red},
+               "",
+               "",
+               "",
+               text(plugin, "file"),
+               {wrong, Colour::red}});
   }
   for (const auto& use : uses) {
     const core::Value worker = member(use, "worker");
     const std::string state = text(worker, "state"), pid = text(worker, "pid");
     std::string why = reason(worker);
     append(why, wrong);
-    table.add({name_of(plugin), text(worker, "version"), pin, text(use, "backend"), {state, colour_of(state)},
-               pid == "0" ? "" : pid, text(worker, "restarts"), text(worker, "crashes"), text(plugin, "file"),
+    table.add({name_of(plugin),
+               text(worker, "version"),
+               pin,
+               text(use, "backend"),
+               {state, colour_of(state)},
+               pid == "0" ? "" : pid,
+               text(worker, "restarts"),
+               text(worker, "crashes"),
+               text(plugin, "file"),
                {why, Colour::red}});
   }
 }
@@ -77,7 +92,15 @@ void show_plugins(const Context& context, const core::Value& answer) {
   Table table({"PLUGIN", "VERSION", "PIN", "BACKEND", "STATE", "PID", "RESTARTS", "CRASHES", "FILE", "REASON"});
   for (const auto& plugin : list(answer, "plugins")) add_rows(plugin, table);
   for (const auto& missing : list(answer, "missing")) {
-    table.add({text(missing, "provider"), "", "", text(missing, "backend"), {"no plugin", Colour::red}, "", "", "", "",
+    table.add({text(missing, "provider"),
+               "",
+               "",
+               text(missing, "backend"),
+               {"no plugin", Colour::red},
+               "",
+               "",
+               "",
+               "",
                {text(missing, "reason"), Colour::red}});
   }
   context.print(table, "no plugins found; see agent.plugin_dirs");
@@ -86,8 +109,8 @@ void show_plugins(const Context& context, const core::Value& answer) {
 void add_ls(CLI::App& plugin, Context& context) {
   plugin.add_subcommand("ls", "those that the agent found and how they fare, also the ones that do not load")
       ->callback([&context] {
-        context.exit =
-            context.print(context.client().get("/v1/plugins"), [&](const auto& answer) { show_plugins(context, answer); });
+        context.exit = context.print(context.client().get("/v1/plugins"),
+                                     [&](const auto& answer) { show_plugins(context, answer); });
       });
 }
 

@@ -11,7 +11,8 @@ namespace {
 using core::Value;
 
 void line(const Context& context, const std::string& name, const std::string& value) {
-  if (!value.empty()) context.out() << name << std::string(name.size() < 13 ? 13 - name.size() : 1, ' ') << printable(value) << "\n";
+  if (!value.empty())
+    context.out() << name << std::string(name.size() < 13 ? 13 - name.size() : 1, ' ') << printable(value) << "\n";
 }
 
 /// `driftd.watch/1, driftd.discover/1`
@@ -68,8 +69,12 @@ void add_settings(const std::string& prefix, const Value& schema, Table& table) 
 
 void add_setting(const Setting& setting, const Value& schema, Table& table) {
   const bool sensitive = flag(schema, "writeOnly");
-  table.add({setting.path, type_of(schema), text(schema, "default"), setting.required ? "yes" : "",
-             {sensitive ? "yes" : "", Colour::yellow}, text(schema, "description")});
+  table.add({setting.path,
+             type_of(schema),
+             text(schema, "default"),
+             setting.required ? "yes" : "",
+             {sensitive ? "yes" : "", Colour::yellow},
+             text(schema, "description")});
   add_settings(setting.path + ".", schema, table);
   add_settings(setting.path + "[].", member(schema, "items"), table);
 }
@@ -88,8 +93,9 @@ std::string rest_of(const Value& attribute) {
 
 void show_kind(const Context& context, const std::string& kind, const Value& schema) {
   const std::string title = text(schema, "title"), revision = text(schema, "revision");
-  context.out() << "\nkind " << printable(kind) << ": " << printable(title) << " (class " << printable(text(schema, "class"))
-                << (revision.empty() ? "" : ", revision " + printable(revision)) << ")\n";
+  context.out() << "\nkind " << printable(kind) << ": " << printable(title) << " (class "
+                << printable(text(schema, "class")) << (revision.empty() ? "" : ", revision " + printable(revision))
+                << ")\n";
   Table table({"ATTRIBUTE", "TYPE", "CLASS", "RULES"});
   const Value attributes = member(schema, "attributes");
   if (attributes.object() != nullptr) {

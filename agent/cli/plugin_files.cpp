@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plugin files without the agent: pins, and driftd-check.
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <memory>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "cli/command.hpp"
 
@@ -30,7 +30,9 @@ Outcome<config::Config> read_config(const Context& context) {
 void show_lock(const Context& context, const app::LockReport& report) {
   Table table({"", "PLUGIN", "SHA256"});
   for (const auto& line : report.lines) {
-    const Colour colour = line.verb == "unchanged" ? Colour::none : line.verb == "removed" ? Colour::red : Colour::yellow;
+    const Colour colour = line.verb == "unchanged" ? Colour::none
+                          : line.verb == "removed" ? Colour::red
+                                                   : Colour::yellow;
     table.add({{line.verb, colour}, line.plugin, line.sha256});
   }
   context.print(table, "no plugins");
@@ -106,8 +108,9 @@ int check(const Context& context, std::vector<std::string> arguments) {
   std::error_code unreadable;
   const fs::path program = fs::read_symlink("/proc/self/exe", unreadable).parent_path() / "driftd-check";
   if (!fs::exists(program, unreadable)) {
-    return context.fail(kUnreachable, program.string() + " is not installed; it comes with the package driftd, or is built "
-                                                         "by `ninja driftd-check`");
+    return context.fail(kUnreachable, program.string() +
+                                          " is not installed; it comes with the package driftd, or is built "
+                                          "by `ninja driftd-check`");
   }
   context.out().flush();
   const int code = run_program(program.string(), std::move(arguments));
@@ -128,8 +131,9 @@ void add_plugin_files(CLI::App& plugin, Context& context) {
   test->footer("usage: driftd plugin check NAME [OPTIONS of driftd-check]");
   test->callback([&context, test] {
     const auto words = test->remaining();
-    context.exit = words.empty() ? context.fail(kUsage, "plugin check: name a plugin or its file; `driftd plugin check "
-                                                        "--help` tells more")
+    context.exit = words.empty() ? context.fail(kUsage,
+                                                "plugin check: name a plugin or its file; `driftd plugin check "
+                                                "--help` tells more")
                                  : check(context, words);
   });
 }

@@ -16,9 +16,11 @@ void show_notifications(const Context& context, const core::Value& answer) {
     table.add({text(note, "ref"), text(note, "title"), actions, text(note, "claimed_by")});
   }
   context.print(table, "nothing waits for a decision");
-  const auto total = number(answer, "notifications_total"), shown = static_cast<std::int64_t>(list(answer, "notifications").size());
+  const auto total = number(answer, "notifications_total"),
+             shown = static_cast<std::int64_t>(list(answer, "notifications").size());
   if (total <= shown) return;
-  context.out() << total - shown << " more of " << total << " are not shown: driftd drifts --status pending --limit 10000\n";
+  context.out() << total - shown << " more of " << total
+                << " are not shown: driftd drifts --status pending --limit 10000\n";
 }
 
 void show_queue(const Context& context, const core::Value& answer) {
@@ -26,19 +28,26 @@ void show_queue(const Context& context, const core::Value& answer) {
   Table table({"SINK", "EMITTED", "ACKED", "PENDING", "DEAD", "DROPPED"});
   for (const auto& book : list(answer, "books")) {
     const std::string dead = text(book, "dead");
-    table.add({text(book, "sink"), text(book, "emitted"), text(book, "acked"), text(book, "pending"),
-               {dead, dead == "0" ? Colour::none : Colour::red}, text(book, "dropped")});
+    table.add({text(book, "sink"),
+               text(book, "emitted"),
+               text(book, "acked"),
+               text(book, "pending"),
+               {dead, dead == "0" ? Colour::none : Colour::red},
+               text(book, "dropped")});
   }
   context.print(table, "no sinks");
-  context.out() << "backlog: " << text(answer, "backlog_events") << " events, " << text(answer, "backlog_bytes") << " bytes\n";
+  context.out() << "backlog: " << text(answer, "backlog_events") << " events, " << text(answer, "backlog_bytes")
+                << " bytes\n";
 }
 
 }  // namespace
 
 void add_queue(CLI::App& app, Context& context) {
-  app.add_subcommand("queue", "what waits for a decision, and what each sink got, waits for and lost")->callback([&context] {
-    context.exit = context.print(context.client().get("/v1/queue"), [&](const auto& answer) { show_queue(context, answer); });
-  });
+  app.add_subcommand("queue", "what waits for a decision, and what each sink got, waits for and lost")
+      ->callback([&context] {
+        context.exit =
+            context.print(context.client().get("/v1/queue"), [&](const auto& answer) { show_queue(context, answer); });
+      });
 }
 
 }  // namespace driftd::cli

@@ -26,7 +26,8 @@ int print_refreshed(const Context& context, const core::Value& answer) {
       table.add({text(one, "backend"), verdict, text(kind, "kind"), text(kind, "resources"), text(kind, "unknown"),
                  join(list(kind, "reasons"))});
     }
-    if (!ok || coverage.empty()) table.add({text(one, "backend"), verdict, "", "", "", text(member(one, "error"), "message")});
+    if (!ok || coverage.empty())
+      table.add({text(one, "backend"), verdict, "", "", "", text(member(one, "error"), "message")});
   }
   context.print(table, "no backends");
   return judge_refreshed(answer);

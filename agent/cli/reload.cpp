@@ -19,10 +19,13 @@ void warn_of_waiting(const Context& context, const core::Value& answer) {
   const auto waiting = list(answer, "needs_restart");
   if (waiting.empty()) return;
   const std::string count = std::to_string(waiting.size()) + (waiting.size() == 1 ? " setting is" : " settings are");
-  context.streams.err << painted("driftd: " + count + " not in use before the agent is restarted:", Colour::yellow, context.streams.colour) << "\n";
+  context.streams.err << painted("driftd: " + count + " not in use before the agent is restarted:", Colour::yellow,
+                                 context.streams.colour)
+                      << "\n";
   for (const auto& one : waiting) {
     const std::string where = text(one, "where");
-    context.streams.err << "  " << printable(text(one, "setting")) << (where.empty() ? "" : "  " + printable(where)) << "\n";
+    context.streams.err << "  " << printable(text(one, "setting")) << (where.empty() ? "" : "  " + printable(where))
+                        << "\n";
   }
 }
 
@@ -32,7 +35,8 @@ void add_reload(CLI::App& app, Context& context) {
   app.add_subcommand("reload", "read policies, ignores, expectations and routes again, whole or not at all")
       ->callback([&context] {
         const auto answer = context.client().post("/v1/reload", core::Value::Object{});
-        context.exit = context.print(answer, [&](const auto& whole) { context.out() << "reloaded" << printable(applied(whole)) << "\n"; });
+        context.exit = context.print(
+            answer, [&](const auto& whole) { context.out() << "reloaded" << printable(applied(whole)) << "\n"; });
         if (answer) warn_of_waiting(context, *answer);
       });
 }

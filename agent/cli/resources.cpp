@@ -18,14 +18,18 @@ void show_resources(const Context& context, const core::Value& answer, bool bodi
   for (const auto& row : list(answer, "resources")) {
     const bool present = flag(row, "present");
     const std::string baseline = member(row, "baseline").is_null() ? "none" : "yes";
-    table.add({text(row, "backend"), text(row, "resource"), {present ? "yes" : "no", present ? Colour::none : Colour::red},
-               join(list(row, "open_drifts")), when(text(row, "observed_at")),
+    table.add({text(row, "backend"),
+               text(row, "resource"),
+               {present ? "yes" : "no", present ? Colour::none : Colour::red},
+               join(list(row, "open_drifts")),
+               when(text(row, "observed_at")),
                bodies ? body_of(row) : baseline});
     cut += is_cut(row, "observed") ? 1 : 0;
   }
   context.print(table, "no resources");
   if (bodies && cut > 0) {
-    context.out() << "bodies of " << cut << " resources are cut: driftd resources --id ID --whole -o json shows one of them whole\n";
+    context.out() << "bodies of " << cut
+                  << " resources are cut: driftd resources --id ID --whole -o json shows one of them whole\n";
   }
   print_rest(context, answer, list(answer, "resources").size());
 }

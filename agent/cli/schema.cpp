@@ -7,7 +7,8 @@
 namespace driftd::cli {
 
 void add_schema(CLI::App& app, Context& context) {
-  auto* command = app.add_subcommand("schema", "JSON Schema of the config; with PROVIDER: of its settings or of a kind");
+  auto* command =
+      app.add_subcommand("schema", "JSON Schema of the config; with PROVIDER: of its settings or of a kind");
   auto query = std::make_shared<Query>();
   command->add_option("PROVIDER", (*query)["provider"], "a provider that the running agent has");
   command->add_option("WHAT", (*query)["what"], "settings (default) or a kind");

@@ -62,10 +62,12 @@ void show_status(const Context& context, const core::Value& status) {
                 << ", since " << when(text(status, "started")) << ", backlog " << number(status, "backlog_events")
                 << " events\n";
   if (const std::string lack = lacking_jail(status); !lack.empty()) {
-    context.out() << painted("workers are not held: " + printable(lack), Colour::yellow, context.streams.colour) << "\n";
+    context.out() << painted("workers are not held: " + printable(lack), Colour::yellow, context.streams.colour)
+                  << "\n";
   }
   for (const auto& one : list(status, "needs_restart")) {
-    const std::string where = text(one, "where"), what = text(one, "setting") + (where.empty() ? "" : " (" + where + ")");
+    const std::string where = text(one, "where"),
+                      what = text(one, "setting") + (where.empty() ? "" : " (" + where + ")");
     context.out() << painted("needs a restart: " + printable(what), Colour::yellow, context.streams.colour) << "\n";
   }
   context.out() << "\n";
@@ -73,10 +75,13 @@ void show_status(const Context& context, const core::Value& status) {
   for (const auto& backend : list(status, "backends")) {
     const core::Value health = member(backend, "health");
     const std::string drifts = text(backend, "open_drifts");
-    backends.add({text(backend, "name"), text(backend, "type"),
+    backends.add({text(backend, "name"),
+                  text(backend, "type"),
                   {text(backend, "state"), colour_of(text(backend, "state"))},
-                  {text(health, "state"), colour_of(text(health, "state"))}, text(backend, "resources"),
-                  {drifts, drifts == "0" ? Colour::none : Colour::yellow}, when(text(backend, "last_complete")),
+                  {text(health, "state"), colour_of(text(health, "state"))},
+                  text(backend, "resources"),
+                  {drifts, drifts == "0" ? Colour::none : Colour::yellow},
+                  when(text(backend, "last_complete")),
                   note_of(backend)});
   }
   context.print(backends, "no backends");
@@ -84,8 +89,13 @@ void show_status(const Context& context, const core::Value& status) {
   Table sinks({"SINK", "TYPE", "DELIVERED", "IN FLIGHT", "RETRYING", "DEAD", "STATE"});
   for (const auto& sink : list(status, "sinks")) {
     const std::string dead = text(sink, "dead");
-    sinks.add({text(sink, "name"), text(sink, "type"), text(sink, "delivered"), text(sink, "in_flight"),
-               text(sink, "retrying"), {dead, dead == "0" ? Colour::none : Colour::red}, text(sink, "state")});
+    sinks.add({text(sink, "name"),
+               text(sink, "type"),
+               text(sink, "delivered"),
+               text(sink, "in_flight"),
+               text(sink, "retrying"),
+               {dead, dead == "0" ? Colour::none : Colour::red},
+               text(sink, "state")});
   }
   context.print(sinks, "no sinks");
 }
@@ -101,7 +111,8 @@ void add_status(CLI::App& app, Context& context) {
       context.exit = probe(context, *which);
       return;
     }
-    context.exit = context.print(context.client().get("/v1/status"), [&](const auto& answer) { show_status(context, answer); });
+    context.exit =
+        context.print(context.client().get("/v1/status"), [&](const auto& answer) { show_status(context, answer); });
   });
 }
 

@@ -18,12 +18,18 @@ std::size_t width(std::string_view text) {
 
 std::string_view code_of(Colour colour) {
   switch (colour) {
-    case Colour::red: return "\x1b[31m";
-    case Colour::green: return "\x1b[32m";
-    case Colour::yellow: return "\x1b[33m";
-    case Colour::dim: return "\x1b[2m";
-    case Colour::bold: return "\x1b[1m";
-    case Colour::none: break;
+    case Colour::red:
+      return "\x1b[31m";
+    case Colour::green:
+      return "\x1b[32m";
+    case Colour::yellow:
+      return "\x1b[33m";
+    case Colour::dim:
+      return "\x1b[2m";
+    case Colour::bold:
+      return "\x1b[1m";
+    case Colour::none:
+      break;
   }
   return "";
 }
@@ -48,7 +54,8 @@ Colour colour_of(std::string_view state) {
   if (one_of(state, {"pending", "degraded", "late", "backoff", "starting", "unknown", "held", "ignored"})) {
     return Colour::yellow;
   }
-  if (one_of(state, {"down", "failed", "denied", "parked", "rejected", "drift", "no", "dead", "no plugin", "refused"})) return Colour::red;
+  if (one_of(state, {"down", "failed", "denied", "parked", "rejected", "drift", "no", "dead", "no plugin", "refused"}))
+    return Colour::red;
   return Colour::none;
 }
 

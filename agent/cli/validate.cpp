@@ -19,8 +19,10 @@ void print_json(const Context& context, const std::vector<config::ConfigError>& 
     }
     return out;
   };
-  const core::Value answer = core::Value::Object{
-      {"file", context.config}, {"valid", core::Value(errors.empty())}, {"errors", list(errors)}, {"warnings", list(warnings)}};
+  const core::Value answer = core::Value::Object{{"file", context.config},
+                                                 {"valid", core::Value(errors.empty())},
+                                                 {"errors", list(errors)},
+                                                 {"warnings", list(warnings)}};
   context.out() << json_text(answer) << "\n";
 }
 
@@ -53,14 +55,17 @@ int validate(const Context& context, const ValidateOptions& asked) {
     return errors.empty() ? kOk : kConfig;
   }
   const bool colour = context.streams.colour;
-  if (!warnings.empty()) context.streams.err << painted("warning: ", Colour::yellow, colour) << config::render(warnings);
+  if (!warnings.empty())
+    context.streams.err << painted("warning: ", Colour::yellow, colour) << config::render(warnings);
   if (!errors.empty()) {
     context.streams.err << config::render(errors);
-    context.streams.err << printable(context.config) << ": " << errors.size() << (errors.size() == 1 ? " mistake\n" : " mistakes\n");
+    context.streams.err << printable(context.config) << ": " << errors.size()
+                        << (errors.size() == 1 ? " mistake\n" : " mistakes\n");
     return kConfig;
   }
-  context.out() << printable(context.config) << ": " << painted("valid", Colour::green, colour) << ", " << count_of(loaded->backends.size(), "backend") << ", " << count_of(loaded->sinks.size(), "sink") << ", "
-                << count_of(loaded->routes.size(), "route") << "\n";
+  context.out() << printable(context.config) << ": " << painted("valid", Colour::green, colour) << ", "
+                << count_of(loaded->backends.size(), "backend") << ", " << count_of(loaded->sinks.size(), "sink")
+                << ", " << count_of(loaded->routes.size(), "route") << "\n";
   return kOk;
 }
 
@@ -70,8 +75,11 @@ void add_validate(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand("validate", "check the configuration and print every mistake with its place");
   auto options = std::make_shared<ValidateOptions>();
   command->add_flag("--no-secrets", options->no_secrets, "do not read what secret references name");
-  command->add_flag("--run-programs", options->run_programs, "run the programs of ${exec:…} once and check what they answer");
-  command->add_flag("--strict", options->strict, "a plugin that is missing or refused, and a sink or backend that left the file with work undone, are mistakes; the agent would start");
+  command->add_flag("--run-programs", options->run_programs,
+                    "run the programs of ${exec:…} once and check what they answer");
+  command->add_flag("--strict", options->strict,
+                    "a plugin that is missing or refused, and a sink or backend that left the file with work undone, "
+                    "are mistakes; the agent would start");
   command->add_option("FILE", options->file, "configuration file (default: --config)");
   command->callback([&context, options] {
     if (!options->file.empty()) context.config = options->file;

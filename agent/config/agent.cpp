@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // agent, admin, log, metrics, retention, delivery.
+#include <unistd.h>
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <unistd.h>
 
 #include "config/parts.hpp"
 #include "config/secrets.hpp"
@@ -36,8 +36,9 @@ bool is_loopback(const std::string& listen) {
 std::vector<std::uint32_t> read_ids(Section& section, std::string_view key) {
   std::vector<std::uint32_t> out;
   for (const Node* item : section.items(key)) {
-    const bool digits = item->kind == Node::Kind::scalar && !item->text.empty() && item->text.size() <= 9 &&
-                        std::all_of(item->text.begin(), item->text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+    const bool digits =
+        item->kind == Node::Kind::scalar && !item->text.empty() && item->text.size() <= 9 &&
+        std::all_of(item->text.begin(), item->text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
     if (digits) {
       out.push_back(static_cast<std::uint32_t>(std::stoul(item->text)));
     } else {
@@ -52,7 +53,8 @@ seconds read_days(Section& section, std::string_view key, seconds fallback) {
   return std::chrono::duration_cast<seconds>(read);
 }
 
-constexpr const char* kPackaged = "/usr/lib/driftd/providers";  // of the package: says nothing where it is not installed
+// of the package: says nothing where it is not installed
+constexpr const char* kPackaged = "/usr/lib/driftd/providers";
 
 /// Relative ones start at the config's folder; one that is not there is no mistake, for it may come later.
 std::vector<std::string> read_plugin_dirs(Section& section) {
@@ -99,14 +101,17 @@ void read_installation_key(Section& section, const LoadOptions& options, Agent& 
   if (node == nullptr) return;
   Report& report = section.report();
   if (!is_key_reference(*node)) {
-    report.error(node->at, "'installation_key' of 'agent' is no reference to a key", "${credential:NAME} or ${file:PATH} as the whole value",
-                 "", "`driftd key new --out FILE` makes a key; leave 'installation_key' out to keep it in data_dir");
+    report.error(node->at, "'installation_key' of 'agent' is no reference to a key",
+                 "${credential:NAME} or ${file:PATH} as the whole value", "",
+                 "`driftd key new --out FILE` makes a key; leave 'installation_key' out to keep it in data_dir");
     return;
   }
   const std::string path = node->text.substr(kFile.size(), node->text.size() - kFile.size() - 1);
   if (node->text.starts_with(kFile) && !path.empty() && lies_in(beside_config(report, path), out.data_dir)) {
-    report.error(node->at, "'installation_key' of 'agent' names a file in data_dir, and a backup of data_dir would hold the key",
-                 "a file outside of " + out.data_dir.string(), "'" + path + "'", "move it out; or leave 'installation_key' out, data_dir is its default");
+    report.error(node->at,
+                 "'installation_key' of 'agent' names a file in data_dir, and a backup of data_dir would hold the key",
+                 "a file outside of " + out.data_dir.string(), "'" + path + "'",
+                 "move it out; or leave 'installation_key' out, data_dir is its default");
     return;
   }
   out.installation_key_from = node->text;
@@ -118,9 +123,10 @@ void read_installation_key(Section& section, const LoadOptions& options, Agent& 
   if (report.errors.size() == mistakes) out.installation_key_file = report.secret_files.back();
   for (std::size_t i = mistakes; i < report.errors.size(); ++i) {
     auto& next = report.errors[i].next;
-    next += std::string(next.empty() ? "" : "; ") +
-            "the key of a store that exists is moved there from data_dir or from where its copy is kept, never made anew; "
-            "for a first start `driftd key new --out FILE` makes one";
+    next +=
+        std::string(next.empty() ? "" : "; ") +
+        "the key of a store that exists is moved there from data_dir or from where its copy is kept, never made anew; "
+        "for a first start `driftd key new --out FILE` makes one";
   }
 }
 
@@ -140,7 +146,8 @@ Agent read_agent(Section section, const LoadOptions& options) {
   for (const auto& [key, value] : {std::pair("name", out.name), std::pair("cluster", out.cluster)}) {
     const std::string fault = value.empty() ? "it is empty" : core::name_fault(value);
     if (fault.empty()) continue;
-    section.report().error(section.at(key), "'" + std::string(key) + "' of the agent cannot be '" + value + "': " + fault);
+    section.report().error(section.at(key),
+                           "'" + std::string(key) + "' of the agent cannot be '" + value + "': " + fault);
   }
   if (const std::string fault = core::name_fault(out.node); !fault.empty()) {
     section.report().error(section.at("node"), "'node' of the agent cannot be '" + out.node + "': " + fault);
@@ -155,8 +162,9 @@ Agent read_agent(Section section, const LoadOptions& options) {
   out.experimental = section.texts("experimental");
   for (const auto& id : out.experimental) {
     if (id == "driftd.apply") continue;
-    section.report().error(section.at("experimental"), "'experimental' names an extension that is not experimental here",
-                           "driftd.apply", "'" + id + "'");
+    section.report().error(section.at("experimental"),
+                           "'experimental' names an extension that is not experimental here", "driftd.apply",
+                           "'" + id + "'");
   }
   out.programs = read_programs(section);
   out.drain = section.duration("drain", out.drain, milliseconds(100), milliseconds(600'000));
@@ -205,8 +213,8 @@ Metrics read_metrics(Section section) {
                     std::all_of(out.prefix.begin(), out.prefix.end(),
                                 [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
   if (!good) {
-    section.report().error(section.at("prefix"), "'prefix' of 'metrics' is no name for metrics", "letters, digits and _",
-                           "'" + out.prefix + "'");
+    section.report().error(section.at("prefix"), "'prefix' of 'metrics' is no name for metrics",
+                           "letters, digits and _", "'" + out.prefix + "'");
   }
   section.close();
   return out;

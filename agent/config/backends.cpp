@@ -40,7 +40,8 @@ void check_name(Section& section, const std::string& name, std::set<std::string>
   if (const std::string fault = core::name_fault(name); !fault.empty()) {
     report.error(section.at("name"), "a backend cannot be named '" + name + "': " + fault, "letters, digits, - _ .");
   } else if (!names.insert(name).second) {
-    report.error(section.at("name"), "two backends are named '" + name + "'", "each name once", "", "rename one of them");
+    report.error(section.at("name"), "two backends are named '" + name + "'", "each name once", "",
+                 "rename one of them");
   }
 }
 
@@ -127,8 +128,8 @@ void check_former_names(Report& report, const std::vector<const Node*>& items, c
     const Node* was = item->find("was");
     if (was == nullptr || was->kind != Node::Kind::scalar) continue;
     if (names.contains(was->text)) {
-      report.error(was->at, "'was: " + was->text + "' names a backend that is still there", "the name it had before", "",
-                   "remove 'was' or the other backend");
+      report.error(was->at, "'was: " + was->text + "' names a backend that is still there", "the name it had before",
+                   "", "remove 'was' or the other backend");
     } else if (!former.insert(was->text).second) {
       report.error(was->at, "two backends were '" + was->text + "'", "each former name once");
     }
@@ -150,8 +151,8 @@ core::Budgets read_budgets(Section section, core::Budgets from) {
   from.files = static_cast<int>(section.integer("files", from.files, 32, 1024));
   from.threads = static_cast<int>(section.integer("threads", from.threads, 16, 4096));
   from.call = section.duration("call", from.call, milliseconds(100), milliseconds(3'600'000));
-  from.records = static_cast<std::uint64_t>(
-      section.integer("records", static_cast<std::int64_t>(from.records), 1, 1'000'000'000));
+  from.records =
+      static_cast<std::uint64_t>(section.integer("records", static_cast<std::int64_t>(from.records), 1, 1'000'000'000));
   from.bytes = static_cast<std::uint64_t>(section.bytes("bytes", static_cast<std::int64_t>(from.bytes), 1 << 20));
   from.resources = static_cast<std::uint64_t>(
       section.integer("resources", static_cast<std::int64_t>(from.resources), 1, 100'000'000));
@@ -189,9 +190,10 @@ void read_backends(Section& root, const Defaults& defaults, const LoadOptions& o
     bool here = true;
     auto spec = read_backend(std::move(section), defaults, options, config, here);
     const auto same = [&](const core::BackendSpec& other) { return other.name == spec.name; };
-    if (here && name != nullptr && std::any_of(config.backends.begin(), config.backends.end(), same) && names.contains(spec.name)) {
-      root.report().error(name->at, "on node " + config.agent.node + " two backends are named '" + spec.name + "'", "each name once",
-                          "", "rename one of them");
+    if (here && name != nullptr && std::any_of(config.backends.begin(), config.backends.end(), same) &&
+        names.contains(spec.name)) {
+      root.report().error(name->at, "on node " + config.agent.node + " two backends are named '" + spec.name + "'",
+                          "each name once", "", "rename one of them");
     }
     if (here) config.backends.push_back(std::move(spec));
     elsewhere += here ? 0 : 1;
@@ -199,7 +201,8 @@ void read_backends(Section& root, const Defaults& defaults, const LoadOptions& o
   check_former_names(root.report(), items, names);
   name_speakers(root.report(), items, names, config);
   if (elsewhere == 0 || !config.backends.empty()) return;
-  const std::string where = config.agent.node.empty() ? "this agent has no 'agent.node'" : "'agent.node' is " + config.agent.node;
+  const std::string where =
+      config.agent.node.empty() ? "this agent has no 'agent.node'" : "'agent.node' is " + config.agent.node;
   root.report().warn(root.at("backends"), "none of the " + std::to_string(elsewhere) + " backends runs here: " + where,
                      "compare 'node' of the backends with it");
 }

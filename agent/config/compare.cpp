@@ -78,7 +78,8 @@ void compare_backends(const Config& running, const Config& next, Waiting& waitin
     }
     compare_backend(spec, *other, waiting);
     waiting.add(!same_settings(running, spec, next, *other), at + ".settings");
-    waiting.add(uses_of(running.program_uses, spec.name) != uses_of(next.program_uses, spec.name), at + ".settings", " (${exec:…})");
+    waiting.add(uses_of(running.program_uses, spec.name) != uses_of(next.program_uses, spec.name), at + ".settings",
+                " (${exec:…})");
     if (spec.rules->generation != other->rules->generation) out.hot.push_back("rules of backend " + spec.name);
   }
   for (const auto& spec : next.backends) {

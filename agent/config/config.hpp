@@ -31,29 +31,32 @@ struct Agent {
   std::string node;  ///< where it runs: it takes the backends of that node only; empty: those of no node
   std::string cluster = "default";
   std::filesystem::path data_dir = "/var/lib/driftd";
-  std::vector<std::string> plugin_dirs;  ///< absolute; default: /usr/lib/driftd/providers
-  std::filesystem::path plugin_lock;     ///< absolute; default: driftd.lock beside the config, where there is one
-  bool plugin_lock_named = false;        ///< the config names it: without the file no plugin runs
-  std::string worker;                    ///< path of driftd-provider-host; empty: beside the agent's own binary
-  bool jail_required = false;            ///< no worker without landlock and seccomp: better blind than open
-  std::vector<std::string> experimental; ///< extensions of the plugin ABI that are not settled: driftd.apply
-  std::vector<Program> programs;         ///< what `${exec:…}` may run; none: it is off
-  std::string installation_key_from, installation_key;  ///< the reference, empty: it lies in data_dir; its text, never logged
+  std::vector<std::string> plugin_dirs;   ///< absolute; default: /usr/lib/driftd/providers
+  std::filesystem::path plugin_lock;      ///< absolute; default: driftd.lock beside the config, where there is one
+  bool plugin_lock_named = false;         ///< the config names it: without the file no plugin runs
+  std::string worker;                     ///< path of driftd-provider-host; empty: beside the agent's own binary
+  bool jail_required = false;             ///< no worker without landlock and seccomp: better blind than open
+  std::vector<std::string> experimental;  ///< extensions of the plugin ABI that are not settled: driftd.apply
+  std::vector<Program> programs;          ///< what `${exec:…}` may run; none: it is off
+  /// the reference, empty: it lies in data_dir; its text, never logged
+  std::string installation_key_from, installation_key;
   std::filesystem::path installation_key_file;  ///< that the text was read from
-  std::chrono::milliseconds drain{10'000};  ///< how long a stop waits for what is in flight
+  std::chrono::milliseconds drain{10'000};      ///< how long a stop waits for what is in flight
 };
 
 struct Admin {
   std::string listen = "127.0.0.1:7480";  ///< loopback host:port of /metrics, /livez, /readyz; empty: off
   std::string socket = "/run/driftd/driftd.sock";
-  std::string socket_group;          ///< owner group of the socket, whose members may read and decide; empty: the agent's own
-  std::string read_group;            ///< group whose members may read; empty: none
-  std::string decide_group;          ///< group whose members may read and decide; empty: none
-  std::vector<std::uint32_t> uids;   ///< may read and decide beside root and the agent's own uid
-  std::vector<std::uint32_t> gids;   ///< groups that may, too
+  std::string socket_group;  ///< owner group of the socket, whose members may read and decide; empty: the agent's own
+  std::string read_group;    ///< group whose members may read; empty: none
+  std::string decide_group;  ///< group whose members may read and decide; empty: none
+  std::vector<std::uint32_t> uids;  ///< may read and decide beside root and the agent's own uid
+  std::vector<std::uint32_t> gids;  ///< groups that may, too
 };
 
-struct Metrics { std::string prefix = "prism"; };
+struct Metrics {
+  std::string prefix = "prism";
+};
 
 /// Settings by the sink's type; `stdout` is a FileSettings without a path. Secrets are clear text here, never logged.
 using SinkSettings =
@@ -62,12 +65,12 @@ using SinkSettings =
 /// A sink as configured.
 struct SinkSpec {
   std::string name;
-  std::string type;           ///< nats | webhook | notifications | file | stdout
+  std::string type;  ///< nats | webhook | notifications | file | stdout
   SinkSettings settings;
   std::string settings_json;  ///< all keys but type and drop_pending as canonical JSON; secrets are tokens
   std::map<std::string, std::string> secrets;  ///< token → bytes; never logged
-  bool digests_only = false;  ///< `events: digests_only`: no value leaves by this sink
-  bool drop_pending = false;  ///< events not yet delivered may go when this sink leaves the config
+  bool digests_only = false;                   ///< `events: digests_only`: no value leaves by this sink
+  bool drop_pending = false;                   ///< events not yet delivered may go when this sink leaves the config
   Position at;
 };
 
@@ -98,10 +101,10 @@ struct Config {
   Retention retention;
   Delivery delivery;
   std::vector<std::filesystem::path> secret_files;  ///< that were read for `${file:…}` and `${credential:…}`
-  std::vector<ProgramUse> program_uses;     ///< each `${exec:…}`, in the order of the file; not run by load()
-  std::vector<FileUse> file_uses;           ///< each `${file:…}` and `${credential:…}` of backends, in the order of the file
+  std::vector<ProgramUse> program_uses;             ///< each `${exec:…}`, in the order of the file; not run by load()
+  std::vector<FileUse> file_uses;  ///< each `${file:…}` and `${credential:…}` of backends, in the order of the file
   std::map<std::string, Position> backend_settings_at;  ///< backend → where its settings stand, for schema errors
-  std::map<std::string, Position> places;   ///< of settings (config/places.hpp)
+  std::map<std::string, Position> places;               ///< of settings (config/places.hpp)
   std::vector<ConfigError> warnings;
   bool secrets_resolved = true;  ///< false: references were checked in form only and stand for empty text
 };
@@ -117,8 +120,8 @@ struct LoadOptions {
 
 /// Reads and checks a file; all mistakes at once. [any thread]
 Loaded load(const std::filesystem::path& file, const LoadOptions& options = {});
-/// admin.socket of a file, also of one with mistakes elsewhere. An error where the file cannot be read, is no YAML, or its
-/// section `admin` is wrong: whoever named it did not mean the agent behind the default socket.
+/// admin.socket of a file, also of one with mistakes elsewhere. An error where the file cannot be read, is no YAML, or
+/// its section `admin` is wrong: whoever named it did not mean the agent behind the default socket.
 tl::expected<std::string, std::vector<ConfigError>> socket_of(const std::filesystem::path& file);
 /// The same from text; `file` is the name that errors print and that relative paths start from.
 Loaded parse(std::string_view text, const std::string& file, const LoadOptions& options = {});
@@ -131,8 +134,8 @@ std::vector<Use> uses_of(const std::vector<Use>& all, const std::string& backend
   return out;
 }
 
-/// What a reload would change. Hot: policies, ignores, expectations, routes, new sinks; all else needs a restart, but for
-/// what stands in files of `${file:…}` of backends, which is followed. Both as loaded.
+/// What a reload would change. Hot: policies, ignores, expectations, routes, new sinks; all else needs a restart, but
+/// for what stands in files of `${file:…}` of backends, which is followed. Both as loaded.
 struct Comparison {
   struct Waiting {
     std::string what;   ///< `backends.orders-kafka.settings`, `sinks.ops` …

@@ -40,7 +40,8 @@ std::vector<ConfigError> unreadable(const std::string& file, const std::string& 
 tl::expected<std::string, std::vector<ConfigError>> text_of(const std::filesystem::path& file) {
   std::error_code code;
   if (!std::filesystem::exists(file, code)) return tl::unexpected(unreadable(file.string(), "there is no such file"));
-  if (std::filesystem::is_directory(file, code)) return tl::unexpected(unreadable(file.string(), "this is a directory"));
+  if (std::filesystem::is_directory(file, code))
+    return tl::unexpected(unreadable(file.string(), "this is a directory"));
   std::ifstream in(file, std::ios::binary);
   std::string text(kMostBytes + 1, '\0');
   if (in) in.read(text.data(), static_cast<std::streamsize>(text.size()));

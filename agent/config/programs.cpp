@@ -54,7 +54,9 @@ struct Splitter {
         word += c;
       }
     }
-    return !quoted && is_for_a_shell(word) ? "'" + word + "' means nothing here, for no shell reads it; quote it, or put the whole into a script" : "";
+    return !quoted && is_for_a_shell(word)
+               ? "'" + word + "' means nothing here, for no shell reads it; quote it, or put the whole into a script"
+               : "";
   }
 };
 
@@ -72,8 +74,10 @@ std::vector<std::string> read_environment(Section& section) {
     if (!text) continue;
     const std::string name = text->substr(0, text->find('='));
     if (!is_name(name)) {
-      section.report().error(item->at, "'env' of " + section.title() + " is wrong", "names of variables: NAME passes the "
-                             "agent's own on, NAME=value sets it", "'" + name + "'");
+      section.report().error(item->at, "'env' of " + section.title() + " is wrong",
+                             "names of variables: NAME passes the "
+                             "agent's own on, NAME=value sets it",
+                             "'" + name + "'");
     } else if (name != *text && secret_name(name)) {
       section.report().warn(item->at, "a secret stands in clear text in 'env' of " + section.title(),
                             "write " + name + " alone and set it in the environment of the agent");
@@ -105,10 +109,12 @@ Status check_program(const std::string& path) {
     return fail(code, path + " cannot be run: " + std::strerror(way.error));
   }
   for (const auto& hop : way.hops) {
-    if (const std::string why = distrust(hop); !why.empty()) return fail(Code::denied, path + " is not run, because " + why);
+    if (const std::string why = distrust(hop); !why.empty())
+      return fail(Code::denied, path + " is not run, because " + why);
   }
   if (!S_ISREG(way.hops.back().st.st_mode)) return fail(Code::invalid, path + " is no file that could be run");
-  const bool bits = (way.hops.back().st.st_mode & 0111) != 0;  // access(2) says yes to root for any file on some systems
+  // access(2) says yes to root for any file on some systems
+  const bool bits = (way.hops.back().st.st_mode & 0111) != 0;
   if (bits && ::access(path.c_str(), X_OK) == 0) return {};
   return fail(Code::denied, path + " is not executable by uid " + std::to_string(::geteuid()));
 }
@@ -126,9 +132,11 @@ std::vector<Program> read_programs(Section& agent) {
     section.close();
     const auto same = [&](const Program& other) { return other.path == program.path; };
     if (!program.path.empty() && program.path.front() != '/') {
-      agent.report().error(section.at("path"), "program '" + program.path + "' is no absolute path", "/path/to/program");
+      agent.report().error(section.at("path"), "program '" + program.path + "' is no absolute path",
+                           "/path/to/program");
     } else if (std::any_of(out.begin(), out.end(), same)) {
-      agent.report().error(section.at("path"), "program " + program.path + " stands twice in 'programs'", "each path once");
+      agent.report().error(section.at("path"), "program " + program.path + " stands twice in 'programs'",
+                           "each path once");
     }
     out.push_back(std::move(program));
   }
@@ -146,8 +154,9 @@ SettingsReader::Pair SettingsReader::convert_program(const Node& node, const std
     report_.error(node.at, "${exec:…} in a sink", "${file:…}, ${env:…} or ${credential:…}", "",
                   "programs run for settings of backends only: a sink keeps the secret that it was opened with");
   } else if (programs_->empty()) {
-    report_.error(node.at, "${exec:…} is off: agent.programs names no program that may run", "a reference that runs no program",
-                  "", "list the program in agent.programs, or use ${file:…}, ${env:…} or ${credential:…}");
+    report_.error(node.at, "${exec:…} is off: agent.programs names no program that may run",
+                  "a reference that runs no program", "",
+                  "list the program in agent.programs, or use ${file:…}, ${env:…} or ${credential:…}");
   } else if (!words) {
     report_.error(node.at, "the command of ${exec:…} cannot be read: " + words.error(),
                   "an absolute path and arguments, with '…', \"…\" or \\ where a blank is meant");
@@ -156,8 +165,10 @@ SettingsReader::Pair SettingsReader::convert_program(const Node& node, const std
   } else if (const Program* program = find_program(node, words->front()); program != nullptr) {
     for (const auto& word : *words) {
       if (!holds_credentials(word)) continue;
-      report_.warn(node.at, "a secret stands in clear text in the command of setting '" + path.substr(1) + "' of '" + owner_ + "'",
-                   "let the program take it from a file or from its environment");
+      report_.warn(
+          node.at,
+          "a secret stands in clear text in the command of setting '" + path.substr(1) + "' of '" + owner_ + "'",
+          "let the program take it from a file or from its environment");
     }
     out_.programs.push_back({owner_, path.substr(1), token, *words, *program, node.at});
   }
@@ -173,12 +184,14 @@ const Program* SettingsReader::find_program(const Node& node, const std::string&
   }
   const auto found = std::find(known.begin(), known.end(), path);
   if (found == known.end()) {
-    report_.error(node.at, "program " + path + " may not run: it is not in agent.programs", one_of(known), "", suggest(path, known));
+    report_.error(node.at, "program " + path + " may not run: it is not in agent.programs", one_of(known), "",
+                  suggest(path, known));
     return nullptr;
   }
   const Status usable = options_.resolve_secrets ? check_program(path) : Status{};
   if (!usable) {
-    report_.error(node.at, "program " + usable.error().message, "an executable file in the hands of root or the agent's user");
+    report_.error(node.at, "program " + usable.error().message,
+                  "an executable file in the hands of root or the agent's user");
     return nullptr;
   }
   return &(*programs_)[static_cast<std::size_t>(found - known.begin())];

@@ -14,8 +14,8 @@ namespace driftd::config {
 
 /// An entry of `agent.programs`: what a `${exec:…}` may run.
 struct Program {
-  std::string path;                      ///< absolute, as written
-  std::vector<std::string> environment;  ///< `NAME`: passed on from the agent's own; `NAME=value`
+  std::string path;                            ///< absolute, as written
+  std::vector<std::string> environment;        ///< `NAME`: passed on from the agent's own; `NAME=value`
   std::chrono::milliseconds timeout{10'000};   ///< of one run
   std::chrono::milliseconds refresh{300'000};  ///< between two runs, unless the answer says when it expires
   friend bool operator==(const Program&, const Program&) = default;
@@ -35,13 +35,13 @@ struct ProgramUse {
 };
 
 /// Splits a command line by these rules and no others: blanks separate words; '…' is what stands in it; in "…" and
-/// outside of quotes a backslash makes the next character a plain one. Nothing is expanded. The fault names what a shell
-/// would have understood and nobody does here (`|`, `>` …), and quotes without an end.
+/// outside of quotes a backslash makes the next character a plain one. Nothing is expanded. The fault names what a
+/// shell would have understood and nobody does here (`|`, `>` …), and quotes without an end.
 tl::expected<std::vector<std::string>, std::string> split_words(std::string_view text);
 
-/// Whether the agent may run a file now: it is there, a regular file, executable by this user, and root's or the agent's
-/// own all the way (base/trust.hpp). `not_found`, `denied`, `invalid`; the message starts with the path. Looks at the file
-/// system. [any thread]
+/// Whether the agent may run a file now: it is there, a regular file, executable by this user, and root's or the
+/// agent's own all the way (base/trust.hpp). `not_found`, `denied`, `invalid`; the message starts with the path. Looks
+/// at the file system. [any thread]
 Status check_program(const std::string& path);
 
 class Section;

@@ -31,7 +31,8 @@ Rights judged(const Way& way, int opened) {
   // `distrust` names the owner first: others may write what a stranger owns, too
   const bool open = !other_writers(last.st.st_mode, last.st.st_uid, last.st.st_gid).empty();
   if (out.written.empty() && open) out.written = out.replaced;
-  if (readable_by_all(way)) out.read = last.at.string() + " is readable by all users; `chmod o-r " + last.at.string() + "`";
+  if (readable_by_all(way))
+    out.read = last.at.string() + " is readable by all users; `chmod o-r " + last.at.string() + "`";
   return out;
 }
 

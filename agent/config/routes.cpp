@@ -9,11 +9,27 @@ namespace driftd::config {
 namespace {
 
 /// Everything that follows `backend.<name>.` in a subject, and `agent.` + what concerns the agent.
-const std::vector<std::string> kWhats = {
-    "created",       "updated",           "deleted",      "credentials.rotated", "endpoint.changed", "health.changed",
-    "config.updated", "drift.decided",    "agent.gap",    "agent.dead_letter",   "agent.parked",     "agent.budget",
-    "agent.corrupt", "agent.secret_denied", "agent.upgrade_refused", "agent.upgrade_reverted", "agent.plugin_refused",
-    "agent.program_failed", "agent.secret_file_failed", "agent.incarnation", "agent.key_rotated"};
+const std::vector<std::string> kWhats = {"created",
+                                         "updated",
+                                         "deleted",
+                                         "credentials.rotated",
+                                         "endpoint.changed",
+                                         "health.changed",
+                                         "config.updated",
+                                         "drift.decided",
+                                         "agent.gap",
+                                         "agent.dead_letter",
+                                         "agent.parked",
+                                         "agent.budget",
+                                         "agent.corrupt",
+                                         "agent.secret_denied",
+                                         "agent.upgrade_refused",
+                                         "agent.upgrade_reverted",
+                                         "agent.plugin_refused",
+                                         "agent.program_failed",
+                                         "agent.secret_file_failed",
+                                         "agent.incarnation",
+                                         "agent.key_rotated"};
 
 /// Reports each pattern that can never match one of `names`; `loose`: patterns with a wildcard may match later ones.
 void check_globs(Section& section, std::string_view key, std::string_view noun, const std::vector<std::string>& names,
@@ -79,7 +95,8 @@ void read_routes(Section& root, Config& config) {
   }
   for (const auto& sink : config.sinks) {
     if (!used.contains(sink.name)) {
-      root.report().warn(sink.at, "no route leads to sink '" + sink.name + "': it gets nothing", "name it in a route's 'to'");
+      root.report().warn(sink.at, "no route leads to sink '" + sink.name + "': it gets nothing",
+                         "name it in a route's 'to'");
     }
   }
 }

@@ -37,7 +37,8 @@ std::optional<core::ChangeClass> read_class(Report& report, const std::string& t
 std::optional<core::Glob> read_path(Report& report, const std::string& text, Position at) {
   auto glob = core::Glob::parse_path(text);
   if (glob) return *glob;
-  report.error(at, "path '" + text + "' is not readable: " + glob.error().message, "a path such as config[\"a.b\"] or **.updated_at");
+  report.error(at, "path '" + text + "' is not readable: " + glob.error().message,
+               "a path such as config[\"a.b\"] or **.updated_at");
   return std::nullopt;
 }
 
@@ -47,8 +48,10 @@ core::Match read_match(Section match, bool path_and_class) {
   if (const auto kind = match.text("kind"); !kind.empty()) out.kind = core::Glob::of_name(kind);
   if (const auto id = match.text("id"); !id.empty()) out.id = core::Glob::of_name(id);
   if (path_and_class) {
-    if (const auto path = match.text("path"); !path.empty()) out.path = read_path(match.report(), path, match.at("path"));
-    if (const auto cls = match.text("class"); !cls.empty()) out.cls = read_class(match.report(), cls, match.at("class"));
+    if (const auto path = match.text("path"); !path.empty())
+      out.path = read_path(match.report(), path, match.at("path"));
+    if (const auto cls = match.text("class"); !cls.empty())
+      out.cls = read_class(match.report(), cls, match.at("class"));
   }
   match.close();
   return out;
@@ -71,7 +74,8 @@ void read_policy_rule(Section rule, std::vector<core::PolicyRule>& to) {
   out.match = read_match(rule.section("match"), true);
   out.where = rule.report().where(rule.at());
   const Node* action = rule.find("action");
-  if (action == nullptr && rule.present()) rule.report().error(rule.at(), "a policy rule has no 'action'", one_of(kActions));
+  if (action == nullptr && rule.present())
+    rule.report().error(rule.at(), "a policy rule has no 'action'", one_of(kActions));
   std::optional<core::Action> read;
   if (action != nullptr) read = read_action(rule.report(), *action, "a rule");
   rule.close();
@@ -103,8 +107,8 @@ void read_ignore_rule(Section& section, const Node& item, std::vector<core::Igno
     const Position at = entry.at();
     rule.match = read_match(std::move(entry), true);
     if (!rule.match.path && item.find("path") == nullptr) {
-      report.error(at, "an ignore rule has no 'path'", "a path: a rule can never hide whole resources",
-                   "", "add path: \"**\" to ignore every attribute");
+      report.error(at, "an ignore rule has no 'path'", "a path: a rule can never hide whole resources", "",
+                   "add path: \"**\" to ignore every attribute");
     }
   } else if (const auto text = plain_text(report, item, "an ignore rule", "a path, or { kind, id, path, class }")) {
     rule.match.path = read_path(report, *text, item.at);
@@ -125,14 +129,18 @@ void read_expectation(Section entry, std::vector<core::Expectation>& to) {
   }
   for (const auto& member : usable ? where->members : std::vector<Node::Member>{}) {
     const Status wanted = core::want(out.where_all, member.key, to_value(member.value));
-    if (!wanted) report.error(member.at, wanted.error().message, "a path such as config[\"min.insync.replicas\"], once");
+    if (!wanted)
+      report.error(member.at, wanted.error().message, "a path such as config[\"min.insync.replicas\"], once");
   }
   entry.close();
   if (!out.where_all.empty()) to.push_back(std::move(out));
 }
 
 void append(std::string& text, const core::Match& match) {
-  const auto part = [&](const std::optional<core::Glob>& glob) { text += glob ? "=" + glob->text() : "-"; text += '\0'; };
+  const auto part = [&](const std::optional<core::Glob>& glob) {
+    text += glob ? "=" + glob->text() : "-";
+    text += '\0';
+  };
   part(match.kind);
   part(match.id);
   part(match.path);

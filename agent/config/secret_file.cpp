@@ -68,10 +68,12 @@ Reading read_once(const std::filesystem::path& file, int flags, bool again) {
   const std::string named = "secret file " + file.string();
   const auto unreadable = [&] { return fail(Code::unavailable, named + " cannot be read: " + std::strerror(errno)); };
   SecretText out;
-  struct stat before {}, after {};
+  struct stat before {
+  }, after{};
   const Descriptor opened{::open(file.c_str(), O_RDONLY | O_CLOEXEC | flags)};
   if (opened.fd < 0 || ::fstat(opened.fd, &before) != 0) return {unreadable(), std::nullopt};
-  if (again && !S_ISREG(before.st_mode)) return {fail(Code::invalid, named + " is not a regular file any more"), mark(before)};
+  if (again && !S_ISREG(before.st_mode))
+    return {fail(Code::invalid, named + " is not a regular file any more"), mark(before)};
   if (!read_bytes(opened.fd, out.text) || ::fstat(opened.fd, &after) != 0) return {unreadable(), mark(before)};
   out.mark = mark(after);
   const auto whole = std::min<std::size_t>(static_cast<std::size_t>(after.st_size), kMaxSecretBytes + 1);
@@ -86,7 +88,8 @@ Reading read_once(const std::filesystem::path& file, int flags, bool again) {
 
 /// A time to come is no age: it is waited for as for what was written just now.
 bool is_old(const FileMark& mark) {
-  const auto now = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch());
+  const auto now =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch());
   return now.count() - mark.written_ns >= kOld;
 }
 

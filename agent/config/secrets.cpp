@@ -70,7 +70,8 @@ std::string text_here(Section& section, std::string_view key, const LoadOptions&
   const std::string name = text.substr(kOpen.size(), text.size() - kOpen.size() - 1);
   const auto value = environment_of(options, name);
   if (value && !value->empty()) return *value;
-  section.report().error(node->at, "environment variable " + name + " is " + (value ? "empty" : "not set"), "a text in it", "",
+  section.report().error(node->at, "environment variable " + name + " is " + (value ? "empty" : "not set"),
+                         "a text in it", "",
                          "set it in the environment of the agent (Kubernetes: fieldRef spec.nodeName)");
   return fallback;
 }
@@ -89,8 +90,8 @@ bool holds_credentials(std::string_view text) {
 
 bool secret_name(std::string_view key) {
   static constexpr std::array<std::string_view, 14> kEndings = {
-      "password", "passwords", "passwd",     "passphrase",  "secret",     "secrets", "token",
-      "tokens",   "apikey",    "api_key",    "access_key",  "secret_key", "private_key", "credential"};
+      "password", "passwords", "passwd",  "passphrase", "secret",     "secrets",     "token",
+      "tokens",   "apikey",    "api_key", "access_key", "secret_key", "private_key", "credential"};
   std::string lower(key);
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](unsigned char c) { return static_cast<char>(c == '-' ? '_' : std::tolower(c)); });
@@ -103,14 +104,17 @@ bool secret_name(std::string_view key) {
 
 core::Value to_value(const Node& node) {
   switch (node.kind) {
-    case Node::Kind::null: return nullptr;
-    case Node::Kind::scalar: return scalar_value(node);
+    case Node::Kind::null:
+      return nullptr;
+    case Node::Kind::scalar:
+      return scalar_value(node);
     case Node::Kind::list: {
       core::Value::Array list;
       for (const auto& item : node.items) list.push_back(to_value(item));
       return list;
     }
-    case Node::Kind::map: break;
+    case Node::Kind::map:
+      break;
   }
   core::Value::Object object;
   for (const auto& member : node.members) object.insert_or_assign(member.key, to_value(member.value));
@@ -119,7 +123,10 @@ core::Value to_value(const Node& node) {
 
 SettingsReader::SettingsReader(Report& report, const LoadOptions& options, std::string owner,
                                const std::vector<Program>* programs)
-    : report_(report), options_(options), owner_(std::move(owner)), programs_(programs) {}
+    : report_(report),
+      options_(options),
+      owner_(std::move(owner)),
+      programs_(programs) {}
 
 Settings SettingsReader::read(const Node& map, const std::vector<std::string>& skip) {
   Pair pair = convert_map(map, "", skip);
@@ -136,10 +143,14 @@ std::string SettingsReader::read_reference(const Node& node) {
 
 SettingsReader::Pair SettingsReader::convert(const Node& node, const std::string& path, std::string_view key) {
   switch (node.kind) {
-    case Node::Kind::null: return {};
-    case Node::Kind::map: return convert_map(node, path, {});
-    case Node::Kind::scalar: return convert_text(node, path, key);
-    case Node::Kind::list: break;
+    case Node::Kind::null:
+      return {};
+    case Node::Kind::map:
+      return convert_map(node, path, {});
+    case Node::Kind::scalar:
+      return convert_text(node, path, key);
+    case Node::Kind::list:
+      break;
   }
   core::Value::Array tokens, references;
   for (std::size_t i = 0; i < node.items.size(); ++i) {
@@ -218,8 +229,8 @@ std::optional<std::string> SettingsReader::resolve(const Node& node, const std::
   if (scheme == "env") return resolve_env(node, rest);
   if (scheme == "credential") return resolve_credential(node, rest);
   const std::filesystem::path path(rest);
-  return read_file(
-      node, path.is_absolute() ? rest : (std::filesystem::path(report_.file).parent_path() / path).string());
+  return read_file(node,
+                   path.is_absolute() ? rest : (std::filesystem::path(report_.file).parent_path() / path).string());
 }
 
 std::optional<std::string> SettingsReader::environment(const std::string& name) const {
@@ -229,8 +240,8 @@ std::optional<std::string> SettingsReader::environment(const std::string& name) 
 std::optional<std::string> SettingsReader::resolve_env(const Node& node, const std::string& name) {
   auto value = environment(name);
   if (value && !value->empty()) return value;
-  report_.error(node.at, "environment variable " + name + " is " + (value ? "empty" : "not set"), "the secret in it", "",
-                "set it in the environment of the agent, for instance in its systemd unit");
+  report_.error(node.at, "environment variable " + name + " is " + (value ? "empty" : "not set"), "the secret in it",
+                "", "set it in the environment of the agent, for instance in its systemd unit");
   return std::nullopt;
 }
 
@@ -260,7 +271,10 @@ std::optional<std::string> SettingsReader::read_file(const Node& node, const std
   if (read) warn_of_rights(node, path, read->rights);
   if (read) return std::move(read->text);
   const bool unreadable = read.error().code == Code::unavailable, unfit = read.error().code == Code::invalid;
-  report_.error(node.at, read.error().message, unreadable ? "a file that the agent's user may read" : unfit ? "1 byte to 64 KiB" : "",
+  report_.error(node.at, read.error().message,
+                unreadable ? "a file that the agent's user may read"
+                : unfit    ? "1 byte to 64 KiB"
+                           : "",
                 "", unreadable ? "check that it exists and its owner and mode" : "");
   return std::nullopt;
 }

@@ -28,7 +28,8 @@ bool holds_credentials(std::string_view text);
 /// A token that stands for a secret in settings.
 bool is_token(std::string_view text);
 
-/// Settings as JSON, twice: with tokens in place of secrets (for the plugin or the sink) and with references (for people).
+/// Settings as JSON, twice: with tokens in place of secrets (for the plugin or the sink) and with references (for
+/// people).
 struct Settings {
   core::Value with_tokens, with_references;
   std::map<std::string, std::string> secrets;  ///< token → bytes
@@ -42,7 +43,8 @@ struct Settings {
 class SettingsReader {
  public:
   /// `programs`: what `${exec:…}` may run; null: it cannot stand here.
-  SettingsReader(Report& report, const LoadOptions& options, std::string owner, const std::vector<Program>* programs = nullptr);
+  SettingsReader(Report& report, const LoadOptions& options, std::string owner,
+                 const std::vector<Program>* programs = nullptr);
   /// Reads a map; `skip` names members that are not settings (a sink's `type`).
   Settings read(const Node& map, const std::vector<std::string>& skip = {});
   /// The text that a scalar of one whole reference stands for. Empty and reported where it cannot be read.

@@ -37,15 +37,18 @@ std::optional<std::string> plain_text(Report& report, const Node& node, std::str
     return std::nullopt;
   }
   if (looks_like_reference(node.text)) {
-    report.error(node.at, "a secret reference in " + std::string(what), "plain text",
-                 "", "references are resolved in settings of backends and in sinks only");
+    report.error(node.at, "a secret reference in " + std::string(what), "plain text", "",
+                 "references are resolved in settings of backends and in sinks only");
     return std::nullopt;
   }
   return node.text;
 }
 
 Section::Section(Report& report, const Node* node, std::string path, std::string title)
-    : report_(report), node_(node), path_(std::move(path)), title_(std::move(title)) {
+    : report_(report),
+      node_(node),
+      path_(std::move(path)),
+      title_(std::move(title)) {
   report_.known[path_];
   if (node_ == nullptr || node_->kind == Node::Kind::map) return;
   if (node_->kind != Node::Kind::null) {
@@ -94,8 +97,8 @@ std::string Section::required_text(std::string_view key, std::string_view expect
 std::string Section::choice(std::string_view key, std::string fallback, const std::vector<std::string>& allowed) {
   const Node* node = find(key);
   if (node == nullptr) return fallback;
-  const bool known = node->kind == Node::Kind::scalar &&
-                     std::find(allowed.begin(), allowed.end(), node->text) != allowed.end();
+  const bool known =
+      node->kind == Node::Kind::scalar && std::find(allowed.begin(), allowed.end(), node->text) != allowed.end();
   if (known) return node->text;
   wrong(key, *node, one_of(allowed), suggest(node->text, allowed));
   return fallback;

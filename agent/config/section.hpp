@@ -79,7 +79,8 @@ class Section {
 /// Reports every key that stands twice in one map, in the whole tree.
 void check_duplicates(Report& report, const Node& root);
 
-/// The text of a scalar; nothing (and an error) for anything else and for secret references, which stand only in settings.
+/// The text of a scalar; nothing (and an error) for anything else and for secret references, which stand only in
+/// settings.
 std::optional<std::string> plain_text(Report& report, const Node& node, std::string_view what,
                                       std::string_view expected = "text");
 

@@ -103,7 +103,8 @@ std::string host_of(std::string_view url) {
 }
 
 bool is_loopback(std::string_view host) {
-  return host.empty() || host == "localhost" || host.ends_with(".localhost") || host.starts_with("127.") || host == "::1";
+  return host.empty() || host == "localhost" || host.ends_with(".localhost") || host.starts_with("127.") ||
+         host == "::1";
 }
 
 /// Signatures (credentials_file, nkey) may be seen by anybody; a password or token that is sent may not.
@@ -125,14 +126,17 @@ sinks::NatsSettings read_nats(SinkSection& sink) {
   const auto servers = sink.texts("servers");
   if (sink.plain.find("servers") != nullptr) out.servers = servers;
   if (out.servers.empty()) {
-    sink.plain.report().error(sink.plain.at("servers"), sink.plain.title() + " has no servers", "[\"nats://HOST:4222\"]");
+    sink.plain.report().error(sink.plain.at("servers"), sink.plain.title() + " has no servers",
+                              "[\"nats://HOST:4222\"]");
   }
   read_jetstream(sink, out);
   read_tls(sink, out);
   out.views = sink.plain.boolean("views", out.views);
-  out.kind_change_type = sink.plain.choice("type_format", "subject", {"subject", "kind.changetype"}) == "kind.changetype";
+  out.kind_change_type =
+      sink.plain.choice("type_format", "subject", {"subject", "kind.changetype"}) == "kind.changetype";
   out.ack_wait = sink.plain.duration("ack_wait", out.ack_wait, milliseconds(100), milliseconds(300'000));
-  out.connect_timeout = sink.plain.duration("connect_timeout", out.connect_timeout, milliseconds(100), milliseconds(60'000));
+  out.connect_timeout =
+      sink.plain.duration("connect_timeout", out.connect_timeout, milliseconds(100), milliseconds(60'000));
   out.user = sink.text("user");
   out.password = sink.text("password");
   out.token = sink.text("token");
@@ -153,10 +157,10 @@ void check_url(SinkSection& sink, const sinks::WebhookSettings& settings) {
   }
   if (settings.url.starts_with("https://") || allowed) return;
   const bool absent = sink.plain.find("url") == nullptr;
-  sink.plain.report().error(sink.plain.at("url"),
-                            absent ? sink.plain.title() + " has no 'url'" : "'url' of " + sink.plain.title() + " is not https",
-                            "https://HOST/PATH", "",
-                            absent ? "" : "plain http goes to loopback only, with allow_http_loopback: true");
+  sink.plain.report().error(
+      sink.plain.at("url"),
+      absent ? sink.plain.title() + " has no 'url'" : "'url' of " + sink.plain.title() + " is not https",
+      "https://HOST/PATH", "", absent ? "" : "plain http goes to loopback only, with allow_http_loopback: true");
 }
 
 sinks::WebhookSettings read_webhook(SinkSection& sink, bool resolved) {
@@ -173,7 +177,8 @@ sinks::WebhookSettings read_webhook(SinkSection& sink, bool resolved) {
   out.allow = sink.plain.texts("allow");
   out.headers = sink.text_map("headers");
   out.ca_file = sink.plain.text("ca_file");
-  out.connect_timeout = sink.plain.duration("connect_timeout", out.connect_timeout, milliseconds(100), milliseconds(60'000));
+  out.connect_timeout =
+      sink.plain.duration("connect_timeout", out.connect_timeout, milliseconds(100), milliseconds(60'000));
   out.total_timeout = sink.plain.duration("total_timeout", out.total_timeout, milliseconds(100), milliseconds(300'000));
   out.max_in_flight = static_cast<int>(sink.plain.integer("max_in_flight", out.max_in_flight, 1, 256));
   return out;
@@ -199,7 +204,8 @@ void read_sink(Report& report, const Node::Member& member, const LoadOptions& op
   const std::string title = "sink '" + member.key + "'";
   const Node* type = member.value.find("type");
   const std::string path = "sinks.*{" + (type == nullptr ? "" : type->text) + "}";
-  Settings settings = SettingsReader(report, options, "sink/" + member.key).read(member.value, {"type", "drop_pending"});
+  Settings settings =
+      SettingsReader(report, options, "sink/" + member.key).read(member.value, {"type", "drop_pending"});
   SinkSpec spec;
   spec.name = member.key;
   spec.at = member.value.at;

@@ -13,15 +13,15 @@ namespace {
 constexpr std::array<std::pair<std::string_view, double>, 5> kDurations = {
     {{"ms", 1}, {"s", 1'000}, {"m", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}}};
 constexpr std::array<std::pair<std::string_view, double>, 10> kSizes = {{{"B", 1},
-                                                                        {"KiB", 1024.0},
-                                                                        {"MiB", 1048576.0},
-                                                                        {"GiB", 1073741824.0},
-                                                                        {"TiB", 1099511627776.0},
-                                                                        {"kB", 1e3},
-                                                                        {"KB", 1e3},
-                                                                        {"MB", 1e6},
-                                                                        {"GB", 1e9},
-                                                                        {"TB", 1e12}}};
+                                                                         {"KiB", 1024.0},
+                                                                         {"MiB", 1048576.0},
+                                                                         {"GiB", 1073741824.0},
+                                                                         {"TiB", 1099511627776.0},
+                                                                         {"kB", 1e3},
+                                                                         {"KB", 1e3},
+                                                                         {"MB", 1e6},
+                                                                         {"GB", 1e9},
+                                                                         {"TB", 1e12}}};
 
 bool digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -37,7 +37,8 @@ std::optional<double> take_number(std::string_view& text) {
 }
 
 template <std::size_t N>
-std::optional<double> take_unit(std::string_view& text, const std::array<std::pair<std::string_view, double>, N>& units) {
+std::optional<double> take_unit(std::string_view& text,
+                                const std::array<std::pair<std::string_view, double>, N>& units) {
   std::size_t end = 0;
   while (end < text.size() && !digit(text[end])) ++end;
   for (const auto& [name, factor] : units) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/yaml.hpp"
 
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
 #include <algorithm>
 #include <istream>
 #include <map>
 #include <optional>
 #include <stdexcept>
-#include <yaml-cpp/eventhandler.h>
-#include <yaml-cpp/exceptions.h>
-#include <yaml-cpp/parser.h>
 
 #include "base/paced_input.hpp"
 
@@ -40,10 +40,13 @@ Size measure(const Node& node) {
   return total;
 }
 
-/// Throws where a `#` stands directly behind the quoted text that begins at `mark`. YAML wants a blank before a comment,
-/// yaml-cpp does not: a quote that nothing closes ends at the next one, and `"#x"` is a comment then that hides a setting.
+/// Throws where a `#` stands directly behind the quoted text that begins at `mark`. YAML wants a blank before a
+/// comment, yaml-cpp does not: a quote that nothing closes ends at the next one, and `"#x"` is a comment then that
+/// hides a setting.
 void refuse_glued_comment(std::string_view text, YAML::Mark mark) {
-  const auto now = [&] { return static_cast<std::size_t>(mark.pos) < text.size() ? text[static_cast<std::size_t>(mark.pos)] : '\0'; };
+  const auto now = [&] {
+    return static_cast<std::size_t>(mark.pos) < text.size() ? text[static_cast<std::size_t>(mark.pos)] : '\0';
+  };
   const auto go_on = [&] {
     const bool line_ends = now() == '\n';
     ++mark.pos;
@@ -64,7 +67,9 @@ void refuse_glued_comment(std::string_view text, YAML::Mark mark) {
       if (quote == '"' || now() != quote) break;  // two single ones are one of the text
     }
   }
-  if (now() == '#') throw YAML::ParserException(mark, "a '#' directly behind a closing quote: a comment has a blank before it, or a quote above is not closed");
+  if (now() == '#')
+    throw YAML::ParserException(
+        mark, "a '#' directly behind a closing quote: a comment has a blank before it, or a quote above is not closed");
 }
 
 /// Builds the tree from the parser's events. Throws YAML::ParserException to stop the parser at a mistake.
@@ -88,7 +93,8 @@ class Builder final : public YAML::EventHandler {
     copy.at = place(mark);
     put(mark, std::move(copy), 0);
   }
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& text) override {
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& text) override {
     last_scalar_ = mark;
     grow(mark, {1, text.size(), 0});
     refuse_glued_comment(text_, mark);
@@ -321,8 +327,8 @@ tl::expected<Node, std::vector<ConfigError>> parse_yaml(std::string_view text, c
   if (text.substr(0, 3) == "\xEF\xBB\xBF") text.remove_prefix(3);
   if (auto errors = ByteCheck(text, file).run(); !errors.empty()) return tl::unexpected(std::move(errors));
   if (const auto at = open_quote(text)) {
-    return tl::unexpected(one(file, *at, "a quote that is not closed", "the same quote at the end of the text", "the end of the file",
-                              "close it; all below it is taken for its text"));
+    return tl::unexpected(one(file, *at, "a quote that is not closed", "the same quote at the end of the text",
+                              "the end of the file", "close it; all below it is taken for its text"));
   }
   try {
     PacedInput input(text, kMostAhead);
@@ -333,24 +339,29 @@ tl::expected<Node, std::vector<ConfigError>> parse_yaml(std::string_view text, c
     Node root = builder.take();
     Builder second(input, text);
     if (parser.HandleNextDocument(second)) {
-      return tl::unexpected(one(file, second.take().at, "a second document (---)", "one document", "",
-                                "put everything into the first"));
+      return tl::unexpected(
+          one(file, second.take().at, "a second document (---)", "one document", "", "put everything into the first"));
     }
     return root;
   } catch (const YAML::Exception& e) {
     const Position at = e.mark.is_null() ? Position{1, 1} : place(e.mark);
     return tl::unexpected(one(file, at, "not readable as YAML: " + e.msg, "", "", "correct the text at this place"));
   } catch (const std::length_error& e) {  // of PacedInput: nobody knows where, the scanner was far ahead
-    return tl::unexpected(one(file, {1, 1}, std::string("not readable as YAML: ") + e.what(), "", "", "write it with indentation"));
+    return tl::unexpected(
+        one(file, {1, 1}, std::string("not readable as YAML: ") + e.what(), "", "", "write it with indentation"));
   }
 }
 
 std::string describe(const Node& node, bool secret) {
   switch (node.kind) {
-    case Node::Kind::null: return "nothing";
-    case Node::Kind::list: return "a list";
-    case Node::Kind::map: return "a map";
-    case Node::Kind::scalar: break;
+    case Node::Kind::null:
+      return "nothing";
+    case Node::Kind::list:
+      return "a list";
+    case Node::Kind::map:
+      return "a map";
+    case Node::Kind::scalar:
+      break;
   }
   if (secret || node.text.find("${") != std::string::npos) return "text";
   const std::string shown = node.text.size() > 60 ? node.text.substr(0, 57) + "..." : node.text;

@@ -14,20 +14,20 @@ namespace driftd::core {
 /// The process that asked, as the kernel says (SO_PEERCRED).
 struct Caller {
   std::int64_t uid = -1, gid = -1, pid = 0;  ///< -1: no process asked, the agent acts by itself
-  std::string claimed;                       ///< `loginuid:alice`, `SUDO_USER:alice`: not proven. Empty if nothing is claimed
+  std::string claimed;  ///< `loginuid:alice`, `SUDO_USER:alice`: not proven. Empty if nothing is claimed
 };
 
 /// One line of the audit log: who did what to what, when and why, and what came of it.
 struct AuditEntry {
   Nanos at_ns = 0;
-  std::string actor;    ///< user name of the caller; `driftd` for what the agent does by itself
+  std::string actor;  ///< user name of the caller; `driftd` for what the agent does by itself
   Caller caller;
-  std::string verb;     ///< `approved`, `undid ignore`, `expired reject`, `reload` …
-  std::string outcome;  ///< empty: done; else why not: `conflict: …`, `denied: …`
-  std::string subject;  ///< drift id, sink, plugin …
+  std::string verb;               ///< `approved`, `undid ignore`, `expired reject`, `reload` …
+  std::string outcome;            ///< empty: done; else why not: `conflict: …`, `denied: …`
+  std::string subject;            ///< drift id, sink, plugin …
   std::string backend, resource;  ///< names; empty where none is meant
-  std::string digest;   ///< of the values that a decision was about
-  std::string changes;  ///< those values, redacted: a JSON list of {path, old, new}; empty if there are none
+  std::string digest;             ///< of the values that a decision was about
+  std::string changes;            ///< those values, redacted: a JSON list of {path, old, new}; empty if there are none
   std::string reason;
   std::optional<Nanos> expires_ns;
 };
@@ -40,10 +40,10 @@ struct AuditRow : AuditEntry {
 
 /// What a walk along the chain of audit lines found.
 struct AuditProof {
-  bool whole = false;           ///< every line is as it was written, and none is missing between anchor and head
-  std::string broken;           ///< where and how it is broken; empty if it is whole
-  std::int64_t lines = 0;       ///< that were checked
-  std::int64_t unchained = 0;   ///< lines that were written before the chain began
+  bool whole = false;          ///< every line is as it was written, and none is missing between anchor and head
+  std::string broken;          ///< where and how it is broken; empty if it is whole
+  std::int64_t lines = 0;      ///< that were checked
+  std::int64_t unchained = 0;  ///< lines that were written before the chain began
   std::int64_t anchor_id = 0, head_id = 0;  ///< the last line that was pruned (0: none), and the last that was written
   std::string anchor_hash, head_hash;
 };

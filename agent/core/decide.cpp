@@ -17,11 +17,12 @@ std::string name_of(const Drift& drift) { return "drift " + drift.id + " of " + 
 Status check_word(const Drift& drift, const Decision& decision) {
   const bool needs_none = decision.verb == Verb::undo || decision.verb == Verb::retire;
   if (!decision.digest && !needs_none) {
-    return fail(Code::invalid, name_of(drift) + ": the decision does not say which value it is about; expected its digest");
+    return fail(Code::invalid,
+                name_of(drift) + ": the decision does not say which value it is about; expected its digest");
   }
   if (decision.digest && *decision.digest != drift.digest) {
-    return fail(Code::conflict, name_of(drift) + ": its value moved since you looked; now it is " + render_changes(drift) +
-                                    "; look again, then decide");
+    return fail(Code::conflict, name_of(drift) + ": its value moved since you looked; now it is " +
+                                    render_changes(drift) + "; look again, then decide");
   }
   if (!decision.expires_ns) return {};
   if (decision.verb != Verb::reject && decision.verb != Verb::ignore) {
@@ -47,25 +48,32 @@ Status check_state(const Drift& drift, const Decision& decision) {
   }
   // Its approval takes the body as it is (semantics 13: stale is a conflict); a change is taken value by value.
   if (decision.verb == Verb::approve && drift.operation == Operation::created && drift.stale_since_ns) {
-    return fail(Code::conflict, name_of(drift) + ": since " + render_time(*drift.stale_since_ns) +
-                                    " it cannot be read whole, so nobody has seen what would be accepted; decide when it is " +
-                                    "read again, or reject or ignore it");
+    return fail(Code::conflict,
+                name_of(drift) + ": since " + render_time(*drift.stale_since_ns) +
+                    " it cannot be read whole, so nobody has seen what would be accepted; decide when it is " +
+                    "read again, or reject or ignore it");
   }
   if (decision.verb == Verb::approve && drift.against == Against::expectation) {
-    return fail(Code::conflict, name_of(drift) + " deviates from an expectation of the config or of a source (a " +
-                                    "Terraform state), which no approval can move; change `expect:` or what declares it, or " +
-                                    "reject or ignore the drift");
+    return fail(Code::conflict,
+                name_of(drift) + " deviates from an expectation of the config or of a source (a " +
+                    "Terraform state), which no approval can move; change `expect:` or what declares it, or " +
+                    "reject or ignore the drift");
   }
   return {};
 }
 
 DriftStatus status_of(Verb verb) {
   switch (verb) {
-    case Verb::approve: return DriftStatus::approved;
-    case Verb::reject: return DriftStatus::rejected;
-    case Verb::ignore: return DriftStatus::ignored;
-    case Verb::retire: return DriftStatus::retired;
-    case Verb::undo: break;
+    case Verb::approve:
+      return DriftStatus::approved;
+    case Verb::reject:
+      return DriftStatus::rejected;
+    case Verb::ignore:
+      return DriftStatus::ignored;
+    case Verb::retire:
+      return DriftStatus::retired;
+    case Verb::undo:
+      break;
   }
   return DriftStatus::pending;
 }
@@ -99,9 +107,10 @@ std::string render_changes(const Drift& drift) {
   for (std::size_t i = 0; i < std::min(kMaxListed, drift.changes.size()); ++i) {
     const Change& change = drift.changes[i];
     const bool itself = change.path.empty() || change.path == kIdentityPath;
-    const auto [before, now] = around_difference(shown_or_absent(change, change.old_value), shown_or_absent(change, change.new_value), kMaxShown);
-    out += (out.empty() ? "" : ", ") + (itself ? "(" + std::string(render(drift.operation)) + ")" : change.path) + " " + before +
-           " → " + now;
+    const auto [before, now] = around_difference(shown_or_absent(change, change.old_value),
+                                                 shown_or_absent(change, change.new_value), kMaxShown);
+    out += (out.empty() ? "" : ", ") + (itself ? "(" + std::string(render(drift.operation)) + ")" : change.path) + " " +
+           before + " → " + now;
   }
   if (drift.changes.size() > kMaxListed) out += ", and " + std::to_string(drift.changes.size() - kMaxListed) + " more";
   return out;
@@ -111,11 +120,11 @@ Result<Judgement> decide(const StoredResource& stored, const std::string& drift_
   Judgement out;
   out.next = stored;
   auto& open = out.next.open;
-  const auto found =
-      std::find_if(open.begin(), open.end(), [&](const Drift& drift) { return drift.id == drift_id; });
+  const auto found = std::find_if(open.begin(), open.end(), [&](const Drift& drift) { return drift.id == drift_id; });
   if (found == open.end()) {
-    return fail(Code::not_found, "no open drift " + drift_id + " on " + render(stored.id) +
-                                     ": it was decided, reverted or superseded since; `driftd drifts` lists the open ones");
+    return fail(Code::not_found,
+                "no open drift " + drift_id + " on " + render(stored.id) +
+                    ": it was decided, reverted or superseded since; `driftd drifts` lists the open ones");
   }
   const DriftStatus from = found->status;
   Drift drift = *found;

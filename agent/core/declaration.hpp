@@ -9,15 +9,15 @@
 
 namespace driftd::core {
 
-/// What a source (a Terraform state) says of a resource of another backend: attributes that must hold there whatever was
-/// accepted. It is an expectation that nobody wrote into the config.
+/// What a source (a Terraform state) says of a resource of another backend: attributes that must hold there whatever
+/// was accepted. It is an expectation that nobody wrote into the config.
 struct Declaration {
   std::string source_uid;  ///< the backend that declares
   std::string source;      ///< its name, for people
   ResourceId id;           ///< in the backend that it speaks of
   std::string body;        ///< canonical JSON, sealed; only what is declared, by the live provider's paths
   std::map<std::string, std::string> metadata;  ///< `address`, `serial`, `run` …
-  Digest digest;           ///< of the record that said so
+  Digest digest;                                ///< of the record that said so
 };
 
 /// `declared by tf-prod (postgresql_role.app, since serial 12)`.

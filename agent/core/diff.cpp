@@ -64,8 +64,10 @@ class Walk {
   void attribute(const Path& path, Sides sides) {
     const AttributeRule& rule = schema_.rule(path);
     if (rule.is_volatile) return suppress(path, sides, rule, "volatile");
-    if (const auto* blind = unread(path)) return unknown(path, sides, rule, blind->reason.empty() ? "unreadable" : blind->reason);
-    if (rule.write_only && sides.after == nullptr) return unknown(path, sides, rule, "write-only: the system never shows it");
+    if (const auto* blind = unread(path))
+      return unknown(path, sides, rule, blind->reason.empty() ? "unreadable" : blind->reason);
+    if (rule.write_only && sides.after == nullptr)
+      return unknown(path, sides, rule, "write-only: the system never shows it");
     if (masked(rule, sides.after)) return unknown(path, sides, rule, "masked by the system");
     if (const auto reason = newly_known(path, rule, sides); !reason.empty()) return fill(path, sides, rule, reason);
     sides = {forms_.effective(rule, sides.before), forms_.effective(rule, sides.after)};
@@ -79,7 +81,8 @@ class Walk {
     if (sides.before != nullptr) return {};
     if (rule.since > options_.old_revision) return "brought by schema revision " + std::to_string(rule.since);
     if (rule.computed) return "computed by the system";
-    const bool blind = std::any_of(was_unread_.begin(), was_unread_.end(), [&](const Glob& glob) { return glob.matches(path); });
+    const bool blind =
+        std::any_of(was_unread_.begin(), was_unread_.end(), [&](const Glob& glob) { return glob.matches(path); });
     return blind ? "readable for the first time" : "";
   }
 
@@ -100,10 +103,12 @@ class Walk {
       const auto left = forms_.keyed(rule, path, *before->array()), right = forms_.keyed(rule, path, *after->array());
       if (left && right) return elements(path, *left, *right);
     }
-    if (options_.declared_only && rule.type == ValueType::any && same_text(*before, *after)) return equal(path, sides, rule, "same text");
+    if (options_.declared_only && rule.type == ValueType::any && same_text(*before, *after))
+      return equal(path, sides, rule, "same text");
     if (forms_.same(path, *before, *after)) return equal(path, sides, rule, "same normal form");
     if (forms_.same_but_keys(path, *before, *after)) {
-      if (options_.declared_only) return unknown(path, sides, rule, "secret: only its digest is known, which no declared value can equal");
+      if (options_.declared_only)
+        return unknown(path, sides, rule, "secret: only its digest is known, which no declared value can equal");
       return fill(path, sides, rule, "digests under another key");
     }
     if (other_basis(rule)) return fill(path, sides, rule, "cannot be compared: another " + rule.basis);
@@ -134,7 +139,8 @@ class Walk {
     const Sides sides{left ? left->value : nullptr, right ? right->value : nullptr};
     const Blind* blind = left ? below(path.child(left->at), left->value) : nullptr;
     if (blind == nullptr && right != nullptr) blind = below(path.child(right->at), right->value);
-    if (blind != nullptr) return unknown(named, sides, schema_.rule(named), "part of it is unreadable: " + blind->reason);
+    if (blind != nullptr)
+      return unknown(named, sides, schema_.rule(named), "part of it is unreadable: " + blind->reason);
     attribute(named, sides);
   }
 
@@ -159,20 +165,23 @@ class Walk {
   }
 
   void secrets(const Path& path, const AttributeRule& rule, const Sides& sides) {
-    const auto left = sides.before ? as_digest(*sides.before) : std::nullopt, right = sides.after ? as_digest(*sides.after) : std::nullopt;
-    const bool left_clear = sides.before && !sides.before->is_null() && !left, right_clear = sides.after && !sides.after->is_null() && !right;
+    const auto left = sides.before ? as_digest(*sides.before) : std::nullopt,
+               right = sides.after ? as_digest(*sides.after) : std::nullopt;
+    const bool left_clear = sides.before && !sides.before->is_null() && !left,
+               right_clear = sides.after && !sides.after->is_null() && !right;
     if (left_clear || right_clear) return clear_and_digest(path, rule, sides);
     if (!left || !right) return change(path, rule, sides);
     if (left->key_id != right->key_id || left->revision != right->revision) {
-      return options_.declared_only ? unknown(path, sides, rule, "digests under different keys") : fill(path, sides, rule, "digests under another key");
+      return options_.declared_only ? unknown(path, sides, rule, "digests under different keys")
+                                    : fill(path, sides, rule, "digests under another key");
     }
     if (left->hex != right->hex) return change(path, rule, sides);
     return left->withheld == right->withheld || options_.declared_only ? equal(path, sides, rule, "same digest")
                                                                        : fill(path, sides, rule, "same digest", true);
   }
 
-  /// One side is in clear, the other a digest: exactly told apart with the keys. An object or a list with a digest in it
-  /// cannot be: that is a change, for whoever writes the value also chooses its form.
+  /// One side is in clear, the other a digest: exactly told apart with the keys. An object or a list with a digest in
+  /// it cannot be: that is a change, for whoever writes the value also chooses its form.
   void clear_and_digest(const Path& path, const AttributeRule& rule, const Sides& sides) {
     const Value& clear = as_digest(*sides.before) ? *sides.after : *sides.before;
     const DigestRef digest = as_digest(*sides.before) ? *as_digest(*sides.before) : *as_digest(*sides.after);
@@ -199,8 +208,10 @@ class Walk {
     const auto* blind = below(path, sides.before);
     if (blind == nullptr) blind = below(path, sides.after);
     if (blind != nullptr) return unknown(path, sides, rule, "part of it is unreadable: " + blind->reason);
-    if (sides.after != nullptr && forms_.masked_inside(path, *sides.after)) return unknown(path, sides, rule, "part of it is masked by the system");
-    if (const auto reason = beyond_bounds(path, sides)) return unknown(path, sides, rule, "cannot be compared: " + *reason);
+    if (sides.after != nullptr && forms_.masked_inside(path, *sides.after))
+      return unknown(path, sides, rule, "part of it is masked by the system");
+    if (const auto reason = beyond_bounds(path, sides))
+      return unknown(path, sides, rule, "cannot be compared: " + *reason);
     change(path, rule, sides);
   }
 
@@ -212,7 +223,8 @@ class Walk {
   }
 
   const Blind* unread(const Path& path) const {
-    const auto it = std::find_if(unread_.begin(), unread_.end(), [&](const Blind& blind) { return blind.path.matches(path); });
+    const auto it =
+        std::find_if(unread_.begin(), unread_.end(), [&](const Blind& blind) { return blind.path.matches(path); });
     return it == unread_.end() ? nullptr : &*it;
   }
 
@@ -233,10 +245,14 @@ class Walk {
     return nullptr;
   }
 
-  bool masked(const AttributeRule& rule, const Value* value) const { return value != nullptr && forms_.masked(rule, *value); }
+  bool masked(const AttributeRule& rule, const Value* value) const {
+    return value != nullptr && forms_.masked(rule, *value);
+  }
 
   static bool same_text(const Value& a, const Value& b) {
-    const auto text = [](const Value& v) { return v.string() ? *v.string() : v.array() || v.object() || v.is_null() ? std::string() : render(v); };
+    const auto text = [](const Value& v) {
+      return v.string() ? *v.string() : v.array() || v.object() || v.is_null() ? std::string() : render(v);
+    };
     return !text(a).empty() && text(a) == text(b);
   }
 
@@ -250,7 +266,10 @@ class Walk {
       before = render(*made);  // what was in clear and is withheld now leaves the agent no more
     }
     out_.changes.push_back({path.render(), schema_.cls(path), before, text(sides.after), redacted});
-    note(path, sides, rule, "drift", sides.before == nullptr ? "added" : sides.after == nullptr ? "removed" : "normal forms differ");
+    note(path, sides, rule, "drift",
+         sides.before == nullptr  ? "added"
+         : sides.after == nullptr ? "removed"
+                                  : "normal forms differ");
   }
   void equal(const Path& path, const Sides& sides, const AttributeRule& rule, std::string reason) {
     if (forms_.raw_differs(sides.before, sides.after)) ++suppressed_;
@@ -269,12 +288,13 @@ class Walk {
     note(path, sides, rule, "equal", std::move(reason));
   }
 
-  void note(const Path& path, const Sides& sides, const AttributeRule& rule, std::string verdict, std::string reason) const {
+  void note(const Path& path, const Sides& sides, const AttributeRule& rule, std::string verdict,
+            std::string reason) const {
     if (trace_ == nullptr) return;
     const auto raw = [](const Value* v) { return v ? presentable(*v) : std::string(); };
     const auto norm = [&](const Value* v) { return v ? presentable_json(forms_.of(path, *v)) : std::string(); };
-    trace_->push_back({path.render(), raw(sides.before), raw(sides.after), norm(sides.before), norm(sides.after), render(rule),
-                       std::move(verdict), std::move(reason)});
+    trace_->push_back({path.render(), raw(sides.before), raw(sides.after), norm(sides.before), norm(sides.after),
+                       render(rule), std::move(verdict), std::move(reason)});
   }
 
   const KindSchema& schema_;

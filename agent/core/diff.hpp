@@ -38,16 +38,16 @@ struct Difference {
   std::vector<Change> changes;       ///< sorted by path; redacted where either side is a digest
   std::vector<UnknownPath> unknown;  ///< unread, masked, unreadable: neither equal nor drift
   /// Attributes that are new to us and are filled in silently: brought by a newer schema revision (`since`), readable
-  /// for the first time, digests under another key id or normaliser revision, or the same value in another form, clear and
-  /// digest.
+  /// for the first time, digests under another key id or normaliser revision, or the same value in another form, clear
+  /// and digest.
   std::vector<Filled> filled;
 };
 
 struct DiffOptions {
-  std::uint32_t old_revision = 1;    ///< schema revision of the old body
-  std::vector<Unread> unread;        ///< of the new body
+  std::uint32_t old_revision = 1;       ///< schema revision of the old body
+  std::vector<Unread> unread;           ///< of the new body
   std::vector<std::string> was_unread;  ///< paths that the old body could not read
-  bool declared_only = false;        ///< the old body is what is wanted, not what was read: set by diff_expected() alone
+  bool declared_only = false;  ///< the old body is what is wanted, not what was read: set by diff_expected() alone
   std::vector<Step>* trace = nullptr;
   /// Whose bodies these are, and the keys of their digests: then a value in clear is compared with a digest exactly.
   /// Without them it is filled in silently.

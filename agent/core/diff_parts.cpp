@@ -133,7 +133,8 @@ bool Forms::masked(const AttributeRule& rule, const Value& value) const {
 bool Forms::masked_inside(const Path& path, const Value& value) const {
   if (masked(schema_.rule(path), value)) return true;
   if (const auto* object = value.object()) {
-    return std::any_of(object->begin(), object->end(), [&](const auto& m) { return masked_inside(path.child(m.first), m.second); });
+    return std::any_of(object->begin(), object->end(),
+                       [&](const auto& m) { return masked_inside(path.child(m.first), m.second); });
   }
   const auto* array = value.array();
   for (std::size_t i = 0; array != nullptr && i < array->size(); ++i) {
@@ -156,7 +157,8 @@ std::optional<std::string> Forms::beyond_bounds(const Path& path, const Value& v
   for (std::size_t i = 0; i < elements->size(); ++i) {
     const Path child = path.child(i);
     const auto& element = (*elements)[i];
-    auto reason = has_own_form(child, element) ? beyond_bounds(child, element) : leaf_beyond_bounds(element_rule(rule), element);
+    auto reason =
+        has_own_form(child, element) ? beyond_bounds(child, element) : leaf_beyond_bounds(element_rule(rule), element);
     if (reason) return reason;
   }
   return std::nullopt;

@@ -28,10 +28,13 @@ class Forms {
   const Value* effective(const AttributeRule& rule, const Value* value) const;
   bool masked(const AttributeRule& rule, const Value& value) const;
   bool masked_inside(const Path& path, const Value& value) const;
-  /// Why the value cannot be brought into its normal form within the bounds; nothing where it can, or is not of its type.
+  /// Why the value cannot be brought into its normal form within the bounds; nothing where it can, or is not of its
+  /// type.
   std::optional<std::string> beyond_bounds(const Path& path, const Value& value) const;
   /// Objects under this rule are compared member by member.
-  bool is_structure(const AttributeRule& rule) const { return rule.type != ValueType::json && rule.type != ValueType::yaml; }
+  bool is_structure(const AttributeRule& rule) const {
+    return rule.type != ValueType::json && rule.type != ValueType::yaml;
+  }
 
   struct Element {
     std::string selector;  ///< `name=x`

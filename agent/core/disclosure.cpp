@@ -35,8 +35,8 @@ std::string_view name_of(const ResourceId& id, const Path& path) {
   return std::string_view(id.id).substr(id.id.rfind('.') + 1);
 }
 
-/// The name of the value, or of the map that it is in, speaks of secrets. Names further up are those of things: a container
-/// `keycloak`, a resource.
+/// The name of the value, or of the map that it is in, speaks of secrets. Names further up are those of things: a
+/// container `keycloak`, a resource.
 bool any_suspicious(const Path& path) {
   const auto& segments = path.segments();
   int left = !segments.empty() && member_of(segments.back()) == nullptr ? 1 : 2;
@@ -51,9 +51,8 @@ bool any_suspicious(const Path& path) {
 
 bool of_a_pin(std::string_view name) {
   const auto has = [&](const char* word) {
-    return std::search(name.begin(), name.end(), word, word + std::char_traits<char>::length(word), [](char a, char b) {
-             return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b;
-           }) != name.end();
+    return std::search(name.begin(), name.end(), word, word + std::char_traits<char>::length(word),
+                       [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; }) != name.end();
   };
   return name == "PIN" || name == "pin" || has("pass") || has("pwd") || has("otp") || has("secret");
 }
@@ -65,7 +64,8 @@ bool harmless_word(std::string_view name, std::string_view text) {
     const std::string_view flag = text.substr(2, equals - 2), value = text.substr(equals + 1);
     return !suspicious_name(flag) && (harmless_value(value) || harmless_name(flag));
   }
-  if (text.starts_with("--")) return text.size() <= 40 && text.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == text.npos;
+  if (text.starts_with("--"))
+    return text.size() <= 40 && text.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == text.npos;
   return harmless_value(text) || harmless_name(name);
 }
 
@@ -74,7 +74,8 @@ bool harmless_word(std::string_view name, std::string_view text) {
 Disclosure::Disclosure(const std::vector<FreeForm>& free_form, const std::vector<RedactRule>& rules) {
   for (const auto& form : free_form) {
     auto path = covering(form.path.find_first_of(".[*") == std::string::npos ? form.path + ".**" : form.path);
-    free_form_.push_back({Glob::of_name(form.kind), Glob::of_name(form.id.empty() ? "*" : form.id), path ? std::move(*path) : everything()});
+    free_form_.push_back({Glob::of_name(form.kind), Glob::of_name(form.id.empty() ? "*" : form.id),
+                          path ? std::move(*path) : everything()});
   }
   for (const auto& rule : rules) {
     auto path = covering(rule.path);
@@ -84,13 +85,15 @@ Disclosure::Disclosure(const std::vector<FreeForm>& free_form, const std::vector
 
 bool Disclosure::free(const ResourceId& id, const Path& path) const {
   return std::any_of(free_form_.begin(), free_form_.end(), [&](const Place& place) {
-    return place.kind.matches(std::string_view(id.kind)) && place.id.matches(std::string_view(id.id)) && place.path.matches(path);
+    return place.kind.matches(std::string_view(id.kind)) && place.id.matches(std::string_view(id.id)) &&
+           place.path.matches(path);
   });
 }
 
 bool Disclosure::all_free(const ResourceId& id) const {
   return std::any_of(free_form_.begin(), free_form_.end(), [&](const Place& place) {
-    return place.path.text() == "**" && place.kind.matches(std::string_view(id.kind)) && place.id.matches(std::string_view(id.id));
+    return place.path.text() == "**" && place.kind.matches(std::string_view(id.kind)) &&
+           place.id.matches(std::string_view(id.id));
   });
 }
 
@@ -120,7 +123,9 @@ Showing Disclosure::judge(const ResourceId& id, const Path& path, const Value& l
   return harmless ? Showing::shown : Showing::withheld;
 }
 
-Value Disclosure::status(const ResourceId& id, const Value& status) const { return status_at(id, Path(), status, all_free(id)); }
+Value Disclosure::status(const ResourceId& id, const Value& status) const {
+  return status_at(id, Path(), status, all_free(id));
+}
 
 Value Disclosure::status_at(const ResourceId& id, const Path& path, const Value& value, bool free) const {
   if (const auto* members = value.object()) {
@@ -130,7 +135,8 @@ Value Disclosure::status_at(const ResourceId& id, const Path& path, const Value&
   }
   if (const auto* elements = value.array()) {
     Value::Array out;
-    for (std::size_t i = 0; i < elements->size(); ++i) out.push_back(status_at(id, path.child(i), (*elements)[i], free));
+    for (std::size_t i = 0; i < elements->size(); ++i)
+      out.push_back(status_at(id, path.child(i), (*elements)[i], free));
     return Value(std::move(out));
   }
   if (value.is_null() || judge(id, path, value, free) == Showing::shown) return value;

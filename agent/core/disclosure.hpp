@@ -13,26 +13,28 @@ namespace driftd::core {
 /// What becomes of one value of a record (ADR 0013).
 enum class Showing {
   shown,
-  withheld,  ///< a digest that keeps the class of its attribute: nobody says that it is a secret, and nobody that it is none
-  secret     ///< a digest of a credential
+  /// a digest that keeps the class of its attribute: nobody says that it is a secret, and nobody that it is none
+  withheld,
+  secret  ///< a digest of a credential
 };
 
-/// Decides, value by value, what may be shown. First the configuration's rules; then what a value is by its form, in every
-/// attribute; then, where the provider says that values are free-form, only what is harmless by name or by form is shown.
-/// Immutable; any thread.
+/// Decides, value by value, what may be shown. First the configuration's rules; then what a value is by its form, in
+/// every attribute; then, where the provider says that values are free-form, only what is harmless by name or by form
+/// is shown. Immutable; any thread.
 class Disclosure {
  public:
   Disclosure() = default;
-  /// A pattern that cannot be read covers everything, where it hides or names free-form values, and nothing where it shows.
+  /// A pattern that cannot be read covers everything, where it hides or names free-form values, and nothing where it
+  /// shows.
   Disclosure(const std::vector<FreeForm>& free_form, const std::vector<RedactRule>& rules);
 
   /// Of a text, a number or a boolean of the body.
   Showing of(const ResourceId& id, const Path& path, const Value& leaf) const;
-  /// A record's status: what would be withheld in a body stands as `[REDACTED]`. The status of a kind whose whole body is
-  /// free-form is free-form, too.
+  /// A record's status: what would be withheld in a body stands as `[REDACTED]`. The status of a kind whose whole body
+  /// is free-form is free-form, too.
   Value status(const ResourceId& id, const Value& status) const;
-  /// A text of metadata, of an endpoint or for people: URLs without user-info and query, `[REDACTED]` where it still may
-  /// hold a secret.
+  /// A text of metadata, of an endpoint or for people: URLs without user-info and query, `[REDACTED]` where it still
+  /// may hold a secret.
   static std::string shown_text(std::string_view text);
 
  private:

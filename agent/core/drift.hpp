@@ -16,9 +16,7 @@ enum class ChangeClass { config, credential, endpoint, health };
 enum class Against { baseline, expectation };
 enum class Action { automatic, manual, ignore, enforce };  ///< policies `auto`, `manual`, `ignore`, `enforce`
 enum class Operation { created, changed, deleted, recreated };
-enum class DriftStatus {
-  pending, approved, rejected, ignored, auto_applied, enforced, reverted, superseded, retired
-};
+enum class DriftStatus { pending, approved, rejected, ignored, auto_applied, enforced, reverted, superseded, retired };
 
 std::string_view render(ChangeClass cls);
 std::string_view render(Against against);
@@ -61,15 +59,15 @@ struct Drift {
   std::optional<Nanos> stale_since_ns;  ///< unknown while open
   std::string actor, reason;            ///< of the last decision
   std::optional<Nanos> decided_ns, expires_ns;
-  std::string claimed_by;               ///< who looks at it now (notifications)
+  std::string claimed_by;  ///< who looks at it now (notifications)
   std::optional<Nanos> claim_until_ns;
   bool open() const {  ///< it still describes a standing difference
     return status == DriftStatus::pending || status == DriftStatus::rejected || status == DriftStatus::ignored;
   }
 };
 
-/// hex SHA-256 over the (path, new value) pairs, length-prefixed; against an expectation also over the old values, which are
-/// what is wanted: another expectation is another question.
+/// hex SHA-256 over the (path, new value) pairs, length-prefixed; against an expectation also over the old values,
+/// which are what is wanted: another expectation is another question.
 std::string digest_of(const std::vector<Change>& changes, Against against);
 
 }  // namespace driftd::core

@@ -13,7 +13,13 @@
 namespace driftd::core {
 
 enum class ChangeType {  ///< numbers of the RFC's BackendChangeType
-  unspecified = 0, created, updated, deleted, credential_rotated, health_changed, endpoint_changed,
+  unspecified = 0,
+  created,
+  updated,
+  deleted,
+  credential_rotated,
+  health_changed,
+  endpoint_changed,
   config_drift_detected
 };
 std::string_view render(ChangeType type);  ///< `CREDENTIAL_ROTATED` ...
@@ -48,7 +54,8 @@ struct BackendEvent {
 /// What concerns the agent itself.
 struct AgentEvent {
   std::string agent, cluster;
-  std::string what;     ///< gap | dead_letter | parked | budget | corrupt | secret_denied | upgrade_refused | plugin_refused | program_failed | secret_file_failed | incarnation
+  std::string what;     ///< gap | dead_letter | parked | budget | corrupt | secret_denied | upgrade_refused |
+                        ///< plugin_refused | program_failed | secret_file_failed | incarnation
   std::string backend;  ///< empty: none in particular
   std::string message;
   std::map<std::string, std::string> details;
@@ -61,8 +68,8 @@ struct EventStamp {
   std::int64_t seq = 0;        ///< of the store (outbox order)
   std::uint64_t sequence = 0;  ///< per backend, without gaps within an incarnation
   Nanos recorded_ns = 0;
-  /// Of the store: rises when the store lost commits or is a copy, so that (incarnation, sequence) never goes back for a
-  /// consumer. 0: an event from before stores had incarnations.
+  /// Of the store: rises when the store lost commits or is a copy, so that (incarnation, sequence) never goes back for
+  /// a consumer. 0: an event from before stores had incarnations.
   std::uint64_t incarnation = 0;
 };
 
@@ -74,8 +81,8 @@ struct StoredEvent {
   std::string backend, backend_type, source, what, cluster, provider;
   std::string resource;  ///< `kind/id` or empty
   ChangeType type = ChangeType::unspecified;
-  std::string payload;   ///< protobuf bytes: BackendChangeEvent or AgentEvent
-  bool replay = false;   ///< sent again by `driftd replay`
+  std::string payload;  ///< protobuf bytes: BackendChangeEvent or AgentEvent
+  bool replay = false;  ///< sent again by `driftd replay`
 };
 
 /// `backend.<name>.<what>` / `driftd.agent.<name>.<what>`; one token each for name, type, source: others than
@@ -110,11 +117,11 @@ BackendEvent health_event(const EventContext& context, HealthReport::State befor
 
 /// A route: which events go to which sinks. Every matching route adds its sinks.
 struct Route {
-  std::vector<std::string> change;    ///< `what` globs (`credentials.rotated`, `agent.*`); empty: all
-  std::vector<std::string> backend;   ///< name globs; empty: all
-  std::vector<std::string> kind;      ///< resource kind globs; empty: all
+  std::vector<std::string> change;   ///< `what` globs (`credentials.rotated`, `agent.*`); empty: all
+  std::vector<std::string> backend;  ///< name globs; empty: all
+  std::vector<std::string> kind;     ///< resource kind globs; empty: all
   std::map<std::string, std::string> labels;
-  std::vector<std::string> to;        ///< sink names
+  std::vector<std::string> to;  ///< sink names
 };
 /// Sinks for an event, sorted, each once: the union over all matching routes. `what` of agent events is `agent.<what>`.
 std::vector<std::string> resolve_routes(const std::vector<Route>& routes, const std::string& what,

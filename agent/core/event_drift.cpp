@@ -18,10 +18,14 @@ struct Address {
 
 Address own_address(ChangeClass cls) {
   switch (cls) {
-    case ChangeClass::credential: return {ChangeType::credential_rotated, "credentials.rotated"};
-    case ChangeClass::endpoint: return {ChangeType::endpoint_changed, "endpoint.changed"};
-    case ChangeClass::health: return {ChangeType::health_changed, "health.changed"};
-    case ChangeClass::config: break;
+    case ChangeClass::credential:
+      return {ChangeType::credential_rotated, "credentials.rotated"};
+    case ChangeClass::endpoint:
+      return {ChangeType::endpoint_changed, "endpoint.changed"};
+    case ChangeClass::health:
+      return {ChangeType::health_changed, "health.changed"};
+    case ChangeClass::config:
+      break;
   }
   return {ChangeType::config_drift_detected, "config.updated"};
 }
@@ -33,16 +37,19 @@ Address address_of(const Transition& transition) {
   if (transition.moved) return own;
   switch (drift.status) {
     case DriftStatus::pending:
-    case DriftStatus::ignored: return transition.from ? kDecided : own;  // undone or ignored by a person; or opened
+    case DriftStatus::ignored:
+      return transition.from ? kDecided : own;  // undone or ignored by a person; or opened
     case DriftStatus::reverted:
-    case DriftStatus::enforced: return own;
+    case DriftStatus::enforced:
+      return own;
     case DriftStatus::auto_applied:
     case DriftStatus::approved:
       if (drift.cls == ChangeClass::config) return {ChangeType::updated, own.what};
       return drift.status == DriftStatus::auto_applied || !transition.from ? own : kDecided;
     case DriftStatus::rejected:
     case DriftStatus::superseded:
-    case DriftStatus::retired: break;
+    case DriftStatus::retired:
+      break;
   }
   return kDecided;
 }
@@ -50,8 +57,8 @@ Address address_of(const Transition& transition) {
 /// A person's word caused it, not the system.
 bool by_person(const Transition& transition) {
   const DriftStatus status = transition.drift.status;
-  const bool word = status == DriftStatus::approved || status == DriftStatus::rejected || status == DriftStatus::ignored ||
-                    status == DriftStatus::pending || status == DriftStatus::retired;
+  const bool word = status == DriftStatus::approved || status == DriftStatus::rejected ||
+                    status == DriftStatus::ignored || status == DriftStatus::pending || status == DriftStatus::retired;
   return word && !transition.moved && !transition.drift.actor.empty();
 }
 
@@ -81,7 +88,8 @@ BackendSnapshot with_resource(BackendSnapshot entry, const StoredResource& row, 
   return entry;
 }
 
-/// What is withheld of the body as it is now is withheld of the former one, too: an agent that showed more stored it in clear.
+/// What is withheld of the body as it is now is withheld of the former one, too: an agent that showed more stored it in
+/// clear.
 void withhold_like(const Value& now, Value& former) {
   if (as_digest(now)) {
     if (!former.is_null()) former = Value(std::string("[REDACTED]"));
@@ -99,7 +107,8 @@ void withhold_like(const Value& now, Value& former) {
   }
 }
 
-std::optional<std::string> withheld_like(const std::optional<std::string>& now, const std::optional<std::string>& former) {
+std::optional<std::string> withheld_like(const std::optional<std::string>& now,
+                                         const std::optional<std::string>& former) {
   if (!now || !former || now->find("$hmac") == std::string::npos) return former;
   const Result<Value> like = parse(*now);
   Result<Value> out = parse(*former);
@@ -109,7 +118,8 @@ std::optional<std::string> withheld_like(const std::optional<std::string>& now, 
 }
 
 /// The body that an expectation asks for: the observed one with the expected values in it.
-std::optional<std::string> expected_body(const std::optional<std::string>& observed, const std::vector<Change>& changes) {
+std::optional<std::string> expected_body(const std::optional<std::string>& observed,
+                                         const std::vector<Change>& changes) {
   const Result<Value> body = parse(observed.value_or("{}"));
   if (!body) return observed;
   Value out = *body;
@@ -220,9 +230,9 @@ BackendEvent health_event(const EventContext& context, HealthReport::State befor
   event.new_state = redacted(context.backend);
   event.new_state->metadata["health"] = new_health;
   event.metadata["latency_us"] = std::to_string(now.latency_us);
-  for (const auto& [name, value] : {std::pair{"reason", &now.reason}, std::pair{"role", &now.role},
-                                    std::pair{"system_identity", &now.system_identity},
-                                    std::pair{"server_version", &now.server_version}}) {
+  for (const auto& [name, value] :
+       {std::pair{"reason", &now.reason}, std::pair{"role", &now.role},
+        std::pair{"system_identity", &now.system_identity}, std::pair{"server_version", &now.server_version}}) {
     if (!value->empty()) event.metadata[name] = *value;
   }
   return event;

@@ -44,19 +44,23 @@ Value without_secrets(const Path& path, Value value, const Value& body, const Ki
   return value;
 }
 
-/// `value`, wanted in clear, with the digest of it in each place where the body has one: with the keys it can be compared.
-Value as_digests(const Path& path, Value value, const Value& body, const KindSchema& schema, const DiffOptions& options) {
+/// `value`, wanted in clear, with the digest of it in each place where the body has one: with the keys it can be
+/// compared.
+Value as_digests(const Path& path, Value value, const Value& body, const KindSchema& schema,
+                 const DiffOptions& options) {
   if (options.keys == nullptr || value.is_null() || as_digest(value)) return value;
   const Value* now = find(body, path);
   if (const auto digest = now == nullptr ? std::nullopt : as_digest(*now)) {
     if (holds_digest(value)) return value;
-    auto made = sealed_digest(value, options.id, Forms(schema).bound(body, path), schema, *options.keys, digest->withheld);
+    auto made =
+        sealed_digest(value, options.id, Forms(schema).bound(body, path), schema, *options.keys, digest->withheld);
     if (!made) return value;  // a wanted secret in clear cannot be compared: unknown
     const auto ours = as_digest(*made);
     return ours->key_id == digest->key_id && ours->revision == digest->revision ? *made : value;
   }
   if (auto* object = value.object()) {
-    for (auto& [name, member] : *object) member = as_digests(path.child(name), std::move(member), body, schema, options);
+    for (auto& [name, member] : *object)
+      member = as_digests(path.child(name), std::move(member), body, schema, options);
   }
   return value;
 }
@@ -92,7 +96,9 @@ Wanted in_order(const Wanted& wanted, const Value& body, const KindSchema& schem
       if (done.insert(one.first.render()).second) out.push_back(std::move(one));
     }
   }
-  const auto by_depth = [](const auto& a, const auto& b) { return a.first.segments().size() < b.first.segments().size(); };
+  const auto by_depth = [](const auto& a, const auto& b) {
+    return a.first.segments().size() < b.first.segments().size();
+  };
   std::stable_sort(out.begin(), out.end(), by_depth);
   return out;
 }

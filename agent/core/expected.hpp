@@ -12,9 +12,9 @@
 
 namespace driftd::core {
 
-/// Attributes that must hold, by path. null: the attribute must not be there, or is null. An object says what must hold of
-/// its members, as if each were written as a path of its own; an empty one says that there are none. Every other value is the
-/// whole of its path: a list, and what the schema reads as one value (a JSON document, a secret).
+/// Attributes that must hold, by path. null: the attribute must not be there, or is null. An object says what must hold
+/// of its members, as if each were written as a path of its own; an empty one says that there are none. Every other
+/// value is the whole of its path: a list, and what the schema reads as one value (a JSON document, a secret).
 using Wanted = std::vector<std::pair<Path, Value>>;
 
 /// Adds one line of `where:`. `invalid`: `key` is no path (patterns are none), or is there already.
@@ -27,9 +27,9 @@ Wanted members_declared(const Value& declared, const Value& body, const KindSche
 
 /// Compares what is wanted with what was read; says nothing of attributes that nobody wants. This is how the agent
 /// judges `expect:` and declarations, `driftd explain` shows them and `driftd diff --partial` compares offline. Of two
-/// that want the same path the first counts, of a path and one below it the one below. A secret is known by its digest alone,
-/// so a value in clear that is wanted of it is compared by its digest, where `options` has id and keys, else unknown; it
-/// appears nowhere. `options.old_revision` and `.declared_only` are set here. Pure; any thread.
+/// that want the same path the first counts, of a path and one below it the one below. A secret is known by its digest
+/// alone, so a value in clear that is wanted of it is compared by its digest, where `options` has id and keys, else
+/// unknown; it appears nowhere. `options.old_revision` and `.declared_only` are set here. Pure; any thread.
 Difference diff_expected(const Wanted& wanted, const Value& body, const KindSchema& schema, DiffOptions options = {});
 
 /// What the agent says of `body`, were this its only rule: judge() itself is asked. `body` is sealed under `keys`.

@@ -30,49 +30,61 @@ bool is_one_of(const std::array<std::string_view, N>& list, std::string_view tex
   return std::find(list.begin(), list.end(), text) != list.end();
 }
 
-constexpr auto kSuspicious = std::to_array<std::string_view>({
-    "pass", "pwd",  "psk",  "secret",     "token",       "key",        "auth",    "cred",   "conn",  "dsn", "jwt",     "private", "salt",
-    "sign", "seed", "hmac", "kubeconfig", "kube_config", "raw_config", "webhook", "cookie", "nonce", "otp", "license", "cert",    "userdata"});
+constexpr auto kSuspicious = std::to_array<std::string_view>(
+    {"pass",       "pwd",     "psk",     "secret", "token", "key",     "auth", "cred",       "conn",
+     "dsn",        "jwt",     "private", "salt",   "sign",  "seed",    "hmac", "kubeconfig", "kube_config",
+     "raw_config", "webhook", "cookie",  "nonce",  "otp",   "license", "cert", "userdata"});
 
 /// They hold one of those words and no secret.
-constexpr auto kNamesOfThings = std::to_array<std::string_view>({
-    "kms_key_id", "kms_key_arn", "key_name",   "secret_name", "secret_arn", "partition_key", "hash_key", "range_key",    "sort_key",
-    "author",     "authority",   "max_tokens", "design",      "token_ttl",  "auth_mode",     "auth_type", "auth_method", "key_id"});
+constexpr auto kNamesOfThings = std::to_array<std::string_view>(
+    {"kms_key_id", "kms_key_arn", "key_name", "secret_name", "secret_arn", "partition_key", "hash_key", "range_key",
+     "sort_key", "author", "authority", "max_tokens", "design", "token_ttl", "auth_mode", "auth_type", "auth_method",
+     "key_id"});
 
-constexpr auto kNames = std::to_array<std::string_view>({
-    "api_version",  "app",        "app_name",     "application", "arn",        "availability_zone", "bucket",     "category",   "chart",
-    "cidr",         "cidr_block", "class",        "cluster",     "cluster_name", "component",       "cost_center", "country",   "cpu",
-    "database",     "datacenter", "db_name",      "description", "dns",        "domain",            "driver",     "effect",     "email",
-    "engine",       "env",        "environment",  "etag",        "family",     "finalizers",        "format",     "fqdn",       "group",
-    "host",         "hostname",   "hosts",        "id",          "image",      "image_tag",         "instance",   "kind",       "labels",
-    "lang",         "level",      "locale",       "location",    "log_format", "log_level",         "managed_by", "memory",     "mode",
-    "name",         "namespace",  "network",      "node",        "operator",   "os",                "owner",      "partition",  "path",
-    "phase",        "platform",   "policy",       "port",        "ports",      "profile",           "project",    "protocol",   "provider",
-    "region",       "registry",   "repository",   "resource",    "role",       "runtime",           "schedule",   "service",    "size",
-    "sku",          "stage",      "state",        "status",      "storage",    "strategy",          "subnet",     "tag",        "team",
-    "tier",         "type"});
+constexpr auto kNames = std::to_array<std::string_view>(
+    {"api_version", "app",          "app_name",   "application", "arn",        "availability_zone",
+     "bucket",      "category",     "chart",      "cidr",        "cidr_block", "class",
+     "cluster",     "cluster_name", "component",  "cost_center", "country",    "cpu",
+     "database",    "datacenter",   "db_name",    "description", "dns",        "domain",
+     "driver",      "effect",       "email",      "engine",      "env",        "environment",
+     "etag",        "family",       "finalizers", "format",      "fqdn",       "group",
+     "host",        "hostname",     "hosts",      "id",          "image",      "image_tag",
+     "instance",    "kind",         "labels",     "lang",        "level",      "locale",
+     "location",    "log_format",   "log_level",  "managed_by",  "memory",     "mode",
+     "name",        "namespace",    "network",    "node",        "operator",   "os",
+     "owner",       "partition",    "path",       "phase",       "platform",   "policy",
+     "port",        "ports",        "profile",    "project",     "protocol",   "provider",
+     "region",      "registry",     "repository", "resource",    "role",       "runtime",
+     "schedule",    "service",      "size",       "sku",         "stage",      "state",
+     "status",      "storage",      "strategy",   "subnet",      "tag",        "team",
+     "tier",        "type"});
 
-constexpr auto kEndings = std::to_array<std::string_view>({
-    "_id",      "_ids",    "_arn",     "_arns",  "_name",   "_names",   "_type",    "_types",  "_version", "_region", "_zone",
-    "_zones",   "_host",   "_hosts",   "_port",  "_ports",  "_addr",    "_size",    "_count",  "_level",   "_mode",   "_class",
-    "_cidr",    "_block",  "_blocks",  "_ttl",   "_format", "_group",   "_groups",  "_domain", "_status",  "_state",  "_date",
-    "_time",    "_at",     "_bytes",   "_limit", "_env",    "_image",   "_enabled", "_kind",   "_engine",  "_policy", "_timeout"});
+constexpr auto kEndings = std::to_array<std::string_view>(
+    {"_id",     "_ids",    "_arn",    "_arns",    "_name",  "_names",  "_type",   "_types",  "_version",
+     "_region", "_zone",   "_zones",  "_host",    "_hosts", "_port",   "_ports",  "_addr",   "_size",
+     "_count",  "_level",  "_mode",   "_class",   "_cidr",  "_block",  "_blocks", "_ttl",    "_format",
+     "_group",  "_groups", "_domain", "_status",  "_state", "_date",   "_time",   "_at",     "_bytes",
+     "_limit",  "_env",    "_image",  "_enabled", "_kind",  "_engine", "_policy", "_timeout"});
 
-constexpr auto kWords = std::to_array<std::string_view>({
-    "true",     "false",    "yes",       "no",         "on",         "off",       "none",        "null",      "enabled",       "disabled",
-    "auto",     "default",  "debug",     "info",       "warn",       "warning",   "error",       "trace",     "fatal",         "notice",
-    "always",   "never",    "ifnotpresent", "onfailure", "tcp",      "udp",       "sctp",        "http",      "https",         "http2",
-    "grpc",     "tls",      "ssl",       "plaintext",  "sasl_ssl",   "require",   "prefer",      "verify-full", "verify-ca",   "production",
-    "prod",     "staging",  "stage",     "development", "dev",       "test",      "qa",          "utc",       "local",         "json",
-    "text",     "yaml",     "logfmt",    "xml",        "cluster",    "standalone", "sentinel",   "primary",   "replica",       "leader",
-    "follower", "readonly", "readwrite", "read",       "write",      "clusterip", "nodeport",    "loadbalancer", "rollingupdate", "recreate",
-    "orderedready", "parallel", "retain", "delete",    "allow",      "deny",      "block",       "permissive", "strict",       "public",
-    "active",   "inactive", "available", "ready",      "running",    "stopped",   "pending",     "succeeded", "failed",        "unknown",
-    "standard", "premium",  "basic",     "linux",      "amd64",      "arm64"});
+constexpr auto kWords = std::to_array<std::string_view>(
+    {"true",         "false",        "yes",         "no",        "on",           "off",           "none",
+     "null",         "enabled",      "disabled",    "auto",      "default",      "debug",         "info",
+     "warn",         "warning",      "error",       "trace",     "fatal",        "notice",        "always",
+     "never",        "ifnotpresent", "onfailure",   "tcp",       "udp",          "sctp",          "http",
+     "https",        "http2",        "grpc",        "tls",       "ssl",          "plaintext",     "sasl_ssl",
+     "require",      "prefer",       "verify-full", "verify-ca", "production",   "prod",          "staging",
+     "stage",        "development",  "dev",         "test",      "qa",           "utc",           "local",
+     "json",         "text",         "yaml",        "logfmt",    "xml",          "cluster",       "standalone",
+     "sentinel",     "primary",      "replica",     "leader",    "follower",     "readonly",      "readwrite",
+     "read",         "write",        "clusterip",   "nodeport",  "loadbalancer", "rollingupdate", "recreate",
+     "orderedready", "parallel",     "retain",      "delete",    "allow",        "deny",          "block",
+     "permissive",   "strict",       "public",      "active",    "inactive",     "available",     "ready",
+     "running",      "stopped",      "pending",     "succeeded", "failed",       "unknown",       "standard",
+     "premium",      "basic",        "linux",       "amd64",     "arm64"});
 
 constexpr auto kUnits = std::to_array<std::string_view>(
-    {"", "%", "ns", "us", "ms", "s", "m", "h", "d", "w", "y", "min", "sec", "hr", "k", "K", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti",
-     "Pi", "Ei", "B", "kB", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"});
+    {"",  "%", "ns", "us", "ms", "s",  "m",  "h",  "d", "w",  "y",  "min", "sec", "hr", "k",   "K",   "M",   "G",  "T",
+     "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "B", "kB", "KB", "MB",  "GB",  "TB", "KiB", "MiB", "GiB", "TiB"});
 
 /// `30s`, `512Mi`, `1.5`, `10%`, `1h30m`: at most three numbers, each with its unit.
 bool is_quantity(std::string_view text) {
@@ -96,7 +108,8 @@ bool is_version_or_time(std::string_view text) {
   if (text.empty() || kDigits.find(text.front()) == text.npos) return false;
   const auto letters = std::count_if(text.begin(), text.end(), [](unsigned char c) { return std::isalpha(c) != 0; });
   const bool separated = text.find_first_of(".-:/") != text.npos && text.find_first_of(".-:/") <= 4;
-  return separated && letters <= 4 && text.find_first_not_of("0123456789.:-+/abcdefghijklmnopqrstuvwxyzTZ") == text.npos;
+  return separated && letters <= 4 &&
+         text.find_first_not_of("0123456789.:-+/abcdefghijklmnopqrstuvwxyzTZ") == text.npos;
 }
 
 /// Long, of letters and digits: what a token in a path looks like.
@@ -121,7 +134,8 @@ bool is_near_host(std::string_view text) {
   std::string_view host = text.substr(0, text.find(':'));
   if (host.size() < text.size() && text.find_first_not_of(kDigits, host.size() + 1) != text.npos) return false;
   constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789.-";
-  return host == "localhost" || ((host.ends_with(".svc") || host.ends_with(".local")) && host.find_first_not_of(kLetters) == host.npos);
+  return host == "localhost" ||
+         ((host.ends_with(".svc") || host.ends_with(".local")) && host.find_first_not_of(kLetters) == host.npos);
 }
 
 /// `http://host:80/path`: no user-info, query or fragment, and no part that may be a token.
@@ -140,7 +154,8 @@ bool is_plain_url(std::string_view text) {
 bool suspicious_name(std::string_view name) {
   const std::string plain = plain_name(name);
   if (is_one_of(kNamesOfThings, plain)) return false;
-  return std::any_of(kSuspicious.begin(), kSuspicious.end(), [&](std::string_view word) { return plain.find(word) != std::string::npos; });
+  return std::any_of(kSuspicious.begin(), kSuspicious.end(),
+                     [&](std::string_view word) { return plain.find(word) != std::string::npos; });
 }
 
 bool harmless_name(std::string_view name) {
@@ -151,7 +166,8 @@ bool harmless_name(std::string_view name) {
 
 bool harmless_value(std::string_view text) {
   std::string lower(text.substr(0, 32));
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (text.empty() || (text.size() < 32 && is_one_of(kWords, lower))) return true;
   if (text.front() == '/') return is_plain_path(text);
   return is_quantity(text) || is_version_or_time(text) || is_near_host(text) || is_plain_url(text);

@@ -10,11 +10,17 @@ namespace driftd::core {
 namespace {
 
 Setting setting_of(const JudgeContext& context, const ResourceId& id) {
-  return {context.backend_uid, context.schema.get(), context.now_ns, context.deletions_accepted_by, context.keys.get(), id, &context};
+  return {context.backend_uid,
+          context.schema.get(),
+          context.now_ns,
+          context.deletions_accepted_by,
+          context.keys.get(),
+          id,
+          &context};
 }
 
-/// The row takes what was just read; whether the baseline follows is for others to say. An identity that is not said stays
-/// as it was last said.
+/// The row takes what was just read; whether the baseline follows is for others to say. An identity that is not said
+/// stays as it was last said.
 void observe(const JudgeContext& context, const Observation& seen, const Value& body, StoredResource& row) {
   row.id = seen.id;
   row.observed = render(body);
@@ -35,8 +41,8 @@ std::vector<std::string> paths_of(const std::vector<Unread>& unread) {
   return out;
 }
 
-/// The body as seen is the baseline. Only what must hold whatever the baseline says is judged: a pipeline with a fresh store
-/// has no second refresh (semantics 6).
+/// The body as seen is the baseline. Only what must hold whatever the baseline says is judged: a pipeline with a fresh
+/// store has no second refresh (semantics 6).
 void make_baseline(const JudgeContext& context, const StoredResource& stored, const Seen& seen, const Value& body,
                    Judgement& out) {
   out.next.baseline = out.next.observed;
@@ -116,8 +122,8 @@ Judgement gone_now(const JudgeContext& context, const StoredResource& stored, co
 
 std::uint64_t judged_under(const JudgeContext& context) {
   if (!context.established) return 0;
-  const Digest schema = digest(0, {context.schema->kind(), std::to_string(context.schema->revision()),
-                                   std::to_string(kNormaliserRevision)});
+  const Digest schema = digest(
+      0, {context.schema->kind(), std::to_string(context.schema->revision()), std::to_string(kNormaliserRevision)});
   const std::uint64_t rules = context.rules->generation ^ schema.low;
   std::uint64_t folded = 0;
   for (const auto& each : context.declared) folded += weight(each.source_uid, each.digest);

@@ -31,8 +31,8 @@ struct StoredResource {
   std::vector<std::string> was_unread;  ///< what the baseline (absent: the observed body) never could read
   std::uint32_t schema_revision = 1;
   Nanos observed_ns = 0;
-  Digest digest;                        ///< of the last observation (resource.hpp)
-  std::uint64_t rules_generation = 0;   ///< Rules::generation ^ schema that judged it
+  Digest digest;                       ///< of the last observation (resource.hpp)
+  std::uint64_t rules_generation = 0;  ///< Rules::generation ^ schema that judged it
   std::vector<Drift> open;
 };
 
@@ -40,11 +40,20 @@ struct StoredResource {
 struct Seen {
   Observation observation;
   /// What the provider's own diff demoted (asked by the engine before judging): path → equivalent or unsettled.
-  struct Demoted { std::string path; bool unsettled = false; std::string reason; };
+  struct Demoted {
+    std::string path;
+    bool unsettled = false;
+    std::string reason;
+  };
   std::vector<Demoted> demoted;
 };
-struct Gone { Nanos observed_ns = 0; };
-struct Unsure { std::string reason; Nanos at_ns = 0; };
+struct Gone {
+  Nanos observed_ns = 0;
+};
+struct Unsure {
+  std::string reason;
+  Nanos at_ns = 0;
+};
 using Sighting = std::variant<Seen, Gone, Unsure>;
 
 /// What a judgement needs beside the resource. Immutable during a page.
@@ -58,18 +67,18 @@ struct JudgeContext {
   /// Earlier revisions of `schema`, by number: which attributes changed type, class or flags (semantics 10). A revision
   /// that is not here counts as unchanged: nothing is re-baselined on a guess.
   std::map<std::uint32_t, std::shared_ptr<const KindSchema>> former;
-  std::vector<Declaration> declared;  ///< of the resource that is judged, by every source that declares it
+  std::vector<Declaration> declared;          ///< of the resource that is judged, by every source that declares it
   std::shared_ptr<const RedactionKeys> keys;  ///< empty: a value in clear cannot be compared with a digest
-  std::string deletions_accepted_by;  ///< who approved `scope/<kind>`: a deletion is opened as approved by them
+  std::string deletions_accepted_by;          ///< who approved `scope/<kind>`: a deletion is opened as approved by them
 };
 
-/// StoredResource::rules_generation of a row judged under this context; 0 while the kind is not established, so that its
-/// rows are judged once it is.
+/// StoredResource::rules_generation of a row judged under this context; 0 while the kind is not established, so that
+/// its rows are judged once it is.
 std::uint64_t judged_under(const JudgeContext& context);
 
 /// One transition of one drift.
 struct Transition {
-  Drift drift;  ///< after the transition
+  Drift drift;                      ///< after the transition
   std::optional<DriftStatus> from;  ///< absent: just opened
   bool moved = false;               ///< the value of an open drift moved
   std::vector<Change> changes;      ///< what the event carries (reverted: states swapped)
@@ -108,8 +117,9 @@ Value gone_value(std::vector<std::string> names, GoneNames shown = GoneNames::fi
 Judgement judge_scope(const std::string& backend_uid, const StoredResource& stored, std::vector<std::string> missing,
                       Nanos now_ns, GoneNames shown = GoneNames::first);
 
-/// Pseudo-resource `claim/<backend>`: who speaks of its registration without being named in the configuration, as one manual
-/// config drift at path `claimed_by`, a list of texts. Those accepted before stay so while they are in `speakers`.
+/// Pseudo-resource `claim/<backend>`: who speaks of its registration without being named in the configuration, as one
+/// manual config drift at path `claimed_by`, a list of texts. Those accepted before stay so while they are in
+/// `speakers`.
 Judgement judge_claims(const std::string& backend_uid, const StoredResource& stored, std::vector<std::string> speakers,
                        Nanos now_ns);
 /// The speakers that `claim/<backend>` listed when it was judged last, and those of them that a person approved.
@@ -126,15 +136,16 @@ struct Decision {
   std::optional<std::string> digest;  ///< what the person saw; another one now: conflict
   std::optional<Nanos> expires_ns;    ///< the decision falls back to pending then
   Nanos at_ns = 0;
-  Caller caller;                      ///< the process that spoke, for the audit log
+  Caller caller;  ///< the process that spoke, for the audit log
 };
 
 /// What stands now, for a message: `path old → new` of each change, redacted and cut.
 std::string render_changes(const Drift& drift);
 /// Applies a decision. `not_found`: no such open drift (reverted, superseded or approved since). `conflict`: the value
-/// moved since, already decided, or an approval against an expectation ("change `expect:`"). `invalid`: an expiry in the
-/// past or on an approval; an approval, rejection or ignore without a digest. Undo takes back a rejection or an ignore;
-/// an approval ended its drift and moved the baseline: it cannot be undone, only answered by the next drift. Pure.
+/// moved since, already decided, or an approval against an expectation ("change `expect:`"). `invalid`: an expiry in
+/// the past or on an approval; an approval, rejection or ignore without a digest. Undo takes back a rejection or an
+/// ignore; an approval ended its drift and moved the baseline: it cannot be undone, only answered by the next drift.
+/// Pure.
 Result<Judgement> decide(const StoredResource& stored, const std::string& drift_id, const Decision& decision);
 
 }  // namespace driftd::core

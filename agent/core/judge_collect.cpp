@@ -30,7 +30,11 @@ class Collector {
  public:
   Collector(const JudgeContext& context, const StoredResource& stored, const Seen* seen, Judgement& out,
             Finding& finding)
-      : context_(context), stored_(stored), seen_(seen), out_(out), finding_(finding) {
+      : context_(context),
+        stored_(stored),
+        seen_(seen),
+        out_(out),
+        finding_(finding) {
     const auto found = context.former.find(stored.schema_revision);
     if (found != context.former.end() && stored.schema_revision != context.schema->revision()) {
       former_ = found->second.get();
@@ -110,8 +114,8 @@ const Seen::Demoted* Collector::demoted(const Change& change, Against against) {
   return nullptr;
 }
 
-/// `reason`: why it stands, where the change itself does not tell (who declared it). False: it is unsettled and says nothing
-/// yet, neither a change nor the end of what was said before.
+/// `reason`: why it stands, where the change itself does not tell (who declared it). False: it is unsettled and says
+/// nothing yet, neither a change nor the end of what was said before.
 bool Collector::place(Change change, Against against, Operation operation, std::string reason) {
   const Path path = attribute_path(change.path);
   if (ignored(change)) return true;
@@ -182,8 +186,8 @@ void Collector::follow(Value& baseline, const Change& change, const char* why) {
   ++out_.suppressed[why];
 }
 
-/// Attributes stay "never readable" only while they are: one that the baseline holds is not filled a second time. What a
-/// newer schema brings and cannot be read yet joins them.
+/// Attributes stay "never readable" only while they are: one that the baseline holds is not filled a second time. What
+/// a newer schema brings and cannot be read yet joins them.
 void Collector::keep_was_unread(const Value& baseline) {
   std::vector<std::string> kept;
   for (const auto& unread : seen_->observation.unread) {
@@ -210,14 +214,15 @@ std::vector<std::string> Collector::superseded_by_schema() {
 Operation Collector::of_sighting() const {
   const std::string& now = seen_->observation.external_name;
   const auto recreated = [](const Drift& drift) { return drift.operation == Operation::recreated; };
-  const bool another = now.empty() ? std::any_of(stored_.open.begin(), stored_.open.end(), recreated)
-                                   : now != stored_.external_name;
+  const bool another =
+      now.empty() ? std::any_of(stored_.open.begin(), stored_.open.end(), recreated) : now != stored_.external_name;
   return another && !stored_.external_name.empty() ? Operation::recreated : Operation::changed;
 }
 
 void Collector::compare(Value baseline, const Value& body) {
   const Observation& seen = seen_->observation;
-  const DiffOptions options{stored_.schema_revision, seen.unread, stored_.was_unread, false, nullptr, stored_.id, context_.keys.get()};
+  const DiffOptions options{stored_.schema_revision, seen.unread, stored_.was_unread, false, nullptr, stored_.id,
+                            context_.keys.get()};
   Difference found = diff(baseline, body, schema(), options);
   out_.unknown.insert(out_.unknown.end(), found.unknown.begin(), found.unknown.end());
   const auto superseded = superseded_by_schema();
@@ -226,11 +231,13 @@ void Collector::compare(Value baseline, const Value& body) {
   const bool unsaid = !stored_.external_name.empty() && seen.external_name.empty();
   const bool recreated = operation == Operation::recreated && !unsaid;
   if (unsaid) {  // nothing to say, but of a recreation that stands
-    if (operation == Operation::recreated) out_.unknown.push_back({std::string(kIdentityPath), "the system did not say which one it is"});
+    if (operation == Operation::recreated)
+      out_.unknown.push_back({std::string(kIdentityPath), "the system did not say which one it is"});
   } else if (recreated && kind_class() != ChangeClass::health) {
     finding_.replaced.emplace_back(kIdentityPath);
-    place({std::string(kIdentityPath), kind_class(), text_of(stored_.external_name), text_of(seen.external_name), false},
-          Against::baseline, operation);
+    place(
+        {std::string(kIdentityPath), kind_class(), text_of(stored_.external_name), text_of(seen.external_name), false},
+        Against::baseline, operation);
   } else if (recreated || stored_.external_name.empty()) {
     if (!seen.external_name.empty()) finding_.replaced.emplace_back(kIdentityPath);
     out_.next.external_name = seen.external_name;
@@ -308,7 +315,8 @@ void Collector::expectations(const Value& body) {
   for (auto& change : found.changes) {
     change.cls = class_of(change, attribute_path(change.path));
     std::string reason = why(change.path);
-    if (change.cls != ChangeClass::health) place(std::move(change), Against::expectation, Operation::changed, std::move(reason));
+    if (change.cls != ChangeClass::health)
+      place(std::move(change), Against::expectation, Operation::changed, std::move(reason));
   }
 }
 
@@ -332,7 +340,8 @@ void Collector::carry_unknown() {
       const bool expected = drift.against == Against::baseline || related_to_any(change.path, finding_.declared);
       if (!expected) continue;  // the expectation was taken back
       const bool identity = change.path == kIdentityPath;
-      const bool unread = identity ? unsaid && drift.operation == Operation::recreated : related_to_any(change.path, unknown);
+      const bool unread =
+          identity ? unsaid && drift.operation == Operation::recreated : related_to_any(change.path, unknown);
       if (!unread || related_to_any(change.path, finding_.replaced)) continue;
       if (!identity && find_ignore(*context_.rules, stored_.id, attribute_path(change.path), change.cls)) {
         finding_.replaced.push_back(change.path);

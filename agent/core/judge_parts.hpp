@@ -40,9 +40,9 @@ struct Setting {
   std::string backend_uid;
   const KindSchema* schema = nullptr;  ///< nullptr: values are compared as text
   Nanos now_ns = 0;
-  std::string accepted_by;  ///< JudgeContext::deletions_accepted_by
-  const RedactionKeys* keys = nullptr;  ///< JudgeContext::keys
-  ResourceId id;                        ///< whose values are compared
+  std::string accepted_by;                ///< JudgeContext::deletions_accepted_by
+  const RedactionKeys* keys = nullptr;    ///< JudgeContext::keys
+  ResourceId id;                          ///< whose values are compared
   const JudgeContext* context = nullptr;  ///< nullptr: there are no rules
 };
 
@@ -66,8 +66,9 @@ struct UpgradedRow {
   StoredResource row;
   std::vector<std::string> moved;  ///< paths of open drifts whose baseline the upgrade moved or dropped
 };
-/// Takes over the upgraded body. What it holds of digests at another path or under another reading is left out and filled
-/// from what is seen: a digest is of its path and normal form. `corrupt` when either body is no object. [judge_upgrade.cpp]
+/// Takes over the upgraded body. What it holds of digests at another path or under another reading is left out and
+/// filled from what is seen: a digest is of its path and normal form. `corrupt` when either body is no object.
+/// [judge_upgrade.cpp]
 Result<UpgradedRow> take_upgrade(const JudgeContext& context, const StoredResource& stored, const std::string& body);
 /// Values of both rules mean the same.
 bool same_reading(const AttributeRule& a, const AttributeRule& b);

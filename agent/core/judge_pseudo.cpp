@@ -13,8 +13,9 @@ namespace {
 constexpr std::string_view kSystemIdentity = "system_identity";
 constexpr std::string_view kGone = "gone";
 constexpr std::string_view kClaimedBy = "claimed_by";
-constexpr std::size_t kNamesShown = 1'000, kNameBytesShown = 64u << 10;  // of a mass deletion: it may have a million names
-constexpr std::size_t kHashedAtOnce = 1u << 20;                          // bytes
+// of a mass deletion: it may have a million names
+constexpr std::size_t kNamesShown = 1'000, kNameBytesShown = 64u << 10;
+constexpr std::size_t kHashedAtOnce = 1u << 20;  // bytes
 
 Value object_of(std::string_view member, Value value) {
   Value::Object out;
@@ -41,8 +42,8 @@ std::vector<std::string> texts_of(const std::optional<std::string>& body, std::s
   return out;
 }
 
-/// SHA-256 over all names, each behind its length, in pieces: no other list of names has it. The text in front cannot be the
-/// digest of a piece.
+/// SHA-256 over all names, each behind its length, in pieces: no other list of names has it. The text in front cannot
+/// be the digest of a piece.
 std::string digest_of(const std::vector<std::string>& sorted) {
   std::string piece = "driftd names 1\n";
   for (const auto& name : sorted) {

@@ -15,8 +15,10 @@ bool same_in_another_form(const Setting& setting, const std::string& path, const
   const auto digest = as_digest(left) ? as_digest(left) : as_digest(right);
   if (!digest || setting.keys == nullptr) return false;
   const Value& clear = as_digest(left) ? right : left;
-  const auto sealed = sealed_digest(clear, setting.id, attribute_path(path), *setting.schema, *setting.keys, digest->withheld);
-  if (!sealed) return false;  // the memory for it ran out after the comparison that found this: told once more, never hidden
+  const auto sealed =
+      sealed_digest(clear, setting.id, attribute_path(path), *setting.schema, *setting.keys, digest->withheld);
+  // the memory for it ran out after the comparison that found this: told once more, never hidden
+  if (!sealed) return false;
   const auto made = as_digest(*sealed);
   return made->key_id == digest->key_id && made->revision == digest->revision && made->hex == digest->hex;
 }
@@ -33,8 +35,8 @@ bool same_value(const Setting& setting, const std::string& path, const std::opti
   return left_norm && right_norm && *left_norm == *right_norm;
 }
 
-/// `change` says of its path what the drift already said. Against an expectation both sides count: 3 in the place of 1 is not
-/// 3 in the place of 100. A baseline follows by decisions alone, so there the new value says all.
+/// `change` says of its path what the drift already said. Against an expectation both sides count: 3 in the place of 1
+/// is not 3 in the place of 100. A baseline follows by decisions alone, so there the new value says all.
 bool said(const Setting& setting, const Drift& drift, const Change& change) {
   const auto same = [&](const Change& other) {
     if (other.path != change.path || !same_value(setting, change.path, other.new_value, change.new_value)) return false;
@@ -52,7 +54,8 @@ bool standing(const Setting& setting, const Drift& drift, const Group& group) {
          nothing_new(setting, drift, group.changes);
 }
 
-/// Nothing of the values: an id goes everywhere and stays for ever, and whoever came by a former key could try guesses on it.
+/// Nothing of the values: an id goes everywhere and stays for ever, and whoever came by a former key could try guesses
+/// on it.
 std::string new_id(const Setting& setting, const StoredResource& stored, const GroupKey& key) {
   const auto [cls, against, action] = key;
   const Digest id = digest(0, {setting.backend_uid, render(stored.id), render(cls), render(against), render(action),
@@ -129,7 +132,9 @@ DriftStatus end_of(const Setting& setting, const Drift& drift, const StoredResou
 class Reconciler {
  public:
   Reconciler(const Setting& setting, const StoredResource& stored, Judgement& out)
-      : setting_(setting), stored_(stored), out_(out) {}
+      : setting_(setting),
+        stored_(stored),
+        out_(out) {}
 
   void end(Drift drift, DriftStatus how);
   void go_on(Drift drift, Group group);
@@ -165,7 +170,9 @@ void Reconciler::fade(Drift& drift, const Group& group) const {
 
 bool newly_withheld(const std::vector<Change>& was, const std::vector<Change>& now) {
   return std::any_of(now.begin(), now.end(), [&](const Change& change) {
-    return change.redacted && std::any_of(was.begin(), was.end(), [&](const Change& other) { return other.path == change.path && !other.redacted; });
+    return change.redacted && std::any_of(was.begin(), was.end(), [&](const Change& other) {
+             return other.path == change.path && !other.redacted;
+           });
   });
 }
 
@@ -174,8 +181,9 @@ void Reconciler::go_on(Drift drift, Group group) {
   const bool expired = lapsed(drift, setting_.now_ns);
   const bool moved = !standing(setting_, drift, group);
   fade(drift, group);
-  // A decision covers the values it was made on: part of them going back leaves it, any other value asks again. That all is
-  // gone says of each attribute that it is not there; once the resource is back, one that is missing is another matter.
+  // A decision covers the values it was made on: part of them going back leaves it, any other value asks again. That
+  // all is gone says of each attribute that it is not there; once the resource is back, one that is missing is another
+  // matter.
   const bool back = drift.operation == Operation::deleted && group.operation != Operation::deleted;
   const bool decision_over = expired || back || (moved && !nothing_new(setting_, drift, group.changes));
   if (decision_over && drift.decided_ns) undecide(drift);

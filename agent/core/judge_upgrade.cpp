@@ -17,7 +17,9 @@ bool same(const Value* a, const Value* b) {
 class Digests {
  public:
   Digests(const Value& before, const KindSchema* former, const KindSchema& schema)
-      : before_(before), former_(former), schema_(schema) {}
+      : before_(before),
+        former_(former),
+        schema_(schema) {}
 
   /// Paths whose value must be left out, deepest attribute each; lists as a whole.
   std::vector<Path> foreign(const Value& body) {

@@ -6,8 +6,8 @@
 
 namespace driftd::core {
 
-/// What a document may be before it is refused. A value costs 56 to 200 bytes of memory, however few of text, and a walk
-/// knows the path of each: the levels above all values may be 20 times as many as the values.
+/// What a document may be before it is refused. A value costs 56 to 200 bytes of memory, however few of text, and a
+/// walk knows the path of each: the levels above all values may be 20 times as many as the values.
 struct ParseLimits {
   std::size_t bytes = 64u << 20;
   std::size_t nodes = 4'000'000;

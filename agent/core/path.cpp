@@ -13,7 +13,9 @@ constexpr std::size_t kMaxPattern = 16u << 10;  ///< bytes of a path pattern
 constexpr std::size_t kMaxDepths = 4;           ///< `**` in one pattern
 constexpr std::size_t kMaxShown = 200;          ///< bytes of a foreign text in an error
 
-std::string cut(std::string_view text) { return std::string(front(text, kMaxShown)) + (text.size() > kMaxShown ? "..." : ""); }
+std::string cut(std::string_view text) {
+  return std::string(front(text, kMaxShown)) + (text.size() > kMaxShown ? "..." : "");
+}
 
 bool is_plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
@@ -90,8 +92,10 @@ class Scanner {
   }
 
   Result<Token> classify(const std::string& text, std::size_t start) {
-    const bool digits = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-    if (digits && text.size() <= 9 && (text == "0" || text.front() != '0')) return Token{Token::Kind::index, text, start};
+    const bool digits =
+        !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+    if (digits && text.size() <= 9 && (text == "0" || text.front() != '0'))
+      return Token{Token::Kind::index, text, start};
     if (wild_ && text == "*") return Token{Token::Kind::bare, text, start};
     if (text.find('=') != std::string::npos && text.front() != '=') return Token{Token::Kind::selector, text, start};
     at_ = start;
@@ -128,9 +132,14 @@ Result<Path> Path::parse(std::string_view text) {
   Path out;
   for (auto& token : tokens) {
     switch (token.kind) {
-      case Token::Kind::index: out.segments_.emplace_back(Index{std::stoul(token.text)}); break;
-      case Token::Kind::selector: out.segments_.emplace_back(Selector{std::move(token.text)}); break;
-      default: out.segments_.emplace_back(std::move(token.text));
+      case Token::Kind::index:
+        out.segments_.emplace_back(Index{std::stoul(token.text)});
+        break;
+      case Token::Kind::selector:
+        out.segments_.emplace_back(Selector{std::move(token.text)});
+        break;
+      default:
+        out.segments_.emplace_back(std::move(token.text));
     }
   }
   return out;
@@ -185,8 +194,8 @@ std::string Path::render() const {
 
 Result<Glob> Glob::parse_path(std::string_view text) {
   if (text.size() > kMaxPattern) {
-    return fail(Code::invalid, "path pattern '" + cut(text) + "': it has " + std::to_string(text.size()) + " bytes, at most " +
-                                   std::to_string(kMaxPattern) + " are allowed");
+    return fail(Code::invalid, "path pattern '" + cut(text) + "': it has " + std::to_string(text.size()) +
+                                   " bytes, at most " + std::to_string(kMaxPattern) + " are allowed");
   }
   DRIFTD_TRY(auto tokens, Scanner(text, true).run());
   Glob out;
@@ -203,8 +212,9 @@ Result<Glob> Glob::parse_path(std::string_view text) {
   }
   const auto depths = static_cast<std::size_t>(std::count(out.segments_.begin(), out.segments_.end(), "**"));
   if (depths > kMaxDepths) {
-    return fail(Code::invalid, "path pattern '" + cut(text) + "': '**' stands in it " + std::to_string(depths) + " times, at most " +
-                                   std::to_string(kMaxDepths) + " are allowed; name the members between them");
+    return fail(Code::invalid, "path pattern '" + cut(text) + "': '**' stands in it " + std::to_string(depths) +
+                                   " times, at most " + std::to_string(kMaxDepths) +
+                                   " are allowed; name the members between them");
   }
   return out;
 }
@@ -223,7 +233,8 @@ bool Glob::matches(const Path& path) const {
 bool Glob::matches(std::string_view name) const { return wild_match(text_, name); }
 
 int Glob::specificity() const {
-  if (!is_path_) return text_.find('*') == std::string::npos ? 1'000 : static_cast<int>(std::min<std::size_t>(text_.size(), 999));
+  if (!is_path_)
+    return text_.find('*') == std::string::npos ? 1'000 : static_cast<int>(std::min<std::size_t>(text_.size(), 999));
   int score = 0;
   for (const auto& segment : segments_) {
     if (segment == "**") {

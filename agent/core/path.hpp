@@ -15,8 +15,14 @@ namespace driftd::core {
 /// A segment is a member name, a list index, or a key selector.
 class Path {
  public:
-  struct Index { std::size_t at; friend bool operator==(const Index&, const Index&) = default; };
-  struct Selector { std::string text; friend bool operator==(const Selector&, const Selector&) = default; };
+  struct Index {
+    std::size_t at;
+    friend bool operator==(const Index&, const Index&) = default;
+  };
+  struct Selector {
+    std::string text;
+    friend bool operator==(const Selector&, const Selector&) = default;
+  };
   using Segment = std::variant<std::string, Index, Selector>;
 
   Path() = default;

@@ -102,7 +102,8 @@ Status assign_element(Value& node, const Path& path, std::size_t depth, const Va
   auto* array = node.array();
   if (array == nullptr) return value == nullptr ? Status{} : no_way(path, "what stands on the way is no list");
   const auto* index = std::get_if<Path::Index>(&segment);
-  if (index != nullptr && index->at > array->size() && value != nullptr) return no_way(path, "index behind the end of the list");
+  if (index != nullptr && index->at > array->size() && value != nullptr)
+    return no_way(path, "index behind the end of the list");
   const std::size_t at = place(*array, segment);
   const bool last = depth + 1 == path.segments().size();
   if (value == nullptr) {

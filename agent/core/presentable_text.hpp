@@ -7,8 +7,8 @@
 
 namespace driftd::core {
 
-/// presentable_json() of a text that is JSON, such as the store holds: each digest becomes "[REDACTED]", the rest stays as
-/// it stands. A pass over the text, so that a value of megabytes costs milliseconds. [any thread]
+/// presentable_json() of a text that is JSON, such as the store holds: each digest becomes "[REDACTED]", the rest stays
+/// as it stands. A pass over the text, so that a value of megabytes costs milliseconds. [any thread]
 std::string presentable_text(std::string_view json);
 
 }  // namespace driftd::core

@@ -24,7 +24,8 @@ Value digest_value(const std::string& key_id, int revision, const std::string& h
 }
 
 /// Hex of w, the worker's digest of a value.
-std::string worker_hex(const Value& value, const ResourceId& id, const Path& path, const KindSchema& schema, const Key& key) {
+std::string worker_hex(const Value& value, const ResourceId& id, const Path& path, const KindSchema& schema,
+                       const Key& key) {
   auto normal = normalise(schema.rule(path), value);
   if (!normal) {  // not of its type: the text as it is; the error would quote the secret
     AttributeRule plain;
@@ -51,7 +52,11 @@ bool is_hex(std::string_view text) { return text.find_first_not_of("0123456789ab
 class WorkerRedaction {
  public:
   WorkerRedaction(const ResourceId& id, const KindSchema& schema, const RedactionKey& key, const Disclosure* disclosure)
-      : id_(id), schema_(schema), forms_(schema), key_(key), disclosure_(disclosure) {}
+      : id_(id),
+        schema_(schema),
+        forms_(schema),
+        key_(key),
+        disclosure_(disclosure) {}
 
   /// An attribute path of the record, or a pattern over them. One that cannot be read covers everything: fail closed.
   void add(const std::string& path) {
@@ -191,8 +196,8 @@ std::optional<DigestRef> as_digest(const Value& value) {
   out.key_id = rest.substr(0, first);
   out.hex = rest.substr(second + 1);
   const auto [at, error] = std::from_chars(rest.data() + first + 1, rest.data() + second, out.revision);
-  const bool sound = error == std::errc() && at == rest.data() + second && out.revision > 0 && out.hex.size() == 64 && is_hex(out.hex) &&
-                     !out.key_id.empty() && is_hex(out.key_id);
+  const bool sound = error == std::errc() && at == rest.data() + second && out.revision > 0 && out.hex.size() == 64 &&
+                     is_hex(out.hex) && !out.key_id.empty() && is_hex(out.key_id);
   return sound ? std::optional(out) : std::nullopt;
 }
 
@@ -211,7 +216,8 @@ Result<std::string> redact(std::string_view body, const ResourceId& id, const Ki
   DRIFTD_TRY(Value value, body_of(body, kBodyLimits));
   WorkerRedaction redaction(id, schema, worker_key, disclosure);
   for (const auto& path : sensitive) redaction.add(path);
-  if (value.object()->contains(kDigestMember)) return fail(Code::corrupt, "a record's body: \"$hmac\" is reserved for digests");
+  if (value.object()->contains(kDigestMember))
+    return fail(Code::corrupt, "a record's body: \"$hmac\" is reserved for digests");
   redaction.walk(Path(), Path(), value);
   return render(value);
 }

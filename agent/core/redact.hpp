@@ -15,12 +15,12 @@ namespace driftd::core {
 
 /// Revision of the normal forms; digests of another one re-baseline silently.
 inline constexpr int kNormaliserRevision = 1;
-/// Of digests below lists by keys and lists without order: until 2 they were of the element's place. It goes by the schema
-/// alone: a revision that a value could choose would let it hide a change.
+/// Of digests below lists by keys and lists without order: until 2 they were of the element's place. It goes by the
+/// schema alone: a revision that a value could choose would let it hide a change.
 inline constexpr int kElementRevision = 2;
 
-/// A keyed digest in a body stands as {"$hmac": "<key id>:<normaliser revision>:<64 hex>"}; with `:withheld` behind it, it
-/// is of a value that nobody calls a secret, or harmless (ADR 0013).
+/// A keyed digest in a body stands as {"$hmac": "<key id>:<normaliser revision>:<64 hex>"}; with `:withheld` behind it,
+/// it is of a value that nobody calls a secret, or harmless (ADR 0013).
 struct DigestRef {
   std::string key_id;
   int revision = 0;
@@ -44,8 +44,8 @@ struct KeyLayer {
   LayerKind kind = LayerKind::hmac;
 };
 
-/// Key of one of the two steps of semantics 19 with its id. The store's step is a chain: a rotation cannot make digests anew,
-/// for nobody has the values, so it puts a layer around those that are stored (ADR 0014).
+/// Key of one of the two steps of semantics 19 with its id. The store's step is a chain: a rotation cannot make digests
+/// anew, for nobody has the values, so it puts a layer around those that are stored (ADR 0014).
 struct RedactionKey {
   std::string id;  ///< 8 hex
   Key key{};
@@ -76,16 +76,15 @@ struct RedactRule {
 class Disclosure;
 
 /// Worker side: replaces each value that the schema calls sensitive or write_only, or that `sensitive` names, by the
-/// digest of its normal form; an object of the plugin that looks like a digest is digested too. Then what `disclosure` does
-/// not show; nullptr: it shows everything. Absent and null stay. Returns the canonical body. `corrupt` when the body is no
-/// JSON object.
+/// digest of its normal form; an object of the plugin that looks like a digest is digested too. Then what `disclosure`
+/// does not show; nullptr: it shows everything. Absent and null stay. Returns the canonical body. `corrupt` when the
+/// body is no JSON object.
 Result<std::string> redact(std::string_view body, const ResourceId& id, const KindSchema& schema,
                            const std::vector<std::string>& sensitive, const RedactionKey& worker_key,
                            const Disclosure* disclosure = nullptr);
 
-/// The digest that a sealed body holds in place of `value`, which stands in clear and without digests at `path`, elements of
-/// lists by keys named by their keys.
-/// `unavailable`: of a slow layer alone.
+/// The digest that a sealed body holds in place of `value`, which stands in clear and without digests at `path`,
+/// elements of lists by keys named by their keys. `unavailable`: of a slow layer alone.
 Result<Value> sealed_digest(const Value& value, const ResourceId& id, const Path& path, const KindSchema& schema,
                             const RedactionKeys& keys, bool withheld);
 

@@ -42,11 +42,11 @@ struct Expectation {
 /// All rules of one backend, compiled; immutable, shared by threads, replaced whole on reload.
 struct Rules {
   std::vector<IgnoreRule> ignore;
-  std::vector<PolicyRule> policy;             ///< first match wins
-  std::map<ChangeClass, Action> class_policy; ///< defaults per class (semantics 11)
-  bool config_policy_set = false;             ///< `policy.config` was written by the user: no tfstate default
+  std::vector<PolicyRule> policy;              ///< first match wins
+  std::map<ChangeClass, Action> class_policy;  ///< defaults per class (semantics 11)
+  bool config_policy_set = false;              ///< `policy.config` was written by the user: no tfstate default
   std::vector<Expectation> expect;
-  std::uint64_t generation = 0;               ///< hash of all of it: resources judged under another are judged again
+  std::uint64_t generation = 0;  ///< hash of all of it: resources judged under another are judged again
 };
 
 struct Chosen {

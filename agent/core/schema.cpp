@@ -19,13 +19,31 @@ constexpr std::size_t kMaxUnit = 64;  ///< bytes
 template <class E, std::size_t N>
 using Names = std::array<std::pair<std::string_view, E>, N>;
 
-constexpr Names<ValueType, 20> kTypes = {{{"any", ValueType::any}, {"string", ValueType::string}, {"int", ValueType::integer},
-    {"decimal", ValueType::decimal}, {"bool", ValueType::boolean}, {"bytes", ValueType::bytes}, {"duration", ValueType::duration},
-    {"percent", ValueType::percent}, {"json", ValueType::json}, {"yaml", ValueType::yaml}, {"properties", ValueType::properties},
-    {"pem", ValueType::pem}, {"ssh_key", ValueType::ssh_key}, {"url", ValueType::url}, {"endpoint", ValueType::endpoint},
-    {"host", ValueType::host}, {"inet", ValueType::inet}, {"cidr", ValueType::cidr}, {"version", ValueType::version}, {"timestamp", ValueType::timestamp}}};
-constexpr Names<Collection, 5> kCollections = {{{"list", Collection::list}, {"set", Collection::set},
-    {"multiset", Collection::multiset}, {"map", Collection::map_by_keys}, {"scalar_or_list", Collection::scalar_or_list}}};
+constexpr Names<ValueType, 20> kTypes = {{{"any", ValueType::any},
+                                          {"string", ValueType::string},
+                                          {"int", ValueType::integer},
+                                          {"decimal", ValueType::decimal},
+                                          {"bool", ValueType::boolean},
+                                          {"bytes", ValueType::bytes},
+                                          {"duration", ValueType::duration},
+                                          {"percent", ValueType::percent},
+                                          {"json", ValueType::json},
+                                          {"yaml", ValueType::yaml},
+                                          {"properties", ValueType::properties},
+                                          {"pem", ValueType::pem},
+                                          {"ssh_key", ValueType::ssh_key},
+                                          {"url", ValueType::url},
+                                          {"endpoint", ValueType::endpoint},
+                                          {"host", ValueType::host},
+                                          {"inet", ValueType::inet},
+                                          {"cidr", ValueType::cidr},
+                                          {"version", ValueType::version},
+                                          {"timestamp", ValueType::timestamp}}};
+constexpr Names<Collection, 5> kCollections = {{{"list", Collection::list},
+                                                {"set", Collection::set},
+                                                {"multiset", Collection::multiset},
+                                                {"map", Collection::map_by_keys},
+                                                {"scalar_or_list", Collection::scalar_or_list}}};
 
 template <class E, std::size_t N>
 Result<E> named(const Names<E, N>& names, const Value& value, const std::string& where) {
@@ -89,7 +107,8 @@ class SchemaParser {
       return fail(Code::invalid, "schema: expected \"schema\": \"driftd-schema/1\"");
     }
     const Value* kind = root.find("kind");
-    if (kind == nullptr || kind->string() == nullptr || kind->string()->empty()) return fail(Code::invalid, "schema: expected a \"kind\"");
+    if (kind == nullptr || kind->string() == nullptr || kind->string()->empty())
+      return fail(Code::invalid, "schema: expected a \"kind\"");
     out_->kind_ = *kind->string();
     for (const auto& [name, value] : *root.object()) DRIFTD_CHECK(document_member(name, value));
     if (root.find("attributes") == nullptr) return fail(Code::invalid, place("attributes") + ": is missing");
@@ -108,7 +127,9 @@ class SchemaParser {
     if (name == "source") return keep(out_->source_, flag(value, place(name)));
     if (name == "identity") return keep(out_->identity_, text(value, place(name)));
     if (name == "class") return parse_cls(value, place(name), out_->cls_);
-    return fail(Code::invalid, place(name) + ": unknown member; known are schema, kind, revision, class, title, identity, source, attributes");
+    return fail(
+        Code::invalid,
+        place(name) + ": unknown member; known are schema, kind, revision, class, title, identity, source, attributes");
   }
 
   template <class T>
@@ -128,8 +149,8 @@ class SchemaParser {
   Status attributes(const Value& value) {
     if (value.object() == nullptr) return fail(Code::invalid, place("attributes") + ": expected an object");
     if (value.object()->size() > kMaxRules) {
-      return fail(Code::invalid, place("attributes") + ": expected at most " + std::to_string(kMaxRules) + " paths, found " +
-                                     std::to_string(value.object()->size()));
+      return fail(Code::invalid, place("attributes") + ": expected at most " + std::to_string(kMaxRules) +
+                                     " paths, found " + std::to_string(value.object()->size()));
     }
     for (const auto& [glob, rule] : *value.object()) {
       const std::string where = place("attributes.\"" + glob + "\"");
@@ -138,8 +159,10 @@ class SchemaParser {
       if (rule.object() == nullptr) return fail(Code::invalid, where + ": expected an object");
       AttributeRule made;
       made.path = std::move(*path);
-      for (const auto& [name, member] : *rule.object()) DRIFTD_CHECK(rule_member(made, name, member, where + "." + name));
-      if (made.collection == Collection::map_by_keys && made.keys.empty()) return fail(Code::invalid, where + ": a map needs \"keys\"");
+      for (const auto& [name, member] : *rule.object())
+        DRIFTD_CHECK(rule_member(made, name, member, where + "." + name));
+      if (made.collection == Collection::map_by_keys && made.keys.empty())
+        return fail(Code::invalid, where + ": a map needs \"keys\"");
       out_->rules_.push_back(std::move(made));
     }
     return {};
@@ -172,7 +195,8 @@ class SchemaParser {
 
   static Status unit(AttributeRule& rule, const Value& value, const std::string& where) {
     DRIFTD_TRY(rule.unit, text(value, where));
-    if (rule.unit.size() > kMaxUnit) return fail(Code::invalid, where + ": a unit has at most " + std::to_string(kMaxUnit) + " bytes");
+    if (rule.unit.size() > kMaxUnit)
+      return fail(Code::invalid, where + ": a unit has at most " + std::to_string(kMaxUnit) + " bytes");
     return {};
   }
 
@@ -181,8 +205,10 @@ class SchemaParser {
     if (name == "computed") return keep(rule.computed, flag(value, where));
     if (name == "sensitive") return keep(rule.sensitive, flag(value, where));
     if (name == "write_only") return keep(rule.write_only, flag(value, where));
-    return fail(Code::invalid, where + ": unknown member; known are type, unit, collection, keys, basis, class, default, empty, tokens, "
-                                       "masked, fold, trim, volatile, computed, sensitive, write_only, since");
+    return fail(Code::invalid,
+                where +
+                    ": unknown member; known are type, unit, collection, keys, basis, class, default, empty, tokens, "
+                    "masked, fold, trim, volatile, computed, sensitive, write_only, since");
   }
 
   static Status type(AttributeRule& rule, const Value& value, const std::string& where) {
@@ -196,7 +222,8 @@ class SchemaParser {
   static Status tokens(AttributeRule& rule, const Value& value, const std::string& where) {
     if (value.object() == nullptr) return fail(Code::invalid, where + ": expected {\"true\": […], \"false\": […]}");
     for (const auto& [name, words] : *value.object()) {
-      if (name != "true" && name != "false") return fail(Code::invalid, where + "." + name + ": expected true or false");
+      if (name != "true" && name != "false")
+        return fail(Code::invalid, where + "." + name + ": expected true or false");
       DRIFTD_CHECK(keep(name == "true" ? rule.true_tokens : rule.false_tokens, texts(words, where + "." + name)));
     }
     return {};
@@ -235,7 +262,8 @@ std::shared_ptr<const KindSchema> KindSchema::unknown(std::string kind) {
 }
 
 const AttributeRule* KindSchema::find_rule(const Path& path) const {
-  const auto it = std::find_if(rules_.begin(), rules_.end(), [&](const AttributeRule& rule) { return rule.path.matches(path); });
+  const auto it =
+      std::find_if(rules_.begin(), rules_.end(), [&](const AttributeRule& rule) { return rule.path.matches(path); });
   return it == rules_.end() ? nullptr : &*it;
 }
 

@@ -18,8 +18,26 @@ namespace driftd::core {
 /// How an attribute's values are read before they are compared.
 enum class ValueType {
   any,  // compared by structure, numbers as exact decimals
-  string, integer, decimal, boolean, bytes, duration, percent, json, yaml, properties, pem, ssh_key, url,
-  endpoint, host, inet, cidr, version, timestamp, enumeration
+  string,
+  integer,
+  decimal,
+  boolean,
+  bytes,
+  duration,
+  percent,
+  json,
+  yaml,
+  properties,
+  pem,
+  ssh_key,
+  url,
+  endpoint,
+  host,
+  inet,
+  cidr,
+  version,
+  timestamp,
+  enumeration
 };
 enum class Collection { none, list, set, multiset, map_by_keys, scalar_or_list };
 
@@ -33,13 +51,14 @@ struct AttributeRule {
   std::optional<ChangeClass> cls;        ///< absent: the kind's
   std::optional<Value> fallback;         ///< "default": absent means this
   std::vector<Value> empty_equivalents;  ///< "empty": these, and absence, are one
-  std::string basis;  ///< attribute of the body that says what this one depends on: with another, values cannot be compared
+  /// attribute of the body that says what this one depends on: with another, values cannot be compared
+  std::string basis;
   std::vector<std::string> true_tokens, false_tokens;
   std::vector<Value> masked;  ///< "masked": the system hides the value behind these: unknown
   bool fold = false;          ///< ASCII case does not matter
   bool trim_space = false, trim_eol = false;
   bool is_volatile = false, computed = false, sensitive = false, write_only = false;
-  std::uint32_t since = 1;    ///< schema revision that brought it
+  std::uint32_t since = 1;  ///< schema revision that brought it
 };
 
 /// The typed schema of one resource kind. Immutable after parse; shared by threads.

@@ -16,13 +16,15 @@ namespace driftd::core {
 /// The kind under which a source speaks of what defines a backend; no provider lists it for its own backend.
 inline constexpr std::string_view kRegistration = "registration";
 
-/// Kinds of the agent's own questions: which system this is, who speaks for it, whether much may be gone. What is decided of
-/// them changes what is believed, so no provider has a kind of these names, nor tells of one.
+/// Kinds of the agent's own questions: which system this is, who speaks for it, whether much may be gone. What is
+/// decided of them changes what is believed, so no provider has a kind of these names, nor tells of one.
 inline constexpr std::array<std::string_view, 3> kOwnKinds{"backend", "claim", "scope"};
-inline bool is_own_kind(std::string_view kind) { return std::find(kOwnKinds.begin(), kOwnKinds.end(), kind) != kOwnKinds.end(); }
+inline bool is_own_kind(std::string_view kind) {
+  return std::find(kOwnKinds.begin(), kOwnKinds.end(), kind) != kOwnKinds.end();
+}
 
-/// In the metadata of a registration or of a discovered backend: where in its source the objects are that define it, such as
-/// a namespace. Only a source in which many may write says it (ADR 0015).
+/// In the metadata of a registration or of a discovered backend: where in its source the objects are that define it,
+/// such as a namespace. Only a source in which many may write says it (ADR 0015).
 inline constexpr std::string_view kDefinedIn = "defined_in";
 /// Empty: it is not said.
 std::string defined_in(const std::map<std::string, std::string>& metadata);

@@ -13,8 +13,9 @@
 
 namespace driftd::core {
 
-/// What slow digests were computed already, by a SHA-256 of what they were made of: neither values nor stored digests can
-/// be read from it. Bounded: what was not asked for since the last half of the bound went in is forgotten. Any thread.
+/// What slow digests were computed already, by a SHA-256 of what they were made of: neither values nor stored digests
+/// can be read from it. Bounded: what was not asked for since the last half of the bound went in is forgotten. Any
+/// thread.
 class SlowDigests {
  public:
   using Bytes = std::array<std::uint8_t, 32>;
@@ -35,8 +36,8 @@ class SlowDigests {
   Map young_, old_;
 };
 
-/// The digest `hex` with a slow layer around it (ADR 0014), 64 hex: 50 ms where this process has not made it yet, so not on
-/// the core thread. The error is slow_hash()'s.
+/// The digest `hex` with a slow layer around it (ADR 0014), 64 hex: 50 ms where this process has not made it yet, so
+/// not on the core thread. The error is slow_hash()'s.
 Result<std::string> slow_hex(const Key& layer, const std::string& hex);
 
 }  // namespace driftd::core

@@ -7,7 +7,8 @@
 
 namespace driftd::core {
 
-/// What the id begins with that the host gives to a record whose own cannot be taken. No plugin can give it to another one.
+/// What the id begins with that the host gives to a record whose own cannot be taken. No plugin can give it to another
+/// one.
 inline constexpr std::string_view kStandIn = "~unidentified~";
 
 /// True: no read can find it, as its provider never gave it this id. Only a complete list tells that it is gone.

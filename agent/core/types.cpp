@@ -41,7 +41,9 @@ Result<std::string> scalar_text(const Value& value) {
   if (const auto* text = value.string()) return *text;
   if (const auto* number = value.number()) return number->token;
   if (const auto* truth = value.boolean()) return std::string(*truth ? "true" : "false");
-  return fail(Code::invalid, "expected a scalar, found " + std::string(value.is_null() ? "null" : value.array() ? "a list" : "an object"));
+  return fail(Code::invalid, "expected a scalar, found " + std::string(value.is_null() ? "null"
+                                                                       : value.array() ? "a list"
+                                                                                       : "an object"));
 }
 
 /// Line ends as \n, none at the end, no byte order mark.
@@ -116,7 +118,8 @@ Result<std::string> document(const AttributeRule& rule, const Value& value) {
   const AttributeRule plain;
   if (text == nullptr) return structure(plain, value);
   const auto shaped_text = shaped(rule, *text);
-  auto parsed = rule.type == ValueType::json ? parse(shaped_text, ParseLimits{.bytes = kMaxJson, .nodes = kMaxNodes}) : yaml(shaped_text);
+  auto parsed = rule.type == ValueType::json ? parse(shaped_text, ParseLimits{.bytes = kMaxJson, .nodes = kMaxNodes})
+                                             : yaml(shaped_text);
   if (!parsed && parsed.error().code == Code::budget) return fail(parsed.error());
   if (!parsed) return fail(Code::invalid, parsed.error().message);
   return structure(plain, *parsed);
@@ -126,24 +129,42 @@ Result<std::string> scalar(const AttributeRule& rule, const Value& value) {
   DRIFTD_TRY(const std::string raw, scalar_text(value));
   const std::string text = shaped(rule, raw);
   switch (rule.type) {
-    case ValueType::integer: return integer(text);
-    case ValueType::decimal: return rule.unit == "kubernetes" ? quantity(text) : decimal(text);
-    case ValueType::boolean: return boolean(rule, text);
-    case ValueType::bytes: return bytes(text, rule.unit);
-    case ValueType::duration: return duration(text, rule.unit);
-    case ValueType::percent: return percent(text, rule.unit);
-    case ValueType::properties: return properties(text);
-    case ValueType::pem: return pem(text);
-    case ValueType::ssh_key: return ssh_key(text);
-    case ValueType::url: return url(text);
-    case ValueType::endpoint: return endpoint(text, rule.unit);
-    case ValueType::host: return host(text);
-    case ValueType::inet: return inet(text);
-    case ValueType::cidr: return cidr(text);
-    case ValueType::version: return version(text, rule.unit);
-    case ValueType::timestamp: return timestamp(text, rule.unit);
-    case ValueType::enumeration: return render(Value(lower(strip(text))));
-    default: return render(Value(text));
+    case ValueType::integer:
+      return integer(text);
+    case ValueType::decimal:
+      return rule.unit == "kubernetes" ? quantity(text) : decimal(text);
+    case ValueType::boolean:
+      return boolean(rule, text);
+    case ValueType::bytes:
+      return bytes(text, rule.unit);
+    case ValueType::duration:
+      return duration(text, rule.unit);
+    case ValueType::percent:
+      return percent(text, rule.unit);
+    case ValueType::properties:
+      return properties(text);
+    case ValueType::pem:
+      return pem(text);
+    case ValueType::ssh_key:
+      return ssh_key(text);
+    case ValueType::url:
+      return url(text);
+    case ValueType::endpoint:
+      return endpoint(text, rule.unit);
+    case ValueType::host:
+      return host(text);
+    case ValueType::inet:
+      return inet(text);
+    case ValueType::cidr:
+      return cidr(text);
+    case ValueType::version:
+      return version(text, rule.unit);
+    case ValueType::timestamp:
+      return timestamp(text, rule.unit);
+    case ValueType::enumeration:
+      return render(Value(lower(strip(text))));
+    default:
+      return render(Value(text));
   }
 }
 
@@ -162,7 +183,8 @@ Result<Value::Array> elements_of(const AttributeRule& rule, const Value& value) 
   if (text == nullptr || !splits_at_commas(rule.type)) return Value::Array{value};
   Value::Array out;
   for (std::size_t start = 0; start <= text->size();) {
-    if (out.size() > types::kMaxElements) return types::beyond("more than " + std::to_string(types::kMaxElements) + " parts");
+    if (out.size() > types::kMaxElements)
+      return types::beyond("more than " + std::to_string(types::kMaxElements) + " parts");
     const auto comma = std::min(text->find(',', start), text->size());
     const auto part = types::strip(std::string_view(*text).substr(start, comma - start));
     if (!part.empty()) out.emplace_back(std::string(part));
@@ -174,7 +196,8 @@ Result<Value::Array> elements_of(const AttributeRule& rule, const Value& value) 
 }  // namespace
 
 std::string join_collection(Collection collection, std::vector<std::string> parts) {
-  const bool unordered = collection == Collection::set || collection == Collection::multiset || collection == Collection::map_by_keys;
+  const bool unordered =
+      collection == Collection::set || collection == Collection::multiset || collection == Collection::map_by_keys;
   if (unordered) std::sort(parts.begin(), parts.end());
   if (collection == Collection::set) parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
   std::string out;
@@ -212,7 +235,8 @@ Result<std::string> normalise(const AttributeRule& rule, const Value& value) {
     return types::beyond("there is not enough memory to read it");
   } catch (const std::length_error&) {
     return types::beyond("it is too large to be read");
-  } catch (const std::exception& error) {  // whatever a library of ours throws at a value: that attribute, not the agent
+  } catch (const std::exception& error) {
+    // Whatever a library of ours throws at a value costs that attribute, not the agent.
     return types::beyond(std::string("it cannot be read: ") + error.what());
   }
 }

@@ -22,18 +22,18 @@ tl::unexpected<Error> beyond(std::string what);
 /// A scalar as text: strings as they are, numbers by token, booleans as words; `invalid` for null, arrays, objects.
 Result<std::string> scalar_text(const Value& value);
 tl::unexpected<Error> not_a(std::string_view type, std::string_view found);
-std::string lower(std::string_view text);             ///< ASCII
-std::string_view strip(std::string_view text);        ///< white space at both ends
-bool all_digits(std::string_view text);               ///< at least one
+std::string lower(std::string_view text);       ///< ASCII
+std::string_view strip(std::string_view text);  ///< white space at both ends
+bool all_digits(std::string_view text);         ///< at least one
 
 // Each takes a scalar's text and gives canonical JSON text; `invalid` when it is no such thing.
-Result<std::string> decimal(std::string_view text);   ///< exact: 1.0 = 1 = 1e0; plain digits up to 40 places
-Result<std::string> integer(std::string_view text);   ///< a decimal without fraction
+Result<std::string> decimal(std::string_view text);  ///< exact: 1.0 = 1 = 1e0; plain digits up to 40 places
+Result<std::string> integer(std::string_view text);  ///< a decimal without fraction
 Result<std::string> percent(std::string_view text, std::string_view unit);
-Result<std::string> quantity(std::string_view text);  ///< Kubernetes quantity, exact rational
-Result<std::string> bytes(std::string_view text, std::string_view unit);     ///< in bytes
-Result<std::string> duration(std::string_view text, std::string_view unit);  ///< in nanoseconds
-Result<std::string> timestamp(std::string_view text, std::string_view unit); ///< UTC, ns since the epoch
+Result<std::string> quantity(std::string_view text);                          ///< Kubernetes quantity, exact rational
+Result<std::string> bytes(std::string_view text, std::string_view unit);      ///< in bytes
+Result<std::string> duration(std::string_view text, std::string_view unit);   ///< in nanoseconds
+Result<std::string> timestamp(std::string_view text, std::string_view unit);  ///< UTC, ns since the epoch
 Result<std::string> version(std::string_view text, std::string_view unit);
 Result<std::string> host(std::string_view text);
 Result<std::string> endpoint(std::string_view text, std::string_view default_port);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Addresses: hosts, endpoints, URLs, inet and cidr. Text only: nothing is resolved.
-#include <algorithm>
 #include <arpa/inet.h>
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <optional>
@@ -35,7 +35,8 @@ std::optional<std::string> canonical_host(std::string_view text) {
   if (text.starts_with('[') && text.ends_with(']') && text.size() > 2) text = text.substr(1, text.size() - 2);
   if (const auto bytes = address(text)) return bytes->size() == 4 ? text_of(*bytes) : "[" + text_of(*bytes) + "]";
   if (text.ends_with('.')) text.remove_suffix(1);
-  const bool empty_label = text.empty() || text.front() == '.' || text.back() == '.' || text.find("..") != std::string_view::npos;
+  const bool empty_label =
+      text.empty() || text.front() == '.' || text.back() == '.' || text.find("..") != std::string_view::npos;
   const bool bad = std::any_of(text.begin(), text.end(), [](char c) {  // names beyond ASCII are kept as written
     const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
     return !word && c != '-' && c != '_' && c != '.' && c != '*' && static_cast<unsigned char>(c) < 0x80;
@@ -53,10 +54,24 @@ std::optional<std::string> canonical_port(std::string_view text) {
 }
 
 std::string default_port(std::string_view scheme) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 18> kPorts = {
-      {{"http", "80"}, {"https", "443"}, {"ws", "80"}, {"wss", "443"}, {"ftp", "21"}, {"ssh", "22"}, {"ldap", "389"},
-       {"ldaps", "636"}, {"amqp", "5672"}, {"amqps", "5671"}, {"redis", "6379"}, {"rediss", "6379"}, {"postgres", "5432"},
-       {"postgresql", "5432"}, {"mysql", "3306"}, {"nats", "4222"}, {"kafka", "9092"}, {"mongodb", "27017"}}};
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 18> kPorts = {{{"http", "80"},
+                                                                                            {"https", "443"},
+                                                                                            {"ws", "80"},
+                                                                                            {"wss", "443"},
+                                                                                            {"ftp", "21"},
+                                                                                            {"ssh", "22"},
+                                                                                            {"ldap", "389"},
+                                                                                            {"ldaps", "636"},
+                                                                                            {"amqp", "5672"},
+                                                                                            {"amqps", "5671"},
+                                                                                            {"redis", "6379"},
+                                                                                            {"rediss", "6379"},
+                                                                                            {"postgres", "5432"},
+                                                                                            {"postgresql", "5432"},
+                                                                                            {"mysql", "3306"},
+                                                                                            {"nats", "4222"},
+                                                                                            {"kafka", "9092"},
+                                                                                            {"mongodb", "27017"}}};
   for (const auto& [name, port] : kPorts) {
     if (name == scheme) return std::string(port);
   }
@@ -131,7 +146,8 @@ Result<std::string> endpoint(std::string_view text, std::string_view port_rule) 
     return quoted("unix:" + std::string(path));
   }
   auto [scheme, rest] = cut_scheme(stripped);
-  if (const auto slash = rest.find('/'); slash != std::string_view::npos && slash + 1 == rest.size()) rest.remove_suffix(1);
+  if (const auto slash = rest.find('/'); slash != std::string_view::npos && slash + 1 == rest.size())
+    rest.remove_suffix(1);
   const auto authority = parse_authority(rest);
   if (!authority) return not_a("an endpoint", text);
   std::string port = authority->port;
@@ -166,7 +182,8 @@ Result<std::string> cidr(std::string_view text) {
   auto parsed = network(text);
   if (!parsed) return not_a("a network", text);
   auto& [bytes, length] = *parsed;
-  for (std::size_t bit = length; bit < bytes.size() * 8; ++bit) bytes[bit / 8] &= static_cast<std::uint8_t>(~(0x80u >> (bit % 8)));
+  for (std::size_t bit = length; bit < bytes.size() * 8; ++bit)
+    bytes[bit / 8] &= static_cast<std::uint8_t>(~(0x80u >> (bit % 8)));
   return quoted(text_of(bytes) + "/" + std::to_string(length));
 }
 

@@ -17,7 +17,7 @@ using Rational = boost::multiprecision::cpp_rational;
 constexpr std::int64_t kMostExponent = 1'000'000'000;
 constexpr std::int64_t kMostUnitExponent = 4'096;  ///< a quantity is computed, not only rewritten
 constexpr std::size_t kMostPlain = 40;
-constexpr int kMaxTerms = 32;              ///< of `1h30m…`; each may cost a division of 4,096 digits
+constexpr int kMaxTerms = 32;               ///< of `1h30m…`; each may cost a division of 4,096 digits
 constexpr std::size_t kMaxBaseDigits = 18;  ///< of the count before a schema's base unit
 
 /// sign × digits × 10^exponent; digits without zeros at either end, empty for zero.
@@ -94,14 +94,17 @@ std::string render(const Decimal& d) {
   const auto most = static_cast<std::int64_t>(kMostPlain);
   if (d.exponent >= 0 && point <= most) return sign + d.digits + std::string(static_cast<std::size_t>(d.exponent), '0');
   if (d.exponent < 0 && point > 0) {
-    return sign + d.digits.substr(0, static_cast<std::size_t>(point)) + "." + d.digits.substr(static_cast<std::size_t>(point));
+    return sign + d.digits.substr(0, static_cast<std::size_t>(point)) + "." +
+           d.digits.substr(static_cast<std::size_t>(point));
   }
-  if (d.exponent < 0 && point > -most) return sign + "0." + std::string(static_cast<std::size_t>(-point), '0') + d.digits;
+  if (d.exponent < 0 && point > -most)
+    return sign + "0." + std::string(static_cast<std::size_t>(-point), '0') + d.digits;
   return sign + d.digits + "e" + std::to_string(d.exponent);
 }
 
 std::optional<Rational> rational(const Decimal& d) {
-  if (d.exponent > kMostUnitExponent || d.exponent < -kMostUnitExponent || d.digits.size() > kMostUnitExponent) return std::nullopt;
+  if (d.exponent > kMostUnitExponent || d.exponent < -kMostUnitExponent || d.digits.size() > kMostUnitExponent)
+    return std::nullopt;
   Integer n = d.digits.empty() ? Integer(0) : Integer(d.digits);
   if (d.negative) n = -n;
   const Integer scale = boost::multiprecision::pow(Integer(10), static_cast<unsigned>(std::abs(d.exponent)));
@@ -143,16 +146,38 @@ constexpr std::array<Unit, 6> kPostgresTime = {
     {{"us", kMicro}, {"ms", kMilli}, {"s", kSecond}, {"min", kMinute}, {"h", kHour}, {"d", kDay}}};
 constexpr std::array<Unit, 7> kRedisBytes = {  // folded: the server ignores case
     {{"b", 1}, {"k", 1'000}, {"kb", kKi}, {"m", 1'000'000}, {"mb", kMi}, {"g", 1'000'000'000}, {"gb", kGi}}};
-constexpr std::array<Unit, 13> kIecBytes = {{{"b", 1}, {"k", kKi}, {"kb", kKi}, {"kib", kKi}, {"m", kMi}, {"mb", kMi}, {"mib", kMi},
-                                             {"g", kGi}, {"gb", kGi}, {"gib", kGi}, {"t", kTi}, {"tb", kTi}, {"tib", kTi}}};
-constexpr std::array<Unit, 13> kSiBytes = {
-    {{"b", 1}, {"k", 1'000}, {"kb", 1'000}, {"kib", kKi}, {"m", 1'000'000}, {"mb", 1'000'000}, {"mib", kMi},
-     {"g", 1'000'000'000}, {"gb", 1'000'000'000}, {"gib", kGi}, {"t", 1'000'000'000'000}, {"tb", 1'000'000'000'000}, {"tib", kTi}}};
+constexpr std::array<Unit, 13> kIecBytes = {{{"b", 1},
+                                             {"k", kKi},
+                                             {"kb", kKi},
+                                             {"kib", kKi},
+                                             {"m", kMi},
+                                             {"mb", kMi},
+                                             {"mib", kMi},
+                                             {"g", kGi},
+                                             {"gb", kGi},
+                                             {"gib", kGi},
+                                             {"t", kTi},
+                                             {"tb", kTi},
+                                             {"tib", kTi}}};
+constexpr std::array<Unit, 13> kSiBytes = {{{"b", 1},
+                                            {"k", 1'000},
+                                            {"kb", 1'000},
+                                            {"kib", kKi},
+                                            {"m", 1'000'000},
+                                            {"mb", 1'000'000},
+                                            {"mib", kMi},
+                                            {"g", 1'000'000'000},
+                                            {"gb", 1'000'000'000},
+                                            {"gib", kGi},
+                                            {"t", 1'000'000'000'000},
+                                            {"tb", 1'000'000'000'000},
+                                            {"tib", kTi}}};
 constexpr std::array<Unit, 22> kTime = {
-    {{"ns", 1}, {"us", kMicro}, {"µs", kMicro}, {"ms", kMilli}, {"s", kSecond}, {"sec", kSecond}, {"secs", kSecond},
-     {"second", kSecond}, {"seconds", kSecond}, {"m", kMinute}, {"min", kMinute}, {"mins", kMinute}, {"minute", kMinute},
-     {"minutes", kMinute}, {"h", kHour}, {"hr", kHour}, {"hour", kHour}, {"hours", kHour}, {"d", kDay}, {"day", kDay},
-     {"days", kDay}, {"w", 7 * kDay}}};
+    {{"ns", 1},        {"us", kMicro},    {"µs", kMicro},      {"ms", kMilli},       {"s", kSecond},
+     {"sec", kSecond}, {"secs", kSecond}, {"second", kSecond}, {"seconds", kSecond}, {"m", kMinute},
+     {"min", kMinute}, {"mins", kMinute}, {"minute", kMinute}, {"minutes", kMinute}, {"h", kHour},
+     {"hr", kHour},    {"hour", kHour},   {"hours", kHour},    {"d", kDay},          {"day", kDay},
+     {"days", kDay},   {"w", 7 * kDay}}};
 
 template <std::size_t N>
 const Unit* find_unit(const std::array<Unit, N>& table, std::string_view name) {
@@ -193,7 +218,8 @@ std::optional<Rational> base_factor(const std::array<Unit, N>& table, std::strin
 /// As guc.c reads it: bare numbers count base units; a fraction with a unit is rounded to the next smaller unit, then
 /// all to whole base units, unless the setting is real.
 template <std::size_t N>
-Result<std::string> postgres(std::string_view text, const std::array<Unit, N>& table, std::string_view base, bool real) {
+Result<std::string> postgres(std::string_view text, const std::array<Unit, N>& table, std::string_view base,
+                             bool real) {
   const auto factor = base_factor(table, base);
   if (!factor) return fail(Code::invalid, "no Postgres base unit '" + std::string(base) + "'");
   std::string_view rest = strip(text);
@@ -283,7 +309,8 @@ std::optional<Rational> kubernetes_factor(std::string_view suffix) {
     return Rational(power(1024, static_cast<unsigned>(at) + 1));
   }
   if (suffix.size() != 1) return std::nullopt;
-  if (const auto at = kBig.find(suffix[0]); at != std::string_view::npos) return Rational(power(1000, static_cast<unsigned>(at) + 1));
+  if (const auto at = kBig.find(suffix[0]); at != std::string_view::npos)
+    return Rational(power(1000, static_cast<unsigned>(at) + 1));
   if (const auto at = kSmall.find(suffix[0]); at != std::string_view::npos) {
     return Rational(Integer(1), power(1000, static_cast<unsigned>(at) + 1));
   }
@@ -325,7 +352,8 @@ Result<std::string> quantity(std::string_view text) {
 Result<std::string> bytes(std::string_view text, std::string_view unit) {
   const auto name = cut(unit);
   if (name.table == "kubernetes") return quantity(text);
-  if (name.table == "postgres") return postgres(text, kPostgresBytes, name.base.empty() ? "B" : name.base, name.flag == "real");
+  if (name.table == "postgres")
+    return postgres(text, kPostgresBytes, name.base.empty() ? "B" : name.base, name.flag == "real");
   if (name.table == "redis") return suffixed(text, kRedisBytes, 1);
   if (name.table == "si") return suffixed(text, kSiBytes, 1);
   if (name.table.empty() || name.table == "iec" || name.table == "kafka") return suffixed(text, kIecBytes, 1);
@@ -337,7 +365,8 @@ Result<std::string> bytes(std::string_view text, std::string_view unit) {
 Result<std::string> duration(std::string_view text, std::string_view unit) {
   const auto name = cut(unit);
   const auto stripped = strip(text);
-  if (name.table == "postgres") return postgres(text, kPostgresTime, name.base.empty() ? "ms" : name.base, name.flag == "real");
+  if (name.table == "postgres")
+    return postgres(text, kPostgresTime, name.base.empty() ? "ms" : name.base, name.flag == "real");
   if (stripped.starts_with("P") || stripped.starts_with("-P")) return iso_duration(stripped);
   const auto number = parse_decimal(stripped);
   if (!number) return compound(stripped);

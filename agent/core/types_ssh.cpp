@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SSH public keys as `authorized_keys` holds them: OpenSSH's sshd(8) for the lines, RFC 4253 6.6 for the blobs.
-#include <algorithm>
 #include <openssl/evp.h>
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <vector>
@@ -21,8 +21,10 @@ std::string_view take_word(std::string_view& rest, bool quoted) {
   std::size_t end = 0;
   bool inside = false;
   for (; end < rest.size() && (inside || (rest[end] != ' ' && rest[end] != '\t')); ++end) {
-    if (quoted && rest[end] == '\\' && end + 1 < rest.size() && rest[end + 1] == '"') ++end;
-    else if (quoted && rest[end] == '"') inside = !inside;
+    if (quoted && rest[end] == '\\' && end + 1 < rest.size() && rest[end + 1] == '"')
+      ++end;
+    else if (quoted && rest[end] == '"')
+      inside = !inside;
   }
   end = std::min(end, rest.size());
   const auto word = rest.substr(0, end);
@@ -97,7 +99,8 @@ Result<std::string> ssh_key(std::string_view text) {
     start = end + 1;
     if (line.empty() || line.front() == '#') continue;
     auto key = line_of(line);
-    if (!key) return fail(Code::invalid, "expected SSH public keys, found no such key in line " + std::to_string(number));
+    if (!key)
+      return fail(Code::invalid, "expected SSH public keys, found no such key in line " + std::to_string(number));
     lines.push_back(std::move(*key));
     if (lines.size() > kMaxElements) return beyond("more than " + std::to_string(kMaxElements) + " SSH keys");
   }

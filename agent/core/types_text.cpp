@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Texts with an inner form: versions, timestamps, PEM, properties.
+#include <openssl/pem.h>
 #include <algorithm>
 #include <memory>
-#include <openssl/pem.h>
 #include <optional>
 
 #include "base/digest.hpp"
@@ -56,7 +56,8 @@ std::string unescape(std::string_view text) {
 
 std::pair<std::string, std::string> key_and_value(std::string_view line) {
   std::size_t end = 0;
-  while (end < line.size() && line[end] != '=' && line[end] != ':' && !is_space(line[end])) end += line[end] == '\\' ? 2 : 1;
+  while (end < line.size() && line[end] != '=' && line[end] != ':' && !is_space(line[end]))
+    end += line[end] == '\\' ? 2 : 1;
   end = std::min(end, line.size());
   const auto key = line.substr(0, end);
   while (end < line.size() && is_space(line[end])) ++end;
@@ -84,7 +85,8 @@ Result<std::string> timestamp(std::string_view text, std::string_view unit) {
 Result<std::string> version(std::string_view text, std::string_view unit) {
   std::string_view rest = strip(text);
   rest = rest.substr(0, rest.find_first_of(" +\t\r\n\f\v"));
-  if (rest.size() > 1 && (rest.front() == 'v' || rest.front() == 'V') && rest[1] >= '0' && rest[1] <= '9') rest.remove_prefix(1);
+  if (rest.size() > 1 && (rest.front() == 'v' || rest.front() == 'V') && rest[1] >= '0' && rest[1] <= '9')
+    rest.remove_prefix(1);
   if (rest.empty() || rest.size() > kMaxVersion) return not_a("a version", text);
   if (rest.front() < '0' || rest.front() > '9') return render(Value(lower(rest)));
   const auto dash = std::min(rest.find('-'), rest.size());
@@ -124,7 +126,8 @@ Result<std::string> pem(std::string_view text) {
     if (read > kMaxElements) return beyond("PEM: more than " + std::to_string(kMaxElements) + " blocks");
   }
   std::size_t begins = 0;
-  for (auto at = text.find("-----BEGIN "); at != std::string_view::npos; at = text.find("-----BEGIN ", at + 1)) ++begins;
+  for (auto at = text.find("-----BEGIN "); at != std::string_view::npos; at = text.find("-----BEGIN ", at + 1))
+    ++begins;
   if (out.empty() || read < begins) return fail(Code::invalid, "expected PEM blocks, found text that does not decode");
   return "[" + out + "]";
 }
@@ -134,7 +137,8 @@ Result<std::string> properties(std::string_view text) {
   DRIFTD_TRY(const auto lines, logical_lines(text));
   for (const auto& line : lines) {
     auto [key, value] = key_and_value(line);
-    out.insert_or_assign(std::move(key), Value(std::move(value)));  // the last one counts, as java.util.Properties has it
+    // the last one counts, as java.util.Properties has it
+    out.insert_or_assign(std::move(key), Value(std::move(value)));
   }
   return render(Value(std::move(out)));
 }

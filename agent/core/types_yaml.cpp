@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // YAML as a value. A text is measured by its events first, aliases by what they stand for: a bomb ends before a tree
 // exists.
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
 #include <algorithm>
 #include <istream>
 #include <map>
 #include <optional>
 #include <set>
 #include <stdexcept>
-#include <yaml-cpp/eventhandler.h>
-#include <yaml-cpp/exceptions.h>
-#include <yaml-cpp/parser.h>
 
 #include "base/escape.hpp"
 #include "base/paced_input.hpp"
@@ -21,8 +21,8 @@ namespace {
 
 constexpr std::size_t kMaxText = 1u << 20;
 constexpr std::size_t kMaxDepth = 128;
-constexpr std::size_t kMaxAhead = 96'000;   ///< units of PacedInput: at most 27 MiB of tokens
-constexpr std::size_t kNodeBytes = 80;      ///< what a node takes beside its text
+constexpr std::size_t kMaxAhead = 96'000;  ///< units of PacedInput: at most 27 MiB of tokens
+constexpr std::size_t kNodeBytes = 80;     ///< what a node takes beside its text
 
 /// An anchor within its document: yaml-cpp counts them anew in each.
 using Anchor = std::pair<std::size_t, YAML::anchor_t>;
@@ -67,9 +67,14 @@ class Measure final : public Events {
     charge(found->second);
     add(found->second, 0);
   }
-  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t anchor, YAML::EmitterStyle::value) override { open(anchor); }
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    open(anchor);
+  }
   void OnSequenceEnd() override { close(); }
-  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t anchor, YAML::EmitterStyle::value) override { open(anchor); }
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+    open(anchor);
+  }
   void OnMapEnd() override { close(); }
 
  private:
@@ -85,9 +90,12 @@ class Measure final : public Events {
     input_.progress();
     nodes_ += size.nodes;
     bytes_ += size.bytes;
-    if (nodes_ > kMaxNodes) throw std::length_error("more than " + std::to_string(kMaxNodes) + " nodes, its aliases expanded");
-    if (bytes_ > kMaxTree) throw std::length_error("more than " + std::to_string(kMaxTree >> 20) + " MiB, its aliases expanded");
-    if (stack_.size() + size.height > kMaxDepth) throw std::length_error("nested deeper than " + std::to_string(kMaxDepth));
+    if (nodes_ > kMaxNodes)
+      throw std::length_error("more than " + std::to_string(kMaxNodes) + " nodes, its aliases expanded");
+    if (bytes_ > kMaxTree)
+      throw std::length_error("more than " + std::to_string(kMaxTree >> 20) + " MiB, its aliases expanded");
+    if (stack_.size() + size.height > kMaxDepth)
+      throw std::length_error("nested deeper than " + std::to_string(kMaxDepth));
   }
   void leaf(std::size_t text, YAML::anchor_t anchor) {
     const Size size{1, kNodeBytes + text, 0};
@@ -123,7 +131,8 @@ Value scalar(const std::string& text, bool quoted) {
   if (text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL") return Value();
   const auto word = lower(text);
   if (word == "true" || word == "false") return Value(word == "true");
-  if (const auto number = decimal(text); number && text.find_first_of(" \t") == std::string::npos) return Value(Value::Number{*number});
+  if (const auto number = decimal(text); number && text.find_first_of(" \t") == std::string::npos)
+    return Value(Value::Number{*number});
   return Value(text);
 }
 
@@ -134,7 +143,8 @@ class Build final : public Events {
   Value::Array documents;
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { add(mark, {Value(), {}}, anchor); }
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& text) override {
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& text) override {
     add(mark, {scalar(text, tag == "!"), text}, anchor);
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
@@ -143,11 +153,13 @@ class Build final : public Events {
     Node copy = found->second;
     add(mark, std::move(copy), 0);
   }
-  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
     open(mark, Value(Value::Array{}), anchor);
   }
   void OnSequenceEnd() override { close(); }
-  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
     open(mark, Value(Value::Object{}), anchor);
   }
   void OnMapEnd() override { close(); }
@@ -212,8 +224,8 @@ void feed(PacedInput& input, Handler& handler) {
 }
 
 std::set<Anchor> measured(std::string_view text) {
-  // yaml-cpp takes a quote that nothing closes for a text up to the end, if blanks or a line break stand there. With one
-  // character more, a comment everywhere else, it refuses.
+  // yaml-cpp takes a quote that nothing closes for a text up to the end, if blanks or a line break stand there. With
+  // one character more, a comment everywhere else, it refuses.
   PacedInput first(text, kMaxAhead, "\n#");
   Measure measure(first);
   feed(first, measure);
@@ -234,18 +246,22 @@ Value parsed(std::string_view text) {
 
 Result<Value> yaml(std::string_view text) {
   if (text.size() > kMaxText) return beyond("YAML: more than 1 MiB");
-  // The library takes a text with such a byte for UTF-16 or UTF-32 and drops what is over, so that two texts look equal.
-  if (text.find('\0') != std::string_view::npos) return fail(Code::invalid, "YAML: a NUL byte, which no YAML text holds");
+  // The library takes a text with such a byte for UTF-16 or UTF-32 and drops what is over, so that two texts look
+  // equal.
+  if (text.find('\0') != std::string_view::npos)
+    return fail(Code::invalid, "YAML: a NUL byte, which no YAML text holds");
   // Most large flow collections are JSON, which YAML contains and which is read in a tenth of the memory.
   const auto first = strip(text).substr(0, 1);
   if (first == "{" || first == "[") {
-    if (auto json = parse(text, ParseLimits{.nodes = kMaxNodes}); json || json.error().code == Code::budget) return json;
+    if (auto json = parse(text, ParseLimits{.nodes = kMaxNodes}); json || json.error().code == Code::budget)
+      return json;
   }
   try {
     return parsed(text);
   } catch (const YAML::Exception& error) {
     if (error.msg == YAML::ErrorMsg::EOF_IN_SCALAR) return fail(Code::invalid, "YAML: a quote that is not closed");
-    return fail(Code::invalid, "YAML " + std::to_string(error.mark.line + 1) + ":" + std::to_string(error.mark.column + 1) + ": " + error.msg);
+    return fail(Code::invalid, "YAML " + std::to_string(error.mark.line + 1) + ":" +
+                                   std::to_string(error.mark.column + 1) + ": " + error.msg);
   } catch (const std::length_error& error) {
     return beyond(std::string("YAML: ") + error.what());
   }

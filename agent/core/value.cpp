@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/value.hpp"
 
-#include <algorithm>
 #include <simdjson.h>
+#include <algorithm>
 
 #include "base/escape.hpp"
 #include "core/parse_limits.hpp"
@@ -13,8 +13,8 @@ namespace {
 namespace od = simdjson::ondemand;
 
 constexpr int kMostDepth = 256;
-constexpr std::size_t kMeanDepth = 20;   ///< levels above a value, on average: a walk knows the path of each
-constexpr std::size_t kMaxShown = 128;  ///< bytes of a foreign name in an error
+constexpr std::size_t kMeanDepth = 20;         ///< levels above a value, on average: a walk knows the path of each
+constexpr std::size_t kMaxShown = 128;         ///< bytes of a foreign name in an error
 constexpr std::size_t kKeptParser = 1u << 20;  ///< a parser that served more is not kept by its thread
 
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
@@ -91,23 +91,36 @@ std::size_t first_bad_byte(std::string_view text) {
 
 std::string_view words(simdjson::error_code code) {
   switch (code) {
-    case simdjson::UTF8_ERROR: return "not UTF-8";
-    case simdjson::EMPTY: return "expected a value, found nothing";
-    case simdjson::UNCLOSED_STRING: return "a string without its closing quote";
-    case simdjson::UNESCAPED_CHARS: return "a control character inside a string; write it escaped";
-    case simdjson::STRING_ERROR: return "a bad escape inside a string";
-    case simdjson::T_ATOM_ERROR: return "expected true";
-    case simdjson::F_ATOM_ERROR: return "expected false";
-    case simdjson::N_ATOM_ERROR: return "expected null";
-    case simdjson::INCOMPLETE_ARRAY_OR_OBJECT: return "the document ends inside an array or object";
-    default: return "expected a value, ',' or a closing bracket";
+    case simdjson::UTF8_ERROR:
+      return "not UTF-8";
+    case simdjson::EMPTY:
+      return "expected a value, found nothing";
+    case simdjson::UNCLOSED_STRING:
+      return "a string without its closing quote";
+    case simdjson::UNESCAPED_CHARS:
+      return "a control character inside a string; write it escaped";
+    case simdjson::STRING_ERROR:
+      return "a bad escape inside a string";
+    case simdjson::T_ATOM_ERROR:
+      return "expected true";
+    case simdjson::F_ATOM_ERROR:
+      return "expected false";
+    case simdjson::N_ATOM_ERROR:
+      return "expected null";
+    case simdjson::INCOMPLETE_ARRAY_OR_OBJECT:
+      return "the document ends inside an array or object";
+    default:
+      return "expected a value, ',' or a closing bracket";
   }
 }
 
 /// Walks one document into a Value. Lives on one stack frame; `json` outlives it.
 class Walker {
  public:
-  Walker(std::string_view json, const char* copy, const ParseLimits& limits) : json_(json), copy_(copy), limits_(limits) {}
+  Walker(std::string_view json, const char* copy, const ParseLimits& limits)
+      : json_(json),
+        copy_(copy),
+        limits_(limits) {}
 
   Result<Value> run(od::document& document) {
     DRIFTD_TRY(const od::json_type type, took(document, document.type()));
@@ -137,7 +150,8 @@ class Walker {
 
   Result<Value> whole_number() const {
     const auto token = strip(json_);
-    if (!is_number(token)) return corrupt(json_, 0, "expected one number, found '" + std::string(front(token, 32)) + "'");
+    if (!is_number(token))
+      return corrupt(json_, 0, "expected one number, found '" + std::string(front(token, 32)) + "'");
     return Value(Value::Number{std::string(token)});
   }
 
@@ -149,9 +163,12 @@ class Walker {
     levels_ += static_cast<std::size_t>(depth);
     if (levels_ > limits_.nodes * kMeanDepth) return beyond(json_, offset(document), "too many values nested too deep");
     switch (type) {
-      case od::json_type::array: return read_array(document, json, depth + 1);
-      case od::json_type::object: return read_object(document, json, depth + 1);
-      case od::json_type::number: return read_number(document, json);
+      case od::json_type::array:
+        return read_array(document, json, depth + 1);
+      case od::json_type::object:
+        return read_object(document, json, depth + 1);
+      case od::json_type::number:
+        return read_number(document, json);
       case od::json_type::string: {
         DRIFTD_TRY(const std::string_view text, took<std::string_view>(document, json.get_string()));
         return Value(std::string(text));
@@ -210,7 +227,9 @@ class Walker {
       std::string name(key);  // the parser's buffer is reused by the value
       DRIFTD_TRY(Value value, read_child(document, field.value(), depth));
       const auto [at, fresh] = out.try_emplace(std::move(name), std::move(value));
-      if (!fresh) return fail_at(document, "the key \"" + std::string(front(at->first, kMaxShown)) + "\" stands twice in one object");
+      if (!fresh)
+        return fail_at(document,
+                       "the key \"" + std::string(front(at->first, kMaxShown)) + "\" stands twice in one object");
     }
     return Value(std::move(out));
   }
@@ -236,13 +255,27 @@ void append_string(std::string& out, std::string_view text) {
   out += '"';
   for (const char c : text) {
     switch (c) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\b': out += "\\b"; break;
-      case '\f': out += "\\f"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\b':
+        out += "\\b";
+        break;
+      case '\f':
+        out += "\\f";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
       default:
         if (static_cast<unsigned char>(c) < 0x20) {
           out += {'\\', 'u', '0', '0', kHex[c >> 4 & 15], kHex[c & 15]};

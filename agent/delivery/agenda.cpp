@@ -14,7 +14,8 @@ std::optional<Duty> duty_of_live(const Situation& s) {
   const bool loaded = s.next_loaded && *s.next_loaded <= s.now;
   const bool unloaded = s.next_unloaded && *s.next_unloaded <= s.now;
   const bool bytes = s.loaded_bytes < 2 * kLoadedBytes;
-  const bool room = loaded ? bytes && s.loaded < 2 * kLoaded : bytes || s.flying == 0;  // what is under way makes room in the end
+  // what is under way makes room in the end
+  const bool room = loaded ? bytes && s.loaded < 2 * kLoaded : bytes || s.flying == 0;
   if (unloaded && room) return Duty::load;
   if (loaded) return Duty::send;
   return std::nullopt;
@@ -31,7 +32,9 @@ std::optional<Duty> duty_of_sink(const Situation& s) {
 /// Where only a fetch makes room for another send, nothing else may stand in its way.
 bool must_fetch(const Situation& s) {
   if (s.behind && !s.exhausted && !s.stopping && s.at_risk >= kMaxAtRisk) return true;
-  if (s.exhausted || s.loaded >= kLoaded || s.loaded_bytes >= kLoadedBytes || s.plain >= kWindow || s.unwritten >= kUnwritten || s.crowded) return false;
+  if (s.exhausted || s.loaded >= kLoaded || s.loaded_bytes >= kLoadedBytes || s.plain >= kWindow ||
+      s.unwritten >= kUnwritten || s.crowded)
+    return false;
   return !s.stopping || may_send(s);
 }
 
@@ -45,7 +48,8 @@ std::optional<Duty> duty_of_replay(const Situation& s) {
 
 bool must_save(const Situation& s) {
   if (!s.worth_saving) return false;
-  return s.save_now || s.unsaved >= kSaveAt || s.unwritten >= kUnwritten || s.now >= s.save_at || (s.stopping && s.flying == 0);
+  return s.save_now || s.unsaved >= kSaveAt || s.unwritten >= kUnwritten || s.now >= s.save_at ||
+         (s.stopping && s.flying == 0);
 }
 
 /// A lane that stops sends what it can send; what waits for a time or for its endpoint is for the next start.
@@ -74,19 +78,32 @@ Agenda sleep(const Situation& s) {
 
 std::string_view render(Duty duty) {
   switch (duty) {
-    case Duty::open: return "open the cursor";
-    case Duty::rewind: return "move the cursor back";
-    case Duty::start: return "start the sink";
-    case Duty::check: return "check the receiver";
-    case Duty::fetch: return "fetch events";
-    case Duty::load: return "fetch events to try again";
-    case Duty::send: return "send events";
-    case Duty::plan_replay: return "plan a replay";
-    case Duty::fetch_replay: return "fetch events to replay";
-    case Duty::send_replay: return "replay events";
-    case Duty::save: return "save the cursor";
-    case Duty::sleep: return "sleep";
-    case Duty::end: return "end";
+    case Duty::open:
+      return "open the cursor";
+    case Duty::rewind:
+      return "move the cursor back";
+    case Duty::start:
+      return "start the sink";
+    case Duty::check:
+      return "check the receiver";
+    case Duty::fetch:
+      return "fetch events";
+    case Duty::load:
+      return "fetch events to try again";
+    case Duty::send:
+      return "send events";
+    case Duty::plan_replay:
+      return "plan a replay";
+    case Duty::fetch_replay:
+      return "fetch events to replay";
+    case Duty::send_replay:
+      return "replay events";
+    case Duty::save:
+      return "save the cursor";
+    case Duty::sleep:
+      return "sleep";
+    case Duty::end:
+      return "end";
   }
   return "?";
 }

@@ -16,11 +16,17 @@ constexpr std::size_t kWaiting = 10'000;  // events in memory while the store is
 }  // namespace
 
 Announcer::Announcer(asio::any_io_executor core, core::Outbox& outbox, Routes routes, std::function<void()> stored)
-    : core_(core), outbox_(outbox), routes_(std::move(routes)), stored_(std::move(stored)), bell_(core), backoff_(kFirst, kMost) {}
+    : core_(core),
+      outbox_(outbox),
+      routes_(std::move(routes)),
+      stored_(std::move(stored)),
+      bell_(core),
+      backoff_(kFirst, kMost) {}
 
 void Announcer::tell(core::AgentEvent event) {
   if (waiting_.size() >= kWaiting) {
-    log::room("store").error("agent event {} is lost: {} others wait for the store: {}", event.what, kWaiting, event.message);
+    log::room("store").error("agent event {} is lost: {} others wait for the store: {}", event.what, kWaiting,
+                             event.message);
     return;
   }
   waiting_.push_back(std::move(event));
@@ -35,8 +41,8 @@ void Announcer::stop() {
 
 void Announcer::give_up(const Error& error) {
   for (const auto& event : waiting_) {
-    log::room("store").error("agent event {} is lost: the agent stops and the store does not take it ({}): {}", event.what,
-                             error.message, event.message);
+    log::room("store").error("agent event {} is lost: the agent stops and the store does not take it ({}): {}",
+                             event.what, error.message, event.message);
   }
   waiting_.clear();
 }
@@ -57,8 +63,8 @@ Task<void> Announcer::run() {
       give_up(stored.error());
     } else {
       const auto wait = backoff_.next();
-      log::room("store").error("agent event {}: {}; trying again in {} ms", waiting_.front().what, stored.error().message,
-                               wait.count());
+      log::room("store").error("agent event {}: {}; trying again in {} ms", waiting_.front().what,
+                               stored.error().message, wait.count());
       bell_.expires_after(wait);
       if (!stopping_) co_await bell_.async_wait(asio::as_tuple(asio::use_awaitable));
     }

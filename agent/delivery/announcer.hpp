@@ -11,8 +11,8 @@
 
 namespace driftd::delivery {
 
-/// Stores what the agent tells of itself (`parked`, `budget`, …), in order. What the store cannot take now is tried again
-/// until it can. Core thread. Lifetime: the outbox outlives it until it is idle.
+/// Stores what the agent tells of itself (`parked`, `budget`, …), in order. What the store cannot take now is tried
+/// again until it can. Core thread. Lifetime: the outbox outlives it until it is idle.
 class Announcer : public std::enable_shared_from_this<Announcer> {
  public:
   /// The sinks of an event, asked when it is stored.

@@ -10,9 +10,9 @@
 namespace driftd::delivery {
 
 /// Finds out of a failure whether it is the endpoint's or the event's, and owns the endpoint's circuit. A receiver that
-/// answers 403, 429 or 503 to one event says nothing of the others: the key of that event waits alone. Only when several
-/// keys fail with nothing delivered between them it is the endpoint, and the circuit opens. A key that goes on failing
-/// while others are delivered is to blame itself. Core thread.
+/// answers 403, 429 or 503 to one event says nothing of the others: the key of that event waits alone. Only when
+/// several keys fail with nothing delivered between them it is the endpoint, and the circuit opens. A key that goes on
+/// failing while others are delivered is to blame itself. Core thread.
 class Endpoint {
  public:
   enum class Blame {
@@ -32,8 +32,8 @@ class Endpoint {
   Blame refused(const std::string& key, Time now, std::int64_t retry_after_ms);
   /// An answer about this event (HTTP 500): returns true if it was one of so many that the circuit opened.
   bool failed(const std::string& key, Time now);
-  /// It took an event, or refused one by its content. Returns the keys that wait for nothing but such a sign of life; they
-  /// may be tried again at once. A success that was under way when the circuit opened says nothing of now: none.
+  /// It took an event, or refused one by its content. Returns the keys that wait for nothing but such a sign of life;
+  /// they may be tried again at once. A success that was under way when the circuit opened says nothing of now: none.
   std::set<std::string> alive(const std::string& key, Time now);
   /// Failures of this key that nobody was blamed for.
   int failures(const std::string& key) const;

@@ -105,22 +105,43 @@ Situation Lane::situation() const {
 
 Task<void> Lane::perform(Duty duty) {
   switch (duty) {
-    case Duty::open: co_await open_cursor(); break;
-    case Duty::rewind: co_await rewind(); break;
-    case Duty::start: co_await start_sink(); break;
-    case Duty::check: co_await check(); break;
-    case Duty::fetch: co_await fetch(); break;
-    case Duty::load: co_await load_due(); break;
-    case Duty::send: send_ready(); break;
+    case Duty::open:
+      co_await open_cursor();
+      break;
+    case Duty::rewind:
+      co_await rewind();
+      break;
+    case Duty::start:
+      co_await start_sink();
+      break;
+    case Duty::check:
+      co_await check();
+      break;
+    case Duty::fetch:
+      co_await fetch();
+      break;
+    case Duty::load:
+      co_await load_due();
+      break;
+    case Duty::send:
+      send_ready();
+      break;
     case Duty::plan_replay:
       planning_ = true;
       asio::co_spawn(context_->core, resume_replay(), fatal);
       break;
-    case Duty::fetch_replay: co_await fetch_replays(); break;
-    case Duty::send_replay: send_replay(); break;
-    case Duty::save: co_await save(false); break;
+    case Duty::fetch_replay:
+      co_await fetch_replays();
+      break;
+    case Duty::send_replay:
+      send_replay();
+      break;
+    case Duty::save:
+      co_await save(false);
+      break;
     case Duty::sleep:
-    case Duty::end: break;
+    case Duty::end:
+      break;
   }
 }
 
@@ -136,8 +157,11 @@ void Lane::idle(Duty duty) {
   idle_ = 0;
   ++missed_wakeups_;
   store_at_ = now() + kStoreRetry;
-  log::room("delivery").error("sink {}: it is due to {}, and that changes nothing; this is a defect of driftd, please "
-                              "report it; trying again in {} ms", name_, render(duty), kStoreRetry.count());
+  log::room("delivery")
+      .error(
+          "sink {}: it is due to {}, and that changes nothing; this is a defect of driftd, please "
+          "report it; trying again in {} ms",
+          name_, render(duty), kStoreRetry.count());
   broken_invariant();
 }
 
@@ -193,8 +217,10 @@ std::string Lane::why_stalled() const {
 }
 
 std::string Lane::crowd() const {
-  return std::to_string(window_.exceptions()) + " events wait for their next attempt or behind one that does, as many as a " +
-         "sink may hold: it takes nothing new; it goes on when the receiver takes what it refuses now (" + last_error_ + ")";
+  return std::to_string(window_.exceptions()) +
+         " events wait for their next attempt or behind one that does, as many as a " +
+         "sink may hold: it takes nothing new; it goes on when the receiver takes what it refuses now (" + last_error_ +
+         ")";
 }
 
 /// Loud once each time that the bound is reached.
@@ -215,21 +241,25 @@ void Lane::watch() {
   } else if (!waiting_since_) {
     waiting_since_ = now();
   }
-  if (!stall_reported_ && stalled_seconds() >= std::chrono::duration<double>(context_->settings.stalled_after).count()) {
+  if (!stall_reported_ &&
+      stalled_seconds() >= std::chrono::duration<double>(context_->settings.stalled_after).count()) {
     stall_reported_ = true;
-    log::room("delivery").error("sink {}: {} events wait and none was delivered for {:.0f} s: {}", name_, window_.size(),
-                                stalled_seconds(), why_stalled());
+    log::room("delivery")
+        .error("sink {}: {} events wait and none was delivered for {:.0f} s: {}", name_, window_.size(),
+               stalled_seconds(), why_stalled());
   }
   if (!asleep_until_) return;
   const Agenda agenda = next_duty(situation());
   const bool due = agenda.duty != Duty::sleep || agenda.until < *asleep_until_;
   const bool timer_late = now() >= *asleep_until_;
-  const bool by_sink = started_ && sink_->must_check();  // its library's threads tell it a moment before they tell the lane
+  // its library's threads tell it a moment before they tell the lane
+  const bool by_sink = started_ && sink_->must_check();
   const bool missed = due && !timer_late && !by_sink;
   if (missed) {
     ++missed_wakeups_;
-    log::room("delivery").error("sink {}: it slept though it is due to {}; this is a defect of driftd, please report it",
-                                name_, render(agenda.duty));
+    log::room("delivery")
+        .error("sink {}: it slept though it is due to {}; this is a defect of driftd, please report it", name_,
+               render(agenda.duty));
     broken_invariant();
   }
   if (due || timer_late) wake();

@@ -30,8 +30,8 @@ struct RelaySettings {
   Millis stalled_after{30'000};                    ///< events wait and none was settled: loud
   /// Events of a sink that failed or wait behind one that did, in memory: at so many it takes nothing new, loudly.
   std::size_t most_exceptions = kMostExceptions;
-  core::Metrics* metrics = nullptr;                ///< may be null; outlives the relay
-  unsigned seed = 0;                               ///< of the jitter; 0: random
+  core::Metrics* metrics = nullptr;  ///< may be null; outlives the relay
+  unsigned seed = 0;                 ///< of the jitter; 0: random
 };
 
 /// Everything a lane shares with its relay; outlives it.
@@ -53,7 +53,8 @@ class Lane : public std::enable_shared_from_this<Lane> {
   Task<void> run();
   /// Looks at the world again: new events, a moved clock.
   void ring();
-  /// Ends run(): sends what can be sent at once and waits for what is in flight, at most `drain`; saves, stops the sink.
+  /// Ends run(): sends what can be sent at once and waits for what is in flight, at most `drain`; saves, stops the
+  /// sink.
   void stop();
   bool stopped() const { return ended_; }
   core::SinkView view() const;
@@ -130,14 +131,15 @@ class Lane : public std::enable_shared_from_this<Lane> {
   asio::steady_timer bell_, saved_;
   std::optional<Time> asleep_until_;
   bool rung_ = false, opened_ = false, started_ = false, stopping_ = false, ended_ = false, exhausted_ = false,
-       disabled_ = false, unflushed_ = false, save_now_ = false, checked_ = false, planning_ = false, unsaved_replay_ = false;
+       disabled_ = false, unflushed_ = false, save_now_ = false, checked_ = false, planning_ = false,
+       unsaved_replay_ = false;
   std::optional<std::int64_t> rewind_to_;
   Time next_check_{}, next_save_{}, store_at_{}, drain_until_{};
   Outage outage_;
   std::int64_t delivered_ = 0;
   int idle_ = 0;
   std::uint64_t saves_failed_ = 0, missed_wakeups_ = 0;
-  Duty doing_ = Duty::sleep;  ///< what the loop waits for
+  Duty doing_ = Duty::sleep;           ///< what the loop waits for
   std::optional<Time> waiting_since_;  ///< of the last progress while events wait
   bool stall_reported_ = false, crowd_reported_ = false;
   std::string last_error_;

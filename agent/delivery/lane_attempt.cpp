@@ -14,12 +14,18 @@ constexpr std::size_t kErrorLength = 512;
 
 std::string_view render(core::Attempt::Outcome outcome) {
   switch (outcome) {
-    case core::Attempt::Outcome::delivered: return "delivered";
-    case core::Attempt::Outcome::retry_event: return "retry_event";
-    case core::Attempt::Outcome::retry_sink: return "retry_sink";
-    case core::Attempt::Outcome::refused: return "refused";
-    case core::Attempt::Outcome::permanent: return "permanent";
-    case core::Attempt::Outcome::disabled: return "disabled";
+    case core::Attempt::Outcome::delivered:
+      return "delivered";
+    case core::Attempt::Outcome::retry_event:
+      return "retry_event";
+    case core::Attempt::Outcome::retry_sink:
+      return "retry_sink";
+    case core::Attempt::Outcome::refused:
+      return "refused";
+    case core::Attempt::Outcome::permanent:
+      return "permanent";
+    case core::Attempt::Outcome::disabled:
+      return "disabled";
   }
   return "?";
 }
@@ -63,8 +69,12 @@ void Lane::judge(const core::StoredEvent& event, const core::Attempt& attempt) {
       progress();
       endpoint_alive(event.key);
       break;
-    case Outcome::retry_event: failed(event, attempt); break;
-    case Outcome::refused: refused(event, attempt); break;
+    case Outcome::retry_event:
+      failed(event, attempt);
+      break;
+    case Outcome::refused:
+      refused(event, attempt);
+      break;
     case Outcome::retry_sink:
       window_.again(event.stamp.seq, now(), brief(attempt.detail));
       endpoint_failed(attempt);
@@ -128,7 +138,8 @@ void Lane::circuit_opened(Circuit::State before) {
 
 void Lane::nothing_but_failures() {
   outage_.failed(now(), notes_);
-  if (!policy_.forever && outage_.lasted() >= context_->settings.disable_after) disable("nothing but failures for too long: " + last_error_);
+  if (!policy_.forever && outage_.lasted() >= context_->settings.disable_after)
+    disable("nothing but failures for too long: " + last_error_);
 }
 
 void Lane::endpoint_alive(const std::string& key) {
@@ -154,8 +165,8 @@ void Lane::bury(const core::StoredEvent& event, int attempts, const std::string&
   last_error_ = about(event, error);
   window_.dead_letter(event.stamp.seq, reason);
   progress();
-  log::room("delivery").error("sink {}: event {} is a dead letter after {} attempts: {}", name_, event.stamp.id,
-                              attempts, reason);
+  log::room("delivery")
+      .error("sink {}: event {} is a dead letter after {} attempts: {}", name_, event.stamp.id, attempts, reason);
   if (event.agent_event) return;  // two broken sinks must not tell each other of their dead letters for ever
   tell("dead_letter", "sink " + name_ + " could not deliver event " + event.stamp.id + ": " + reason,
        {{"sink", name_},
@@ -170,8 +181,8 @@ void Lane::disable(const std::string& why) {
   if (disabled_) return;
   disabled_ = true;
   last_error_ = why;
-  log::room("delivery").error("sink {} is disabled: {}; its events are kept, a restart of the agent tries again", name_,
-                              why);
+  log::room("delivery")
+      .error("sink {} is disabled: {}; its events are kept, a restart of the agent tries again", name_, why);
   tell("parked", "sink " + name_ + " is disabled: " + why, {{"sink", name_}, {"reason", why}});
 }
 

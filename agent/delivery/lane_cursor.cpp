@@ -32,10 +32,11 @@ Task<void> Lane::open_cursor() {
   co_await restore_exceptions(std::move(cursor->exceptions));
 }
 
-/// Of an event that failed before a restart. No schedule waits so long as a clock makes it that was behind by years when the
-/// agent started (no battery, no NTP yet): such an event is due now.
+/// Of an event that failed before a restart. No schedule waits so long as a clock makes it that was behind by years
+/// when the agent started (no battery, no NTP yet): such an event is due now.
 Millis Lane::wait_of(const core::DeliveryState& state) const {
-  const auto wait = std::chrono::duration_cast<Millis>(std::chrono::nanoseconds(state.next_ns - context_->clock.wall()));
+  const auto wait =
+      std::chrono::duration_cast<Millis>(std::chrono::nanoseconds(state.next_ns - context_->clock.wall()));
   return wait > kLongestWait ? Millis(0) : std::max(wait, Millis(0));
 }
 
@@ -76,10 +77,12 @@ void Lane::lost(const std::vector<std::int64_t>& seqs) {
   if (seqs.empty()) return;
   for (const auto seq : seqs) window_.forget(seq);
   progress();
-  const std::string from = std::to_string(seqs.front()), to = std::to_string(seqs.back()), count = std::to_string(seqs.size());
+  const std::string from = std::to_string(seqs.front()), to = std::to_string(seqs.back()),
+                    count = std::to_string(seqs.size());
   const std::string what = seqs.size() == 1 ? "event " + from : count + " events (from " + from + " to " + to + ")";
   log::room("delivery").error("sink {}: {} left the store before it had them", name_, what);
-  tell("gap", what + " left the store before sink " + name_ + " had it", {{"sink", name_}, {"from", from}, {"to", to}, {"count", count}});
+  tell("gap", what + " left the store before sink " + name_ + " had it",
+       {{"sink", name_}, {"from", from}, {"to", to}, {"count", count}});
 }
 
 Task<void> Lane::start_sink() {
@@ -95,18 +98,20 @@ Task<void> Lane::check() {
   next_check_ = now() + context_->settings.check_every;
   checked_ = true;
   const auto from = co_await sink_->check(notes_);
-  next_check_ = now() + context_->settings.check_every;  // from its end: one that takes long must not follow itself for ever
+  // from its end: one that takes long must not follow itself for ever
+  next_check_ = now() + context_->settings.check_every;
   if (!from) {
     endpoint_failed({core::Attempt::Outcome::retry_sink, from.error().message, from.error().retry_after_ms});
     co_return;
   }
   if (*from) {
-    log::room("delivery").warn("sink {}: the receiver lost what it had acknowledged; sending again after event {}", name_,
-                               **from);
+    log::room("delivery")
+        .warn("sink {}: the receiver lost what it had acknowledged; sending again after event {}", name_, **from);
     rewind_to_ = **from;
     co_return;
   }
-  if (sink_->must_check()) endpoint_failed({core::Attempt::Outcome::retry_sink, "the connection changed during its check", 0});
+  if (sink_->must_check())
+    endpoint_failed({core::Attempt::Outcome::retry_sink, "the connection changed during its check", 0});
 }
 
 Task<void> Lane::rewind() {

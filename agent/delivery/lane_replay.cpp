@@ -25,7 +25,8 @@ Task<Result<std::int64_t>> Lane::replay(core::Control::Replay request) {
   const auto self = shared_from_this();
   if (!opened_ || stopping_) {
     co_return fail(Code::unavailable, "sink " + name_ + ": its cursor is not open" +
-                                          (last_error_.empty() ? std::string() : " (" + last_error_ + ")") + "; try again later");
+                                          (last_error_.empty() ? std::string() : " (" + last_error_ + ")") +
+                                          "; try again later");
   }
   if (planning_ || replay_.active()) {
     co_return fail(Code::conflict, "sink " + name_ + ": a replay is under way; wait for its end");
@@ -53,7 +54,8 @@ Task<Result<std::int64_t>> Lane::begin_replay(Replay::Order order, std::string f
     if (saves_failed_ != failures || stopping_) {
       replay_.cancel();
       unsaved_replay_ = true;
-      co_return fail(Code::unavailable, "sink " + name_ + ": the replay could not be stored (" + last_error_ + "); nothing more is sent again");
+      co_return fail(Code::unavailable, "sink " + name_ + ": the replay could not be stored (" + last_error_ +
+                                            "); nothing more is sent again");
     }
     saved_.expires_at(Time::max());
     co_await saved_.async_wait(asio::as_tuple(asio::use_awaitable));
@@ -154,7 +156,8 @@ void Lane::judge_replay(Replay::Item item, const core::Attempt& attempt) {
   }
   ++item.attempts;
   if (attempt.outcome == Outcome::permanent || (!policy_.forever && item.attempts >= kMaxAttempts)) {
-    log::room("delivery").warn("sink {}: replayed event {} was refused: {}", name_, item.event.stamp.id, attempt.detail);
+    log::room("delivery")
+        .warn("sink {}: replayed event {} was refused: {}", name_, item.event.stamp.id, attempt.detail);
     replay_.done(item, false);
     if (attempt.outcome == Outcome::permanent) endpoint_alive(key);
     return;
@@ -173,7 +176,8 @@ void Lane::end_replay() {
 Task<Result<std::int64_t>> Lane::dead_letter(std::string verb, std::vector<std::int64_t> seqs) {
   const auto self = shared_from_this();
   if (verb != "replay" && verb != "drop") {
-    co_return fail(Code::invalid, "dead letters of sink " + name_ + ": unknown verb '" + verb + "'; expected replay or drop");
+    co_return fail(Code::invalid,
+                   "dead letters of sink " + name_ + ": unknown verb '" + verb + "'; expected replay or drop");
   }
   if (seqs.empty()) seqs.assign(window_.dead().begin(), window_.dead().end());
   std::erase_if(seqs, [this](std::int64_t seq) { return window_.dead().count(seq) == 0; });

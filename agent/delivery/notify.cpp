@@ -29,7 +29,8 @@ std::string message_of(const core::Drift& drift) {
   std::string out;
   for (std::size_t i = 0; i < std::min(drift.changes.size(), kShownChanges); ++i) {
     const core::Change& change = drift.changes[i];
-    const auto [before, now] = around_difference(shown(change, change.old_value), shown(change, change.new_value), kShownValue);
+    const auto [before, now] =
+        around_difference(shown(change, change.old_value), shown(change, change.new_value), kShownValue);
     out += change.path + ": " + before + " → " + now + "\n";
   }
   if (drift.changes.size() > kShownChanges) {

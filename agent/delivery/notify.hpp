@@ -21,9 +21,9 @@ struct Notification {
   std::vector<std::string> actions;  ///< APPROVE, REJECT, IGNORE; against an expectation without APPROVE
   std::string digest;                ///< a decision binds to it
   Nanos opened_ns = 0;
-  std::string claimed_by;            ///< empty: free, or the lease ran out
+  std::string claimed_by;  ///< empty: free, or the lease ran out
   std::optional<Nanos> claim_until_ns;
-  bool stale = false;                ///< the value cannot be read now
+  bool stale = false;  ///< the value cannot be read now
 };
 
 /// Redacted; `now_ns` decides whether a claim still holds. Pure.
@@ -33,7 +33,9 @@ Notification notification_of(const core::DriftRow& row, Nanos now_ns);
 class Notifications {
  public:
   Notifications(core::Reader& reader, core::Store& store, const Clock& clock)
-      : reader_(reader), store_(store), clock_(clock) {}
+      : reader_(reader),
+        store_(store),
+        clock_(clock) {}
   /// Oldest first; `backend` a name or glob, empty: all.
   Task<Result<std::vector<Notification>>> list(std::string backend, int limit);
   /// Takes the next free notification of the list for `who`; `not_found`: none is free. After `lease` it is free again.

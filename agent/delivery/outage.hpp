@@ -9,8 +9,9 @@
 
 namespace driftd::delivery {
 
-/// How long an endpoint did nothing but fail while this agent ran and tried: a machine that was off or asleep does not count,
-/// nor does a clock that is set. It goes on where it was after a restart, by a note of the sink's cursor. Not thread-safe.
+/// How long an endpoint did nothing but fail while this agent ran and tried: a machine that was off or asleep does not
+/// count, nor does a clock that is set. It goes on where it was after a restart, by a note of the sink's cursor. Not
+/// thread-safe.
 class Outage {
  public:
   /// Takes up what `notes` says.

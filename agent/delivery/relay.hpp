@@ -21,9 +21,9 @@ class Relay {
 
   /// Before start(). `type` is for people: nats, webhook ...
   void add_sink(std::string name, std::string type, std::unique_ptr<core::Sink> sink);
-  /// Closes the cursors of sinks that are no longer added, then starts all lanes. One that still has pending events and is
-  /// not in drop_pending is an orphan: its events are kept, it is named loudly and shown as `orphaned`. A sink that cannot
-  /// start is tried again for ever; that is no error.
+  /// Closes the cursors of sinks that are no longer added, then starts all lanes. One that still has pending events and
+  /// is not in drop_pending is an orphan: its events are kept, it is named loudly and shown as `orphaned`. A sink that
+  /// cannot start is tried again for ever; that is no error.
   Task<Status> start();
   /// A sink that came with a reload: starts with the next event.
   Task<Status> start_sink(std::string name, std::string type, std::unique_ptr<core::Sink> sink);

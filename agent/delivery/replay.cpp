@@ -39,8 +39,8 @@ void Replay::note(std::map<std::string, std::string>& notes) const {
     for (const auto& item : ready_) from = std::min(from, item.event.stamp.seq);
     if (!flying_.empty()) from = std::min(from, *flying_.begin());
   }
-  notes[kReplayNote] = std::to_string(from) + " " + std::to_string(order_->to) + " " + std::to_string(order_->from_ns) + " " +
-                 std::to_string(order_->rate) + " " + order_->key;
+  notes[kReplayNote] = std::to_string(from) + " " + std::to_string(order_->to) + " " + std::to_string(order_->from_ns) +
+                       " " + std::to_string(order_->rate) + " " + order_->key;
 }
 
 std::vector<std::int64_t> Replay::unfetched(std::size_t most) {

@@ -14,8 +14,8 @@
 
 namespace driftd::delivery {
 
-/// Stored events that go to one sink again. What is left of it is a note of the cursor, so that it goes on after a kill:
-/// at most what was under way then is sent once more. Core thread.
+/// Stored events that go to one sink again. What is left of it is a note of the cursor, so that it goes on after a
+/// kill: at most what was under way then is sent once more. Core thread.
 class Replay {
  public:
   /// What is asked for, and still to be done.
@@ -63,7 +63,9 @@ class Replay {
   template <class Free>
   std::optional<Item> take(Time now, Free free) {
     std::optional<Place> chosen;
-    each_first(free, [&](Place item) { if (!chosen && item->due <= now) chosen = item; });
+    each_first(free, [&](Place item) {
+      if (!chosen && item->due <= now) chosen = item;
+    });
     if (!chosen || now < next_) return std::nullopt;
     return taken(*chosen, now);
   }
@@ -90,7 +92,7 @@ class Replay {
   std::vector<std::int64_t> seqs_;  ///< in order; `at_` is the next to fetch
   std::size_t at_ = 0;
   std::deque<Item> ready_;
-  std::set<std::string> keys_;      ///< in flight
+  std::set<std::string> keys_;  ///< in flight
   std::set<std::int64_t> flying_;
   std::size_t flying_bytes_ = 0;
   Time next_{};

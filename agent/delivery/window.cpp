@@ -73,7 +73,8 @@ void Window::restore(core::StoredEvent event, const core::DeliveryState& state, 
   restored_to_ = std::max(restored_to_, event.stamp.seq);
   Entry& entry = enter(std::move(event), due);
   entry.persisted = true;
-  entry.failing = state.attempts > 0 || due > now;  // a refusal that nobody was blamed for is no attempt, and waits all the same
+  // a refusal that nobody was blamed for is no attempt, and waits all the same
+  entry.failing = state.attempts > 0 || due > now;
   if (entry.failing) ++failing_;
   entry.attempts = state.attempts;
   entry.error = state.error;

@@ -25,8 +25,8 @@ class Window {
     const Queues::value_type* queue = nullptr;  ///< its key, and the seqs that wait under it
     std::unique_ptr<core::StoredEvent> event;   ///< only while it is in memory; there may be very many exceptions
     bool in_flight = false;
-    bool persisted = false;   ///< its exception is in the store, or in a save under way
-    bool failing = false;     ///< it failed by itself: it and those behind it are exceptions
+    bool persisted = false;  ///< its exception is in the store, or in a save under way
+    bool failing = false;    ///< it failed by itself: it and those behind it are exceptions
     int attempts = 0;
     Time due{};
     std::string error;
@@ -44,8 +44,8 @@ class Window {
   void restore(core::StoredEvent event, const core::DeliveryState& state, Time due, Time now);
   void restore_dead(std::int64_t seq) { dead_.insert(seq); }
 
-  /// The first loaded entry that may be sent now, or nullptr; marks it in flight. One of a key in `avoid` only if there is
-  /// no other.
+  /// The first loaded entry that may be sent now, or nullptr; marks it in flight. One of a key in `avoid` only if there
+  /// is no other.
   Entry* take(Time now, const std::set<std::string>& avoid = {});
   /// Entries due now whose payload must be fetched first, at most `most`.
   std::vector<std::int64_t> unloaded(Time now, std::size_t most) const;
@@ -88,7 +88,8 @@ class Window {
   std::size_t at_risk() const { return in_flight_ + settled_.size() + cleared_.size() + dead_letters_.size(); }
   std::size_t unsaved() const;  ///< of them and of what was given up, what a save can end
   std::int64_t low_water() const { return low_water_; }
-  /// Every fetched event up to this seq is settled or a dead letter; what waits behind its key or for a retry is above it.
+  /// Every fetched event up to this seq is settled or a dead letter; what waits behind its key or for a retry is above
+  /// it.
   std::int64_t settled_to() const { return entries_.empty() ? fetched_to_ : entries_.begin()->first - 1; }
   std::int64_t fetched_to() const { return fetched_to_; }
   /// Exceptions of the cursor lie behind the last fetched event: settled, they stay at risk until it is fetched.
@@ -111,7 +112,7 @@ class Window {
   void except(std::int64_t seq);
   Entry& enter(core::StoredEvent event, Time due);
   void hold_in_memory(Entry& entry, core::StoredEvent event);
-  void wait(std::int64_t seq);    ///< into the queue of those that are due, if it is the first of its key and free
+  void wait(std::int64_t seq);  ///< into the queue of those that are due, if it is the first of its key and free
   void unwait(std::int64_t seq);
   void leave(std::int64_t seq);
   core::DeliveryState state_of(const Entry& entry, Time now, Nanos wall) const;
@@ -119,12 +120,12 @@ class Window {
   std::map<std::int64_t, Entry> entries_;
   Queues keys_;  ///< its nodes stay where they are: entries point at them
   std::set<std::string> held_;
-  Due loaded_due_, unloaded_due_;      ///< the first of each key, unless in flight or held
-  std::set<std::int64_t> plain_;       ///< entries that are no exceptions: they hold the mark back
-  std::set<std::int64_t> unsaved_;     ///< exceptions to write
-  std::set<std::int64_t> settled_;     ///< done, not below the saved low-water mark
-  std::set<std::int64_t> cleared_;     ///< saved exceptions that are done
-  std::set<std::int64_t> dropped_;     ///< dead letters given up
+  Due loaded_due_, unloaded_due_;                  ///< the first of each key, unless in flight or held
+  std::set<std::int64_t> plain_;                   ///< entries that are no exceptions: they hold the mark back
+  std::set<std::int64_t> unsaved_;                 ///< exceptions to write
+  std::set<std::int64_t> settled_;                 ///< done, not below the saved low-water mark
+  std::set<std::int64_t> cleared_;                 ///< saved exceptions that are done
+  std::set<std::int64_t> dropped_;                 ///< dead letters given up
   std::vector<core::DeliveryState> dead_letters_;  ///< not saved yet
   std::set<std::int64_t> dead_;
   std::int64_t low_water_ = 0, fetched_to_ = 0, restored_to_ = 0;

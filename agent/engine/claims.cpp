@@ -25,7 +25,8 @@ void Claims::load(const core::StoredResource& stored) {
 void Claims::decided(const core::StoredResource& next) {
   const auto accepted = core::claimed(next).accepted;
   accepted_.clear();
-  for (const auto& one : accepted) {  // whoever made no claim any more meanwhile is not believed for having been accepted
+  // whoever made no claim any more meanwhile is not believed for having been accepted
+  for (const auto& one : accepted) {
     if (speaking_.contains(one)) accepted_.insert(one);
   }
 }

@@ -13,8 +13,8 @@ namespace driftd::engine {
 /// `source`, or `source/namespace`.
 std::string render(const core::Speaker& who);
 
-/// The speakers of one backend that its configuration does not name, and which of them a person accepted: the question that
-/// the drift of `claim/<backend>` asks (ADR 0015). Core thread only.
+/// The speakers of one backend that its configuration does not name, and which of them a person accepted: the question
+/// that the drift of `claim/<backend>` asks (ADR 0015). Core thread only.
 class Claims {
  public:
   /// As the store knows it.

@@ -27,10 +27,11 @@ struct Context {
   core::RedactionKey store_key;
   std::string agent, cluster;
   std::shared_ptr<const std::vector<core::Route>> routes;
-  std::function<void()> committed;  ///< wakes the relay
-  Sources* sources = nullptr;   ///< set by the engine, which outlives every backend
+  std::function<void()> committed;                            ///< wakes the relay
+  Sources* sources = nullptr;                                 ///< set by the engine, which outlives every backend
   std::shared_ptr<const core::RedactionKeys> keys = nullptr;  ///< set by the engine
-  /// What is gone by the hundred waits for a person's word (semantics 4). False: nobody is there to give one, each is a deletion.
+  /// What is gone by the hundred waits for a person's word (semantics 4). False: nobody is there to give one, each is a
+  /// deletion.
   bool asks_about_mass_deletions = true;
 };
 

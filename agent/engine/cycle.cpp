@@ -31,13 +31,16 @@ std::string sentence(const core::Diagnostic& d) {
 }
 
 bool CycleReport::complete() const {
-  return status.has_value() &&
-         std::all_of(coverage.begin(), coverage.end(),
-                     [](const auto& c) { return c.complete || core::state_of(c) == "unsupported"; });
+  return status.has_value() && std::all_of(coverage.begin(), coverage.end(), [](const auto& c) {
+           return c.complete || core::state_of(c) == "unsupported";
+         });
 }
 
 Cycle::Cycle(std::shared_ptr<Context> context, Ledger& ledger, core::Session& session, std::uint32_t run)
-    : context_(std::move(context)), ledger_(ledger), session_(session), run_(run),
+    : context_(std::move(context)),
+      ledger_(ledger),
+      session_(session),
+      run_(run),
       began_(Moment::of(context_->clock)) {}
 
 Task<CycleReport> Cycle::run(std::string cursor, std::chrono::milliseconds deadline) {
@@ -77,7 +80,8 @@ void Cycle::note_diagnostics(const std::vector<core::Diagnostic>& diagnostics) {
     if (d.kind.empty()) {
       add_once(general_, sentence(d));
     } else if (d.kind == core::kRegistration && d.backend.empty() && d.id.empty() && !d.path.empty()) {
-      Kind* of_place = foreign(place_line(d.path), d.kind);  // of all that is defined there: nobody else's list is less whole
+      // of all that is defined there: nobody else's list is less whole
+      Kind* of_place = foreign(place_line(d.path), d.kind);
       if (of_place == nullptr) continue;
       of_place->complete = true;
       add_once(of_place->reasons, sentence(d));
@@ -203,8 +207,8 @@ void Cycle::close_kinds(const Status& status) {
   }
 }
 
-/// A kind has its baseline once it was listed whole and what an earlier, shorter list held is known to be gone. From then on
-/// what a source declares and the list does not have is missing.
+/// A kind has its baseline once it was listed whole and what an earlier, shorter list held is known to be gone. From
+/// then on what a source declares and the list does not have is missing.
 Task<Status> Cycle::establish() {
   Extras extras;
   for (const auto& [name, kind] : kinds_) {
@@ -238,7 +242,8 @@ Task<Status> Cycle::stale_open() {
 }
 
 Task<Status> Cycle::remember_serial() {
-  const bool whole = std::all_of(kinds_.begin(), kinds_.end(), [](const auto& k) { return k.second.complete && k.second.left_out == 0; });
+  const bool whole = std::all_of(kinds_.begin(), kinds_.end(),
+                                 [](const auto& k) { return k.second.complete && k.second.left_out == 0; });
   auto& notes = ledger_.row().notes;
   if (serial_.empty() || !whole || (notes["serial"] == serial_ && notes["lineage"] == lineage_)) co_return Status{};
   Extras extras;

@@ -15,13 +15,13 @@ namespace driftd::engine {
 
 /// What one cycle found out beside the drifts that it committed.
 struct CycleReport {
-  Status status;                  ///< why it is incomplete, if it is
-  bool unchanged = false;         ///< the provider answered "nothing changed"
+  Status status;           ///< why it is incomplete, if it is
+  bool unchanged = false;  ///< the provider answered "nothing changed"
   std::uint64_t received = 0, settled = 0, transitions = 0;
   std::vector<core::Coverage> coverage;  ///< per kind; empty when unchanged
   SpokenLines spoken;                    ///< of the lines of registrations all
   std::chrono::milliseconds next{0};
-  bool complete() const;          ///< every kind that this build and server support was listed whole
+  bool complete() const;  ///< every kind that this build and server support was listed whole
 };
 
 /// Of each resource what was said last, in the order in which it was said.
@@ -37,13 +37,14 @@ class Cycle {
 
   /// `cursor` empty: a full run.
   Task<CycleReport> run(std::string cursor, std::chrono::milliseconds deadline);
-  /// A page of a watch that came now: same judgement, tombstones confirmed by a read, no completion. `before`: the moment
-  /// of its last page, or of its begin.
+  /// A page of a watch that came now: same judgement, tombstones confirmed by a read, no completion. `before`: the
+  /// moment of its last page, or of its begin.
   Task<Status> watch_page(core::RecordPage page, Moment before, Moment received);
-  /// After a run in which the provider listed all registrations: of what this source spoke for and did not name in it, it
-  /// takes its word back.
+  /// After a run in which the provider listed all registrations: of what this source spoke for and did not name in it,
+  /// it takes its word back.
   void take_back_unmentioned();
-  /// Of what is missing nobody could say that it is gone: the next cycle has to read everything, whatever its cursor says.
+  /// Of what is missing nobody could say that it is gone: the next cycle has to read everything, whatever its cursor
+  /// says.
   bool unconfirmed() const { return unconfirmed_; }
   /// For resources that nobody knew there was no room. What is known is judged, so that a cursor may stand.
   bool left_out() const { return left_out_; }
@@ -85,9 +86,9 @@ class Cycle {
   std::uint32_t run_;
   Moment began_;
   std::map<std::string, Kind> kinds_;
-  Foreign foreign_;  ///< what this source said of others
+  Foreign foreign_;                            ///< what this source said of others
   std::set<std::string> heard_, turned_away_;  ///< backends of whose registration a word counted, and did not
-  std::vector<std::string> general_;  ///< reasons that concern every kind
+  std::vector<std::string> general_;           ///< reasons that concern every kind
   std::uint64_t received_ = 0, settled_ = 0, transitions_ = 0, dropped_ = 0, unsettled_ = 0, crowded_out_ = 0;
   bool applied_ = false, unconfirmed_ = false, left_out_ = false;
   std::string serial_, lineage_;

@@ -28,7 +28,8 @@ void Cycle::crowd_out(Kind& kind) {
   if (kind.left_out++ == 0) add_once(kind.reasons, Declares::no_room());
 }
 
-/// A word on another backend's registration goes to that backend at once; should this page fail, it comes again with it.
+/// A word on another backend's registration goes to that backend at once; should this page fail, it comes again with
+/// it.
 void Cycle::speak(const core::Observation& record, Kind& kind) {
   const core::ProviderInfo* info = ledger_.info();
   if (info == nullptr) return;
@@ -85,7 +86,8 @@ void Cycle::take_back_unmentioned() {
   }
 }
 
-/// A whole run that listed every kind, and that there was room for: what it did not speak of at all is not declared any more.
+/// A whole run that listed every kind, and that there was room for: what it did not speak of at all is not declared any
+/// more.
 Task<Status> Cycle::withdraw_unmentioned() {
   if (foreign_.left_out() > 0) co_return Status{};
   const auto whole = [](const auto& item) { return item.second.complete; };

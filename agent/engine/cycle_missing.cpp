@@ -40,7 +40,8 @@ Task<Status> Cycle::hold_or_confirm(std::string kind, bool some_missing) {
   std::vector<std::string> held;
   std::size_t known = static_cast<std::size_t>(count.present);
   // Before the first complete list there is nothing that could be deleted: what is missing was never accepted.
-  bool many = context_->asks_about_mass_deletions && ledger_.established(kind) && core::mass_deletion(known, asked.size());
+  bool many =
+      context_->asks_about_mass_deletions && ledger_.established(kind) && core::mass_deletion(known, asked.size());
   if (many) {  // of what came and went before anybody accepted it nobody is asked
     const std::size_t missing = asked.size();
     DRIFTD_CO_TRY(asked, co_await ledger_.with_baseline(std::move(asked)));
@@ -108,8 +109,8 @@ Task<Status> Cycle::confirm(std::vector<core::ResourceId> ids, Kind* kind) {
   co_return Status{};
 }
 
-/// Asked behind a read that found something gone: a failover may have put another system behind the endpoint since the cycle
-/// began, and nothing is gone because another system does not have it.
+/// Asked behind a read that found something gone: a failover may have put another system behind the endpoint since the
+/// cycle began, and nothing is gone because another system does not have it.
 Task<bool> Cycle::is_the_same_system(Kind* kind) {
   const std::string accepted = ledger_.row().system_identity;
   if (accepted.empty()) co_return true;
@@ -119,8 +120,8 @@ Task<bool> Cycle::is_the_same_system(Kind* kind) {
   std::string says = "it does not say which one it is";
   if (!probed) says = probed.error().message;
   if (probed && !probed->system_identity.empty()) says = "it is " + probed->system_identity;
-  add_once(kind->reasons, "a missing resource could not be confirmed: another system may have answered (accepted: " + accepted +
-                              "; " + says + ")");
+  add_once(kind->reasons, "a missing resource could not be confirmed: another system may have answered (accepted: " +
+                              accepted + "; " + says + ")");
   co_return false;
 }
 
@@ -128,7 +129,8 @@ Task<Status> Cycle::are_gone(std::vector<core::ResourceId> ids, Moment sent) {
   std::vector<Sighted> gone;
   for (const auto& id : ids) gone.push_back({id, core::Gone{sent.wall}, sent.mono});
   Extras none;
-  const auto applied = co_await ledger_.apply(last_of_each(std::move(gone)), std::move(none), applied_, run_, &session_);
+  const auto applied =
+      co_await ledger_.apply(last_of_each(std::move(gone)), std::move(none), applied_, run_, &session_);
   if (!applied) co_return fail(applied.error());
   transitions_ += applied->transitions;
   dropped_ += applied->dropped;

@@ -15,7 +15,8 @@ constexpr std::size_t kBinding = 64;
 constexpr const char* kOtherValue = "another value";  // equals no digest
 
 const core::Drift* find_open(const core::StoredResource& stored, const std::string& id) {
-  const auto found = std::find_if(stored.open.begin(), stored.open.end(), [&](const auto& drift) { return drift.id == id; });
+  const auto found =
+      std::find_if(stored.open.begin(), stored.open.end(), [&](const auto& drift) { return drift.id == id; });
   return found == stored.open.end() ? nullptr : &*found;
 }
 
@@ -46,8 +47,9 @@ Result<core::Decision> bound(const core::RedactionKey& store_key, const core::St
                              const std::string& drift_id, core::Decision decision) {
   if (!decision.digest) return decision;
   if (!well_formed(*decision.digest)) {
-    return fail(Code::invalid, "digest '" + *decision.digest + "' of the decision about drift " + drift_id +
-                                   " must be at least 8 lower-case hex characters, as `driftd drifts` prints them behind the @");
+    return fail(Code::invalid,
+                "digest '" + *decision.digest + "' of the decision about drift " + drift_id +
+                    " must be at least 8 lower-case hex characters, as `driftd drifts` prints them behind the @");
   }
   const core::Drift* drift = find_open(stored, drift_id);
   if (drift == nullptr) return decision;  // core::decide says what became of it
@@ -69,7 +71,8 @@ core::AuditEntry decided_line(const core::RedactionKey& store_key, const core::D
 }
 
 std::optional<core::AuditEntry> expired_line(const core::RedactionKey& store_key, const core::StoredResource& before,
-                                             const core::Transition& transition, const std::string& backend, Nanos now_ns) {
+                                             const core::Transition& transition, const std::string& backend,
+                                             Nanos now_ns) {
   const core::Drift* old = find_open(before, transition.drift.id);
   const bool ran_out = old != nullptr && old->decided_ns && old->expires_ns && *old->expires_ns <= now_ns;
   if (!ran_out || transition.drift.decided_ns == old->decided_ns) return std::nullopt;

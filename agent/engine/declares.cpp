@@ -6,7 +6,8 @@ namespace {
 
 constexpr std::size_t kMostDeclared = 250'000;
 
-core::DeclarationWrite withdrawal(const std::string& target, const core::ResourceId& id, const std::string& source_uid) {
+core::DeclarationWrite withdrawal(const std::string& target, const core::ResourceId& id,
+                                  const std::string& source_uid) {
   core::DeclarationWrite out;
   out.target = target;
   out.declaration.source_uid = source_uid;
@@ -61,11 +62,12 @@ std::vector<core::DeclarationWrite> Declares::missing(const std::string& target,
   return out;
 }
 
-std::vector<core::DeclarationWrite> Declares::unmentioned(const std::set<std::pair<std::string, std::string>>& spoken_of,
-                                                          const std::string& source_uid) const {
+std::vector<core::DeclarationWrite> Declares::unmentioned(
+    const std::set<std::pair<std::string, std::string>>& spoken_of, const std::string& source_uid) const {
   std::vector<core::DeclarationWrite> out;
   for (const auto& [key, known] : known_) {
-    if (known.stored && !spoken_of.contains({key.first, key.second.kind})) out.push_back(withdrawal(key.first, key.second, source_uid));
+    if (known.stored && !spoken_of.contains({key.first, key.second.kind}))
+      out.push_back(withdrawal(key.first, key.second, source_uid));
   }
   return out;
 }

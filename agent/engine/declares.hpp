@@ -13,8 +13,8 @@
 namespace driftd::engine {
 
 /// What one source declares of the resources of other backends: what the store holds of it, and what a run named. A
-/// declaration ends when a COMPLETE run of equal count does not name it any more, or by a tombstone: it is an expectation
-/// that is taken back, so no read has to confirm it. Core thread only.
+/// declaration ends when a COMPLETE run of equal count does not name it any more, or by a tombstone: it is an
+/// expectation that is taken back, so no read has to confirm it. Core thread only.
 class Declares {
  public:
   void load(const std::vector<core::DeclaredEntry>& known);

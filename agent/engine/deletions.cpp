@@ -94,7 +94,9 @@ bool Deletions::by_digest(const std::string& kind) const {
   return found != approved_.end() && !found->second.sha256.empty();
 }
 
-bool Deletions::nameless(const std::string& kind) const { return by_digest(kind) && approved_.at(kind).digested == nullptr; }
+bool Deletions::nameless(const std::string& kind) const {
+  return by_digest(kind) && approved_.at(kind).digested == nullptr;
+}
 
 std::shared_ptr<const Deletions::Names> Deletions::digested(const std::vector<std::string>& names) const {
   auto out = std::make_shared<Names>();
@@ -105,7 +107,8 @@ std::shared_ptr<const Deletions::Names> Deletions::digested(const std::vector<st
 
 std::shared_ptr<const Deletions::Names> Deletions::known(const std::string& kind, const std::string& sha256) const {
   const auto before = approved_.find(kind);
-  if (before != approved_.end() && before->second.sha256 == sha256 && before->second.digested) return before->second.digested;
+  if (before != approved_.end() && before->second.sha256 == sha256 && before->second.digested)
+    return before->second.digested;
   for (const auto* from : {&asked_, &left_}) {
     const auto found = from->find(kind);
     if (found != from->end() && found->second.sha256 == sha256) return found->second.names;

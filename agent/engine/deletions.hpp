@@ -17,10 +17,10 @@ namespace driftd::engine {
 
 /// The mass deletions of one backend that a person approved, by kind, as notes of its row.
 ///
-/// A question about very many shows only the first of their names and the digest of all (core::gone_value). Its approval covers
-/// the names that have this digest and no others. Which these are is known while the process lives that asked; a later one
-/// looks whether those that are missing then have the digest. If they do not, the approval covers nothing, and is asked again.
-/// Core thread only.
+/// A question about very many shows only the first of their names and the digest of all (core::gone_value). Its
+/// approval covers the names that have this digest and no others. Which these are is known while the process lives that
+/// asked; a later one looks whether those that are missing then have the digest. If they do not, the approval covers
+/// nothing, and is asked again. Core thread only.
 class Deletions {
  public:
   using Notes = std::map<std::string, std::string>;
@@ -43,9 +43,10 @@ class Deletions {
   bool nameless(const std::string& kind) const;
   /// All that are missing of a kind, in any order: if its approval has their digest, it covers them.
   void find_names(const std::string& kind, std::vector<std::string> missing);
-  /// The notes without those deletions of a kind that are done or came back; nothing when none is. `candidates`: among them
-  /// are all that an approval by digest covers and that are missing still.
-  std::optional<Notes> without_done(const Notes& notes, const std::string& kind, const std::vector<std::string>& candidates,
+  /// The notes without those deletions of a kind that are done or came back; nothing when none is. `candidates`: among
+  /// them are all that an approval by digest covers and that are missing still.
+  std::optional<Notes> without_done(const Notes& notes, const std::string& kind,
+                                    const std::vector<std::string>& candidates,
                                     const std::function<bool(const std::string&)>& missing);
 
  private:

@@ -25,14 +25,16 @@ std::string new_uid() {
 constexpr int kRounds = 8;  // of settle(): sources that declare each other's resources come to rest long before
 constexpr std::chrono::hours kStateKept{7 * 24};  // of a backend that left the config (semantics 1)
 
-/// Finds, and takes out of `rows`, the row of a backend by its name or its former name: one that is there before one that
-/// left less than a week ago. `rows` are in the order in which they are wanted.
-std::optional<core::BackendRow> take_row(std::vector<core::BackendRow>& rows, const core::BackendSpec& spec, Nanos now) {
+/// Finds, and takes out of `rows`, the row of a backend by its name or its former name: one that is there before one
+/// that left less than a week ago. `rows` are in the order in which they are wanted.
+std::optional<core::BackendRow> take_row(std::vector<core::BackendRow>& rows, const core::BackendSpec& spec,
+                                         Nanos now) {
   const Nanos since = now - std::chrono::duration_cast<std::chrono::nanoseconds>(kStateKept).count();
   for (const bool left : {false, true}) {
     for (const std::string& name : {spec.name, spec.was}) {
       const auto found = std::find_if(rows.begin(), rows.end(), [&](const auto& row) {
-        return !name.empty() && row.name == name && row.deleted_ns.has_value() == left && row.deleted_ns.value_or(now) >= since;
+        return !name.empty() && row.name == name && row.deleted_ns.has_value() == left &&
+               row.deleted_ns.value_or(now) >= since;
       });
       if (found == rows.end()) continue;
       core::BackendRow row = *found;
@@ -90,7 +92,10 @@ std::string canonical_type(const std::string& provider) {
 
 Engine::Engine(std::shared_ptr<Context> context, core::SessionFactory& factory, core::RedactionKey worker_key,
                std::uint64_t digest_seed)
-    : context_(std::move(context)), factory_(factory), worker_key_(std::move(worker_key)), digest_seed_(digest_seed),
+    : context_(std::move(context)),
+      factory_(factory),
+      worker_key_(std::move(worker_key)),
+      digest_seed_(digest_seed),
       registry_(context_->core) {
   context_->sources = this;
   context_->keys = std::make_shared<const core::RedactionKeys>(core::RedactionKeys{worker_key_, context_->store_key});
@@ -113,7 +118,9 @@ core::SessionSpec Engine::session_spec(const core::BackendSpec& spec) const {
 
 Task<Result<std::vector<core::BackendRow>>> Engine::rows_by_age() {
   DRIFTD_CO_TRY(auto rows, co_await context_->store.backends());
-  const auto left = [](const core::BackendRow& row) { return row.deleted_ns.value_or(std::numeric_limits<Nanos>::max()); };
+  const auto left = [](const core::BackendRow& row) {
+    return row.deleted_ns.value_or(std::numeric_limits<Nanos>::max());
+  };
   std::sort(rows.begin(), rows.end(), [&](const auto& a, const auto& b) { return left(a) > left(b); });
   co_return rows;
 }
@@ -148,7 +155,8 @@ Task<Status> Engine::bring_up(core::BackendSpec spec, std::vector<core::BackendR
   core::BackendRow row;
   if (known) row = *known;
   if (!known) row.uid = new_uid();
-  if (row.provider != spec.provider) row.system_identity.clear();  // another kind of system names itself otherwise, or not at all
+  // another kind of system names itself otherwise, or not at all
+  if (row.provider != spec.provider) row.system_identity.clear();
   const bool created = !known || known->deleted_ns;
   row.deleted_ns.reset();
   const bool edited = !created && (row.registration != spec.registration_json || row.name != spec.name);
@@ -166,7 +174,8 @@ Task<Status> Engine::bring_up(core::BackendSpec spec, std::vector<core::BackendR
     DRIFTD_CO_TRY(own, factory_.open(session_spec(spec)));
   }
   SpokenSession::Ask ask = [this, name = spec.name] { return ask_speaker(name); };
-  auto session = std::make_shared<SpokenSession>(spec.name, std::move(own), std::move(ask), spec.discovered_by, spec.provider);
+  auto session =
+      std::make_shared<SpokenSession>(spec.name, std::move(own), std::move(ask), spec.discovered_by, spec.provider);
   auto runner = std::make_shared<Runner>(context_, spec, row, std::move(session));
   if (created || edited) {
     Extras extras;
@@ -184,7 +193,8 @@ Task<Status> Engine::bring_up(core::BackendSpec spec, std::vector<core::BackendR
   DRIFTD_CO_CHECK(co_await runner->load());
   std::vector<core::ResourceId> left = runner->ledger().left_scope();
   if (!left.empty()) {
-    DRIFTD_CO_CHECK(co_await retire(runner->ledger(), std::move(left), "out of scope since include or exclude were edited"));
+    DRIFTD_CO_CHECK(
+        co_await retire(runner->ledger(), std::move(left), "out of scope since include or exclude were edited"));
   }
   runners_[spec.name] = std::move(runner);
   co_return Status{};
@@ -229,7 +239,8 @@ Task<Status> Engine::bring_down(core::BackendRow row) {
   DRIFTD_CO_CHECK(co_await ledger.load());
   DRIFTD_CO_TRY(auto open, co_await with_open(row.uid));
   DRIFTD_CO_CHECK(co_await retire(ledger, std::move(open), "backend unregistered"));
-  const core::ResourceId claim{"claim", row.name};  // an approval was for this backend, not for the next one of its name
+  // an approval was for this backend, not for the next one of its name
+  const core::ResourceId claim{"claim", row.name};
   if (ledger.index().find(claim) != nullptr) {
     std::vector<core::ResourceId> ids(1, claim);
     DRIFTD_CO_TRY(auto claims, co_await context_->store.load(row.uid, std::move(ids)));
@@ -241,8 +252,8 @@ Task<Status> Engine::bring_down(core::BackendRow row) {
   extras.row = row;
   extras.row->deleted_ns = context_->clock.wall();
   const std::string cause = discovered_by(row) != nullptr ? "discovered no more" : "configuration";
-  core::BackendEvent event = core::registration_event(core::ChangeType::deleted, ledger.event_context(cause), std::nullopt, {},
-                                                      context_->clock.wall());
+  core::BackendEvent event = core::registration_event(core::ChangeType::deleted, ledger.event_context(cause),
+                                                      std::nullopt, {}, context_->clock.wall());
   extras.events.push_back(ledger.draft(std::move(event)));
   context_->metrics.forget(row.name);
   const auto status = co_await ledger.commit_extras(std::move(extras));

@@ -4,8 +4,8 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <string>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "base/turn.hpp"
@@ -26,8 +26,8 @@ class Engine final : private Sources {
   Engine(std::shared_ptr<Context> context, core::SessionFactory& factory, core::RedactionKey worker_key,
          std::uint64_t digest_seed);
 
-  /// Brings the registry in line with `specs`, in one commit a backend; `loops`: and starts the runners (else cycles run
-  /// only on demand). Once.
+  /// Brings the registry in line with `specs`, in one commit a backend; `loops`: and starts the runners (else cycles
+  /// run only on demand). Once.
   Task<Status> start(std::vector<core::BackendSpec> specs, bool loops);
   Task<void> stop();
   /// New policies, ignores and expectations for the backends named; others stay.
@@ -41,8 +41,8 @@ class Engine final : private Sources {
   };
   /// A cycle of one backend, or (empty) of all, side by side; `not_found` names the known ones.
   Task<Result<std::vector<Refreshed>>> refresh(std::string backend, bool full);
-  /// Full cycles of the backends of which a source declared something in the cycles before, until there is none: what the
-  /// loops do by themselves.
+  /// Full cycles of the backends of which a source declared something in the cycles before, until there is none: what
+  /// the loops do by themselves.
   Task<Result<std::vector<Refreshed>>> settle();
   Task<Result<std::vector<core::Step>>> explain(std::string backend, core::ResourceId id, std::string path);
   /// What the backend's provider discovers now; `unsupported` when it has no driftd.discover/1.
@@ -66,9 +66,9 @@ class Engine final : private Sources {
   Task<core::Coverage> take_discovered(std::string source, core::DiscoverOutcome outcome) override;
   /// What one discovery needs to register backends: read and counted once, for there may be thousands.
   struct Newcomers {
-    std::string uid;        ///< of the source
-    std::size_t known = 0;  ///< registered for it
-    std::map<std::string, std::size_t> known_in;         ///< and in each namespace
+    std::string uid;                                    ///< of the source
+    std::size_t known = 0;                              ///< registered for it
+    std::map<std::string, std::size_t> known_in;        ///< and in each namespace
     std::optional<std::vector<core::BackendRow>> rows;  ///< rows_by_age(), from the first newcomer on
   };
   void count(Newcomers& newcomers) const;
@@ -79,7 +79,8 @@ class Engine final : private Sources {
   /// Why another backend of this source, defined in that namespace, is not registered; empty: there is room.
   static std::string no_room(const Newcomers& newcomers, const std::string& place);
   /// Adds who is there and cannot be read: a backend, or all that are defined in a namespace.
-  void name_unread(const std::string& uid, const std::vector<core::Diagnostic>& told, std::set<std::string>& named) const;
+  void name_unread(const std::string& uid, const std::vector<core::Diagnostic>& told,
+                   std::set<std::string>& named) const;
   /// The backend is registered already, and this source is not believed about it.
   bool is_of_another(const std::string& source, const core::Discovered& found) const;
   /// Notes of backends of a store that did not, where they are found, if they are in one place only.
@@ -125,11 +126,11 @@ class Engine final : private Sources {
   std::uint64_t digest_seed_;
   std::map<std::string, std::shared_ptr<Runner>> runners_;
   std::map<std::string, Discovery> discovered_;
-  std::map<std::string, core::Speaker> speakers_;       ///< backend → the one whose words on its registration count
+  std::map<std::string, core::Speaker> speakers_;  ///< backend → the one whose words on its registration count
   /// source → backend → who of its claims() spoke of it since the source listed all that it says
   std::map<std::string, std::map<std::string, std::set<core::Speaker>>> claimed_;
-  Unheard unheard_;                                     ///< of backends that are not registered yet
-  SaidBytes said_bytes_;                                ///< of those that are
+  Unheard unheard_;                                           ///< of backends that are not registered yet
+  SaidBytes said_bytes_;                                      ///< of those that are
   std::map<std::string, std::set<std::string>> turned_away_;  ///< backend → sources whose word did not count
   Turn registry_;
   bool loops_ = false, stopping_ = false;

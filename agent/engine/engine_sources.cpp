@@ -11,9 +11,10 @@
 namespace driftd::engine {
 namespace {
 
-// Of one source; where it says in which namespace each is defined, of each namespace and of all: then none takes another's room.
+// Of one source; where it says in which namespace each is defined, of each namespace and of all: then none takes
+// another's room.
 constexpr std::size_t kMostBackends = 1'000, kMostOfPlace = 250, kMostOfPlaces = 4'096;
-constexpr int kMissesToGo = 2;  // COMPLETE discoveries without it (semantics 1)
+constexpr int kMissesToGo = 2;              // COMPLETE discoveries without it (semantics 1)
 const std::string kNote = "discovered_by";  // uid of the source
 const std::string kDiscovered = "discovered";
 
@@ -29,8 +30,8 @@ core::Value list_of(const std::vector<std::string>& texts) {
   return out;
 }
 
-/// What an UPDATED event compares. `spoken`: the source also says it field by field (kind `registration`), so endpoints and
-/// config are judged there, each with its own class.
+/// What an UPDATED event compares. `spoken`: the source also says it field by field (kind `registration`), so endpoints
+/// and config are judged there, each with its own class.
 std::string registration(const core::Discovered& found, bool spoken) {
   core::Value::Object out{{"name", found.name},
                           {"type", canonical_type(found.type)},
@@ -49,17 +50,18 @@ std::string registration(const core::Discovered& found, bool spoken) {
 /// The discovered backends of a source that are defined in one namespace; of a source without such, all of them.
 struct Place {
   std::size_t known = 0;
-  bool asked = false;  ///< some of it are in the open question: whoever else is missing belongs to it until it is decided
+  /// some of it are in the open question: whoever else is missing belongs to it until it is decided
+  bool asked = false;
   bool held = false;
   std::vector<std::string> missing, missed_once;
   std::size_t gone() const { return missing.size() + missed_once.size(); }
 };
 using Places = std::map<std::string, Place>;
 
-/// Marks the places in which too many went at once, and returns who is held. Whoever was missed for the first time counts
-/// with those who would go now: a look that came while they were given up cuts no deletion in two. Each place is counted by
-/// itself, so that nobody holds what others gave up. All are held together where everything went, or too much of it also
-/// without the place that lost most.
+/// Marks the places in which too many went at once, and returns who is held. Whoever was missed for the first time
+/// counts with those who would go now: a look that came while they were given up cuts no deletion in two. Each place is
+/// counted by itself, so that nobody holds what others gave up. All are held together where everything went, or too
+/// much of it also without the place that lost most.
 std::vector<std::string> held_of(Places& places) {
   std::size_t known = 0, gone = 0;
   bool some_go = false;
@@ -88,7 +90,8 @@ std::string words_of(const Places& places) {
   std::size_t said = 0;
   for (const auto& [name, place] : places) {
     if (!place.held || place.gone() == 0 || ++said > 3) continue;
-    out += (out.empty() ? "" : ", ") + std::to_string(place.gone()) + " of " + std::to_string(place.known) + (name.empty() ? "" : " of namespace " + name);
+    out += (out.empty() ? "" : ", ") + std::to_string(place.gone()) + " of " + std::to_string(place.known) +
+           (name.empty() ? "" : " of namespace " + name);
   }
   return said <= 3 ? out : out + " and those of " + std::to_string(said - 3) + " more namespaces";
 }
@@ -97,7 +100,8 @@ std::string words_of(const Places& places) {
 
 void Engine::set_finder(core::BackendRow& row, const core::BackendSpec& spec) {
   const auto finder = row.notes.extract(kNote), in = row.notes.extract(kFoundIn);
-  if (spec.discovered_by.empty()) {  // the config names it now: who found it goes on speaking for it, if it is to be believed
+  // the config names it now: who found it goes on speaking for it, if it is to be believed
+  if (spec.discovered_by.empty()) {
     if (finder) row.notes[kSpokenBy] = finder.mapped();
     if (finder && in) row.notes[kSpokenIn] = in.mapped();
     row.notes.erase(kFoundAt);
@@ -123,7 +127,8 @@ void Engine::take_registered(const std::string& registration, core::BackendSpec&
   const core::Value* patterns = value ? value->find("patterns") : nullptr;
   const core::Value* endpoint = value ? value->find("endpoint") : nullptr;
   if (labels != nullptr && labels->object() != nullptr) {
-    for (const auto& [name, text] : *labels->object()) spec.labels[name] = text.string() != nullptr ? *text.string() : "";
+    for (const auto& [name, text] : *labels->object())
+      spec.labels[name] = text.string() != nullptr ? *text.string() : "";
   }
   if (patterns != nullptr && patterns->array() != nullptr) {
     for (const auto& text : *patterns->array()) spec.patterns.push_back(text.string() != nullptr ? *text.string() : "");
@@ -198,7 +203,8 @@ Task<core::Coverage> Engine::take_discovered(std::string source, core::DiscoverO
   co_return line;
 }
 
-void Engine::name_unread(const std::string& uid, const std::vector<core::Diagnostic>& told, std::set<std::string>& named) const {
+void Engine::name_unread(const std::string& uid, const std::vector<core::Diagnostic>& told,
+                         std::set<std::string>& named) const {
   std::set<std::string> places;
   for (const auto& d : told) {
     if (d.kind == core::kRegistration && d.id.empty() && !d.path.empty()) places.insert(d.path);
@@ -223,15 +229,18 @@ std::string Engine::no_room(const Newcomers& newcomers, const std::string& place
   const auto of_place = newcomers.known_in.find(place);
   const std::size_t here = of_place == newcomers.known_in.end() ? 0 : of_place->second;
   const auto most = [](std::size_t count) { return "at most " + std::to_string(count) + " backends of one "; };
-  if (place.empty()) return all < kMostBackends ? std::string() : most(kMostBackends) + "source are registered: narrow its selector";
+  if (place.empty())
+    return all < kMostBackends ? std::string() : most(kMostBackends) + "source are registered: narrow its selector";
   if (here >= kMostOfPlace) {
-    return "namespace " + place + ": " + most(kMostOfPlace) + "namespace are registered; those stay, what is more of it is not taken";
+    return "namespace " + place + ": " + most(kMostOfPlace) +
+           "namespace are registered; those stay, what is more of it is not taken";
   }
   return all < kMostOfPlaces ? std::string() : most(kMostOfPlaces) + "source are registered: narrow its selector";
 }
 
 bool Engine::is_of_another(const std::string& source, const core::Discovered& found) const {
-  return discovered_.contains(found.name) && !runners_.at(found.name)->believes({source, core::defined_in(found.metadata)});
+  return discovered_.contains(found.name) &&
+         !runners_.at(found.name)->believes({source, core::defined_in(found.metadata)});
 }
 
 void Engine::note_places(const std::string& source, const std::vector<core::Discovered>& found) {
@@ -239,7 +248,8 @@ void Engine::note_places(const std::string& source, const std::vector<core::Disc
   for (const auto& one : found) places[one.name].insert(core::defined_in(one.metadata));
   for (const auto& [name, in] : places) {
     const auto known = discovered_.contains(name) ? runners_.find(name) : runners_.end();
-    if (known != runners_.end() && in.size() == 1 && place_fault(*in.begin()).empty() && known->second->ledger().spec().discovered_by == source) {
+    if (known != runners_.end() && in.size() == 1 && place_fault(*in.begin()).empty() &&
+        known->second->ledger().spec().discovered_by == source) {
       known->second->found_in(*in.begin());
     }
   }
@@ -253,7 +263,8 @@ Task<Status> Engine::take_one(std::string source, core::Discovered found, Newcom
     co_return fail(Code::invalid, std::move(fault));
   }
   const auto known = discovered_.find(found.name);
-  if (known == discovered_.end() && find(found.name) != nullptr) co_return Status{};  // the config names it: we only speak
+  // the config names it: we only speak
+  if (known == discovered_.end() && find(found.name) != nullptr) co_return Status{};
   const core::Speaker who{source, core::defined_in(found.metadata)};
   if (is_of_another(source, found)) {  // the backend goes on as the first one found it
     const std::string why = contest(*runners_.at(found.name), who);
@@ -261,7 +272,8 @@ Task<Status> Engine::take_one(std::string source, core::Discovered found, Newcom
     co_return Status{};
   }
   if (known == discovered_.end()) {
-    if (std::string why = no_room(newcomers, who.name_space); !why.empty()) co_return fail(Code::budget, std::move(why));
+    if (std::string why = no_room(newcomers, who.name_space); !why.empty())
+      co_return fail(Code::budget, std::move(why));
   }
   // What defines the endpoint is missing for now: the last one that was known stands, and the metadata says why.
   const bool unread = found.endpoints.empty() && found.metadata.contains("endpoint_unread");
@@ -351,12 +363,15 @@ Task<Status> Engine::count_misses(std::string source, std::string uid, std::set<
     if (!place.held) gone.insert(gone.end(), place.missing.begin(), place.missing.end());
   }
   Status out;
-  if (!held.empty()) out = fail(Code::conflict, words_of(places) + " gone at once: held until someone decides the drift of scope/discovered");
+  if (!held.empty())
+    out = fail(Code::conflict,
+               words_of(places) + " gone at once: held until someone decides the drift of scope/discovered");
   for (const auto& name : gone) {
     const Status down = co_await unregister(name);
     if (!down) out = down;  // counted again by the next discovery
   }
-  DRIFTD_CO_TRY([[maybe_unused]] const std::size_t transitions, co_await ledger.scope_drift(kDiscovered, std::move(held), core::GoneNames::all));
+  DRIFTD_CO_TRY([[maybe_unused]] const std::size_t transitions,
+                co_await ledger.scope_drift(kDiscovered, std::move(held), core::GoneNames::all));
   Extras done;
   const auto missing = [&](const std::string& name) { return discovered_.contains(name) && !named.contains(name); };
   done.row = ledger.accepted_done(kDiscovered, missing);

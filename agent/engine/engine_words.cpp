@@ -33,8 +33,8 @@ bool is_about(const core::Diagnostic& d, const std::string& name_space) {
 
 std::string place_fault(const std::string& name_space) {
   if (name_space.size() <= kMostPlace) return {};
-  return "invalid: its `defined_in` has " + std::to_string(name_space.size()) + " bytes, at most " + std::to_string(kMostPlace) +
-         " are the name of a place: nothing of it is taken";
+  return "invalid: its `defined_in` has " + std::to_string(name_space.size()) + " bytes, at most " +
+         std::to_string(kMostPlace) + " are the name of a place: nothing of it is taken";
 }
 
 core::Speaker Word::who() const { return {source, core::defined_in(record.metadata)}; }
@@ -52,15 +52,17 @@ void Engine::declared(const std::string& backend) {
 
 std::string Engine::undeclarable(const std::string& backend, const std::string& kind) const {
   const auto found = runners_.find(backend);
-  if (found == runners_.end()) return "no backend '" + backend + "' is configured: what is declared of it is held against nothing";
+  if (found == runners_.end())
+    return "no backend '" + backend + "' is configured: what is declared of it is held against nothing";
   const core::ProviderInfo* info = found->second->ledger().info();
   const bool known = info == nullptr || std::find(info->kinds.begin(), info->kinds.end(), kind) != info->kinds.end();
   if (known) return {};
-  return "provider " + info->id + " of backend " + backend + " has no kind '" + kind + "': what is declared is held against nothing";
+  return "provider " + info->id + " of backend " + backend + " has no kind '" + kind +
+         "': what is declared is held against nothing";
 }
 
-/// Who spoke for a backend of the config before this process does so again, whoever starts first; if it is there, and is to
-/// be believed.
+/// Who spoke for a backend of the config before this process does so again, whoever starts first; if it is there, and
+/// is to be believed.
 Task<Status> Engine::remember_speakers() {
   for (auto& [name, runner] : runners_) {
     for (const auto& source : runner->claims().sources()) {
@@ -99,8 +101,8 @@ Task<Status> Engine::forget_speaker(Runner& runner, std::string why) {
   co_return status;
 }
 
-/// Notes who speaks of a backend that does not believe it, and has a person asked. Why it does not count; empty: somebody
-/// accepted it.
+/// Notes who speaks of a backend that does not believe it, and has a person asked. Why it does not count; empty:
+/// somebody accepted it.
 std::string Engine::contest(Runner& target, const core::Speaker& who) {
   const std::string name = target.ledger().spec().name;
   if (target.claims().add(who)) asio::co_spawn(context_->core, settle_claims(runners_.at(name)), fatal);
@@ -108,7 +110,8 @@ std::string Engine::contest(Runner& target, const core::Speaker& who) {
   if (target.claims().accepts(who)) return {};
   const bool found = discovered_.contains(name);
   return "denied: " + render(who) + " speaks of backend " + name + ", which " +
-         (found ? "was found elsewhere: nothing of it is taken; " : "does not name it in `spoken_by`: nothing of it is taken; name it, or ") +
+         (found ? "was found elsewhere: nothing of it is taken; "
+                : "does not name it in `spoken_by`: nothing of it is taken; name it, or ") +
          "decide the drift of claim/" + name;
 }
 
@@ -132,7 +135,8 @@ void Engine::claims_decided(const std::string& backend) {
 /// may speak, of those the first.
 std::string Engine::claim(const Word& word) {
   const std::string& target = word.record.backend;
-  if (word.record.id.id != target) return "a registration is of its own backend: " + target + ", not " + word.record.id.id;
+  if (word.record.id.id != target)
+    return "a registration is of its own backend: " + target + ", not " + word.record.id.id;
   if (target == word.source) return "a source speaks of other backends, not of its own registration";
   const core::Speaker who = word.who();
   Runner& runner = *runners_.at(target);
@@ -152,7 +156,8 @@ std::string Engine::claim(const Word& word) {
 bool Engine::takes_back(const Word& word) {
   const core::Speaker who = word.who();
   const auto speaker = speakers_.find(word.record.backend);
-  if (speaker == speakers_.end()) return discovered_.contains(word.record.backend) && runners_.at(word.record.backend)->believes(who);
+  if (speaker == speakers_.end())
+    return discovered_.contains(word.record.backend) && runners_.at(word.record.backend)->believes(who);
   return speaker->second.source == who.source && (who.name_space.empty() || who == speaker->second);
 }
 
@@ -201,7 +206,8 @@ Task<Result<core::ReadOutcome>> Engine::ask_speaker(std::string backend) {
   if (!is_believed(backend, who)) co_return gone;
   if (who.name_space.empty()) co_return answer;
   // What is said elsewhere in the source proves neither that it is there nor that nobody knows.
-  const auto others = std::erase_if(answer.found, [&](const auto& one) { return core::defined_in(one.metadata) != who.name_space; });
+  const auto others =
+      std::erase_if(answer.found, [&](const auto& one) { return core::defined_in(one.metadata) != who.name_space; });
   const bool unsure = std::any_of(answer.diagnostics.begin(), answer.diagnostics.end(),
                                   [&](const auto& d) { return is_about(d, who.name_space); });
   const bool elsewhere = others > 0 || std::any_of(answer.diagnostics.begin(), answer.diagnostics.end(),
@@ -219,7 +225,8 @@ void Engine::let_go(const std::string& backend) {
   said_bytes_.forget(backend);
   if (speakers_.erase(backend) == 0) return;
   const auto refused = turned_away_.extract(backend);
-  for (const auto& name : refused ? refused.mapped() : std::set<std::string>{}) {  // it may speak now: with a full cycle
+  // it may speak now: with a full cycle
+  for (const auto& name : refused ? refused.mapped() : std::set<std::string>{}) {
     if (Runner* source = find(name); source != nullptr) source->declared();
   }
 }

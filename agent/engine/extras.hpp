@@ -19,8 +19,9 @@ struct Moment {
   Mono mono{};
   static Moment of(const Clock& clock) { return {clock.wall(), clock.mono()}; }
 
-  /// When a request was sent that its provider says was sent at `observed_ns`, in an answer that came now to a call that
-  /// began at `began`. The provider tells it by the wall clock: where that was set meanwhile, only the call's begin is known.
+  /// When a request was sent that its provider says was sent at `observed_ns`, in an answer that came now to a call
+  /// that began at `began`. The provider tells it by the wall clock: where that was set meanwhile, only the call's
+  /// begin is known.
   static Mono asked_at(Nanos observed_ns, const Moment& began, const Moment& now);
   /// The same of a page that a watch gave; where the clock was set, it was received now.
   static Mono received_at(Nanos observed_ns, const Moment& before, const Moment& now);

@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::size_t kMostKinds = 10'000;
 constexpr std::size_t kMostLines = 1'000;
-constexpr std::size_t kMostName = 512;     // bytes: nothing has a longer one, and each is kept
-constexpr std::size_t kMostReasons = 20;   // of the line for the rest
+constexpr std::size_t kMostName = 512;    // bytes: nothing has a longer one, and each is kept
+constexpr std::size_t kMostReasons = 20;  // of the line for the rest
 
 core::Coverage line_of(const Foreign::Of& of, const KindSeen& kind) {
   core::Coverage line;
@@ -27,10 +27,13 @@ core::Coverage line_of(const Foreign::Of& of, const KindSeen& kind) {
 }  // namespace
 
 void add_once(std::vector<std::string>& reasons, const std::string& reason, std::size_t most) {
-  if (reasons.size() < most && std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) reasons.push_back(reason);
+  if (reasons.size() < most && std::find(reasons.begin(), reasons.end(), reason) == reasons.end())
+    reasons.push_back(reason);
 }
 
-std::string declared_line(const std::string& backend, const std::string& kind) { return "declared:" + backend + "/" + kind; }
+std::string declared_line(const std::string& backend, const std::string& kind) {
+  return "declared:" + backend + "/" + kind;
+}
 std::string place_line(const std::string& place) { return place + "/*"; }
 
 const SpokenLines::Line* SpokenLines::find(const std::string& name) const {
@@ -78,8 +81,9 @@ core::Coverage Foreign::rest(std::vector<Kinds::const_iterator> kinds) const {
   out.established = true;
   out.complete = left_out_ == 0;
   if (left_out_ > 0) {
-    out.reasons.push_back("budget: " + std::to_string(left_out_) + " of what this source says of other backends is left out: of " +
-                          std::to_string(kMostKinds) + " kinds of them something is taken; nothing is withdrawn for it");
+    out.reasons.push_back("budget: " + std::to_string(left_out_) +
+                          " of what this source says of other backends is left out: of " + std::to_string(kMostKinds) +
+                          " kinds of them something is taken; nothing is withdrawn for it");
   }
   std::uint64_t amiss = 0;
   for (const auto& at : kinds) {

@@ -42,9 +42,9 @@ struct SpokenLines {
   bool left_out = false;                        ///< the source says more than there is room for
 };
 
-/// What a source said in one run of the kinds of other backends. It may name any, as many as it has records: 10,000 kinds of
-/// backends that are registered and 10,000 of such that are not have room. The rest is counted, and then nothing that the
-/// run did not name is over.
+/// What a source said in one run of the kinds of other backends. It may name any, as many as it has records: 10,000
+/// kinds of backends that are registered and 10,000 of such that are not have room. The rest is counted, and then
+/// nothing that the run did not name is over.
 class Foreign {
  public:
   using Of = std::pair<std::string, std::string>;  // backend, kind

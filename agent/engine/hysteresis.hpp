@@ -22,8 +22,8 @@ class Hysteresis {
     State before, now;
     bool flapping_began = false, flapping_ended = false;
   };
-  /// What has to be told after this report; nothing while nothing changed, or for a minute while it flaps. The same again,
-  /// brought up to date, until told().
+  /// What has to be told after this report; nothing while nothing changed, or for a minute while it flaps. The same
+  /// again, brought up to date, until told().
   std::optional<Notice> report(State state, Time at);
   /// This notice reached the store.
   void told(const Notice& notice);
@@ -38,7 +38,7 @@ class Hysteresis {
   std::deque<State> last_;
   std::deque<Time> changes_;
   std::optional<Time> differs_since_;  ///< since when the state is another one than in the last notice
-  bool seen_;  ///< a state was known before
+  bool seen_;                          ///< a state was known before
   bool flapping_ = false, began_ = false, ended_ = false;  ///< the last two: not told yet
 };
 

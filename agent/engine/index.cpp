@@ -92,15 +92,18 @@ std::int64_t Index::present(const std::string& kind) const {
 }
 
 std::int64_t Index::present() const {
-  return std::accumulate(tallies_.begin(), tallies_.end(), std::int64_t{0}, [](auto sum, const Tally& t) { return sum + t.present; });
+  return std::accumulate(tallies_.begin(), tallies_.end(), std::int64_t{0},
+                         [](auto sum, const Tally& t) { return sum + t.present; });
 }
 
 std::int64_t Index::absent() const {
-  return std::accumulate(tallies_.begin(), tallies_.end(), std::int64_t{0}, [](auto sum, const Tally& t) { return sum + t.absent; });
+  return std::accumulate(tallies_.begin(), tallies_.end(), std::int64_t{0},
+                         [](auto sum, const Tally& t) { return sum + t.absent; });
 }
 
 std::int64_t Index::open() const {
-  return std::accumulate(tallies_.begin(), tallies_.end(), std::int64_t{0}, [](auto sum, const Tally& t) { return sum + t.open; });
+  return std::accumulate(tallies_.begin(), tallies_.end(), std::int64_t{0},
+                         [](auto sum, const Tally& t) { return sum + t.open; });
 }
 
 }  // namespace driftd::engine

@@ -22,7 +22,8 @@ class Index {
     Digest digest;                 ///< of the last observation
     std::uint32_t generation = 0;  ///< of the rules and the schema that judged it
     std::uint32_t run = 0;         ///< last run that saw it
-    /// When the answer that was applied last was asked for, in Tick of the monotonic clock. 0: in another process, or never.
+    /// When the answer that was applied last was asked for, in Tick of the monotonic clock. 0: in another process, or
+    /// never.
     std::uint64_t asked : 44 = 0;
     std::uint64_t kind : 16 = 0;
     bool present : 1 = false;
@@ -33,7 +34,9 @@ class Index {
   /// 44 bits of it are 55 years of uptime.
   using Tick = std::chrono::duration<std::uint64_t, std::ratio<1, 10'000>>;
   static std::uint64_t ticks(std::chrono::steady_clock::time_point at) {
-    return std::chrono::duration_cast<Tick>(std::max(at.time_since_epoch(), std::chrono::steady_clock::duration::zero())).count();
+    return std::chrono::duration_cast<Tick>(
+               std::max(at.time_since_epoch(), std::chrono::steady_clock::duration::zero()))
+        .count();
   }
 
   void put(const core::ResourceId& id, Entry entry);
@@ -49,11 +52,12 @@ class Index {
 
   struct Count {
     std::int64_t present = 0;
-    std::int64_t missing = 0;       ///< present, and not seen by `run`
-    std::int64_t open_unseen = 0;   ///< with open drifts, not stale yet, not seen by `run`
+    std::int64_t missing = 0;      ///< present, and not seen by `run`
+    std::int64_t open_unseen = 0;  ///< with open drifts, not stale yet, not seen by `run`
   };
   Count count(const std::string& kind, std::uint32_t run) const;  ///< of a kind without resources: nothing
-  /// The same of every kind that has resources, in one pass: a backend may have hundreds of kinds and a million resources.
+  /// The same of every kind that has resources, in one pass: a backend may have hundreds of kinds and a million
+  /// resources.
   std::map<std::string, Count> counts(std::uint32_t run) const;
   std::int64_t present(const std::string& kind) const;
   std::int64_t present() const;

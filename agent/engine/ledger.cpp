@@ -33,7 +33,8 @@ bool is_unsettled(const core::Judgement& judgement) {
 }
 
 /// Of what was sealed; runs on the diff pool.
-core::Judgement judge_one(const core::JudgeContext& context, const core::StoredResource& stored, const Sighted& sighted) {
+core::Judgement judge_one(const core::JudgeContext& context, const core::StoredResource& stored,
+                          const Sighted& sighted) {
   const auto* seen = std::get_if<core::Seen>(&sighted.sighting);
   if (seen != nullptr && sighted.upgraded) return core::judge_upgraded(context, stored, *seen, *sighted.upgraded);
   return core::judge(context, stored, sighted.sighting);
@@ -300,7 +301,8 @@ Task<Result<Ledger::Applied>> Ledger::apply(std::vector<Sighted> sightings, Extr
     for (const auto& one : judged) {
       applied.transitions += one.judgement.transitions.size();
       if (!one.judgement.unknown.empty()) applied.unknown[one.before.id] = one.judgement.unknown;
-      for (const auto& [reason, count] : one.judgement.suppressed) context_->metrics.suppressed(spec_.name, reason, count);
+      for (const auto& [reason, count] : one.judgement.suppressed)
+        context_->metrics.suppressed(spec_.name, reason, count);
     }
     const bool anything = !page.writes.empty() || !extras.empty();
     if (anything) {
@@ -312,7 +314,8 @@ Task<Result<Ledger::Applied>> Ledger::apply(std::vector<Sighted> sightings, Extr
     }
     for (std::size_t i = 0; i < judged.size(); ++i) {
       const core::Judgement& judgement = judged[i].judgement;
-      if (!judgement.dropped) remember(judgement.next, run, !judgement.unknown.empty(), Index::ticks(sightings[i].asked));
+      if (!judgement.dropped)
+        remember(judgement.next, run, !judgement.unknown.empty(), Index::ticks(sightings[i].asked));
       for (const auto& transition : judgement.transitions) {
         if (!transition.from) context_->metrics.drift_detected(spec_.name, transition.drift.cls);
       }
@@ -330,8 +333,7 @@ Task<Result<core::Committed>> Ledger::store(core::PageCommit page) {
   co_return committed;
 }
 
-Task<Status> Ledger::commit(core::StoredResource before, core::Judgement judgement, std::string cause,
-                            Extras extras) {
+Task<Status> Ledger::commit(core::StoredResource before, core::Judgement judgement, std::string cause, Extras extras) {
   std::vector<Judged> one;
   one.push_back({std::move(before), judgement});
   core::PageCommit page = page_of(one, extras, cause);

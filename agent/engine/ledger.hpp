@@ -22,8 +22,8 @@
 
 namespace driftd::engine {
 
-/// The agent's book of one backend: its row, its rules, its index; judges sightings and commits the outcome. Core thread
-/// only, one apply() at a time (Turn).
+/// The agent's book of one backend: its row, its rules, its index; judges sightings and commits the outcome. Core
+/// thread only, one apply() at a time (Turn).
 class Ledger {
  public:
   Ledger(std::shared_ptr<Context> context, core::BackendSpec spec, core::BackendRow row);
@@ -48,23 +48,25 @@ class Ledger {
   struct Applied {
     std::map<core::ResourceId, std::vector<core::UnknownPath>> unknown;
     std::size_t written = 0, transitions = 0;
-    std::size_t dropped = 0;    ///< what was asked for later is applied already; then no cursor of the page is kept
-    std::size_t unsettled = 0;  ///< what the provider must be asked again; then no cursor stands, so that the next cycle does
+    std::size_t dropped = 0;  ///< what was asked for later is applied already; then no cursor of the page is kept
+    /// what the provider must be asked again; then no cursor stands, so that the next cycle does
+    std::size_t unsettled = 0;
   };
   /// Load → judge (diff pool) → commit; judges again when a decision came in between. `session` answers demotions.
   Task<Result<Applied>> apply(std::vector<Sighted> sightings, Extras extras, bool applied_state, std::uint32_t run,
                               core::Session* session);
-  /// Commits a judgement that was made elsewhere (a person's decision, a pseudo-resource), with its audit line and, when it
-  /// changes what is accepted, the backend's row. `conflict`: the resource moved.
+  /// Commits a judgement that was made elsewhere (a person's decision, a pseudo-resource), with its audit line and,
+  /// when it changes what is accepted, the backend's row. `conflict`: the resource moved.
   Task<Status> commit(core::StoredResource before, core::Judgement judgement, std::string cause, Extras extras = {});
   Task<Status> commit_extras(Extras extras);
   /// Health alone, with its event. At any time, also beside an apply(): it touches nothing else of the row.
   Task<Status> commit_health(core::HealthReport::State health, std::vector<core::EventDraft> events);
-  /// Decisions whose time has run out fall back to pending, also where nothing is seen anew. Returns what they were about.
+  /// Decisions whose time has run out fall back to pending, also where nothing is seen anew. Returns what they were
+  /// about.
   Task<Result<std::vector<core::ResourceId>>> lapse_due();
-  std::optional<Nanos> first_expiry() const;  ///< when the first of them does
+  std::optional<Nanos> first_expiry() const;            ///< when the first of them does
   std::uint64_t unstored() const { return unstored_; }  ///< commits that the store refused; not conflicts
-  void stop() { stopping_ = true; }  ///< a page that is still being sealed is given up
+  void stop() { stopping_ = true; }                     ///< a page that is still being sealed is given up
   /// Identities of a kind that `run` did not see: those present, or those with open drifts that are not stale yet.
   Task<Result<std::vector<core::ResourceId>>> missing(std::string kind, std::uint32_t run, bool only_open);
   /// Those of them that somebody accepted, or the first complete list had.
@@ -81,12 +83,15 @@ class Ledger {
   /// Somebody accepted deletions of that kind whose names this process does not know: it did not ask about them.
   bool accepts_unknown(const std::string& kind) const { return deletions_.nameless(kind); }
   Task<Status> find_accepted(std::string kind, std::vector<core::ResourceId> missing);  ///< `missing`: all of that kind
-  /// Asks, by the drift of scope/<kind>, about what is held because too much went at once; with no names no more. → transitions
-  Task<Result<std::size_t>> scope_drift(std::string kind, std::vector<std::string> held, core::GoneNames shown = core::GoneNames::first);
+  /// Asks, by the drift of scope/<kind>, about what is held because too much went at once; with no names no more. →
+  /// transitions
+  Task<Result<std::size_t>> scope_drift(std::string kind, std::vector<std::string> held,
+                                        core::GoneNames shown = core::GoneNames::first);
   /// The row without the accepted deletions of `kind` that are done or came back; nothing when none is.
   Task<Result<std::optional<core::BackendRow>>> accepted_done(std::string kind, std::uint32_t run);
   /// `missing`: whether what was accepted, with its names, is still there to be deleted.
-  std::optional<core::BackendRow> accepted_done(const std::string& kind, const std::function<bool(const std::string&)>& missing);
+  std::optional<core::BackendRow> accepted_done(const std::string& kind,
+                                                const std::function<bool(const std::string&)>& missing);
 
   /// The row with the current schemas noted (they are `former` to later revisions); nothing when they already are.
   Task<Result<std::optional<core::BackendRow>>> row_with_schemas() const;

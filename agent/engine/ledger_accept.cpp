@@ -62,7 +62,8 @@ bool Ledger::asks(const std::string& kind) {
 }
 
 Task<Status> Ledger::find_accepted(std::string kind, std::vector<core::ResourceId> missing) {
-  DRIFTD_CO_TRY(const auto asked, co_await with_baseline(std::move(missing)));  // as those were that somebody was asked about
+  // as those were that somebody was asked about
+  DRIFTD_CO_TRY(const auto asked, co_await with_baseline(std::move(missing)));
   deletions_.find_names(kind, names_of(asked));
   co_return Status{};
 }
@@ -138,7 +139,8 @@ Task<Result<std::vector<core::ResourceId>>> Ledger::with_baseline(std::vector<co
   std::vector<core::ResourceId> out;
   for (std::size_t from = 0; from < ids.size(); from += kLoadAtOnce) {
     const auto to = std::min(ids.size(), from + kLoadAtOnce);
-    std::vector<core::ResourceId> some(ids.begin() + static_cast<std::ptrdiff_t>(from), ids.begin() + static_cast<std::ptrdiff_t>(to));
+    std::vector<core::ResourceId> some(ids.begin() + static_cast<std::ptrdiff_t>(from),
+                                       ids.begin() + static_cast<std::ptrdiff_t>(to));
     DRIFTD_CO_TRY(const auto rows, co_await context_->store.load(row_.uid, std::move(some)));
     for (const auto& row : rows) {
       if (row.baseline) out.push_back(row.id);

@@ -6,8 +6,8 @@ namespace driftd::engine {
 namespace {
 
 /// Both bodies as they lie in the store; runs on the diff pool.
-Result<core::Difference> difference_of(const std::string& before, const std::string& after, const core::KindSchema& schema,
-                                       const core::DiffOptions& options) {
+Result<core::Difference> difference_of(const std::string& before, const std::string& after,
+                                       const core::KindSchema& schema, const core::DiffOptions& options) {
   DRIFTD_TRY(const auto left, core::parse(before));
   DRIFTD_TRY(const auto right, core::parse(after));
   return core::diff(left, right, schema, options);
@@ -47,9 +47,8 @@ Task<Status> Ledger::ask_demotions(const std::vector<core::StoredResource>& stor
     options.id = sightings[i].id;
     options.keys = context_->keys.get();
     auto work = [before = sightings[i].upgraded.value_or(*stored[i].baseline), after = seen->observation.body,
-                 schema_of = schema(sightings[i].id.kind), options, keys = context_->keys] {
-      return difference_of(before, after, *schema_of, options);
-    };
+                 schema_of = schema(sightings[i].id.kind), options,
+                 keys = context_->keys] { return difference_of(before, after, *schema_of, options); };
     DRIFTD_CO_TRY(const core::Difference difference, co_await run_on(context_->diff, std::move(work)));
     if (difference.changes.empty()) continue;
     const auto demotions = co_await session->demote(sightings[i].id, difference.changes);

@@ -30,7 +30,8 @@ std::vector<core::ResourceId> Ledger::declared_absent(const std::string& kind, s
     if (!scope_.wants(at->first)) continue;
     const Index::Entry* known = index_.find(at->first);
     const bool there = known != nullptr && (known->present || known->run == run);
-    const bool judged = known != nullptr && known->open && known->generation == static_cast<std::uint32_t>(generation(at->first));
+    const bool judged =
+        known != nullptr && known->open && known->generation == static_cast<std::uint32_t>(generation(at->first));
     if (!there && !judged) out.push_back(at->first);
   }
   return out;

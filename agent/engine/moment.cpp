@@ -12,7 +12,9 @@ using std::chrono::nanoseconds;
 constexpr nanoseconds kSlewed = std::chrono::milliseconds(100);  // more than this is a clock that was set
 
 /// How far the wall clock went beside the monotonic one.
-nanoseconds step(const Moment& from, const Moment& to) { return nanoseconds(to.wall - from.wall) - (to.mono - from.mono); }
+nanoseconds step(const Moment& from, const Moment& to) {
+  return nanoseconds(to.wall - from.wall) - (to.mono - from.mono);
+}
 
 /// Nothing: the wall clock, which `before` is an earlier look at, does not tell.
 std::optional<Moment::Mono> told_by_wall(Nanos observed_ns, const Moment& before, const Moment& now) {

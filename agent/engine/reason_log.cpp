@@ -24,7 +24,8 @@ void ReasonLog::line(bool warning, std::string text, Rate::Clock::time_point at)
     ++untold_;
     return;
   }
-  if (untold_ > 0) print_(true, std::to_string(untold_) + " more lines like these were left out; `driftd status` has the reasons");
+  if (untold_ > 0)
+    print_(true, std::to_string(untold_) + " more lines like these were left out; `driftd status` has the reasons");
   untold_ = 0;
   print_(warning, std::move(text));
 }

@@ -12,13 +12,14 @@
 
 namespace driftd::engine {
 
-/// Tells the log what of a backend cannot be judged any more, and what can again: once each, not in every cycle. A provider
-/// may give other reasons each time: 60 lines at once, then one a second; status has them all. Core thread.
+/// Tells the log what of a backend cannot be judged any more, and what can again: once each, not in every cycle. A
+/// provider may give other reasons each time: 60 lines at once, then one a second; status has them all. Core thread.
 class ReasonLog {
  public:
   using Print = std::function<void(bool warning, std::string line)>;
   explicit ReasonLog(Print print) : print_(std::move(print)) {}
-  void tell(const std::vector<core::Coverage>& before, const std::vector<core::Coverage>& now, Rate::Clock::time_point at);
+  void tell(const std::vector<core::Coverage>& before, const std::vector<core::Coverage>& now,
+            Rate::Clock::time_point at);
 
  private:
   void line(bool warning, std::string text, Rate::Clock::time_point at);

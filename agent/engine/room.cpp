@@ -19,8 +19,9 @@ Task<Status> forget(std::shared_ptr<Context> context, Ledger& ledger) {
   for (const auto& id : forgotten) ledger.index().erase(id);
   if (static_cast<std::int64_t>(forgotten.size()) < many) ledger.index().erase_absent();
   if (!forgotten.empty()) {
-    log::room("engine").info("backend {}: {} resources that came and went are forgotten, to make room for new ones (budgets.resources: {})",
-                             ledger.spec().name, forgotten.size(), max_of(ledger));
+    log::room("engine").info(
+        "backend {}: {} resources that came and went are forgotten, to make room for new ones (budgets.resources: {})",
+        ledger.spec().name, forgotten.size(), max_of(ledger));
   }
   co_return Status{};
 }
@@ -58,7 +59,8 @@ std::uint64_t room_left(Ledger& ledger) {
 bool room_comes(Ledger& ledger) { return room_left(ledger) > 0 || ledger.index().absent() > 0; }
 
 std::string no_room(const Ledger& ledger) {
-  return "budget: " + std::to_string(max_of(ledger)) + " resources of this backend are known, and new ones are left out; raise its "
+  return "budget: " + std::to_string(max_of(ledger)) +
+         " resources of this backend are known, and new ones are left out; raise its "
          "budgets.resources, or read less of it (include, exclude)";
 }
 

@@ -12,10 +12,10 @@
 namespace driftd::engine {
 namespace {
 
-constexpr std::uint64_t kLongList = 1'000;  // records of a full run, after which the heap is trimmed
-constexpr std::chrono::minutes kFullEvery{10};  // the safety net under cursors and watches
+constexpr std::uint64_t kLongList = 1'000;                  // records of a full run, after which the heap is trimmed
+constexpr std::chrono::minutes kFullEvery{10};              // the safety net under cursors and watches
 constexpr std::chrono::milliseconds kProbeHeldBack{2'000};  // while the state is being made sure of
-constexpr std::chrono::milliseconds kHintsApart{500};    // cycles that hints begin: a provider may hint without end
+constexpr std::chrono::milliseconds kHintsApart{500};       // cycles that hints begin: a provider may hint without end
 constexpr std::chrono::milliseconds kCycleMost{60'000};
 
 /// Why a system does not say which one it is, as a refresh tells.
@@ -282,17 +282,19 @@ Task<Status> Runner::check_identity() {
   if (identity == accepted && !identity_held_) co_return Status{};
   std::vector<core::ResourceId> ids(1, id);
   DRIFTD_CO_TRY(auto rows, co_await context_->store.load(ledger_.row().uid, std::move(ids)));
-  core::Judgement judgement = 
+  core::Judgement judgement =
       core::judge_identity(ledger_.row().uid, rows.front(), accepted, identity, context_->clock.wall());
   const auto open = judgement.next.open;
   if (!judgement.transitions.empty() || rows.front().revision == 0) {
     DRIFTD_CO_CHECK(co_await ledger_.commit(std::move(rows.front()), std::move(judgement), "system identity"));
   }
   // Ignored is "this one is fine": only an undecided or a rejected identity holds.
-  identity_held_ = std::any_of(open.begin(), open.end(), [](const auto& d) { return d.status != core::DriftStatus::ignored; });
+  identity_held_ =
+      std::any_of(open.begin(), open.end(), [](const auto& d) { return d.status != core::DriftStatus::ignored; });
   if (identity_held_) {
     co_return fail(Code::conflict, "another system answers at this endpoint (identity " + identity + ", accepted " +
-                                       accepted + "): nothing is judged until drift " + open.front().id + " is decided");
+                                       accepted + "): nothing is judged until drift " + open.front().id +
+                                       " is decided");
   }
   Extras extras;
   extras.row = ledger_.row();

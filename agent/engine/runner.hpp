@@ -17,8 +17,8 @@
 
 namespace driftd::engine {
 
-/// One backend at work: its schedule, its health probes, its watch, all under one Turn. Core thread only. Its loops keep
-/// it alive; stop() ends them.
+/// One backend at work: its schedule, its health probes, its watch, all under one Turn. Core thread only. Its loops
+/// keep it alive; stop() ends them.
 class Runner : public std::enable_shared_from_this<Runner> {
  public:
   Runner(std::shared_ptr<Context> context, core::BackendSpec spec, core::BackendRow row,
@@ -43,7 +43,8 @@ class Runner : public std::enable_shared_from_this<Runner> {
   /// Whom the configuration named, or who discovered it.
   bool believes(const core::Speaker& who) const;
   Claims& claims() { return claims_; }
-  /// Where in its source a discovered backend was found first; empty: the source has no such places, or nobody noted it.
+  /// Where in its source a discovered backend was found first; empty: the source has no such places, or nobody noted
+  /// it.
   const std::string& found_in() const { return found_in_; }
   void found_in(const std::string& name_space);
   /// The drift of `claim/<backend>` as claims() says now.
@@ -121,18 +122,19 @@ class Runner : public std::enable_shared_from_this<Runner> {
   Code last_code_ = Code::ok;
   std::uint32_t run_ = 0;
   std::uint64_t cycles_ = 0, failures_ = 0;
-  Nanos last_complete_ns_ = 0;  ///< end of the last complete cycle
+  Nanos last_complete_ns_ = 0;       ///< end of the last complete cycle
   Moment::Mono listed_{}, heard_{};  ///< begin of the cycle that `coverage_` tells of; last word of a source
   Schedule::Clock::time_point last_full_{}, last_began_{}, next_discovery_{}, looked_again_{}, lapse_again_{};
-  Schedule::Clock::time_point look_again_ = Schedule::Clock::time_point::max();  ///< a cycle from then on lists everything
-  Moment watched_;  ///< when the watch gave its last page, or began
-  std::optional<core::Observation> said_;    ///< heard, and not judged yet
-  std::string speaker_, speaker_in_;         ///< uid of the source whose word was heard last; where in it
+  /// a cycle from then on lists everything
+  Schedule::Clock::time_point look_again_ = Schedule::Clock::time_point::max();
+  Moment watched_;                         ///< when the watch gave its last page, or began
+  std::optional<core::Observation> said_;  ///< heard, and not judged yet
+  std::string speaker_, speaker_in_;       ///< uid of the source whose word was heard last; where in it
   std::string found_in_;
   Claims claims_;
   std::optional<core::Coverage> discovery_;  ///< line of coverage of the last one
-  bool left_out_ = false;    ///< for what is new there was no room: where some comes, everything is read
-  bool full_next_ = true;    ///< the first cycle of a process, and the one after a reload, reads everything
+  bool left_out_ = false;  ///< for what is new there was no room: where some comes, everything is read
+  bool full_next_ = true;  ///< the first cycle of a process, and the one after a reload, reads everything
   bool declared_moved_ = false;
   bool hinted_ = false, stopping_ = false, held_back_ = false;
   bool identity_held_ = false;    ///< another system answered and nobody has decided

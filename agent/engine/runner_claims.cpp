@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is believed about a backend's registration. What a source reads, anybody may have written who may write a label; so
-// nobody is believed whom neither the configuration nor a person named (ADR 0015).
+// Who is believed about a backend's registration. What a source reads, anybody may have written who may write a label;
+// so nobody is believed whom neither the configuration nor a person named (ADR 0015).
 #include <algorithm>
 
 #include "engine/runner.hpp"

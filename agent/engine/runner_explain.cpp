@@ -27,7 +27,8 @@ void expect(const core::Path& path, const core::Value& wanted, const core::Value
   options.trace = &steps;
   const core::Difference found = core::diff_expected({{path, wanted}}, body, schema, std::move(options));
   for (const auto& unknown : found.unknown) {
-    const bool traced = std::any_of(steps.begin(), steps.end(), [&](const auto& step) { return step.path == unknown.path; });
+    const bool traced =
+        std::any_of(steps.begin(), steps.end(), [&](const auto& step) { return step.path == unknown.path; });
     if (!traced) steps.push_back({unknown.path, "", "", "", "", "", "unknown", unknown.reason});
   }
   for (auto& step : steps) {
@@ -71,7 +72,8 @@ core::Step came_or_went(const core::StoredResource& row) {
   core::Step out;
   out.path = std::string(core::kIdentityPath);
   out.verdict = "drift";
-  out.reason = row.baseline ? "it is gone: nothing of the accepted body is there" : "it has no accepted baseline: it came after the first complete list";
+  out.reason = row.baseline ? "it is gone: nothing of the accepted body is there"
+                            : "it has no accepted baseline: it came after the first complete list";
   return out;
 }
 
@@ -108,7 +110,12 @@ Task<Result<Steps>> Runner::explain(core::ResourceId id, std::string path) {
   if (rows.front().revision == 0 && declarations.empty()) {
     co_return fail(Code::not_found, "no resource " + core::render(id) + " in backend " + ledger_.spec().name);
   }
-  Question about{id, std::move(rows.front()), std::move(declarations), ledger_.schema(id.kind), ledger_.spec().rules, context_->keys};
+  Question about{id,
+                 std::move(rows.front()),
+                 std::move(declarations),
+                 ledger_.schema(id.kind),
+                 ledger_.spec().rules,
+                 context_->keys};
   auto work = [about = std::move(about)] { return answer(about); };
   DRIFTD_CO_TRY(Steps steps, co_await run_on(context_->diff, std::move(work)));
   if (!path.empty()) std::erase_if(steps, [&](const auto& step) { return step.path != path; });

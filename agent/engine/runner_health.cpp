@@ -91,7 +91,9 @@ Task<Result<core::Drift>> Runner::decide(core::StoredResource resource, std::str
   Turn::Held held;
   if (pseudo) held = co_await turn_.enter();  // what it accepts goes into the backend's row, which a cycle writes, too
   for (int attempt = 0; attempt < kTries; ++attempt) {
-    if (stopping_) co_return fail(Code::conflict, "backend " + ledger_.spec().name + " is ending: nothing of it is decided any more");
+    if (stopping_)
+      co_return fail(Code::conflict,
+                     "backend " + ledger_.spec().name + " is ending: nothing of it is decided any more");
     DRIFTD_CO_TRY(const core::Decision exact, bound(context_->store_key, resource, drift_id, decision));
     DRIFTD_CO_TRY(core::Judgement judgement, core::decide(resource, drift_id, exact));
     if (judgement.transitions.empty()) {
@@ -104,11 +106,12 @@ Task<Result<core::Drift>> Runner::decide(core::StoredResource resource, std::str
     extras.audit.push_back(decided_line(context_->store_key, decided, from, decision, ledger_.spec().name));
     const bool accepts = extras.row.has_value();
     const core::StoredResource next = claim ? judgement.next : core::StoredResource{};
-    const Status done =
-        co_await ledger_.commit(std::move(resource), std::move(judgement), "decision of " + decision.actor, std::move(extras));
+    const Status done = co_await ledger_.commit(std::move(resource), std::move(judgement),
+                                                "decision of " + decision.actor, std::move(extras));
     if (done && decision.expires_ns) due_.cancel();  // it may be the first to run out
     if (done && pseudo) {
-      if (decided.resource == identity) identity_held_ = !accepts;  // the next cycle knows whether an ignored one is held
+      // the next cycle knows whether an ignored one is held
+      if (decided.resource == identity) identity_held_ = !accepts;
       full_next_ = true;
       hint();
     }
@@ -181,7 +184,8 @@ std::string Runner::state() const {
 void Runner::add_unspoken(std::vector<core::Coverage>& coverage) {
   const std::string kind(core::kRegistration);
   const bool of_config = ledger_.spec().discovered_by.empty();
-  if (heard_ != Moment::Mono{} || !ledger_.established(kind) || (of_config && !ledger_.row().notes.contains(kSpokenBy))) return;
+  if (heard_ != Moment::Mono{} || !ledger_.established(kind) || (of_config && !ledger_.row().notes.contains(kSpokenBy)))
+    return;
   std::erase_if(coverage, [&](const auto& line) { return line.kind == kind; });
   core::Coverage line;
   line.kind = kind;
@@ -209,7 +213,8 @@ core::BackendView Runner::view() {
   out.worker = session_->status();
   out.coverage = coverage_;
   for (auto& coverage : out.coverage) {
-    const std::string doubt = coverage.kind == core::kRegistration ? context_->sources->doubt(spec.name) : std::string();
+    const std::string doubt =
+        coverage.kind == core::kRegistration ? context_->sources->doubt(spec.name) : std::string();
     if (!doubt.empty()) {
       coverage.complete = false;
       coverage.reasons.insert(coverage.reasons.begin(), doubt);

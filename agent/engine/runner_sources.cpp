@@ -7,10 +7,11 @@
 
 namespace driftd::engine {
 
-/// What the provider knows of other backends goes into the registry: when a refresh found something new, and as often as the
-/// provider says. What its records said of a backend that is not registered yet was kept.
+/// What the provider knows of other backends goes into the registry: when a refresh found something new, and as often
+/// as the provider says. What its records said of a backend that is not registered yet was kept.
 Task<void> Runner::discover(bool changed) {
-  if (!ledger_.spec().discovered_by.empty()) co_return;  // whoever ends such a backend waits for its cycle, in the registry
+  // whoever ends such a backend waits for its cycle, in the registry
+  if (!ledger_.spec().discovered_by.empty()) co_return;
   const auto now = context_->clock.mono();
   const bool offers = ledger_.info() != nullptr && ledger_.info()->offers("driftd.discover");
   if (ledger_.info() == nullptr || (!changed && now < next_discovery_)) co_return;
@@ -90,21 +91,24 @@ Task<Status> Runner::settle_speaker() {
 
 std::string Runner::doubt_of(const std::string& backend, const std::string& place, Moment::Mono heard) const {
   if (!last_error_.empty()) return last_error_;
-  const std::string kind(core::kRegistration), line = declared_line(backend, kind), of_place = declared_line(place_line(place), kind);
+  const std::string kind(core::kRegistration), line = declared_line(backend, kind),
+                                               of_place = declared_line(place_line(place), kind);
   if (coverage_.empty()) return {};
   const SpokenLines::Line* named = spoken_.find(line);
   const SpokenLines::Line* here = place.empty() ? nullptr : spoken_.find(of_place);
   // Its namespace is not read: whatever it says or does not.
   if (named == nullptr && here != nullptr && !here->reason.empty()) return here->reason;
   if (named != nullptr && named->complete) return {};
-  if (named == nullptr && spoken_.left_out) return "says more of other backends than there is room for: of this one nothing was taken";
+  if (named == nullptr && spoken_.left_out)
+    return "says more of other backends than there is room for: of this one nothing was taken";
   if (named == nullptr && session_->inner_listed()) return heard > listed_ ? "" : "does not name it any more";
   const SpokenLines::Line* seen = named != nullptr ? named : spoken_.find(kind);
   return seen == nullptr || seen->reason.empty() ? "did not list its registration whole" : seen->reason;
 }
 
 void note_found(core::BackendRow& row, const core::BackendSpec& spec) {
-  for (const auto& [key, text] : {std::pair(kFoundIn, core::defined_in(spec.metadata)), std::pair(kFoundAt, spec.endpoint)}) {
+  for (const auto& [key, text] :
+       {std::pair(kFoundIn, core::defined_in(spec.metadata)), std::pair(kFoundAt, spec.endpoint)}) {
     row.notes.erase(key);
     if (!text.empty()) row.notes[key] = text;
   }
@@ -130,8 +134,8 @@ Task<Status> Runner::reregister(core::BackendSpec spec) {
   ledger_.reload(std::move(spec));
   if (fields.empty() && !noted) co_return Status{};
   if (!fields.empty()) {
-    extras.events.push_back(ledger_.draft(core::registration_event(core::ChangeType::updated, ledger_.event_context(cause),
-                                                                   std::move(before), fields, context_->clock.wall())));
+    extras.events.push_back(ledger_.draft(core::registration_event(
+        core::ChangeType::updated, ledger_.event_context(cause), std::move(before), fields, context_->clock.wall())));
   }
   const auto status = co_await ledger_.commit_extras(std::move(extras));
   co_return status;

@@ -30,7 +30,7 @@ Task<void> Runner::watch_loop() {
     const Status ended_with = co_await session_->watch(ledger_.row().watch_cursor, handler);
     if (stopping_) break;
     if (last_full_ == Schedule::Clock::time_point{}) continue;  // another plugin serves
-    hint();  // whatever happened while nobody watched
+    hint();                                                     // whatever happened while nobody watched
     if (!ended_with && ended_with.error().code == Code::cursor_expired) {
       full_next_ = true;
       ledger_.row().watch_cursor.clear();  // from now; the full refresh finds what was missed
@@ -43,7 +43,8 @@ Task<void> Runner::watch_loop() {
 }
 
 Task<Status> Runner::take_watch_page(core::RecordPage page) {
-  const bool has_cursor = std::any_of(page.marks.begin(), page.marks.end(), [](const auto& m) { return !m.cursor.empty(); });
+  const bool has_cursor =
+      std::any_of(page.marks.begin(), page.marks.end(), [](const auto& m) { return !m.cursor.empty(); });
   if (page.records.empty() && !has_cursor) {
     hint();
     co_return Status{};
@@ -70,8 +71,8 @@ Task<Status> Runner::judge_page(core::RecordPage page, Moment before, Moment rec
     hint();
   }
   if (one.dropped() > 0) {
-    // What a cycle has read is newer. Should that be wrong (a clock, a server whose list lags behind its watch), a list shows it;
-    // to a cursor the provider would say "unchanged", for it has told of the change.
+    // What a cycle has read is newer. Should that be wrong (a clock, a server whose list lags behind its watch), a list
+    // shows it; to a cursor the provider would say "unchanged", for it has told of the change.
     look_again_ = std::min(look_again_, std::max(received.mono, looked_again_ + kLookAgain));
     due_.cancel();
   }

@@ -7,8 +7,8 @@ namespace {
 constexpr std::size_t kMostOfPlace = 8u << 20, kMostOfSource = 64u << 20;
 
 std::string words_of(std::size_t most, const char* whose) {
-  return "budget: what is said of registered backends has room for " + std::to_string(most >> 20) + " MiB of one " + whose +
-         "; the last word that there was room for stands";
+  return "budget: what is said of registered backends has room for " + std::to_string(most >> 20) + " MiB of one " +
+         whose + "; the last word that there was room for stands";
 }
 
 }  // namespace
@@ -24,7 +24,8 @@ std::string SaidBytes::take(const std::string& backend, const core::Speaker& who
   const std::size_t freed = own ? known->second.bytes : 0, freed_here = own && known->second.who == who ? freed : 0;
   const auto all = sources_.find(who.source);
   if (all != sources_.end() && all->second - freed + bytes > kMostOfSource) return words_of(kMostOfSource, "source");
-  if (!who.name_space.empty() && of(who) - freed_here + bytes > kMostOfPlace) return words_of(kMostOfPlace, "namespace");
+  if (!who.name_space.empty() && of(who) - freed_here + bytes > kMostOfPlace)
+    return words_of(kMostOfPlace, "namespace");
   forget(backend);
   said_[backend] = {who, bytes};
   places_[who] += bytes;

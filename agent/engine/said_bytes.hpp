@@ -9,8 +9,8 @@
 
 namespace driftd::engine {
 
-/// Bytes of the words that count, the last of each registered backend: of each place in a source 8 MiB have room, of each
-/// source 64 MiB, so that no place takes another's. Core thread only.
+/// Bytes of the words that count, the last of each registered backend: of each place in a source 8 MiB have room, of
+/// each source 64 MiB, so that no place takes another's. Core thread only.
 class SaidBytes {
  public:
   /// Why there is no room for these, which leaves what was counted before; empty: they count instead of that.

@@ -9,7 +9,7 @@ namespace {
 constexpr std::size_t kRemembered = 20;
 constexpr Schedule::Millis kFirstRetry{1000};
 constexpr Schedule::Millis kLastRetry{60'000};
-constexpr Schedule::Millis kLeastHint{500};  ///< a provider that wants to be called again at once is not
+constexpr Schedule::Millis kLeastHint{500};        ///< a provider that wants to be called again at once is not
 constexpr Schedule::Millis kUnstoredRetry{5'000};  ///< nothing is asked of a backend that is unwell
 }  // namespace
 
@@ -40,7 +40,8 @@ void Schedule::ran(Clock::time_point start, Clock::time_point end, Ran how) {
   if (durations_.size() > kRemembered) durations_.pop_front();
   // At least a fiftieth: what is seen in the last moment is still to be committed and told within the interval.
   const auto interval = static_cast<double>(interval_.count());
-  const Millis jitter(static_cast<Millis::rep>(std::uniform_real_distribution<double>(interval / 50, interval / 20)(random_)));
+  const Millis jitter(
+      static_cast<Millis::rep>(std::uniform_real_distribution<double>(interval / 50, interval / 20)(random_)));
   Millis wait = std::max(interval_ * stretch_ - p95() - jitter, p95());
   if (hint_.count() > 0) wait = std::min(wait, std::max(hint_, kLeastHint));
   hint_ = Millis{0};

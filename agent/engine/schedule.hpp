@@ -7,9 +7,9 @@
 
 namespace driftd::engine {
 
-/// When the next cycle of a backend starts (semantics 17): `interval` promises the age of a healthy observation, counted
-/// from read start, so the next start is last start + interval − p95 duration − jitter. Not thread-safe; pure but for
-/// its jitter, which is seeded.
+/// When the next cycle of a backend starts (semantics 17): `interval` promises the age of a healthy observation,
+/// counted from read start, so the next start is last start + interval − p95 duration − jitter. Not thread-safe; pure
+/// but for its jitter, which is seeded.
 class Schedule {
  public:
   using Clock = std::chrono::steady_clock;

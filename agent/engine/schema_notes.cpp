@@ -46,7 +46,8 @@ Former former_schemas(const Notes& notes) {
 
 bool has_former(const Notes& notes, const core::ProviderInfo& info) {
   const Notes now = schemas_of(info);
-  return std::ranges::any_of(notes, [&](const auto& one) { return revision_of(one.first) && !now.contains(one.first); });
+  return std::ranges::any_of(notes,
+                             [&](const auto& one) { return revision_of(one.first) && !now.contains(one.first); });
 }
 
 Notes with_schemas(const Notes& notes, const core::ProviderInfo& info, const std::set<Revision>& stored) {
@@ -81,8 +82,9 @@ std::string given_up(const Notes& notes, const std::string& kind) {
     lost += at->second.empty() && revision_of(at->first)->first == kind ? 1 : 0;
   }
   if (lost == 0) return {};
-  return "budget: " + std::to_string(lost) + " earlier schema revisions under which something is stored were given up (" +
-         std::to_string(kMostOfKind) + " of a kind and " + std::to_string(kMostSchemaBytes >> 20) +
+  return "budget: " + std::to_string(lost) +
+         " earlier schema revisions under which something is stored were given up (" + std::to_string(kMostOfKind) +
+         " of a kind and " + std::to_string(kMostSchemaBytes >> 20) +
          " MiB of a backend are kept): that is read as if its schema had not changed";
 }
 

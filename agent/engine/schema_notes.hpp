@@ -12,8 +12,8 @@
 
 namespace driftd::engine {
 
-/// The texts of schemas in the notes of a backend's row: those that its provider has now, and the earlier ones, by which
-/// what was stored under them is read.
+/// The texts of schemas in the notes of a backend's row: those that its provider has now, and the earlier ones, by
+/// which what was stored under them is read.
 using Notes = std::map<std::string, std::string>;
 using Revision = std::pair<std::string, std::uint32_t>;  // of a kind
 using Former = std::map<std::string, std::map<std::uint32_t, std::shared_ptr<const core::KindSchema>>>;
@@ -21,8 +21,9 @@ using Former = std::map<std::string, std::map<std::uint32_t, std::shared_ptr<con
 Former former_schemas(const Notes& notes);
 /// Another revision than the provider has now is noted.
 bool has_former(const Notes& notes, const core::ProviderInfo& info);
-/// The notes with the schemas of now, and of the earlier ones those that `stored` has: of one kind at most 16, of all 8 MiB,
-/// the latest first. A provider may make its revision anew at each start. What is given up keeps its note without a text.
+/// The notes with the schemas of now, and of the earlier ones those that `stored` has: of one kind at most 16, of all 8
+/// MiB, the latest first. A provider may make its revision anew at each start. What is given up keeps its note without
+/// a text.
 Notes with_schemas(const Notes& notes, const core::ProviderInfo& info, const std::set<Revision>& stored);
 /// Why what is stored of a kind may not be read as it was; empty: it is.
 std::string given_up(const Notes& notes, const std::string& kind);

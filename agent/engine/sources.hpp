@@ -66,7 +66,8 @@ class Sources {
 
   /// A word on another backend's registration.
   virtual Hearing hear(Word word) = 0;
-  /// This source listed all that it says of others: whom it claimed before, and not since the last time, it claims no more.
+  /// This source listed all that it says of others: whom it claimed before, and not since the last time, it claims no
+  /// more.
   virtual void listed(const std::string& source) = 0;
   /// Somebody decided whom this backend believes: those who were turned away may speak again.
   virtual void claims_decided(const std::string& backend) = 0;

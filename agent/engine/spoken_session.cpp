@@ -17,8 +17,11 @@ tl::unexpected<Error> unread() {
 
 SpokenSession::SpokenSession(std::string backend, std::shared_ptr<core::Session> inner, Ask ask, std::string source,
                              std::string provider)
-    : id_{std::string(core::kRegistration), std::move(backend)}, inner_(std::move(inner)), ask_(std::move(ask)),
-      source_(std::move(source)), provider_(std::move(provider)) {}
+    : id_{std::string(core::kRegistration), std::move(backend)},
+      inner_(std::move(inner)),
+      ask_(std::move(ask)),
+      source_(std::move(source)),
+      provider_(std::move(provider)) {}
 
 bool SpokenSession::hear(core::Observation record, std::shared_ptr<const core::KindSchema> schema,
                          std::shared_ptr<const std::string> schema_text) {
@@ -75,7 +78,8 @@ Task<Result<core::RefreshOutcome>> SpokenSession::refresh(core::RefreshRequest r
     if (!outcome.unchanged) inner_listed_ = listing_;
     if (outcome.unchanged || schema_ == nullptr) co_return outcome;  // what was said anew came as a page of its own
   }
-  if (schema_ != nullptr && info_) {  // a schema that came meanwhile is not known to whoever judges: the next cycle says it
+  // a schema that came meanwhile is not known to whoever judges: the next cycle says it
+  if (schema_ != nullptr && info_) {
     core::RecordPage said = page();
     const Status taken = co_await on_page(std::move(said));
     if (!taken) co_return fail(taken.error());
@@ -83,8 +87,8 @@ Task<Result<core::RefreshOutcome>> SpokenSession::refresh(core::RefreshRequest r
   co_return outcome;
 }
 
-/// A provider that speaks of others says with COMPLETE that it listed all registrations, of which none is its own. That is
-/// noted, and goes no further: whether this backend has one is for others to say.
+/// A provider that speaks of others says with COMPLETE that it listed all registrations, of which none is its own. That
+/// is noted, and goes no further: whether this backend has one is for others to say.
 Task<Status> SpokenSession::pass_on(core::RecordPage page, core::PageHandler on_page) {
   const auto listed = std::erase_if(page.marks, [](const core::Mark& mark) {
     return mark.type == core::Mark::Type::complete && mark.backend.empty() && mark.kind == core::kRegistration;
@@ -94,7 +98,8 @@ Task<Status> SpokenSession::pass_on(core::RecordPage page, core::PageHandler on_
   co_return status;
 }
 
-Task<Result<core::ReadOutcome>> SpokenSession::read(std::vector<core::ResourceId> ids, std::chrono::milliseconds deadline) {
+Task<Result<core::ReadOutcome>> SpokenSession::read(std::vector<core::ResourceId> ids,
+                                                    std::chrono::milliseconds deadline) {
   core::ReadOutcome out;
   std::vector<core::ResourceId> others;
   for (auto& id : ids) {
@@ -119,7 +124,8 @@ Task<void> SpokenSession::confirm(core::ResourceId id, core::ReadOutcome& out) {
   const std::uint64_t before = words_;
   const auto answer = co_await ask_();
   if (!answer) {
-    out.diagnostics.push_back({Code::unavailable, id.kind, id.id, {}, "the source cannot confirm it: " + answer.error().message});
+    out.diagnostics.push_back(
+        {Code::unavailable, id.kind, id.id, {}, "the source cannot confirm it: " + answer.error().message});
     co_return;
   }
   out.diagnostics.insert(out.diagnostics.end(), answer->diagnostics.begin(), answer->diagnostics.end());
@@ -149,7 +155,8 @@ Task<Status> SpokenSession::watch(std::string cursor, core::PageHandler on_page)
   co_return status;
 }
 
-Task<Result<std::vector<core::Demotion>>> SpokenSession::demote(core::ResourceId id, std::vector<core::Change> changes) {
+Task<Result<std::vector<core::Demotion>>> SpokenSession::demote(core::ResourceId id,
+                                                                std::vector<core::Change> changes) {
   if (!inner_ || id == id_) co_return std::vector<core::Demotion>{};
   auto out = co_await inner_->demote(std::move(id), std::move(changes));
   co_return out;

@@ -13,15 +13,16 @@
 namespace driftd::engine {
 
 /// A backend's session with, beside what its provider reads, what a source says of its registration (kind
-/// `registration`: the mapped Secret, Service, object). Without a provider of its own (a discovered backend that the config
-/// does not name) that is all there is. Until a source has spoken it adds nothing. Core thread only.
+/// `registration`: the mapped Secret, Service, object). Without a provider of its own (a discovered backend that the
+/// config does not name) that is all there is. Until a source has spoken it adds nothing. Core thread only.
 class SpokenSession final : public core::Session {
  public:
   /// Asks the source whether it still knows of this backend: a word that is taken back must be confirmed by a read.
   using Ask = std::function<Task<Result<core::ReadOutcome>>()>;
 
   /// Of `backend`. `inner` may be null: a discovered one, found by the backend `source` with its `provider`.
-  SpokenSession(std::string backend, std::shared_ptr<core::Session> inner, Ask ask, std::string source, std::string provider);
+  SpokenSession(std::string backend, std::shared_ptr<core::Session> inner, Ask ask, std::string source,
+                std::string provider);
 
   /// What a source sent: a record, or a tombstone. True when it is the first word: the backend has a kind more now.
   bool hear(core::Observation record, std::shared_ptr<const core::KindSchema> schema,
@@ -62,8 +63,8 @@ class SpokenSession final : public core::Session {
   std::string source_, provider_;
   std::shared_ptr<const core::KindSchema> schema_;
   std::shared_ptr<const std::string> schema_text_;
-  std::uint64_t words_ = 0;                ///< heard so far
-  std::optional<core::Observation> said_;  ///< a tombstone: the source says that it is gone
+  std::uint64_t words_ = 0;                                 ///< heard so far
+  std::optional<core::Observation> said_;                   ///< a tombstone: the source says that it is gone
   std::shared_ptr<const core::ProviderInfo> below_, info_;  ///< what `inner` said of itself; with our kind
 };
 

@@ -27,7 +27,8 @@ void Unheard::erase(Words& waiting, Over over) {
 std::string Unheard::no_room(const Words& waiting, const Word& word) const {
   const auto mine = [&](const Waiting& one) { return one.word.source == word.source; };
   if (std::ranges::count_if(waiting, mine) >= static_cast<std::ptrdiff_t>(kMostOfOne)) {
-    return "budget: of one backend that is not registered " + std::to_string(kMostOfOne) + " places of a source are heard";
+    return "budget: of one backend that is not registered " + std::to_string(kMostOfOne) +
+           " places of a source are heard";
   }
   const auto found = used_.find(word.source);
   const Used used = found == used_.end() ? Used{} : found->second;

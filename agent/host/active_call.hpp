@@ -27,7 +27,8 @@ struct Tenant {
   Scrubber scrubber;
   core::Disclosure disclosure;
 
-  /// A rule of the ABI was broken: counted and told with the next result; `what` is `function: what it did`. [any thread]
+  /// A rule of the ABI was broken: counted and told with the next result; `what` is `function: what it did`. [any
+  /// thread]
   void misuse(const std::string& what);
   void deny_secret();  ///< a misuse with a count of its own
   struct Misuses {
@@ -54,7 +55,11 @@ std::int64_t mono_ns();  ///< CLOCK_MONOTONIC
 class ActiveCall {
  public:
   ActiveCall(std::uint64_t id, FrameType type, std::int64_t deadline_ns, Tenant& tenant, Link& link)
-      : id(id), type(type), deadline_ns(deadline_ns), tenant(tenant), link_(link) {}
+      : id(id),
+        type(type),
+        deadline_ns(deadline_ns),
+        tenant(tenant),
+        link_(link) {}
   ~ActiveCall();
   ActiveCall(const ActiveCall&) = delete;
   ActiveCall& operator=(const ActiveCall&) = delete;
@@ -84,8 +89,9 @@ class ActiveCall {
   driftd_status permit(const std::string& bucket, std::uint32_t tokens);
   void refuse_records() { refused_ = true; }  ///< a record was not taken: nothing is COMPLETE in this run
   bool takes_records() const;
-  bool budget_hit() const { return budget_hit_; }        ///< a record was refused
-  bool stopped_early() const { return budget_neared_ && !completed_; }  ///< asked to finish for a budget, it left things out
+  bool budget_hit() const { return budget_hit_; }  ///< a record was refused
+  /// asked to finish for a budget, it left things out
+  bool stopped_early() const { return budget_neared_ && !completed_; }
   const char* budget_name() const { return by_bytes_ ? "bytes" : "records"; }  ///< of the one that was hit or neared
   const core::Diagnostic& last_diagnostic() const { return last_; }
 

@@ -148,7 +148,8 @@ Status PageBuilder::add_mark(std::string_view payload, std::vector<core::RecordP
   auto mark = decode<core::Mark>(payload);
   if (!mark) return broken("sent a mark that cannot be decoded");
   DRIFTD_CHECK(check(*mark, *info_));
-  if (!mark->backend.empty() && ++records_ > bounds_.records) return broken("sent more marks of other backends than records are allowed");
+  if (!mark->backend.empty() && ++records_ > bounds_.records)
+    return broken("sent more marks of other backends than records are allowed");
   page_.marks.push_back(std::move(*mark));
   cut(ready);
   return {};

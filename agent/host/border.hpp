@@ -27,7 +27,9 @@ class PageBuilder {
     std::size_t diagnostics = 0;           ///< more are dropped; the last page tells how many
   };
   PageBuilder(std::shared_ptr<const core::ProviderInfo> info, const Scrubber& scrubber, Bounds bounds)
-      : info_(std::move(info)), scrubber_(scrubber), bounds_(bounds) {}
+      : info_(std::move(info)),
+        scrubber_(scrubber),
+        bounds_(bounds) {}
   /// Whole pages that the frame completes are appended to `ready`. `invalid`: see above; then the call is over.
   Status add(const Frame& frame, std::vector<core::RecordPage>& ready);
   void cut(std::vector<core::RecordPage>& ready);

@@ -22,16 +22,20 @@ std::string render_seconds(std::chrono::milliseconds t);  ///< `1.5 s`, `250 ms`
 /// A call on its way to a worker and back.
 struct Call {
   Call(asio::any_io_executor core, std::uint64_t id, FrameType type, Steady::time_point deadline)
-      : id(id), type(type), deadline(deadline), wake(core), limit(core) {}
+      : id(id),
+        type(type),
+        deadline(deadline),
+        wake(core),
+        limit(core) {}
   const std::uint64_t id;
   const FrameType type;
   Steady::time_point deadline;  ///< once it is cancelled: of the grace
-  std::deque<Frame> queue;  ///< records, marks, diagnostics not yet in a page
+  std::deque<Frame> queue;      ///< records, marks, diagnostics not yet in a page
   std::optional<Result<CallResult>> done;
-  std::uint64_t owed = 0;      ///< credit taken out of the queue and not yet given back, bytes
-  std::uint64_t taken = 0;     ///< credit that the worker used and did not get back, bytes
-  std::size_t asked = 0;       ///< identities of a read
-  bool asks_permit = false;    ///< and has no answer yet
+  std::uint64_t owed = 0;    ///< credit taken out of the queue and not yet given back, bytes
+  std::uint64_t taken = 0;   ///< credit that the worker used and did not get back, bytes
+  std::size_t asked = 0;     ///< identities of a read
+  bool asks_permit = false;  ///< and has no answer yet
   bool cancelled = false, abandoned = false;
   bool stopped_early = false;  ///< cancelled before its deadline
   Steady::duration waited{};   ///< from its begin to the deadline that it missed

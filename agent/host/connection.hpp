@@ -17,8 +17,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection(asio::any_io_executor core, int fd);
   /// Queues a frame. What the agent sends is small: requests, credit, cancels.
   void send(FrameType type, std::uint64_t call, std::string payload);
-  /// Hands each frame to `on_frame` until the socket ends, close() included (ok), or carries garbage (`corrupt`). Never waits for a
-  /// handler: the credit bounds what can arrive.
+  /// Hands each frame to `on_frame` until the socket ends, close() included (ok), or carries garbage (`corrupt`). Never
+  /// waits for a handler: the credit bounds what can arrive.
   static Task<Status> receive(std::shared_ptr<Connection> self, std::function<void(Frame)> on_frame);
   void close();
 

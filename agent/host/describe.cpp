@@ -18,8 +18,8 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kMostDocument = 1u << 20;  // describe and each schema, bytes
-constexpr std::size_t kMostNames = 256;           // kinds, types
-constexpr std::size_t kMostNameBytes = 128;       // of one of them, of id and version
+constexpr std::size_t kMostNames = 256;          // kinds, types
+constexpr std::size_t kMostNameBytes = 128;      // of one of them, of id and version
 
 struct Pushed {
   std::string text;
@@ -51,9 +51,10 @@ Result<std::string> ask_twice(const std::string& file, const std::string& what, 
     DRIFTD_TRY(text, checked(file, what, status, std::move(pushed)));
   }
   if (texts[0] != texts[1]) {
-    return fail(Code::invalid, fmt::format("{}: {} answered another text the second time; it must be the same bytes for "
-                                           "one build of the plugin",
-                                           file, what));
+    return fail(Code::invalid,
+                fmt::format("{}: {} answered another text the second time; it must be the same bytes for "
+                            "one build of the plugin",
+                            file, what));
   }
   return std::move(texts[0]);
 }
@@ -80,9 +81,10 @@ Result<std::vector<std::string>> names(const Json& describe, const char* member,
     if (is_name(item)) out.insert(item.get<std::string>());
   }
   if (!list || out.size() != found->size()) {
-    return fail(Code::invalid, fmt::format("{}: describe: `{}` must be a list of 1 to {} names, each once, of 1 to {} bytes "
-                                           "without control characters",
-                                           file, member, kMostNames, kMostNameBytes));
+    return fail(Code::invalid,
+                fmt::format("{}: describe: `{}` must be a list of 1 to {} names, each once, of 1 to {} bytes "
+                            "without control characters",
+                            file, member, kMostNames, kMostNameBytes));
   }
   return found->get<std::vector<std::string>>();
 }
@@ -90,15 +92,19 @@ Result<std::vector<std::string>> names(const Json& describe, const char* member,
 Status not_ours(const std::vector<std::string>& kinds, const std::string& file) {
   const auto found = std::find_if(kinds.begin(), kinds.end(), core::is_own_kind);
   if (found == kinds.end()) return {};
-  return fail(Code::invalid, fmt::format("{}: describe: kind `{}` has the name of a question of the agent's own (backend, claim, scope); "
-                                         "expected another name, such as `oauth_{}`", file, *found, *found));
+  return fail(
+      Code::invalid,
+      fmt::format("{}: describe: kind `{}` has the name of a question of the agent's own (backend, claim, scope); "
+                  "expected another name, such as `oauth_{}`",
+                  file, *found, *found));
 }
 
 Result<std::string> text_member(const Json& describe, const char* member, const std::string& file) {
   const auto found = describe.find(member);
   if (found == describe.end() || !is_name(*found)) {
-    return fail(Code::invalid, fmt::format("{}: describe: `{}` must be a text of 1 to {} bytes without control characters",
-                                           file, member, kMostNameBytes));
+    return fail(Code::invalid,
+                fmt::format("{}: describe: `{}` must be a text of 1 to {} bytes without control characters", file,
+                            member, kMostNameBytes));
   }
   return found->get<std::string>();
 }
@@ -115,12 +121,14 @@ Result<int> concurrency(const Json& describe, const std::string& file) {
 
 /// Ours bounds the nesting, which a recursive walk of nlohmann's would pay for with its stack.
 Status readable(const std::string& text, const std::string& where) {
-  if (const auto parsed = core::parse(text, core::kBodyLimits); !parsed) return fail(Code::invalid, where + ": " + parsed.error().message);
+  if (const auto parsed = core::parse(text, core::kBodyLimits); !parsed)
+    return fail(Code::invalid, where + ": " + parsed.error().message);
   return {};
 }
 
 Result<Json> object(const std::string& text, const std::string& where) {
-  if (text.size() > kMostDocument) return fail(Code::invalid, fmt::format("{}: has {} bytes, at most {}", where, text.size(), kMostDocument));
+  if (text.size() > kMostDocument)
+    return fail(Code::invalid, fmt::format("{}: has {} bytes, at most {}", where, text.size(), kMostDocument));
   DRIFTD_CHECK(readable(text, where));
   Json json = Json::parse(text, nullptr, false);
   if (!json.is_object()) return fail(Code::invalid, where + ": expected a JSON object, found something else");
@@ -156,15 +164,20 @@ Result<std::vector<core::FreeForm>> free_form(const Json& describe, const std::s
   const auto found = describe.find("free_form");
   if (found == describe.end()) return out;
   const auto wrong = [&](const std::string& what) {
-    return fail(Code::invalid, fmt::format("{}: describe: `free_form`{} must be an object of lists of paths, as {{\"object\": [\"**\"]}}", file, what));
+    return fail(
+        Code::invalid,
+        fmt::format("{}: describe: `free_form`{} must be an object of lists of paths, as {{\"object\": [\"**\"]}}",
+                    file, what));
   };
   if (!found->is_object() || found->size() > kMostNames) return wrong("");
   for (const auto& [where, paths] : found->items()) {
     if (!paths.is_array() || paths.size() > kMostNames) return wrong("." + where.substr(0, kMostNameBytes));
     const auto slash = where.find('/');
     for (const auto& path : paths) {
-      if (!is_name(path) || !core::Glob::parse_path(path.get<std::string>())) return wrong("." + where.substr(0, kMostNameBytes));
-      out.push_back({where.substr(0, slash), slash == std::string::npos ? "" : where.substr(slash + 1), path.get<std::string>()});
+      if (!is_name(path) || !core::Glob::parse_path(path.get<std::string>()))
+        return wrong("." + where.substr(0, kMostNameBytes));
+      out.push_back(
+          {where.substr(0, slash), slash == std::string::npos ? "" : where.substr(slash + 1), path.get<std::string>()});
     }
   }
   return out;
@@ -191,9 +204,12 @@ std::set<core::Extension> declared_extensions(const std::string& describe) {
   const Json json = Json::parse(describe, nullptr, false);
   if (!json.is_object() || !json.contains("extensions") || !json["extensions"].is_array()) return out;
   for (const auto& extension : json["extensions"]) {
-    const auto member = [&](const char* name) { return extension.is_object() ? extension.value(name, Json()) : Json(); };
+    const auto member = [&](const char* name) {
+      return extension.is_object() ? extension.value(name, Json()) : Json();
+    };
     const Json id = member("id"), revision = member("revision");
-    if (id.is_string() && revision.is_number_unsigned()) out.insert({id.get<std::string>(), revision.get<std::uint32_t>()});
+    if (id.is_string() && revision.is_number_unsigned())
+      out.insert({id.get<std::string>(), revision.get<std::uint32_t>()});
   }
   return out;
 }

@@ -17,7 +17,7 @@
 namespace driftd::host {
 namespace {
 
-constexpr std::size_t kMostBackends = 4096, kMostOfPlace = 250;        // of one discovery, and of a namespace in it
+constexpr std::size_t kMostBackends = 4096, kMostOfPlace = 250;         // of one discovery, and of a namespace in it
 constexpr std::size_t kMostBytes = 6u << 20, kBytesOfPlace = 1u << 20;  // of one discovery; a frame holds 8 MiB
 
 struct DiscoverPush {
@@ -62,7 +62,8 @@ driftd_status close(DiscoverPush& to, const std::string& place, bool keep, const
   return tell(to, "discover: namespace " + place + ": " + why, Code::budget, place);
 }
 
-/// Who writes in one namespace takes no other's room: each has its share, and where all are too much the largest gives way.
+/// Who writes in one namespace takes no other's room: each has its share, and where all are too much the largest gives
+/// way.
 driftd_status make_room(DiscoverPush& to, const std::string& place) {
   auto& here = to.places[place];
   if (!place.empty() && (here.count > kMostOfPlace || here.bytes > kBytesOfPlace)) {
@@ -71,13 +72,16 @@ driftd_status make_room(DiscoverPush& to, const std::string& place) {
     --here.count;
     here.bytes -= last;
     to.bytes -= last;
-    return close(to, place, true, fmt::format("at most {} backends or 1 MiB of them are taken of one; what is more is passed over", kMostOfPlace));
+    return close(to, place, true,
+                 fmt::format("at most {} backends or 1 MiB of them are taken of one; what is more is passed over",
+                             kMostOfPlace));
   }
   while (to.answer.backends.size() > kMostBackends || to.bytes > kMostBytes) {
     const auto less = [](const auto& a, const auto& b) { return a.second.bytes < b.second.bytes; };
     const std::string largest = std::max_element(to.places.begin(), to.places.end(), less)->first;
     if (largest.empty()) return DRIFTD_BUDGET;
-    const auto status = close(to, largest, false, "all together are more than 4096 backends or 6 MiB, and it has most; it is passed over");
+    const auto status = close(to, largest, false,
+                              "all together are more than 4096 backends or 6 MiB, and it has most; it is passed over");
     if (status != DRIFTD_OK) return status;
   }
   return DRIFTD_OK;
@@ -108,7 +112,8 @@ driftd_status take_backend(DiscoverPush& to, const driftd_discovered& given) {
 
 driftd_status push_backend(void* user, const driftd_discovered* backend) {
   auto& to = *static_cast<DiscoverPush*>(user);
-  const driftd_status status = backend == nullptr ? DRIFTD_INVALID : take_backend(to, adopt<driftd_discovered>(backend));
+  const driftd_status status =
+      backend == nullptr ? DRIFTD_INVALID : take_backend(to, adopt<driftd_discovered>(backend));
   to.refused = to.refused || status != DRIFTD_OK;
   return status;
 }
@@ -134,8 +139,8 @@ void push_applied(void* user, const driftd_applied* given) {
   if (given == nullptr) return;
   const auto applied = adopt<driftd_applied>(given);
   const auto clean = [&](driftd_str s) { return to.tenant->scrubber.printable(view(s), kMaxText); };
-  to.answer = {applied.outcome, applied.changed != 0, applied.requeue_after_ms, clean(applied.version),
-               clean(applied.text), {}};
+  to.answer = {applied.outcome,        applied.changed != 0, applied.requeue_after_ms,
+               clean(applied.version), clean(applied.text),  {}};
   const char* at = reinterpret_cast<const char*>(applied.details);
   const bool readable = applied.details != nullptr && applied.detail_stride >= sizeof(std::uint32_t);
   for (std::uint32_t i = 0; readable && i < std::min(applied.detail_count, 64u); ++i, at += applied.detail_stride) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/extensions.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 
 #include "host/describe.hpp"
 #include "host/library.hpp"
@@ -23,18 +23,14 @@ struct Known {
 /// What this host knows, each with its place in `into`.
 std::vector<Known> known(Extensions& into) {
   return {
-      {{DRIFTD_EXT_APPLY, DRIFTD_EXT_APPLY_REVISION},
-       true,
-       {&into.apply, sizeof into.apply, kFirstApply, {"apply"}}},
+      {{DRIFTD_EXT_APPLY, DRIFTD_EXT_APPLY_REVISION}, true, {&into.apply, sizeof into.apply, kFirstApply, {"apply"}}},
       {{DRIFTD_EXT_DISCOVER, DRIFTD_EXT_DISCOVER_REVISION},
        false,
        {&into.discover, sizeof into.discover, kFirstDiscover, {"discover"}}},
       {{DRIFTD_EXT_UPGRADE, DRIFTD_EXT_UPGRADE_REVISION},
        false,
        {&into.upgrade, sizeof into.upgrade, kFirstUpgrade, {"upgrade"}}},
-      {{DRIFTD_EXT_WATCH, DRIFTD_EXT_WATCH_REVISION},
-       false,
-       {&into.watch, sizeof into.watch, kFirstWatch, {"watch"}}},
+      {{DRIFTD_EXT_WATCH, DRIFTD_EXT_WATCH_REVISION}, false, {&into.watch, sizeof into.watch, kFirstWatch, {"watch"}}},
   };
 }
 

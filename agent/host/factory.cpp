@@ -28,8 +28,8 @@ Task<std::vector<Factory::Found>> Factory::scan() {
   co_return found();
 }
 
-/// A file that serves keeps its name, then the first that claims one has it; a second plugin of the same id is an error of
-/// its own, unless the config names that file by its path.
+/// A file that serves keeps its name, then the first that claims one has it; a second plugin of the same id is an error
+/// of its own, unless the config names that file by its path.
 void Factory::index() {
   by_name_.clear();
   auto in_folders = plugins_in(options_.plugin_dirs);
@@ -45,8 +45,9 @@ void Factory::index() {
     const std::string id = (*found->second.info)->id;
     const auto [at, fresh] = by_name_.emplace(id, file);
     if (!fresh) {
-      found->second.info = fail(Code::conflict, fmt::format("{}: provider `{}` is already found in {}; remove one of them",
-                                                            file, id, at->second));
+      found->second.info =
+          fail(Code::conflict,
+               fmt::format("{}: provider `{}` is already found in {}; remove one of them", file, id, at->second));
     }
   }
   for (const auto& file : in_folders) {
@@ -127,11 +128,10 @@ Error Factory::not_found(const std::string& provider) const {
   }
   for (const auto& dir : options_.plugin_dirs) folders += (folders.empty() ? "" : " or ") + dir.string();
   const std::string meant = nearest_name(provider, known);
-  return {Code::not_found,
-          fmt::format("no plugin for provider `{}`{}; found are: {}{}{}", provider,
-                      meant.empty() ? "" : " (did you mean `" + meant + "`?)",
-                      list.empty() ? "none (see agent.plugin_dirs)" : list, refused,
-                      folders.empty() || !refused.empty() ? "" : "; put its .so into " + folders)};
+  return {Code::not_found, fmt::format("no plugin for provider `{}`{}; found are: {}{}{}", provider,
+                                       meant.empty() ? "" : " (did you mean `" + meant + "`?)",
+                                       list.empty() ? "none (see agent.plugin_dirs)" : list, refused,
+                                       folders.empty() || !refused.empty() ? "" : "; put its .so into " + folders)};
 }
 
 Result<std::shared_ptr<core::Session>> Factory::open(core::SessionSpec spec) {
@@ -199,8 +199,8 @@ void Factory::settle(const std::shared_ptr<SupervisedSession>& session) {
   const Plugin own = plugin_of(session->plugin().file);
   if (!own.stamp.there() || session->judged(own) || session->plugin().same_bytes(own)) return;
   const auto seen = described_.find(own.file);
-  session->refuse(own, seen != described_.end() && !seen->second.info ? seen->second.info.error().message
-                                                                     : target.error().message);
+  session->refuse(
+      own, seen != described_.end() && !seen->second.info ? seen->second.info.error().message : target.error().message);
 }
 
 std::shared_ptr<core::SessionFactory> make_session_factory(HostOptions options) {

@@ -11,7 +11,8 @@
 
 namespace driftd::host {
 
-/// Knows the plugin files, opens sessions on them and, while it watches, keeps the sessions at what lies in the folders.
+/// Knows the plugin files, opens sessions on them and, while it watches, keeps the sessions at what lies in the
+/// folders.
 class Factory final : public core::SessionFactory, public std::enable_shared_from_this<Factory> {
  public:
   explicit Factory(HostOptions options);
@@ -43,7 +44,8 @@ class Factory final : public core::SessionFactory, public std::enable_shared_fro
   void plan_again();
   Task<void> look(bool changed);
   Task<void> look_at_all(bool changed);
-  static Task<void> look_into(std::shared_ptr<Factory> self, std::shared_ptr<Round> round, std::string file, bool changed);
+  static Task<void> look_into(std::shared_ptr<Factory> self, std::shared_ptr<Round> round, std::string file,
+                              bool changed);
   Task<Described> look_at(std::string file, bool changed);
   Task<Result<Bytes>> read(std::string file);
   Task<Result<std::shared_ptr<const core::ProviderInfo>>> describe(std::string file, Bytes bytes);

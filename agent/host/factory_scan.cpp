@@ -14,8 +14,8 @@ namespace {
 using Info = std::shared_ptr<const core::ProviderInfo>;
 
 constexpr auto kSoonest = std::chrono::milliseconds(100);  // a worker that died is not asked again before
-constexpr std::size_t kTogether = 8;                 // files that are described at once
-constexpr auto kTryAgain = std::chrono::minutes(1);  // what was refused, when something beside it changed
+constexpr std::size_t kTogether = 8;                       // files that are described at once
+constexpr auto kTryAgain = std::chrono::minutes(1);        // what was refused, when something beside it changed
 
 }  // namespace
 
@@ -46,8 +46,8 @@ Task<void> Factory::look(bool changed) {
   plan_again();
 }
 
-/// A worker that died says nothing of its file: memory may have run out, somebody may have killed it. It is asked again as a
-/// backend's worker is started again: soon, then later and later.
+/// A worker that died says nothing of its file: memory may have run out, somebody may have killed it. It is asked again
+/// as a backend's worker is started again: soon, then later and later.
 Steady::time_point Factory::due_again(const Described& seen) const {
   if (seen.deaths == 0 || seen.info) return Steady::time_point::max();
   if (seen.deaths >= options_.crashes_to_park) return seen.tried + options_.parked;
@@ -110,7 +110,8 @@ Task<void> Factory::look_at_all(bool changed) {
   described_ = std::move(round->seen);
 }
 
-Task<void> Factory::look_into(std::shared_ptr<Factory> self, std::shared_ptr<Round> round, std::string file, bool changed) {
+Task<void> Factory::look_into(std::shared_ptr<Factory> self, std::shared_ptr<Round> round, std::string file,
+                              bool changed) {
   Described seen = co_await self->look_at(file, changed);
   if (!self->closing_) self->tell_refusal(file, seen);
   round->seen.insert_or_assign(std::move(file), std::move(seen));
@@ -206,9 +207,10 @@ Status Factory::admit(const std::string& file, Described& seen) const {
   DRIFTD_TRY(const std::string pinned, pins_.of(file));
   seen.pin = pinned == seen.sha256 ? "pinned" : "changed";
   if (pinned == seen.sha256) return {};
-  return fail(Code::denied, fmt::format("{}: refused, because its bytes are not the pinned ones (sha256 {}…, {} says {}…); "
-                                        "look at the file, then run `driftd plugin lock`",
-                                        file, seen.sha256.substr(0, 12), pins_.file.string(), pinned.substr(0, 12)));
+  return fail(Code::denied,
+              fmt::format("{}: refused, because its bytes are not the pinned ones (sha256 {}…, {} says {}…); "
+                          "look at the file, then run `driftd plugin lock`",
+                          file, seen.sha256.substr(0, 12), pins_.file.string(), pinned.substr(0, 12)));
 }
 
 /// Of the folders, named one by one, or served from: a file each, once.

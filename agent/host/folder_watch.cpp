@@ -16,8 +16,8 @@ namespace fs = std::filesystem;
 constexpr auto kQuiet = std::chrono::milliseconds(300);  // a file that is being copied changes many times
 constexpr auto kMost = std::chrono::seconds(3);          // told by then, also where it never gets quiet
 constexpr auto kPoll = std::chrono::seconds(5);
-constexpr std::uint32_t kFiles = IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE | IN_ATTRIB |
-                                 IN_DELETE_SELF | IN_MOVE_SELF;
+constexpr std::uint32_t kFiles =
+    IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF;
 constexpr std::uint32_t kArrival = IN_CREATE | IN_MOVED_TO | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF;  // of a folder
 
 /// The folder itself, or the nearest one above it that is there.
@@ -30,7 +30,12 @@ fs::path nearest(fs::path folder) {
 }  // namespace
 
 FolderWatch::FolderWatch(asio::any_io_executor core, std::vector<fs::path> folders, std::function<void()> changed)
-    : folders_(std::move(folders)), changed_(std::move(changed)), inotify_(core), quiet_(core), again_(core), buffer_(16384) {}
+    : folders_(std::move(folders)),
+      changed_(std::move(changed)),
+      inotify_(core),
+      quiet_(core),
+      again_(core),
+      buffer_(16384) {}
 
 void FolderWatch::start() {
   const int fd = ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
@@ -76,12 +81,13 @@ void FolderWatch::add(const fs::path& folder, bool wanted) {
 }
 
 void FolderWatch::read() {
-  inotify_.async_read_some(asio::buffer(buffer_), [weak = weak_from_this()](const boost::system::error_code& failed, std::size_t) {
-    const auto self = weak.lock();
-    if (failed || !self || self->stopped_) return;
-    self->settle();
-    self->read();
-  });
+  inotify_.async_read_some(asio::buffer(buffer_),
+                           [weak = weak_from_this()](const boost::system::error_code& failed, std::size_t) {
+                             const auto self = weak.lock();
+                             if (failed || !self || self->stopped_) return;
+                             self->settle();
+                             self->read();
+                           });
 }
 
 void FolderWatch::settle() {

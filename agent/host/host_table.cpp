@@ -71,7 +71,8 @@ void log_line(driftd_call handle, std::int32_t level, driftd_str text, const dri
     const char* at = reinterpret_cast<const char*>(kv);
     for (std::uint32_t i = 0; i < std::min(count, 32u) && kv != nullptr && kv->size >= sizeof kv->size; ++i) {
       const auto field = adopt<driftd_kv>(at);
-      line += fmt::format(" {}={}", scrubber.printable(view(field.key), 128), scrubber.printable(view(field.value), 1024));
+      line +=
+          fmt::format(" {}={}", scrubber.printable(view(field.key), 128), scrubber.printable(view(field.value), 1024));
       at += kv->size;  // the first one's, for all
     }
     if (*dropped > 0) line += fmt::format(" ({} lines before this one dropped)", *dropped);

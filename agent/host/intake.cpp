@@ -53,8 +53,8 @@ Result<std::map<std::string, std::string>> pairs(const Tenant& tenant, Pairs giv
   return out;
 }
 
-/// A source speaks of backends in many places. Which of them a record or a backend is of says this member of its metadata:
-/// without it the agent would not know whose word that is.
+/// A source speaks of backends in many places. Which of them a record or a backend is of says this member of its
+/// metadata: without it the agent would not know whose word that is.
 
 /// What can be kept of metadata that breaks a limit.
 std::map<std::string, std::string> only_place(const Tenant& tenant, Pairs given) {
@@ -63,7 +63,9 @@ std::map<std::string, std::string> only_place(const Tenant& tenant, Pairs given)
   for (const auto& kv : *all) {
     if (view(kv.key) != core::kDefinedIn) continue;
     auto value = name(kv.value, given.member, kMaxText);
-    if (value) return {{std::string(core::kDefinedIn), core::Disclosure::shown_text(tenant.scrubber.document(std::move(*value)))}};
+    if (value)
+      return {
+          {std::string(core::kDefinedIn), core::Disclosure::shown_text(tenant.scrubber.document(std::move(*value)))}};
   }
   return {};
 }
@@ -90,7 +92,8 @@ Status take_unread(const Tenant& tenant, const driftd_record& record, core::Obse
 }
 
 /// A JSON object beside the body; empty: {}. It is shown and not compared, so what may be secret goes without a trace.
-Result<std::string> take_object(const Tenant& tenant, driftd_str given, const core::ResourceId& id, const char* member) {
+Result<std::string> take_object(const Tenant& tenant, driftd_str given, const core::ResourceId& id,
+                                const char* member) {
   if (given.len == 0) return "{}";
   DRIFTD_TRY(const std::string text, name(given, member, kMaxBody / 4));
   DRIFTD_TRY(const core::Value parsed, core::parse(text));
@@ -133,7 +136,8 @@ Result<std::string> other(const Tenant& tenant, driftd_str given) {
 Status take_place(const Tenant& tenant, const driftd_record& record, core::Observation& out) {
   DRIFTD_TRY(out.id.kind, name(record.kind, "kind"));
   if (out.id.kind.empty()) return fail(Code::invalid, "`kind` must not be empty");
-  if (core::is_own_kind(out.id.kind)) return fail(Code::invalid, fmt::format("kind `{}` is of the agent's own questions", out.id.kind));
+  if (core::is_own_kind(out.id.kind))
+    return fail(Code::invalid, fmt::format("kind `{}` is of the agent's own questions", out.id.kind));
   DRIFTD_TRY(out.backend, other(tenant, record.backend));
   if (out.backend.empty() && !tenant.info->schemas.contains(out.id.kind)) {
     return fail(Code::invalid, fmt::format("kind `{}` is not declared in describe().kinds", out.id.kind));
@@ -145,8 +149,10 @@ Status take_place(const Tenant& tenant, const driftd_record& record, core::Obser
 Status take_company(const Tenant& tenant, const driftd_record& record, core::Observation& out) {
   Status fault;
   const auto keep = [&fault](auto& to, auto taken) {
-    if (taken) to = std::move(*taken);
-    else if (fault) fault = fail(taken.error());
+    if (taken)
+      to = std::move(*taken);
+    else if (fault)
+      fault = fail(taken.error());
   };
   keep(out.version, name(record.version, "version"));
   keep(out.external_name, name(record.external_name, "external_name"));
@@ -159,12 +165,13 @@ Status take_company(const Tenant& tenant, const driftd_record& record, core::Obs
   return fault;
 }
 
-/// Systems have things without a name: a Kafka group may be called nothing. None of them costs its neighbours. Nor may one
-/// be called as the stand-in of another: they would share a row.
+/// Systems have things without a name: a Kafka group may be called nothing. None of them costs its neighbours. Nor may
+/// one be called as the stand-in of another: they would share a row.
 Result<std::string> take_id(const driftd_record& record) {
   if (view(record.id).empty()) return fail(Code::invalid, "`id` must not be empty");
   if (view(record.id).starts_with(kStandIn)) {
-    return fail(Code::invalid, fmt::format("`id` must not begin with {}: it is kept for records whose id cannot be taken", kStandIn));
+    return fail(Code::invalid,
+                fmt::format("`id` must not begin with {}: it is kept for records whose id cannot be taken", kStandIn));
   }
   return name(record.id, "id");
 }
@@ -228,7 +235,8 @@ core::Diagnostic fault_of(const core::Observation& record, std::string text) {
 
 std::vector<driftd_change> borrowed(const std::vector<DemoteChange>& changes) {
   std::vector<driftd_change> out;
-  for (const auto& c : changes) out.push_back({sizeof(driftd_change), c.index, str(c.path), str(c.old_value), str(c.new_value)});
+  for (const auto& c : changes)
+    out.push_back({sizeof(driftd_change), c.index, str(c.path), str(c.old_value), str(c.new_value)});
   return out;
 }
 
@@ -303,7 +311,8 @@ core::Diagnostic take_diagnostic(Tenant& tenant, const driftd_diagnostic& given)
 }
 
 core::HealthReport take_health(Tenant& tenant, const driftd_health& given) {
-  blame_texts(tenant, "health", {{"reason", given.reason}, {"role", given.role}, {"server_version", given.server_version}});
+  blame_texts(tenant, "health",
+              {{"reason", given.reason}, {"role", given.role}, {"server_version", given.server_version}});
   const auto clean = [&](driftd_str s) { return tenant.scrubber.printable(view(s), kMaxText); };
   using State = core::HealthReport::State;
   const State state = given.state <= DRIFTD_HEALTH_DOWN ? static_cast<State>(given.state) : State::unknown;
@@ -316,7 +325,8 @@ core::HealthReport take_health(Tenant& tenant, const driftd_health& given) {
 }
 
 std::string place_of(const Tenant& tenant, const driftd_discovered& backend) {
-  return core::defined_in(only_place(tenant, {backend.metadata, backend.metadata_count, backend.metadata_stride, "metadata"}));
+  return core::defined_in(
+      only_place(tenant, {backend.metadata, backend.metadata_count, backend.metadata_stride, "metadata"}));
 }
 
 Result<TakenBackend> take_discovered(const Tenant& tenant, const driftd_discovered& backend) {
@@ -333,8 +343,8 @@ Result<TakenBackend> take_discovered(const Tenant& tenant, const driftd_discover
   DRIFTD_TRY(out.endpoints, texts(backend.endpoints, backend.endpoint_count, "endpoints"));
   for (auto& endpoint : out.endpoints) endpoint = without_credentials(endpoint);
   DRIFTD_TRY(out.capabilities, texts(backend.capabilities, backend.capability_count, "capabilities"));
-  DRIFTD_TRY(out.credentials, pairs(tenant, {backend.credentials, backend.credential_count, backend.credential_stride,
-                                             "credentials"}));
+  DRIFTD_TRY(out.credentials,
+             pairs(tenant, {backend.credentials, backend.credential_count, backend.credential_stride, "credentials"}));
   DRIFTD_TRY(out.labels, pairs(tenant, {backend.labels, backend.label_count, backend.label_stride, "labels"}));
   const Pairs metadata{backend.metadata, backend.metadata_count, backend.metadata_stride, "metadata"};
   auto said = pairs(tenant, metadata);

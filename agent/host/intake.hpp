@@ -29,9 +29,10 @@ struct Intake {
   std::vector<core::Observation> records;  ///< as many as were given
   std::vector<core::Diagnostic> faults;    ///< of those that could not be taken as they are
 };
-/// Copies, checks and redacts records. One of a known kind whose id or body breaks a limit (too long, nested too deep, not
-/// UTF-8, a duplicate key) is taken with all of it unread, so that it costs itself only: it is neither gone nor new, and
-/// the count of its kind fits. `invalid` names record and fault where not even the kind is known; then none is taken.
+/// Copies, checks and redacts records. One of a known kind whose id or body breaks a limit (too long, nested too deep,
+/// not UTF-8, a duplicate key) is taken with all of it unread, so that it costs itself only: it is neither gone nor
+/// new, and the count of its kind fits. `invalid` names record and fault where not even the kind is known; then none is
+/// taken.
 Result<Intake> take_records(Tenant& tenant, const driftd_record* records, std::uint32_t count, std::uint32_t stride);
 Result<core::Mark> take_mark(const Tenant& tenant, const driftd_mark& mark);
 core::Diagnostic take_diagnostic(Tenant& tenant, const driftd_diagnostic& diagnostic);

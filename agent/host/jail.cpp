@@ -89,7 +89,8 @@ Status strip_process(int keep, pid_t parent) {
   DRIFTD_CHECK(held(::clearenv() == 0, "clearenv"));
   DRIFTD_CHECK(held(::chdir("/") == 0, "chdir /"));
   ::umask(077);
-  std::signal(SIGPIPE, SIG_IGN);  // as in the agent, where sessions run in-process: a peer that is gone is EPIPE, no death
+  // as in the agent, where sessions run in-process: a peer that is gone is EPIPE, no death
+  std::signal(SIGPIPE, SIG_IGN);
   return {};
 }
 

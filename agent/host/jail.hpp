@@ -10,16 +10,17 @@
 namespace driftd::host {
 
 /// First half, before anything is known of the plugin. Given up: capabilities, core dumps and tracing, new privileges,
-/// every descriptor but 0–2, `keep` and the one after it (which become CLOEXEC), the environment, the working folder. The
-/// process dies with `parent`, and before all others where memory runs out. `denied` when the system refuses one of them.
-/// Main thread, before any other.
+/// every descriptor but 0–2, `keep` and the one after it (which become CLOEXEC), the environment, the working folder.
+/// The process dies with `parent`, and before all others where memory runs out. `denied` when the system refuses one of
+/// them. Main thread, before any other.
 Status strip_process(int keep, pid_t parent);
 
 /// What a plugin may reach beside what every library needs.
 struct JailSpec {
-  std::vector<std::string> read_paths;  ///< files and folders, readable with all below; without links; missing ones are passed over
-  bool unix_sockets = false;            ///< AF_UNIX sockets may be made
-  bool kills = false;                   ///< a denied system call ends the process (SIGSYS) instead of failing (EPERM)
+  /// files and folders, readable with all below; without links; missing ones are passed over
+  std::vector<std::string> read_paths;
+  bool unix_sockets = false;  ///< AF_UNIX sockets may be made
+  bool kills = false;         ///< a denied system call ends the process (SIGSYS) instead of failing (EPERM)
 };
 
 /// Second half, before the .so is opened (its constructors run in dlopen): landlock, then seccomp, for ever. Answers

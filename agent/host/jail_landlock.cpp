@@ -47,10 +47,10 @@ struct Descriptor {
 /// Every right that this ABI knows: what no rule gives back is denied. EXECUTE is given nowhere: it is asked by execve,
 /// not when a library is mapped.
 std::uint64_t handled_rights(int version) {
-  int bits = 13;                  // ABI 1: EXECUTE … MAKE_SYM
-  if (version >= 2) bits = 14;    // REFER
-  if (version >= 3) bits = 15;    // TRUNCATE
-  if (version >= 5) bits = 16;    // IOCTL_DEV
+  int bits = 13;                // ABI 1: EXECUTE … MAKE_SYM
+  if (version >= 2) bits = 14;  // REFER
+  if (version >= 3) bits = 15;  // TRUNCATE
+  if (version >= 5) bits = 16;  // IOCTL_DEV
   return (1ull << bits) - 1;
 }
 
@@ -70,11 +70,18 @@ constexpr const char* kSystem[] = {
     "/sys/kernel/mm/hugepages"};
 
 /// Their inodes are made anew when the kernel forgets them, and a rule is bound to an inode: a descriptor stays open.
-constexpr const char* kPinned[] = {"/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat",
-                                   "/proc/sys/vm/overcommit_memory", "/proc/sys/vm/max_map_count",
-                                   "/proc/sys/net/core/somaxconn", "/proc/sys/kernel/random/uuid",
-                                   "/proc/sys/kernel/random/boot_id", "/proc/sys/kernel/cap_last_cap",
-                                   "/proc/sys/kernel/osrelease", "/proc/sys/kernel/pid_max",
+constexpr const char* kPinned[] = {"/proc/self",
+                                   "/proc/cpuinfo",
+                                   "/proc/meminfo",
+                                   "/proc/stat",
+                                   "/proc/sys/vm/overcommit_memory",
+                                   "/proc/sys/vm/max_map_count",
+                                   "/proc/sys/net/core/somaxconn",
+                                   "/proc/sys/kernel/random/uuid",
+                                   "/proc/sys/kernel/random/boot_id",
+                                   "/proc/sys/kernel/cap_last_cap",
+                                   "/proc/sys/kernel/osrelease",
+                                   "/proc/sys/kernel/pid_max",
                                    "/proc/sys/crypto/fips_enabled"};
 
 Status allow(int ruleset, int path, std::uint64_t rights, const std::string& name) {
@@ -132,7 +139,8 @@ std::string landlock_lack() {
   const long version = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, kVersionFlag);
   if (version > 0) return {};
   if (errno == EOPNOTSUPP) return "switched off: lsm= of the kernel's command line lacks landlock";
-  if (errno == EPERM || errno == EACCES) return "denied: a seccomp policy of the container or unit forbids landlock_create_ruleset";
+  if (errno == EPERM || errno == EACCES)
+    return "denied: a seccomp policy of the container or unit forbids landlock_create_ruleset";
   return "kernel";  // ENOSYS: older than 5.13, or built without
 }
 
@@ -140,9 +148,12 @@ Status enter_landlock(int version, const JailSpec& spec) {
   RulesetAttr attr{};
   attr.handled_fs = handled_rights(version);
   if (version >= 6) attr.scoped = kScopeAbstractSockets | kScopeSignals;
-  const std::size_t known = version >= 6 ? sizeof attr : version >= 4 ? 2 * sizeof(std::uint64_t) : sizeof(std::uint64_t);
+  const std::size_t known = version >= 6   ? sizeof attr
+                            : version >= 4 ? 2 * sizeof(std::uint64_t)
+                                           : sizeof(std::uint64_t);
   const Descriptor ruleset(::syscall(SYS_landlock_create_ruleset, &attr, known, 0));
-  if (ruleset.fd < 0) return fail(Code::denied, fmt::format("worker: landlock_create_ruleset: {}", std::strerror(errno)));
+  if (ruleset.fd < 0)
+    return fail(Code::denied, fmt::format("worker: landlock_create_ruleset: {}", std::strerror(errno)));
   DRIFTD_CHECK(add_rules(ruleset.fd, attr.handled_fs, spec));
   if (::syscall(SYS_landlock_restrict_self, ruleset.fd, 0) == 0) return {};
   return fail(Code::denied, fmt::format("worker: landlock_restrict_self: {}", std::strerror(errno)));

@@ -40,7 +40,8 @@ bool JailLooks::hangs(const std::string& backend) {
   return false;
 }
 
-Task<std::optional<JailPaths>> JailLooks::look(std::shared_ptr<JailLooks> self, asio::any_io_executor core, Asked asked) {
+Task<std::optional<JailPaths>> JailLooks::look(std::shared_ptr<JailLooks> self, asio::any_io_executor core,
+                                               Asked asked) {
   if (self->hangs(asked.backend)) co_return std::nullopt;
   const std::string backend = asked.backend;
   const auto until = Steady::now() + kPatience;
@@ -60,12 +61,14 @@ Task<std::optional<JailPaths>> JailLooks::look(std::shared_ptr<JailLooks> self, 
     log::room("host").warn("[{}] no thread to look at the paths of its settings: {}", backend, none.what());
     co_return std::nullopt;
   }
-  for (auto wait = kShortest; !answer->there && Steady::now() < until; wait = std::min(wait * 2, kLongest)) co_await pause(core, wait);
+  for (auto wait = kShortest; !answer->there && Steady::now() < until; wait = std::min(wait * 2, kLongest))
+    co_await pause(core, wait);
   if (answer->there) co_return std::move(answer->found);
   self->hanging_[backend] = answer;
-  log::room("host").warn("[{}] a file system of its settings has not answered for {} ms: until it does, no worker is started for "
-                         "this backend, and what is replaced there is not noticed",
-                         backend, kPatience.count());
+  log::room("host").warn(
+      "[{}] a file system of its settings has not answered for {} ms: until it does, no worker is started for "
+      "this backend, and what is replaced there is not noticed",
+      backend, kPatience.count());
   co_return std::nullopt;
 }
 

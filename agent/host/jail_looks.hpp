@@ -15,9 +15,10 @@
 
 namespace driftd::host {
 
-/// Looks at what the settings of backends open, for all of them. A file system that hangs holds a thread in the kernel for as
-/// long as it hangs, and nothing can take it back: so each look has a short-lived thread of its own and none of a pool. A backend
-/// whose look hangs is not looked at again until it ended; all together have at most 512 threads. Core thread.
+/// Looks at what the settings of backends open, for all of them. A file system that hangs holds a thread in the kernel
+/// for as long as it hangs, and nothing can take it back: so each look has a short-lived thread of its own and none of
+/// a pool. A backend whose look hangs is not looked at again until it ended; all together have at most 512 threads.
+/// Core thread.
 class JailLooks {
  public:
   struct Asked {
@@ -30,7 +31,9 @@ class JailLooks {
   static Task<std::optional<JailPaths>> look(std::shared_ptr<JailLooks> self, asio::any_io_executor core, Asked asked);
 
   /// Runs on the look's own thread, also after this object is gone. For tests; before the first look.
-  std::function<JailPaths(const Asked&)> find = [](const Asked& asked) { return jail_paths(asked.schema, asked.settings, asked.own); };
+  std::function<JailPaths(const Asked&)> find = [](const Asked& asked) {
+    return jail_paths(asked.schema, asked.settings, asked.own);
+  };
 
  private:
   struct Answer;

@@ -22,8 +22,9 @@ struct Formats {
 };
 using Named = std::map<const Json*, Formats>;  ///< by the value, which several schemas may be about
 
-constexpr std::array<std::string_view, 16> kShared = {"/",     "/etc",  "/dev", "/proc", "/sys",     "/run",     "/var", "/var/run",
-                                                      "/home", "/root", "/tmp", "/opt",  "/var/lib", "/var/tmp", "/srv", "/mnt"};
+constexpr std::array<std::string_view, 16> kShared = {"/",        "/etc",     "/dev",  "/proc", "/sys", "/run",
+                                                      "/var",     "/var/run", "/home", "/root", "/tmp", "/opt",
+                                                      "/var/lib", "/var/tmp", "/srv",  "/mnt"};
 constexpr int kMostNames = 4096;  // of a folder that may hold a socket
 
 bool same(const fs::path& a, const fs::path& b) {
@@ -129,7 +130,8 @@ void Paths::open_path(const std::string& value) {
   if (named == way.hops.end() || named->at == way.end()) return open_target(value, way.end());
   std::error_code missing;
   if (fs::is_directory(way.end(), missing)) return open_folder(value, way.end());
-  if (is_private(named->at.parent_path())) read_.insert(named->at.parent_path().string());  // where the link is replaced
+  // where the link is replaced
+  if (is_private(named->at.parent_path())) read_.insert(named->at.parent_path().string());
   open_alone(value, way.end());
 }
 
@@ -152,7 +154,8 @@ void Paths::open_socket(const std::string& value) {
   const bool there = holds_socket(value) || holds_socket(folder);
   out_.unix_sockets = out_.unix_sockets || there;
   std::error_code failed;
-  if (!there && (!fs::exists(folder, failed) || fs::is_directory(folder, failed))) out_.seen += folder.string() + " is awaited\n";
+  if (!there && (!fs::exists(folder, failed) || fs::is_directory(folder, failed)))
+    out_.seen += folder.string() + " is awaited\n";
 }
 
 /// The absolute path in a value, or empty.
@@ -206,7 +209,8 @@ std::string JailPaths::replaced_since(const JailPaths& before) const {
   return {};
 }
 
-JailPaths jail_paths(std::string_view settings_schema, std::string_view settings_json, const std::vector<fs::path>& own) {
+JailPaths jail_paths(std::string_view settings_schema, std::string_view settings_json,
+                     const std::vector<fs::path>& own) {
   const Json schema = Json::parse(settings_schema, nullptr, false);
   const Json settings = Json::parse(settings_json, nullptr, false);
   Named named;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The system calls that a worker may make: all but those of the lists below. Arguments of 32 bits are compared under a
 // mask: the kernel does not look at the upper half of the register, so a plugin may put anything there.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -17,7 +18,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
-#include <fcntl.h>
 #include <initializer_list>
 #include <vector>
 
@@ -59,10 +59,9 @@ constexpr int kDenied[] = {
     SCMP_SYS(mq_getsetattr),
     // files: what landlock does not cover
     SCMP_SYS(chmod), SCMP_SYS(fchmod), SCMP_SYS(fchmodat), SCMP_SYS(chown), SCMP_SYS(fchown), SCMP_SYS(lchown),
-    SCMP_SYS(fchownat), SCMP_SYS(utime), SCMP_SYS(utimes), SCMP_SYS(utimensat), SCMP_SYS(futimesat),
-    SCMP_SYS(setxattr), SCMP_SYS(lsetxattr), SCMP_SYS(fsetxattr), SCMP_SYS(removexattr), SCMP_SYS(lremovexattr),
-    SCMP_SYS(fremovexattr), SCMP_SYS(name_to_handle_at), SCMP_SYS(open_by_handle_at), SCMP_SYS(fanotify_init),
-    SCMP_SYS(fanotify_mark),
+    SCMP_SYS(fchownat), SCMP_SYS(utime), SCMP_SYS(utimes), SCMP_SYS(utimensat), SCMP_SYS(futimesat), SCMP_SYS(setxattr),
+    SCMP_SYS(lsetxattr), SCMP_SYS(fsetxattr), SCMP_SYS(removexattr), SCMP_SYS(lremovexattr), SCMP_SYS(fremovexattr),
+    SCMP_SYS(name_to_handle_at), SCMP_SYS(open_by_handle_at), SCMP_SYS(fanotify_init), SCMP_SYS(fanotify_mark),
     // who it is
     SCMP_SYS(setuid), SCMP_SYS(setgid), SCMP_SYS(setreuid), SCMP_SYS(setregid), SCMP_SYS(setresuid),
     SCMP_SYS(setresgid), SCMP_SYS(setfsuid), SCMP_SYS(setfsgid), SCMP_SYS(setgroups), SCMP_SYS(capset),
@@ -79,23 +78,26 @@ constexpr int kRefused[] = {SCMP_SYS(mkdir), SCMP_SYS(mkdirat), SCMP_SYS(rmdir),
                             // memory that no budget counts: it belongs to a file, not to the process
                             SCMP_SYS(memfd_create), SCMP_SYS(memfd_secret)};
 
-constexpr int kNamespaces[] = {CLONE_NEWNS,  CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
+constexpr int kNamespaces[] = {CLONE_NEWNS,   CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
                                CLONE_NEWUSER, CLONE_NEWPID,    CLONE_NEWNET, CLONE_PTRACE};
 
 /// What strip_process did may not be undone, and nobody else may be let in.
-constexpr int kOptions[] = {PR_SET_PDEATHSIG,  PR_SET_DUMPABLE,       PR_SET_PTRACER, PR_SET_KEEPCAPS, PR_SET_SECUREBITS,
-                            PR_SET_MM,         PR_SET_CHILD_SUBREAPER, PR_CAP_AMBIENT, 62 /* PR_SCHED_CORE */};
+constexpr int kOptions[] = {PR_SET_PDEATHSIG,       PR_SET_DUMPABLE,   PR_SET_PTRACER,
+                            PR_SET_KEEPCAPS,        PR_SET_SECUREBITS, PR_SET_MM,
+                            PR_SET_CHILD_SUBREAPER, PR_CAP_AMBIENT,    62 /* PR_SCHED_CORE */};
 
 /// Signals by way of a descriptor.
 constexpr int kFcntl[] = {F_SETOWN, F_SETOWN_EX, F_SETSIG, F_NOTIFY};
-/// A lock on a file that may only be read keeps its owner from writing it: `terraform apply` waits for it. 37, 38: F_OFD_SETLK and _SETLKW.
+/// A lock on a file that may only be read keeps its owner from writing it: `terraform apply` waits for it. 37, 38:
+/// F_OFD_SETLK and _SETLKW.
 constexpr int kLocks[] = {F_SETLK, F_SETLKW, 37, 38, F_SETLEASE};
-/// What libraries ask of sockets and terminals; file systems have hundreds that change a file which is open for reading.
-constexpr std::uint32_t kIoctl[] = {FIONREAD,      FIONBIO,        FIOCLEX,        FIONCLEX,      TCGETS,
-                                    0x802c542a /* TCGETS2 */,      TIOCGWINSZ,     TIOCOUTQ,      SIOCATMARK,
-                                    SIOCGIFNAME,   SIOCGIFCONF,    SIOCGIFFLAGS,   SIOCGIFADDR,   SIOCGIFDSTADDR,
-                                    SIOCGIFBRDADDR, SIOCGIFNETMASK, SIOCGIFMETRIC, SIOCGIFMTU,    SIOCGIFHWADDR,
-                                    SIOCGIFINDEX};
+/// What libraries ask of sockets and terminals; file systems have hundreds that change a file which is open for
+/// reading.
+constexpr std::uint32_t kIoctl[] = {
+    FIONREAD,      FIONBIO,        FIOCLEX,        FIONCLEX,       TCGETS,        0x802c542a /* TCGETS2 */,
+    TIOCGWINSZ,    TIOCOUTQ,       SIOCATMARK,     SIOCGIFNAME,    SIOCGIFCONF,   SIOCGIFFLAGS,
+    SIOCGIFADDR,   SIOCGIFDSTADDR, SIOCGIFBRDADDR, SIOCGIFNETMASK, SIOCGIFMETRIC, SIOCGIFMTU,
+    SIOCGIFHWADDR, SIOCGIFINDEX};
 
 scmp_arg_cmp is(unsigned argument, std::uint64_t value) { return {argument, SCMP_CMP_MASKED_EQ, k32, value & k32}; }
 scmp_arg_cmp has(unsigned argument, std::uint64_t bits) { return {argument, SCMP_CMP_MASKED_EQ, bits, bits}; }
@@ -107,7 +109,8 @@ scmp_arg_cmp above(unsigned argument, std::uint64_t value) { return {argument, S
 class Filter {
  public:
   explicit Filter(bool kills)
-      : context_(::seccomp_init(SCMP_ACT_ALLOW)), deny_(kills ? SCMP_ACT_KILL_PROCESS : SCMP_ACT_ERRNO(EPERM)) {
+      : context_(::seccomp_init(SCMP_ACT_ALLOW)),
+        deny_(kills ? SCMP_ACT_KILL_PROCESS : SCMP_ACT_ERRNO(EPERM)) {
     if (context_ == nullptr) return;
     keep(::seccomp_attr_set(context_, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS));
     keep(::seccomp_attr_set(context_, SCMP_FLTATR_CTL_OPTIMIZE, 2));
@@ -121,7 +124,9 @@ class Filter {
 
   void deny(int call, Arguments when = {}) { add(deny_, call, when); }
   /// Fails with `error` in any mode.
-  void refuse(int call, int error, Arguments when = {}) { add(SCMP_ACT_ERRNO(static_cast<unsigned>(error)), call, when); }
+  void refuse(int call, int error, Arguments when = {}) {
+    add(SCMP_ACT_ERRNO(static_cast<unsigned>(error)), call, when);
+  }
   Status load() {
     if (context_ == nullptr) return fail(Code::internal, "worker: seccomp_init: no memory");
     if (failed_ == 0) keep(::seccomp_load(context_));
@@ -172,8 +177,8 @@ void filter_tuning(Filter& filter) {
   filter.deny(SCMP_SYS(move_pages), {is_not(0, 0)});
   filter.deny(SCMP_SYS(personality), {is_not(0, k32)});
   for (const int option : kOptions) filter.deny(SCMP_SYS(prctl), {is(0, static_cast<std::uint64_t>(option))});
-  for (const int call : {SCMP_SYS(sched_setaffinity), SCMP_SYS(sched_setscheduler), SCMP_SYS(sched_setparam),
-                         SCMP_SYS(sched_setattr)}) {
+  for (const int call :
+       {SCMP_SYS(sched_setaffinity), SCMP_SYS(sched_setscheduler), SCMP_SYS(sched_setparam), SCMP_SYS(sched_setattr)}) {
     filter.refuse(call, EPERM, {is_not(0, 0)});
   }
   for (const int call : {SCMP_SYS(setpriority), SCMP_SYS(ioprio_set)}) filter.refuse(call, EPERM, {is_not(1, 0)});
@@ -211,13 +216,14 @@ void filter_sockets(Filter& filter, bool unix_sockets) {
   }
 }
 
-/// A second filter, for libseccomp has no "none of these": of two filters the stricter answer counts. The first one ends
-/// what calls by another table.
+/// A second filter, for libseccomp has no "none of these": of two filters the stricter answer counts. The first one
+/// ends what calls by another table.
 Status allow_ioctls() {
   std::vector<sock_filter> code = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
                                    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_ioctl, 1, 0),
                                    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-                                   BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[1]))};  // its lower half
+                                   // its lower half
+                                   BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[1]))};
   for (const std::uint32_t request : kIoctl) {
     code.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, request, 0, 1));
     code.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));

@@ -16,8 +16,9 @@ namespace {
 
 constexpr char kEntry[] = "driftd_provider_v1";
 
-/// A file that dlopen took, kept for as long as the process: Go, Rust thread-locals and pthread keys cannot be unloaded.
-/// Its descriptor stays open with it: the loader knows a library by its name, and the name is the descriptor's.
+/// A file that dlopen took, kept for as long as the process: Go, Rust thread-locals and pthread keys cannot be
+/// unloaded. Its descriptor stays open with it: the loader knows a library by its name, and the name is the
+/// descriptor's.
 struct Kept {
   LibraryFile file;
   boost::dll::shared_library code;

@@ -18,8 +18,8 @@ struct Library {
   Loaded loaded;                  ///< what it said of itself
 };
 
-/// Loads `file` and agrees on a minor. `invalid` when it is no provider, `unsupported` when the versions do not meet; the
-/// sentence names the fix. The same file (device, inode, time, size) gives the same library, a changed one another.
+/// Loads `file` and agrees on a minor. `invalid` when it is no provider, `unsupported` when the versions do not meet;
+/// the sentence names the fix. The same file (device, inode, time, size) gives the same library, a changed one another.
 /// [any thread]
 Result<const Library*> load_library(LibraryFile file, bool in_process);
 /// The same with LibraryFile::open before it.

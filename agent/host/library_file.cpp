@@ -81,7 +81,8 @@ Status LibraryFile::identify() {
   struct stat st {};
   if (::fstat(fd_, &st) != 0) return fail(system_error(path_, "cannot be examined"));
   if (st.st_size > kMostBytes) {
-    return fail(Code::invalid, fmt::format("{}: has {} bytes; expected a plugin of at most {}", path_, st.st_size, kMostBytes));
+    return fail(Code::invalid,
+                fmt::format("{}: has {} bytes; expected a plugin of at most {}", path_, st.st_size, kMostBytes));
   }
   key_ = {st.st_dev, st.st_ino, st.st_mtim.tv_sec * 1'000'000'000 + st.st_mtim.tv_nsec, st.st_size};
   return {};
@@ -134,7 +135,8 @@ Status LibraryFile::seal() {
   ::close(std::exchange(fd_, memory));
   sealed_ = true;
   const Mapped bytes(fd_);
-  if (bytes.at == MAP_FAILED) return fail(Code::invalid, path_ + ": is empty or cannot be mapped; expected a plugin (.so)");
+  if (bytes.at == MAP_FAILED)
+    return fail(Code::invalid, path_ + ": is empty or cannot be mapped; expected a plugin (.so)");
   sha256_ = to_hex(driftd::sha256({static_cast<const char*>(bytes.at), bytes.size}));
   return {};
 }

@@ -17,7 +17,9 @@ class LineLog {
  public:
   using Now = std::chrono::steady_clock::time_point;
   /// The scrubber must outlive it.
-  LineLog(std::function<void(std::string)> print, const Scrubber& scrubber) : print_(std::move(print)), scrubber_(scrubber) {}
+  LineLog(std::function<void(std::string)> print, const Scrubber& scrubber)
+      : print_(std::move(print)),
+        scrubber_(scrubber) {}
   void feed(std::string_view bytes, Now now);
   void finish(Now now);  ///< prints what is left, and how much was dropped
   std::uint64_t dropped_bytes() const { return dropped_bytes_; }

@@ -22,8 +22,8 @@ Error refusal(const std::string& file, const driftd_accept& accept) {
   return {Code::unsupported,
           fmt::format("{}: the plugin needs a host of ABI {}.{} (it was built with {}.{}), this agent speaks {}.{}; "
                       "upgrade driftd, or install a build of the plugin for {}.{}",
-                      file, DRIFTD_ABI_MAJOR, accept.minor_needed, DRIFTD_ABI_MAJOR, accept.minor_built, DRIFTD_ABI_MAJOR,
-                      DRIFTD_ABI_MINOR, DRIFTD_ABI_MAJOR, DRIFTD_ABI_MINOR)};
+                      file, DRIFTD_ABI_MAJOR, accept.minor_needed, DRIFTD_ABI_MAJOR, accept.minor_built,
+                      DRIFTD_ABI_MAJOR, DRIFTD_ABI_MINOR, DRIFTD_ABI_MAJOR, DRIFTD_ABI_MINOR)};
 }
 
 }  // namespace
@@ -33,10 +33,11 @@ Status adopt_table(const OwnTable& own, const void* peer, const std::string& wha
   std::memcpy(&given, peer, sizeof given);
   if (given < own.first_size) {
     const std::size_t there = given < kHead ? 0 : (given - kHead) / sizeof(void*);
-    return fail(Code::invalid,
-                fmt::format("{}: the function table's size is {}, expected at least {}: slot `{}` is missing; set `size` "
-                            "to the sizeof of the table",
-                            what, given, own.first_size, own.slots[std::min(there, own.slots.size() - 1)]));
+    return fail(
+        Code::invalid,
+        fmt::format("{}: the function table's size is {}, expected at least {}: slot `{}` is missing; set `size` "
+                    "to the sizeof of the table",
+                    what, given, own.first_size, own.slots[std::min(there, own.slots.size() - 1)]));
   }
   const std::size_t there = (given - kHead) / sizeof(void*);
   for (std::size_t i = 0; i < std::min(there, own.slots.size()); ++i) {
@@ -85,8 +86,9 @@ Result<driftd_provider_table> negotiate(const std::string& file, EntryFunction* 
   Framed<driftd_accept> framed;
   const driftd_status status = entry(host_table(), &offer, &framed.value);
   if (!framed.intact()) {
-    return fail(Code::invalid, file + ": driftd_provider_v1 wrote behind the `size` of driftd_accept; it must fill in no "
-                                      "more than the smaller of its own sizeof and that size");
+    return fail(Code::invalid, file +
+                                   ": driftd_provider_v1 wrote behind the `size` of driftd_accept; it must fill in no "
+                                   "more than the smaller of its own sizeof and that size");
   }
   const driftd_accept& accept = framed.value;
   if (accept.minor_needed > DRIFTD_ABI_MINOR || status == DRIFTD_UNSUPPORTED) return fail(refusal(file, accept));
@@ -96,9 +98,10 @@ Result<driftd_provider_table> negotiate(const std::string& file, EntryFunction* 
   if (accept.table == nullptr)
     return fail(Code::invalid, file + ": driftd_accept.table is NULL; point it at a static table");
   driftd_provider_table table = unsupported_table();
-  const OwnTable own{
-      &table, sizeof table, kFirstTableSize,
-      {"describe", "schema", "open", "read", "refresh", "diff", "health", "wake", "close", "query"}};
+  const OwnTable own{&table,
+                     sizeof table,
+                     kFirstTableSize,
+                     {"describe", "schema", "open", "read", "refresh", "diff", "health", "wake", "close", "query"}};
   DRIFTD_CHECK(adopt_table(own, accept.table, file));
   return table;
 }

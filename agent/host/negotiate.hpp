@@ -13,8 +13,8 @@ namespace driftd::host {
 
 using EntryFunction = driftd_status(const driftd_host_table*, const driftd_offer*, driftd_accept*);
 
-/// A function table of ours: `size`, `reserved`, then function pointers of one size. What the peer does not have stays as
-/// it is in `into`.
+/// A function table of ours: `size`, `reserved`, then function pointers of one size. What the peer does not have stays
+/// as it is in `into`.
 struct OwnTable {
   void* into = nullptr;
   std::size_t size = 0;            ///< sizeof of ours
@@ -22,15 +22,15 @@ struct OwnTable {
   std::vector<const char*> slots;  ///< names, in order
 };
 
-/// Copies the peer's table over ours. `invalid` when it is smaller than at its release or a slot inside its size is NULL;
-/// the text starts with `what`.
+/// Copies the peer's table over ours. `invalid` when it is smaller than at its release or a slot inside its size is
+/// NULL; the text starts with `what`.
 Status adopt_table(const OwnTable& own, const void* peer, const std::string& what);
 
 /// A full table in which every function answers UNSUPPORTED.
 driftd_provider_table unsupported_table();
 
-/// Agrees with a plugin on a minor. `unsupported` names both sides' numbers, or the plugin's own refusal; `invalid` a table
-/// that cannot be used. May let an exception of the plugin through.
+/// Agrees with a plugin on a minor. `unsupported` names both sides' numbers, or the plugin's own refusal; `invalid` a
+/// table that cannot be used. May let an exception of the plugin through.
 Result<driftd_provider_table> negotiate(const std::string& file, EntryFunction* entry, bool in_process);
 
 }  // namespace driftd::host

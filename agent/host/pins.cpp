@@ -16,9 +16,8 @@ namespace {
 constexpr std::size_t kHexSize = 64;
 
 bool is_hex(const std::string& text) {
-  return text.size() == kHexSize && std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-         });
+  return text.size() == kHexSize &&
+         std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
 Result<std::string> content_of(const std::filesystem::path& file) {
@@ -52,8 +51,9 @@ Result<Pins> read_pins(const std::filesystem::path& file, bool required) {
   if (file.empty()) return out;
   if (!std::filesystem::exists(std::filesystem::symlink_status(file, failed))) {
     if (!required) return out;
-    return fail(Code::not_found, file.string() + " (agent.plugin_lock) is not there, so no plugin may run; make it with "
-                                                 "`driftd plugin lock`");
+    return fail(Code::not_found, file.string() +
+                                     " (agent.plugin_lock) is not there, so no plugin may run; make it with "
+                                     "`driftd plugin lock`");
   }
   DRIFTD_TRY(const std::string text, content_of(file));
   out.locked = true;
@@ -62,8 +62,8 @@ Result<Pins> read_pins(const std::filesystem::path& file, bool required) {
   for (std::string line; std::getline(lines, line);) {
     ++number;
     if (line.empty() || line[0] == '#') continue;
-    const bool spaced = line.size() > kHexSize + 2 && line[kHexSize] == ' ' &&
-                        (line[kHexSize + 1] == ' ' || line[kHexSize + 1] == '*');
+    const bool spaced =
+        line.size() > kHexSize + 2 && line[kHexSize] == ' ' && (line[kHexSize + 1] == ' ' || line[kHexSize + 1] == '*');
     const std::string hex = line.substr(0, kHexSize), plugin = spaced ? line.substr(kHexSize + 2) : std::string();
     if (!spaced || !is_hex(hex) || plugin[0] != '/') {
       return fail(Code::invalid, fmt::format("{}:{}: expected `SHA256  /path/of/a.so` as sha256sum prints it, found "
@@ -76,7 +76,8 @@ Result<Pins> read_pins(const std::filesystem::path& file, bool required) {
 }
 
 std::string render_pins(const std::map<std::string, std::string>& hexes) {
-  std::string out = "# Plugins that may run, by their bytes. Made by `driftd plugin lock`; `sha256sum -c` reads it, too.\n";
+  std::string out =
+      "# Plugins that may run, by their bytes. Made by `driftd plugin lock`; `sha256sum -c` reads it, too.\n";
   for (const auto& [file, hex] : hexes) out += hex + "  " + file + "\n";
   return out;
 }

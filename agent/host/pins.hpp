@@ -12,15 +12,17 @@ namespace driftd::host {
 /// driftd.lock: which bytes of which plugin files may run; lines as sha256sum prints them, `HEX  /path.so`, and `#`
 /// comments. Immutable; any thread.
 struct Pins {
-  bool locked = false;                      ///< there is a lock file; without one everything may run
-  std::filesystem::path file;               ///< of the lock
-  std::map<std::string, std::string> hexes; ///< plugin file → sha256 in lower-case hex
+  bool locked = false;                       ///< there is a lock file; without one everything may run
+  std::filesystem::path file;                ///< of the lock
+  std::map<std::string, std::string> hexes;  ///< plugin file → sha256 in lower-case hex
 
-  /// What the bytes of `plugin` must hash to; empty: anything. `denied` with the next step when the lock does not name it.
+  /// What the bytes of `plugin` must hash to; empty: anything. `denied` with the next step when the lock does not name
+  /// it.
   Result<std::string> of(const std::string& plugin) const;
 };
 
-/// A file that is not there is no lock, unless it is `required` (then `not_found`). `invalid` names file, line, what is expected and found; `denied`: unreadable.
+/// A file that is not there is no lock, unless it is `required` (then `not_found`). `invalid` names file, line, what is
+/// expected and found; `denied`: unreadable.
 Result<Pins> read_pins(const std::filesystem::path& file, bool required);
 /// The text of a lock, plugin files in order.
 std::string render_pins(const std::map<std::string, std::string>& hexes);

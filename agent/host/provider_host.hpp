@@ -19,12 +19,14 @@ namespace driftd::host {
 /// watch, health, diff, upgrade and apply each.
 class ProviderHost {
  public:
-  /// Called before any of the plugin's code runs and before this object makes a thread; says what holds the process from
-  /// then on. An error refuses the load.
+  /// Called before any of the plugin's code runs and before this object makes a thread; says what holds the process
+  /// from then on. An error refuses the load.
   using BeforeLoad = std::function<Result<std::string>(const Load&)>;
   /// Takes over the descriptors: of the protocol and of the plugin's sealed bytes.
   ProviderHost(int fd, int library, BeforeLoad before = {})
-      : link_(fd), library_(library), before_load_(std::move(before)) {}
+      : link_(fd),
+        library_(library),
+        before_load_(std::move(before)) {}
   ~ProviderHost();
   /// Serves until the agent says stop or goes away; then cancels and awaits all calls and closes the instance.
   /// `corrupt` when what arrives makes no sense. [its own thread]

@@ -55,7 +55,8 @@ bool is_address(std::string_view text) {
 std::string percent_decoded(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool escape = text[i] == '%' && i + 2 < text.size() && hex_digit(text[i + 1]) >= 0 && hex_digit(text[i + 2]) >= 0;
+    const bool escape =
+        text[i] == '%' && i + 2 < text.size() && hex_digit(text[i + 1]) >= 0 && hex_digit(text[i + 2]) >= 0;
     out += escape ? static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2])) : text[i];
     if (escape) i += 2;
   }
@@ -65,7 +66,8 @@ std::string percent_decoded(std::string_view text) {
 std::string percent_encoded(std::string_view text) {
   std::string out;
   for (const char c : text) {
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0 || std::string_view("-._~").find(c) != std::string_view::npos) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+        std::string_view("-._~").find(c) != std::string_view::npos) {
       out += c;
     } else {
       out += '%';
@@ -120,7 +122,8 @@ void for_each_login(const core::Value& settings, const std::map<std::string, std
   for (const auto& [name, member] : *members) {
     for_each_login(member, secrets, take);
     const auto secret = member.string() == nullptr ? secrets.end() : secrets.find(*member.string());
-    if (secret != secrets.end() && user != nullptr && user->string() != nullptr) take(*user->string() + ":" + secret->second);
+    if (secret != secrets.end() && user != nullptr && user->string() != nullptr)
+      take(*user->string() + ":" + secret->second);
   }
 }
 

@@ -40,7 +40,8 @@ struct Collected {
 };
 Task<Status> collect(std::shared_ptr<Collected> to, core::RecordPage page) {
   for (auto& record : page.records) {
-    const bool said = record.id.kind == core::kRegistration && record.backend == record.id.id;  // a source, of that backend
+    // a source, of that backend
+    const bool said = record.id.kind == core::kRegistration && record.backend == record.id.id;
     const bool own = record.backend.empty() || record.backend == to->backend || said;
     if (own && !record.tombstone && to->missing.erase(record.id) > 0) to->records.push_back(std::move(record));
   }
@@ -74,7 +75,9 @@ std::vector<core::Diagnostic> nobody_finds(std::vector<core::ResourceId>& ids) {
     why.code = Code::unsupported;
     why.kind = id.kind;
     why.id = id.id;
-    why.text = "stands for a record whose own id cannot be taken, so no read finds it; a complete list tells whether it is there";
+    why.text =
+        "stands for a record whose own id cannot be taken, so no read finds it; a complete list tells whether it is "
+        "there";
   }
   std::erase_if(ids, core::is_stand_in);
   return out;
@@ -122,11 +125,14 @@ Task<Result<std::shared_ptr<const core::ProviderInfo>>> SupervisedSession::info(
 }
 
 Task<Result<SupervisedSession::Answered>> SupervisedSession::ask(FrameType type, std::string payload,
-                                                                 Steady::time_point deadline, core::PageHandler on_page) {
+                                                                 Steady::time_point deadline,
+                                                                 core::PageHandler on_page) {
   const auto self = shared_from_this();  // the call outlives the session if need be
   for (bool again = false;; again = true) {
     const auto complaints = std::make_shared<Complaints>(Complaints{on_page, {}, false});
-    const core::PageHandler handler = [complaints](core::RecordPage page) { return hold_back(complaints, std::move(page)); };
+    const core::PageHandler handler = [complaints](core::RecordPage page) {
+      return hold_back(complaints, std::move(page));
+    };
     DRIFTD_CO_TRY(const auto supervisor, co_await ready(deadline));
     const auto call = supervisor->begin(type, payload, deadline);
     auto result = co_await drive(supervisor, call, handler);
@@ -188,7 +194,8 @@ Task<Result<core::HealthReport>> SupervisedSession::health() {
   for (bool again = false;; again = true) {
     DRIFTD_CO_TRY(const Answered answered, co_await ask(FrameType::health, asked, deadline, kNoPages));
     if (answered.result.code != Code::ok) co_return fail(error_of(answered.result));
-    DRIFTD_CO_TRY(core::HealthReport report, answer_of<core::HealthReport>(*answered.supervisor, answered.result, "health"));
+    DRIFTD_CO_TRY(core::HealthReport report,
+                  answer_of<core::HealthReport>(*answered.supervisor, answered.result, "health"));
     clean(report, answered.supervisor->scrubber());
     up_ = report.state == core::HealthReport::State::up;
     if (up_ || again) co_return report;
@@ -205,7 +212,7 @@ Task<Status> SupervisedSession::watch(std::string cursor, core::PageHandler on_p
   const auto call = supervisor->begin(FrameType::watch, encode(PlainCall{nanos(kNever), cursor}), kNever);
   const auto outcome = co_await drive(supervisor, call, on_page);
   if (supervisor != supervisor_ && !stopping_) co_return Status{};  // upgraded: the watch begins anew on the other one
-  if (supervisor->moved() && !stopping_) co_return Status{};  // and so it does on a worker with another jail
+  if (supervisor->moved() && !stopping_) co_return Status{};        // and so it does on a worker with another jail
   if (!outcome) co_return fail(outcome.error());
   if (outcome->code != Code::ok) co_return fail(error_of(*outcome));
   co_return Status{};

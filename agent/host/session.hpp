@@ -59,9 +59,10 @@ class SupervisedSession final : public core::Session, public std::enable_shared_
     std::shared_ptr<Supervisor> supervisor;  ///< whose worker answered
     CallResult result;
   };
-  /// A call whose worker cannot see what is at a path of its settings now is made once more, by the next worker, unless it
-  /// told something already: a file that is replaced by rename is no missing right.
-  Task<Result<Answered>> ask(FrameType type, std::string payload, Steady::time_point deadline, core::PageHandler on_page);
+  /// A call whose worker cannot see what is at a path of its settings now is made once more, by the next worker, unless
+  /// it told something already: a file that is replaced by rename is no missing right.
+  Task<Result<Answered>> ask(FrameType type, std::string payload, Steady::time_point deadline,
+                             core::PageHandler on_page);
   Status fits(const Plugin& next) const;
   static Task<void> retire(std::shared_ptr<SupervisedSession> self, std::shared_ptr<Supervisor> old);
 

@@ -62,8 +62,8 @@ Result<ApplyCall> call_of(const core::ApplyRequest& request) {
   out.idempotency_key = request.idempotency_key;
   out.dry_run = request.dry_run;
   if (request.changes.empty() || request.idempotency_key.empty() || request.idempotency_key.size() > 128) {
-    return fail(Code::invalid, "apply of " + core::render(request.id) +
-                                   ": expected at least one change and a key of 1 to 128 bytes");
+    return fail(Code::invalid,
+                "apply of " + core::render(request.id) + ": expected at least one change and a key of 1 to 128 bytes");
   }
   for (std::size_t i = 0; i < request.changes.size(); ++i) {
     const auto& change = request.changes[i];
@@ -123,8 +123,7 @@ Task<Result<core::ApplyOutcome>> SupervisedSession::apply(core::ApplyRequest req
   DRIFTD_CO_TRY(const CallResult result, co_await drive(supervisor, call, kNoPages));
   if (result.code != Code::ok) co_return fail(error_of(result));
   auto answer = decode<ApplyAnswer>(result.body);
-  const bool sound =
-      answer && answer->outcome >= DRIFTD_APPLY_SUCCESS && answer->outcome <= DRIFTD_APPLY_REQUEUE_AFTER;
+  const bool sound = answer && answer->outcome >= DRIFTD_APPLY_SUCCESS && answer->outcome <= DRIFTD_APPLY_REQUEUE_AFTER;
   if (!sound) co_return condemned(*supervisor, "apply");
   clean(answer->version, supervisor->scrubber());
   clean(answer->text, supervisor->scrubber());

@@ -20,7 +20,9 @@ constexpr int kFailuresToRevert = 3;               // of a version that has not 
 
 SupervisedSession::SupervisedSession(HostOptions options, core::SessionSpec spec, Supervisor::OnEvent on_event,
                                      std::function<void()> ask_again)
-    : options_(std::move(options)), spec_(std::move(spec)), on_event_(std::move(on_event)),
+    : options_(std::move(options)),
+      spec_(std::move(spec)),
+      on_event_(std::move(on_event)),
       ask_again_(std::move(ask_again)) {}
 
 SupervisedSession::~SupervisedSession() {
@@ -36,8 +38,8 @@ std::shared_ptr<Supervisor> SupervisedSession::make(const Plugin& plugin, bool t
   supervised.trial = trial;
   if (plugin.info) supervised.schema = plugin.info->settings_schema;
   if (plugin.info) {  // a schema that cannot be read was refused when the file was described
-    const Status revealed = reveal_plain(supervised.session.settings_json, supervised.session.secrets,
-                                         plugin.info->settings_schema);
+    const Status revealed =
+        reveal_plain(supervised.session.settings_json, supervised.session.secrets, plugin.info->settings_schema);
     if (!revealed) log::room("host").error("[{}] settings: {}", spec_.backend, revealed.error().message);
   }
   const auto weak = weak_from_this();
@@ -69,9 +71,10 @@ Task<void> SupervisedSession::take_back(std::shared_ptr<SupervisedSession> self,
   const std::string version = failed->status().version;
   self->supervisor_->start();
   self->judged_ = bad;
-  self->upgrade_refused_ = fmt::format("{} (version {}) failed {} times before it ended a refresh, the last time: {}; the "
-                                       "version before it serves again; `touch` the file to try it again",
-                                       bad.file, version, kFailuresToRevert, how);
+  self->upgrade_refused_ = fmt::format(
+      "{} (version {}) failed {} times before it ended a refresh, the last time: {}; the "
+      "version before it serves again; `touch` the file to try it again",
+      bad.file, version, kFailuresToRevert, how);
   log::room("host").warn("[{}] upgrade reverted: {}", self->spec_.backend, self->upgrade_refused_);
   if (self->on_event_) self->on_event_({self->spec_.backend, "upgrade_reverted", self->upgrade_refused_});
   if (self->changed_) self->changed_();
@@ -170,7 +173,8 @@ Task<void> SupervisedSession::take_up(std::shared_ptr<SupervisedSession> self, P
   self->plugin_ = std::move(next);
   self->upgrade_refused_.clear();
   const std::string after = candidate->status().version;
-  log::room("host").info("[{}] upgraded: {} {} serves instead of {}", self->spec_.backend, self->plugin_.file, after, before);
+  log::room("host").info("[{}] upgraded: {} {} serves instead of {}", self->spec_.backend, self->plugin_.file, after,
+                         before);
   if (self->on_event_) self->on_event_({self->spec_.backend, "upgraded", before + " → " + after});
   if (self->changed_) self->changed_();
   co_await retire(self, old);
@@ -187,8 +191,8 @@ Task<void> SupervisedSession::retire(std::shared_ptr<SupervisedSession> self, st
 
 void SupervisedSession::refuse(const Plugin& next, const std::string& why) {
   judged_ = next;
-  upgrade_refused_ = fmt::format("{} is not taken up: {}; version {} goes on; `touch` the file to try it again", next.file,
-                                 why, status().version);
+  upgrade_refused_ = fmt::format("{} is not taken up: {}; version {} goes on; `touch` the file to try it again",
+                                 next.file, why, status().version);
   log::room("host").warn("[{}] upgrade refused: {}", spec_.backend, upgrade_refused_);
   if (on_event_) on_event_({spec_.backend, "upgrade_refused", upgrade_refused_});
 }

@@ -146,12 +146,14 @@ Status collect_sensitive(const Json& schema, const std::string& path, std::vecto
   if (!schema.is_object()) return {};
   const auto secret = schema.find("writeOnly");
   if (secret != schema.end() && !secret->is_boolean()) {
-    return fail(Code::corrupt, fmt::format("settings schema: {}: `writeOnly` must be true or false, found {}", path,
-                                           secret->dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 100)));
+    return fail(Code::corrupt,
+                fmt::format("settings schema: {}: `writeOnly` must be true or false, found {}", path,
+                            secret->dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 100)));
   }
   if (secret != schema.end() && secret->get<bool>()) out.push_back(path);
   if (const auto properties = schema.find("properties"); properties != schema.end() && properties->is_object()) {
-    for (const auto& item : properties->items()) DRIFTD_CHECK(collect_sensitive(item.value(), path + "." + item.key(), out));
+    for (const auto& item : properties->items())
+      DRIFTD_CHECK(collect_sensitive(item.value(), path + "." + item.key(), out));
   }
   const auto items = schema.find("items");
   return items == schema.end() ? Status{} : collect_sensitive(*items, path + "[]", out);

@@ -18,7 +18,7 @@ constexpr auto kOpenDeadline = std::chrono::seconds(10);
 constexpr auto kLongestEnd = std::chrono::seconds(2);  // of a worker that was killed, beyond the grace time
 constexpr auto kLeftPoll = std::chrono::milliseconds(500);
 constexpr auto kGoodRun = std::chrono::seconds(60);  // after this the backoff starts anew
-constexpr std::size_t kLastErrors = 64u << 10;  // read from stderr after the end, bytes
+constexpr std::size_t kLastErrors = 64u << 10;       // read from stderr after the end, bytes
 
 std::int64_t nanos(Steady::time_point at) { return at.time_since_epoch() / std::chrono::nanoseconds(1); }
 
@@ -31,7 +31,8 @@ struct Waiting {
 };
 
 Status no_answer_of_paths() {
-  return fail(Code::unavailable, "the file system of a path in its settings does not answer; the worker starts when it does");
+  return fail(Code::unavailable,
+              "the file system of a path in its settings does not answer; the worker starts when it does");
 }
 
 }  // namespace
@@ -70,11 +71,12 @@ Task<Status> Supervisor::ready(std::shared_ptr<Supervisor> self, Steady::time_po
     const bool left_behind = !self->worker_ && !self->left_behind_.expired();
     if (self->finished_ || left_behind) co_return fail(Code::unavailable, "the worker " + self->status_.last_exit);
     if (self->status_.state == "parked") {
-      co_return fail(Code::unavailable,
-                     fmt::format("the worker is parked after {} crashes in ten minutes; the last: {}; it is tried again at "
-                                 "{}, or at once by `driftd plugin resume {}`",
-                                 self->options_.crashes_to_park, self->status_.last_exit,
-                                 render_time(self->status_.parked_until_ns), self->spec_.session.backend));
+      co_return fail(
+          Code::unavailable,
+          fmt::format("the worker is parked after {} crashes in ten minutes; the last: {}; it is tried again at "
+                      "{}, or at once by `driftd plugin resume {}`",
+                      self->options_.crashes_to_park, self->status_.last_exit,
+                      render_time(self->status_.parked_until_ns), self->spec_.session.backend));
     }
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Steady::now());
     if (left.count() <= 0) {
@@ -152,8 +154,10 @@ Task<void> Supervisor::serve(std::shared_ptr<Supervisor> self) {
   const auto how = co_await end_of(self->worker_, self->options_.core, self->options_.grace + kLongestEnd);
   if (!how) {
     self->left_behind_ = self->worker_;
-    self->kill_reason_ += fmt::format("{}its process {} was killed and does not end, most often for a file system that hangs; the next one "
-                                      "starts when it has", self->kill_reason_.empty() ? "" : "; ", self->worker_->pid());
+    self->kill_reason_ += fmt::format(
+        "{}its process {} was killed and does not end, most often for a file system that hangs; the next one "
+        "starts when it has",
+        self->kill_reason_.empty() ? "" : "; ", self->worker_->pid());
   }
   self->bury(how.value_or(std::string()));
 }
@@ -204,14 +208,14 @@ Task<Status> Supervisor::open_steps(std::shared_ptr<Supervisor> self) {
 
 Load Supervisor::load_request() {
   const bool threads = spec_.session.isolation == core::SessionSpec::Isolation::in_process;
-  return {spec_.file,          threads, jail_paths_.read, jail_paths_.unix_sockets,
-          options_.jail_kills, options_.experimental};
+  return {spec_.file, threads, jail_paths_.read, jail_paths_.unix_sockets, options_.jail_kills, options_.experimental};
 }
 
 Task<std::optional<JailPaths>> Supervisor::wanted_paths(std::shared_ptr<Supervisor> self) {
   if (self->spec_.schema.empty()) co_return JailPaths();
   const auto of = self->connection_;
-  JailLooks::Asked asked{self->spec_.session.backend, self->spec_.schema, self->spec_.session.settings_json, self->options_.own};
+  JailLooks::Asked asked{self->spec_.session.backend, self->spec_.schema, self->spec_.session.settings_json,
+                         self->options_.own};
   auto found = co_await JailLooks::look(self->options_.looks, self->options_.core, std::move(asked));
   if (self->connection_ != of) co_return std::nullopt;
   co_return found;
@@ -236,8 +240,9 @@ Task<Status> Supervisor::settle_jail(std::shared_ptr<Supervisor> self, Loaded lo
     co_return Status{};
   }
   if (self->jail_retried_) {
-    co_return fail(Code::invalid, self->spec_.file + ": its settings schema names other paths at each load; it must be the same "
-                                                     "text each time");
+    co_return fail(Code::invalid, self->spec_.file +
+                                      ": its settings schema names other paths at each load; it must be the same "
+                                      "text each time");
   }
   self->other_jail_ = true;
   co_return Status{};
@@ -271,9 +276,9 @@ Task<Result<CallResult>> Supervisor::plain(std::shared_ptr<Supervisor> self, Fra
 Task<void> Supervisor::read_errors(std::shared_ptr<Supervisor> self) {
   auto* pipe = self->worker_->errors();
   const std::string backend = self->spec_.session.backend;
-  self->errors_ = std::make_unique<LineLog>([backend](const std::string& line) {
-    log::room("host").info("[{}] stderr: {}", backend, line);
-  }, self->scrubber_);
+  self->errors_ = std::make_unique<LineLog>(
+      [backend](const std::string& line) { log::room("host").info("[{}] stderr: {}", backend, line); },
+      self->scrubber_);
   std::string buffer(kLastErrors, '\0');
   for (;;) {
     boost::system::error_code failed;
@@ -300,7 +305,8 @@ void Supervisor::bury(const std::string& how) {
   worker_.reset();
   connection_->close();
   connection_.reset();
-  if (other_jail_ && !stopping_ && !retired_) return fail_calls(Error{Code::unavailable, "the worker gets another jail"});
+  if (other_jail_ && !stopping_ && !retired_)
+    return fail_calls(Error{Code::unavailable, "the worker gets another jail"});
   if (stopping_) return fail_calls(Error{Code::cancelled, "the session is stopped"});
   if (failure_) {
     fail_calls(*failure_);
@@ -348,9 +354,9 @@ void Supervisor::limit_stop() {
   stop_limit_.async_wait([weak = weak_from_this()](const boost::system::error_code& ended) {
     const auto self = weak.lock();
     if (ended || !self || !self->worker_) return;
-    self->tell("misbehaved", fmt::format("did not return from {} within {} of being stopped: killed",
-                                         self->calls_.empty() ? "close" : self->in_flight(),
-                                         render_seconds(self->options_.grace)));
+    self->tell("misbehaved",
+               fmt::format("did not return from {} within {} of being stopped: killed",
+                           self->calls_.empty() ? "close" : self->in_flight(), render_seconds(self->options_.grace)));
     self->kill("did not stop in time: killed");
   });
 }

@@ -24,7 +24,7 @@ namespace driftd::host {
 
 struct SupervisorSpec {
   core::SessionSpec session;
-  std::string file;            ///< of the plugin
+  std::string file;                          ///< of the plugin
   std::shared_ptr<const LibraryFile> bytes;  ///< of that file, sealed: what every worker of this supervisor loads
   std::string schema;          ///< of its settings, as last seen: which paths the jail opens; empty: not known yet
   bool describe_only = false;  ///< scan: load, do not open; the first failure is final
@@ -47,8 +47,8 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   std::shared_ptr<Call> begin(FrameType type, std::string payload, Steady::time_point deadline);
   /// The next frame of a call, with its credit given back; nullopt: the queue is empty.
   std::optional<Frame> pop(Call& call);
-  /// What a call says that met a path which leads elsewhere than when the worker started: the next one, which starts now,
-  /// gets it. Nothing: the error has another cause.
+  /// What a call says that met a path which leads elsewhere than when the worker started: the next one, which starts
+  /// now, gets it. Nothing: the error has another cause.
   static Task<std::optional<Error>> left_jail(std::shared_ptr<Supervisor> self, Error error);
   bool moved() const { return moved_; }  ///< the worker ends because of that, or the next one is not open yet
   void cancel(Call& call);
@@ -132,10 +132,11 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   std::optional<Error> failure_;  ///< load or open said no; not a crash
   std::string kill_reason_;
   bool killed_ = false;        ///< this worker
-  JailPaths jail_paths_;  ///< of the worker that runs
+  JailPaths jail_paths_;       ///< of the worker that runs
   bool other_jail_ = false;    ///< this worker ends, the next gets other paths
   bool jail_retried_ = false;  ///< this worker is that next one
-  bool looking_at_jail_ = false, moved_ = false;  ///< moved: the next worker's jail is another because a path leads elsewhere
+  /// moved: the next worker's jail is another because a path leads elsewhere
+  bool looking_at_jail_ = false, moved_ = false;
   bool stopping_ = false, finished_ = false, retired_ = false;
   Backoff backoff_;
   std::deque<Steady::time_point> crashes_;

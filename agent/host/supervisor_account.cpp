@@ -45,8 +45,9 @@ void Supervisor::account(const Call& call, const CallResult& result) {
   if (result.denied_secrets > 0) {
     status_.denied_secrets += result.denied_secrets;
     if (due("secret")) {
-      tell("secret_denied", fmt::format("{} asked for a secret that was not minted for it (in {}); denied, {} times so far",
-                                        spec_.file, in, status_.denied_secrets));
+      tell("secret_denied",
+           fmt::format("{} asked for a secret that was not minted for it (in {}); denied, {} times so far", spec_.file,
+                       in, status_.denied_secrets));
     }
   }
   if (call.type == FrameType::refresh && result.code != Code::cancelled) {
@@ -61,7 +62,8 @@ void Supervisor::hit_budget(const std::string& budget, std::string message) {
   if (due("budget " + budget)) tell("budget", std::move(message));
 }
 
-/// A plugin does again and again what it does wrong: it is told once, and once more every ten minutes; counts are exact.
+/// A plugin does again and again what it does wrong: it is told once, and once more every ten minutes; counts are
+/// exact.
 bool Supervisor::due(const std::string& what) {
   const auto now = Steady::now();
   const auto found = told_.find(what);
@@ -83,8 +85,8 @@ void Supervisor::watch_usage() {
   });
 }
 
-/// A folder or file of the settings was replaced, a link leads elsewhere, or a socket that was awaited is there: the next
-/// worker gets it. Not while a call runs: the worker that lives sees the old ones until then.
+/// A folder or file of the settings was replaced, a link leads elsewhere, or a socket that was awaited is there: the
+/// next worker gets it. Not while a call runs: the worker that lives sees the old ones until then.
 Task<void> Supervisor::look_at_jail(std::shared_ptr<Supervisor> self) {
   if (self->looking_at_jail_ || self->jail_paths_.seen.empty()) co_return;
   self->looking_at_jail_ = true;
@@ -115,13 +117,14 @@ Task<std::optional<Error>> Supervisor::left_jail(std::shared_ptr<Supervisor> sel
   const std::string moved = now ? now->replaced_since(before) : std::string();
   if (moved.empty()) co_return std::nullopt;
   self->leave_jail(moved);
-  co_return Error{Code::unavailable, fmt::format("{} was replaced since the worker started, which sees only the old one: another "
-                                                 "worker starts now, with the one that is there ({})",
-                                                 moved, error.message)};
+  co_return Error{Code::unavailable,
+                  fmt::format("{} was replaced since the worker started, which sees only the old one: another "
+                              "worker starts now, with the one that is there ({})",
+                              moved, error.message)};
 }
 
-/// Memory and threads of the worker, and processor time since each call began, or since the last one ended. False: it was
-/// killed.
+/// Memory and threads of the worker, and processor time since each call began, or since the last one ended. False: it
+/// was killed.
 bool Supervisor::within_budgets() {
   const auto& budgets = spec_.session.budgets;
   const Usage used = worker_->usage();
@@ -132,7 +135,8 @@ bool Supervisor::within_budgets() {
     return false;
   };
   if (budgets.rss_bytes > 0 && used.rss_bytes > budgets.rss_bytes) {
-    return over("rss", fmt::format("RSS {} MiB over the budget of {} MiB", used.rss_bytes >> 20, budgets.rss_bytes >> 20));
+    return over("rss",
+                fmt::format("RSS {} MiB over the budget of {} MiB", used.rss_bytes >> 20, budgets.rss_bytes >> 20));
   }
   if (used.threads > budgets.threads) {
     return over("threads", fmt::format("{} threads over the budget of {}", used.threads, budgets.threads));
@@ -141,8 +145,8 @@ bool Supervisor::within_budgets() {
   if (!calls_.empty()) idle_cpu_.reset();
   if (calls_.empty() && !idle_cpu_) idle_cpu_ = used.cpu;
   if (idle_cpu_ && used.cpu - *idle_cpu_ > budgets.cpu) {
-    return over("cpu", fmt::format("CPU {} over the budget of {} while no call ran", render_seconds(used.cpu - *idle_cpu_),
-                                   render_seconds(budgets.cpu)));
+    return over("cpu", fmt::format("CPU {} over the budget of {} while no call ran",
+                                   render_seconds(used.cpu - *idle_cpu_), render_seconds(budgets.cpu)));
   }
   for (const auto& [id, call] : calls_) {
     const auto cost = used.cpu - call->cpu_at_begin;
@@ -180,8 +184,10 @@ const core::WorkerStatus& Supervisor::status() {
 
 void Supervisor::tell(std::string what, std::string message) {
   if (spec_.describe_only) return;  // the factory says what became of the file
-  if (retired_) return log::room("host").info("[{}] the replaced version: {}: {}", spec_.session.backend, what, message);
-  if (spec_.trial) return log::room("host").info("[{}] trial of {}: {}: {}", spec_.session.backend, spec_.file, what, message);
+  if (retired_)
+    return log::room("host").info("[{}] the replaced version: {}: {}", spec_.session.backend, what, message);
+  if (spec_.trial)
+    return log::room("host").info("[{}] trial of {}: {}: {}", spec_.session.backend, spec_.file, what, message);
   log::room("host").warn("[{}] {}: {}", spec_.session.backend, what, message);
   if (on_event_) on_event_({spec_.session.backend, std::move(what), std::move(message)});
 }

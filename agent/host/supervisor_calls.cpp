@@ -132,8 +132,7 @@ bool Supervisor::on_credit(Call& call, const Frame& frame) {
 }
 
 void Supervisor::on_stream(Call& call, Frame frame) {
-  const bool streams =
-      call.type == FrameType::refresh || call.type == FrameType::read || call.type == FrameType::watch;
+  const bool streams = call.type == FrameType::refresh || call.type == FrameType::read || call.type == FrameType::watch;
   if (!streams && frame.type != FrameType::diagnostic)
     return condemn(fmt::format("sent records in {}", name_of(call.type)));
   const bool unheard = call.abandoned || call.type == FrameType::load || call.type == FrameType::open;

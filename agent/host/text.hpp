@@ -22,8 +22,8 @@ class Scrubber {
  public:
   Scrubber() = default;
   explicit Scrubber(const std::map<std::string, std::string>& secrets) { add_all(secrets, {}); }
-  /// Of an instance: a secret whose token does not stand in its settings was revealed to the plugin in a setting that is
-  /// no secret by its schema. Of such an address only the secret parts are taken out, and a name of a server is an
+  /// Of an instance: a secret whose token does not stand in its settings was revealed to the plugin in a setting that
+  /// is no secret by its schema. Of such an address only the secret parts are taken out, and a name of a server is an
   /// ordinary word of a body.
   static Scrubber of_instance(const std::map<std::string, std::string>& secrets, std::string_view settings_json) {
     Scrubber out;
@@ -31,11 +31,12 @@ class Scrubber {
     return out;
   }
   /// For logs, diagnostics, reasons: every secret of at least 3 bytes becomes `[REDACTED]`, also percent-decoded or
-  /// encoded, in base64, and in parts (the password of a URL, base64 of user:password, each line of a key). URLs lose user-info and query.
+  /// encoded, in base64, and in parts (the password of a URL, base64 of user:password, each line of a key). URLs lose
+  /// user-info and query.
   std::string text(std::string_view text) const;
-  /// The same of a text of any length, printable and at most `most` bytes. A secret that lies across the cut is taken out
-  /// as a whole, and so is a URL that does not end before it: so texts are given as they came, never cut before. Costs
-  /// what `most` and the longest secret cost, however long the text is.
+  /// The same of a text of any length, printable and at most `most` bytes. A secret that lies across the cut is taken
+  /// out as a whole, and so is a URL that does not end before it: so texts are given as they came, never cut before.
+  /// Costs what `most` and the longest secret cost, however long the text is.
   std::string printable(std::string_view text, std::size_t most) const;
   std::string one_line(std::string_view text, std::size_t most) const;
   /// So many bytes behind its cut a text must keep, that it can still be told what lies across it.

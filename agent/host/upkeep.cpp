@@ -14,10 +14,10 @@
 namespace driftd::host {
 namespace {
 
-constexpr int kBeyond = 64;           // copies lie above what a plugin closes by number
-constexpr std::size_t kShown = 64;    // of what was printed, bytes
+constexpr int kBeyond = 64;                     // copies lie above what a plugin closes by number
+constexpr std::size_t kShown = 64;              // of what was printed, bytes
 constexpr std::size_t kMostPrinted = 1u << 20;  // read at once, bytes: a thread may print for ever
-constexpr int kDescriptorSteps = 64;  // a leak is told again after so many more
+constexpr int kDescriptorSteps = 64;            // a leak is told again after so many more
 constexpr std::array<const char*, 3> kNames = {"standard input", "standard output", "standard error"};
 
 std::string current_locale() {
@@ -145,7 +145,8 @@ void Upkeep::check_printed(Changes& out) const {
   while (bytes < kMostPrinted) {
     const ssize_t got = printed_ < 0 ? 0 : ::read(printed_, text.data(), text.size());
     if (got <= 0) break;
-    if (bytes == 0) first = printable({text.data(), std::min<std::size_t>(static_cast<std::size_t>(got), kShown)}, kShown);
+    if (bytes == 0)
+      first = printable({text.data(), std::min<std::size_t>(static_cast<std::size_t>(got), kShown)}, kShown);
     bytes += static_cast<std::size_t>(got);
   }
   if (bytes == 0) return;

@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::uint32_t kMagic = 0x31465244;  // "DRF1"
 
-static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "agent and worker are of one machine: its order is the wire's");
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+              "agent and worker are of one machine: its order is the wire's");
 
 void put_le(std::string& out, std::uint64_t value, int bytes) {
   out.append(reinterpret_cast<const char*>(&value), static_cast<std::size_t>(bytes));

@@ -23,7 +23,8 @@ Task<void> reap(std::shared_ptr<Worker> worker, std::shared_ptr<End> end) {
 
 }  // namespace
 
-Task<std::optional<std::string>> end_of(std::shared_ptr<Worker> worker, asio::any_io_executor core, std::chrono::milliseconds most) {
+Task<std::optional<std::string>> end_of(std::shared_ptr<Worker> worker, asio::any_io_executor core,
+                                        std::chrono::milliseconds most) {
   const auto end = std::make_shared<End>(core, most);
   asio::co_spawn(core, reap(std::move(worker), end), fatal);
   boost::system::error_code woken;  // by the end, or by the time

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// driftd-provider-host FD AGENT_PID: speaks at FD, finds the plugin's sealed bytes at FD + 1. One plugin instance in a process of its own. Started by the agent only.
+// driftd-provider-host FD AGENT_PID: speaks at FD, finds the plugin's sealed bytes at FD + 1. One plugin instance in a
+// process of its own. Started by the agent only.
 #include <unistd.h>
 #include <cstdio>
 #include <cstdlib>
@@ -32,7 +33,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "%s\n", stripped.error().message.c_str());
     return 3;
   }
-  auto* host = new driftd::host::ProviderHost(fd, fd + 1, &enter_jail);  // its end is the end of the process: no destructor of a plugin runs
+  // its end is the end of the process: no destructor of a plugin runs
+  auto* host = new driftd::host::ProviderHost(fd, fd + 1, &enter_jail);
   const auto served = host->serve();
   if (!served) std::fprintf(stderr, "worker: %s\n", served.error().message.c_str());
   ::_exit(served ? 0 : 4);

@@ -22,8 +22,8 @@ namespace driftd::host {
 namespace {
 
 constexpr int kProtocolFd = 3, kLibraryFd = 4;
-constexpr int kHigh = 10;  // where copies wait that dup2 must not overwrite
-constexpr auto kExitGrace = std::chrono::seconds(1);  // between the end of the socket and the end of the process
+constexpr int kHigh = 10;                               // where copies wait that dup2 must not overwrite
+constexpr auto kExitGrace = std::chrono::seconds(1);    // between the end of the socket and the end of the process
 constexpr auto kAgain = std::chrono::milliseconds(10);  // between two looks at a process whose end somebody else keeps
 
 std::string render_exit(int status) {
@@ -43,13 +43,17 @@ std::map<pid_t, Ended>& workers() {
 
 void forget_old_workers() {
   const auto now = std::chrono::steady_clock::now();
-  std::erase_if(workers(), [&](const auto& one) { return one.second != Ended::max() && one.second + kRemembered < now; });
+  std::erase_if(workers(),
+                [&](const auto& one) { return one.second != Ended::max() && one.second + kRemembered < now; });
 }
 
 class Process final : public Worker {
  public:
   Process(asio::any_io_executor core, pid_t pid, int errors)
-      : pid_(pid), exit_(core), errors_(core, errors), limit_(core) {
+      : pid_(pid),
+        exit_(core),
+        errors_(core, errors),
+        limit_(core) {
     const int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
     if (fd >= 0) exit_.assign(fd);
     workers()[pid] = Ended::max();
@@ -127,10 +131,11 @@ Usage Process::usage() const {
   unsigned long long user = 0, system = 0;
   int threads = 0;
   long long pages = 0;
-  const bool read = name_end != std::string::npos &&
-                    std::sscanf(text.c_str() + name_end + 1,
-                                " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %d %*d %*u %*u %lld",
-                                &user, &system, &threads, &pages) == 4;
+  const bool read =
+      name_end != std::string::npos &&
+      std::sscanf(text.c_str() + name_end + 1,
+                  " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %d %*d %*u %*u %lld", &user,
+                  &system, &threads, &pages) == 4;
   if (!read) return {};
   const auto ticks = static_cast<unsigned long long>(::sysconf(_SC_CLK_TCK));
   return {pages * ::sysconf(_SC_PAGESIZE), std::chrono::milliseconds((user + system) * 1000 / ticks), threads};

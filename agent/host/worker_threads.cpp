@@ -38,7 +38,8 @@ class Threads final : public Worker {
 Result<Started> start_threads(asio::any_io_executor, int library) {
   int ends[2];
   const int own = ::fcntl(library, F_DUPFD_CLOEXEC, 3);
-  if (own < 0) return fail(Code::unavailable, fmt::format("cannot start an in-process session: {}", std::strerror(errno)));
+  if (own < 0)
+    return fail(Code::unavailable, fmt::format("cannot start an in-process session: {}", std::strerror(errno)));
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     ::close(own);
     return fail(Code::unavailable, fmt::format("cannot start an in-process session: {}", std::strerror(errno)));

@@ -21,10 +21,14 @@ constexpr std::size_t kStateLimit = 64 << 10;
 
 v1::ReconciliationPolicy policy_number(core::Action action) {
   switch (action) {
-    case core::Action::automatic: return v1::RECONCILIATION_POLICY_AUTO;
-    case core::Action::manual: return v1::RECONCILIATION_POLICY_MANUAL;
-    case core::Action::ignore: return v1::RECONCILIATION_POLICY_IGNORE;
-    case core::Action::enforce: return v1::RECONCILIATION_POLICY_ENFORCE;
+    case core::Action::automatic:
+      return v1::RECONCILIATION_POLICY_AUTO;
+    case core::Action::manual:
+      return v1::RECONCILIATION_POLICY_MANUAL;
+    case core::Action::ignore:
+      return v1::RECONCILIATION_POLICY_IGNORE;
+    case core::Action::enforce:
+      return v1::RECONCILIATION_POLICY_ENFORCE;
   }
   return v1::RECONCILIATION_POLICY_UNSPECIFIED;
 }
@@ -52,8 +56,10 @@ void truncate(v1::BackendChangeEvent& event) {
     state->set_config_json("{\"sha256\":\"" + to_hex(sha256(state->config_json())) + "\"}");
   }
   for (auto& change : *event.mutable_changes()) {
-    if (change.old_value().size() > 256) change.set_old_value("{\"sha256\":\"" + to_hex(sha256(change.old_value())) + "\"}");
-    if (change.new_value().size() > 256) change.set_new_value("{\"sha256\":\"" + to_hex(sha256(change.new_value())) + "\"}");
+    if (change.old_value().size() > 256)
+      change.set_old_value("{\"sha256\":\"" + to_hex(sha256(change.old_value())) + "\"}");
+    if (change.new_value().size() > 256)
+      change.set_new_value("{\"sha256\":\"" + to_hex(sha256(change.new_value())) + "\"}");
   }
 }
 

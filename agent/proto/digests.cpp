@@ -14,7 +14,8 @@ constexpr std::string_view kRedacted = "[REDACTED]";
 class Digester {
  public:
   Digester(const Key& key, const v1::BackendChangeEvent& event)
-      : key_(key), about_(event.backend_uid() + "/" + event.resource_kind() + "/" + event.resource_id()) {}
+      : key_(key),
+        about_(event.backend_uid() + "/" + event.resource_kind() + "/" + event.resource_id()) {}
 
   core::Value of(const std::string& path, const core::Value& value) const {
     if (value.is_null() || (value.string() != nullptr && *value.string() == kRedacted)) return value;

@@ -69,7 +69,7 @@ Result<std::vector<core::AuditRow>> read_lines(Connection& db, int limit) {
 /// A walk along the chain, over several read transactions.
 struct Walk {
   core::AuditProof proof;
-  Link at;             ///< the last line that was checked
+  Link at;  ///< the last line that was checked
   bool begun = false, done = false;
 };
 
@@ -98,8 +98,8 @@ Status end_walk(Connection& db, Walk& walk) {
                                            "WHERE a.id <= c.id AND a.hash <> ''"));
   if (behind > 0) break_at(walk, std::to_string(behind) + " lines stand in front of the anchor: it was moved");
   if (head.id != walk.at.id || head.hash != walk.at.hash) {
-    break_at(walk, "lines behind number " + std::to_string(walk.at.id) + " are missing: the last one that was written is number " +
-                       std::to_string(head.id));
+    break_at(walk, "lines behind number " + std::to_string(walk.at.id) +
+                       " are missing: the last one that was written is number " + std::to_string(head.id));
   }
   walk.done = true;
   walk.proof.whole = walk.proof.broken.empty();
@@ -141,9 +141,9 @@ Status write_audit(Connection& db, const core::AuditEntry& entry) {
   return write_link(db, "head", {id, hash});
 }
 
-/// The oldest lines that may go, at most `limit`, in the chain's order and without a hole: old ones, and those of a clock that
-/// was ahead where an old one stands behind them, for what was written before it is older still. A young line of the past ends
-/// it: its clock may have been right, and then that of the one behind it was not.
+/// The oldest lines that may go, at most `limit`, in the chain's order and without a hole: old ones, and those of a
+/// clock that was ahead where an old one stands behind them, for what was written before it is older still. A young
+/// line of the past ends it: its clock may have been right, and then that of the one behind it was not.
 Result<std::vector<Link>> old_lines(Connection& db, Nanos before, Nanos now, std::size_t limit) {
   std::vector<Link> out;
   std::size_t old = 0;  // of `out`, up to the last old one
@@ -177,8 +177,9 @@ void log_chain(Connection& db, const std::string& when) {
     log::room("store").error("audit: {}", (anchor ? head : anchor).error().message);
     return;
   }
-  log::room("store").info("audit: {}; the chain begins behind line {} ({}) and ends with line {} ({})", when, anchor->id,
-                          anchor->hash.empty() ? "no hash" : anchor->hash, head->id, head->hash.empty() ? "no hash" : head->hash);
+  log::room("store").info("audit: {}; the chain begins behind line {} ({}) and ends with line {} ({})", when,
+                          anchor->id, anchor->hash.empty() ? "no hash" : anchor->hash, head->id,
+                          head->hash.empty() ? "no hash" : head->hash);
 }
 
 Task<Status> SqliteStore::audit(core::AuditEntry entry) {

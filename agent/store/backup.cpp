@@ -96,7 +96,8 @@ Status check_structure(Connection& db, const fs::path& file) {
   auto check = db.statement("PRAGMA integrity_check(1)");
   const auto row = check.next();
   if (!row) return fail(not_whole(file, row.error().message));
-  if (!*row || check.text(0) != "ok") return fail(not_whole(file, *row ? check.text(0) : "no answer of integrity_check"));
+  if (!*row || check.text(0) != "ok")
+    return fail(not_whole(file, *row ? check.text(0) : "no answer of integrity_check"));
   return {};
 }
 
@@ -133,7 +134,8 @@ Result<Content> verify_open(Connection& db, const fs::path& file) {
 Status check_target(const fs::path& file) {
   std::error_code error;
   const auto folder = fs::weakly_canonical(file, error).parent_path();
-  if (is_there(file) && is_there(folder / "lock") && is_there(folder / "store.db") && fs::equivalent(file, folder / "store.db", error)) {
+  if (is_there(file) && is_there(folder / "lock") && is_there(folder / "store.db") &&
+      fs::equivalent(file, folder / "store.db", error)) {
     return fail(Code::conflict, file.string() + " is the store of a data_dir and not written over; name another file");
   }
   if (!is_there(file) || fs::file_size(file, error) == 0) return {};
@@ -146,7 +148,8 @@ Status check_target(const fs::path& file) {
 Status rename_durably(const fs::path& from, const fs::path& to) {
   std::error_code error;
   fs::rename(from, to, error);
-  if (error) return fail(Code::internal, "cannot rename " + from.string() + " to " + to.string() + ": " + error.message());
+  if (error)
+    return fail(Code::internal, "cannot rename " + from.string() + " to " + to.string() + ": " + error.message());
   return sync(to.parent_path().empty() ? fs::path(".") : to.parent_path());
 }
 
@@ -176,7 +179,8 @@ struct ChosenKey {
 
 /// A key that was rotated since the copy was made opens it too, and the next start brings the copy up to it: the key of
 /// data_dir is never given up for one of before.
-Result<ChosenKey> choose_key(const fs::path& data_dir, const fs::path& from, const fs::path& asked, const Content& content) {
+Result<ChosenKey> choose_key(const fs::path& data_dir, const fs::path& from, const fs::path& asked,
+                             const Content& content) {
   const fs::path own = data_dir / "installation.key", beside = with(from, ".key");
   ChosenKey out{asked, false};
   if (asked.empty()) out = is_there(beside) ? ChosenKey{beside, false} : ChosenKey{own, true};
@@ -189,8 +193,10 @@ Result<ChosenKey> choose_key(const fs::path& data_dir, const fs::path& from, con
   std::string ids = ids_of(*key);
   const auto newer = read_key(own);
   if (!newer && newer.error().code != Code::not_found && asked.empty()) {
-    return fail(newer.error().code, newer.error().message + ". It may be of after a rotation, so the key beside the backup is not put in its "
-                                                            "place; mend it, or name a key with --key");
+    return fail(newer.error().code,
+                newer.error().message +
+                    ". It may be of after a rotation, so the key beside the backup is not put in its "
+                    "place; mend it, or name a key with --key");
   }
   if (!out.in_place && newer && ids_of(*newer).starts_with(ids + " ")) {
     out = {own, true};
@@ -260,7 +266,8 @@ Status check_source(const fs::path& store, const fs::path& from) {
   std::error_code error;
   for (const fs::path& own : {store, with(store, ".restoring")}) {
     if (!fs::equivalent(from, own, error)) continue;
-    return fail(Code::invalid, from.string() + " is " + own.string() + ", which a restore replaces; nothing was changed, name a backup elsewhere");
+    return fail(Code::invalid, from.string() + " is " + own.string() +
+                                   ", which a restore replaces; nothing was changed, name a backup elsewhere");
   }
   return {};
 }
@@ -316,7 +323,8 @@ Result<Backup> back_up(const fs::path& data_dir, const fs::path& to, bool with_k
     DRIFTD_CHECK(copy_pages(*source, *copy));
   }
   auto content = verify(draft.file());
-  if (!content) return fail(content.error().code, "the copy is not whole and was thrown away: " + content.error().message);
+  if (!content)
+    return fail(content.error().code, "the copy is not whole and was thrown away: " + content.error().message);
   out.content = std::move(*content);
   DRIFTD_CHECK(sync(draft.file()));
   DRIFTD_CHECK(rename_durably(draft.file(), out.file));
@@ -328,10 +336,12 @@ Result<Backup> back_up(const fs::path& data_dir, const fs::path& to, bool with_k
 }
 
 Result<Restored> restore(const fs::path& data_dir, const fs::path& from, const fs::path& key, Nanos now) {
-  return restore_with(data_dir, from, now, [&](const Content& content) { return choose_key(data_dir, from, key, content); });
+  return restore_with(data_dir, from, now,
+                      [&](const Content& content) { return choose_key(data_dir, from, key, content); });
 }
 
-Result<Restored> restore_without_key(const fs::path& data_dir, const fs::path& from, const std::optional<GivenKey>& given, Nanos now) {
+Result<Restored> restore_without_key(const fs::path& data_dir, const fs::path& from,
+                                     const std::optional<GivenKey>& given, Nanos now) {
   return restore_with(data_dir, from, now, [&given](const Content& content) { return check_given(given, content); });
 }
 

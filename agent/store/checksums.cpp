@@ -9,7 +9,8 @@ Status sign(Connection& db) {
 }
 
 Error wrong_checksum(const std::string& what) {
-  return {Code::corrupt, "store: " + what + " does not match its checksum: the disk, or somebody, changed it; check the disk"};
+  return {Code::corrupt,
+          "store: " + what + " does not match its checksum: the disk, or somebody, changed it; check the disk"};
 }
 
 }  // namespace driftd::store

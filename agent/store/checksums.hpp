@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// CRC-32C over the columns of a row, in its column `crc`, so that a byte that the disk changed is named and never judged.
-// driftd_crc() is a function of each Connection. Rows of `backend` and `sink` change in part and often: a statement that
-// changes one sets `crc` to NULL if it was right, and sign() writes all of them before the commit. A row that was wrong
-// stays wrong until it is mended.
+// CRC-32C over the columns of a row, in its column `crc`, so that a byte that the disk changed is named and never
+// judged. driftd_crc() is a function of each Connection. Rows of `backend` and `sink` change in part and often: a
+// statement that changes one sets `crc` to NULL if it was right, and sign() writes all of them before the commit. A row
+// that was wrong stays wrong until it is mended.
 #pragma once
 
 #include "store/sqlite.hpp"
@@ -10,17 +10,17 @@
 namespace driftd::store {
 
 #define DRIFTD_CRC_META "driftd_crc(key, value)"
-#define DRIFTD_CRC_BACKEND                                                                                       \
+#define DRIFTD_CRC_BACKEND                                                                                        \
   "driftd_crc(uid, name, type, provider, registration, system_identity, cursor, watch_cursor, health, sequence, " \
   "deleted_ns, notes)"
 #define DRIFTD_CRC_ESTABLISHED "driftd_crc(backend, kind, value)"
-#define DRIFTD_CRC_RESOURCE                                                                                         \
-  "driftd_crc(backend, kind, name, revision, digest_low, digest_high, rules_generation, present, has_open, "        \
-  "schema_revision, observed_ns, external_name, observed_external_name, origin, version, status, metadata, "        \
+#define DRIFTD_CRC_RESOURCE                                                                                  \
+  "driftd_crc(backend, kind, name, revision, digest_low, digest_high, rules_generation, present, has_open, " \
+  "schema_revision, observed_ns, external_name, observed_external_name, origin, version, status, metadata, " \
   "was_unread, baseline, observed)"
-#define DRIFTD_CRC_DRIFT                                                                                            \
+#define DRIFTD_CRC_DRIFT                                                                                              \
   "driftd_crc(id, open, resource, position, backend, kind, name, class, against, action, operation, status, digest, " \
-  "opened_ns, updated_ns, stale_since_ns, actor, reason, decided_ns, expires_ns, claimed_by, claim_until_ns, "      \
+  "opened_ns, updated_ns, stale_since_ns, actor, reason, decided_ns, expires_ns, claimed_by, claim_until_ns, "        \
   "ended_ns, changes)"
 #define DRIFTD_CRC_DECLARATION "driftd_crc(target, kind, name, source, digest_low, digest_high, metadata, body)"
 #define DRIFTD_CRC_SINK "driftd_crc(name, closed, low_water, notes, emitted, acked, dropped)"

@@ -12,11 +12,15 @@ Status write_cursors(SqliteStore::State& state, std::int64_t backend, const core
   Connection& db = *state.db;
   if (page.cursor) {
     DRIFTD_TRY(const auto sealed, sealed_cursor(state.key, page.backend_uid, CursorOf::refresh, *page.cursor));
-    DRIFTD_CHECK(db.statement("UPDATE backend SET cursor = ?, " DRIFTD_UNSIGN(DRIFTD_CRC_BACKEND) " WHERE id = ?").bind(sealed, backend).run());
+    DRIFTD_CHECK(db.statement("UPDATE backend SET cursor = ?, " DRIFTD_UNSIGN(DRIFTD_CRC_BACKEND) " WHERE id = ?")
+                     .bind(sealed, backend)
+                     .run());
   }
   if (page.watch_cursor) {
     DRIFTD_TRY(const auto sealed, sealed_cursor(state.key, page.backend_uid, CursorOf::watch, *page.watch_cursor));
-    DRIFTD_CHECK(db.statement("UPDATE backend SET watch_cursor = ?, " DRIFTD_UNSIGN(DRIFTD_CRC_BACKEND) " WHERE id = ?").bind(sealed, backend).run());
+    DRIFTD_CHECK(db.statement("UPDATE backend SET watch_cursor = ?, " DRIFTD_UNSIGN(DRIFTD_CRC_BACKEND) " WHERE id = ?")
+                     .bind(sealed, backend)
+                     .run());
   }
   return {};
 }
@@ -36,7 +40,8 @@ Status write_marks(SqliteStore::State& state, std::int64_t backend, const core::
 Status write_state(SqliteStore::State& state, const core::PageCommit& page, core::Committed& out) {
   Connection& db = *state.db;
   if (page.backend) DRIFTD_CHECK(write_backend(db, state.key, *page.backend));
-  const bool touches = !page.writes.empty() || page.cursor || page.watch_cursor || page.health || !page.established.empty();
+  const bool touches =
+      !page.writes.empty() || page.cursor || page.watch_cursor || page.health || !page.established.empty();
   if (!touches) return {};
   DRIFTD_TRY(const auto backend, backend_id(db, page.backend_uid));
   const Nanos now = state.clock.wall();

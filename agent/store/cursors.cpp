@@ -31,8 +31,8 @@ std::string about(const std::string& uid, CursorOf of) { return std::string(colu
 std::string bytes_of_base64(const std::string& text) {
   if (text.empty() || text.size() % 4 != 0) return {};
   std::string out(text.size() / 4 * 3, '\0');
-  const int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(out.data()), reinterpret_cast<const unsigned char*>(text.data()),
-                                   static_cast<int>(text.size()));
+  const int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(out.data()),
+                                   reinterpret_cast<const unsigned char*>(text.data()), static_cast<int>(text.size()));
   const std::size_t padding = text.ends_with("==") ? 2 : text.ends_with("=") ? 1 : 0;
   if (size < 0 || static_cast<std::size_t>(size) != out.size()) return {};
   out.resize(out.size() - padding);
@@ -58,14 +58,16 @@ Result<std::vector<Kept>> unread(SqliteStore::State& state, CursorOf of) {
 }
 
 Status forget(SqliteStore::State& state, const std::vector<Kept>& some, CursorOf of) {
-  const std::string sql = "UPDATE backend SET " + std::string(column_of(of)) + " = '', " DRIFTD_UNSIGN(DRIFTD_CRC_BACKEND) " WHERE id = ?";
+  const std::string sql =
+      "UPDATE backend SET " + std::string(column_of(of)) + " = '', " DRIFTD_UNSIGN(DRIFTD_CRC_BACKEND) " WHERE id = ?";
   for (const auto& one : some) DRIFTD_CHECK(state.db->statement(sql).bind(one.backend).run());
   return {};
 }
 
 }  // namespace
 
-Result<std::string> sealed_cursor(const InstallationKey& key, const std::string& uid, CursorOf of, const std::string& cursor) {
+Result<std::string> sealed_cursor(const InstallationKey& key, const std::string& uid, CursorOf of,
+                                  const std::string& cursor) {
   if (cursor.empty()) return std::string();
   Key made = key_of(key, uid);
   const auto bytes = encrypted(made, about(uid, of), cursor);
@@ -94,9 +96,11 @@ Status drop_unread_cursors(SqliteStore::State& state) {
     return leave_unswept(*state.db);
   };
   DRIFTD_CHECK(run_now(state, work));
-  log::room("store").info("{} cursors of providers could not be opened (an older driftd kept them as they came, they are of another key, or damaged) and "
-                          "are dropped: the next refresh of these backends lists everything",
-                          refresh.size() + watch.size());
+  log::room("store").info(
+      "{} cursors of providers could not be opened (an older driftd kept them as they came, they are of another key, "
+      "or damaged) and "
+      "are dropped: the next refresh of these backends lists everything",
+      refresh.size() + watch.size());
   return {};
 }
 

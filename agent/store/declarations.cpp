@@ -62,10 +62,12 @@ Status write_declaration(Connection& db, const core::DeclarationWrite& write) {
         .run();
   }
   return db
-      .statement("INSERT OR REPLACE INTO declaration (target, kind, name, source, digest_low, digest_high, metadata, body, crc) "
-                 "VALUES (?1,?2,?3,?4,?5,?6,?7,?8, driftd_crc(?1,?2,?3,?4,?5,?6,?7,?8))")
-      .bind(write.target, one.id.kind, one.id.id, one.source_uid, one.digest.low, one.digest.high, to_text(one.metadata),
-            one.body)
+      .statement(
+          "INSERT OR REPLACE INTO declaration (target, kind, name, source, digest_low, digest_high, metadata, body, "
+          "crc) "
+          "VALUES (?1,?2,?3,?4,?5,?6,?7,?8, driftd_crc(?1,?2,?3,?4,?5,?6,?7,?8))")
+      .bind(write.target, one.id.kind, one.id.id, one.source_uid, one.digest.low, one.digest.high,
+            to_text(one.metadata), one.body)
       .run();
 }
 

@@ -51,8 +51,8 @@ std::string event_id(const std::string& key, std::uint64_t hlc) {
 }
 
 Result<std::uint64_t> next_sequence(Connection& db, const core::BackendEvent& event) {
-  auto update = db.statement("UPDATE backend SET sequence = sequence + 1, " DRIFTD_UNSIGN(DRIFTD_CRC_BACKEND)
-                             " WHERE uid = ? RETURNING sequence, crc IS NULL");
+  auto update = db.statement("UPDATE backend SET sequence = sequence + 1, " DRIFTD_UNSIGN(
+      DRIFTD_CRC_BACKEND) " WHERE uid = ? RETURNING sequence, crc IS NULL");
   DRIFTD_TRY(const bool found, update.bind(event.backend_uid).next());
   if (!found) {
     return fail(Code::not_found, "event " + event.what + " of backend '" + event.backend_name +
@@ -64,8 +64,8 @@ Result<std::uint64_t> next_sequence(Connection& db, const core::BackendEvent& ev
 
 Result<std::uint64_t> next_sequence(Connection& db, const core::AgentEvent&) {
   auto update = db.statement(
-      "UPDATE meta SET value = value + 1, crc = driftd_crc(key, value + 1) WHERE key = 'agent_sequence' AND crc IS "
-      DRIFTD_CRC_META " RETURNING value");
+      "UPDATE meta SET value = value + 1, crc = driftd_crc(key, value + 1) WHERE key = 'agent_sequence' AND crc "
+      "IS " DRIFTD_CRC_META " RETURNING value");
   DRIFTD_TRY(const bool found, update.next());
   if (!found) return fail(Code::corrupt, "store: meta has no agent_sequence; restore the store from a backup");
   return static_cast<std::uint64_t>(update.integer(0));
@@ -126,8 +126,11 @@ Result<std::set<std::int64_t>> sinks_for(Connection& db, const std::vector<std::
 
 Status route(Connection& db, std::int64_t seq, const std::set<std::int64_t>& sinks) {
   for (const auto sink : sinks) {
-    DRIFTD_CHECK(db.statement("INSERT INTO route (sink, seq, crc) VALUES (?1, ?2, driftd_crc(?1, ?2))").bind(sink, seq).run());
-    DRIFTD_CHECK(db.statement("UPDATE sink SET emitted = emitted + 1, " DRIFTD_UNSIGN(DRIFTD_CRC_SINK) " WHERE id = ?").bind(sink).run());
+    DRIFTD_CHECK(
+        db.statement("INSERT INTO route (sink, seq, crc) VALUES (?1, ?2, driftd_crc(?1, ?2))").bind(sink, seq).run());
+    DRIFTD_CHECK(db.statement("UPDATE sink SET emitted = emitted + 1, " DRIFTD_UNSIGN(DRIFTD_CRC_SINK) " WHERE id = ?")
+                     .bind(sink)
+                     .run());
   }
   return {};
 }

@@ -49,8 +49,9 @@ Status check_owner(const std::filesystem::path& data_dir, uid_t owner) {
   if (owner == ::geteuid()) return {};
   const std::string user = name_of(owner);
   if (::geteuid() != 0) {
-    return fail(Code::denied, "data_dir " + data_dir.string() + " belongs to " + user + ", and this is " + name_of(::geteuid()) +
-                                  ": run it as " + user + ", or `chown -R " + name_of(::geteuid()) + " " + data_dir.string() + "`");
+    return fail(Code::denied, "data_dir " + data_dir.string() + " belongs to " + user + ", and this is " +
+                                  name_of(::geteuid()) + ": run it as " + user + ", or `chown -R " +
+                                  name_of(::geteuid()) + " " + data_dir.string() + "`");
   }
   return fail(Code::denied, "data_dir " + data_dir.string() + " belongs to " + user +
                                 ": files that root makes there shut that user's agent out. Run this as " + user +
@@ -62,7 +63,8 @@ bool is_same(const struct stat& a, const std::filesystem::path& path) {
   return ::stat(path.c_str(), &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/// Whether a folder, or one above it, is the one that `dir` describes: by inode, so that a mount or a link hides nothing.
+/// Whether a folder, or one above it, is the one that `dir` describes: by inode, so that a mount or a link hides
+/// nothing.
 bool lies_in(const struct stat& dir, const std::filesystem::path& path) {
   std::error_code unreadable;
   auto at = std::filesystem::weakly_canonical(std::filesystem::absolute(path, unreadable), unreadable);
@@ -77,7 +79,8 @@ bool is_file_of(const std::filesystem::path& data_dir, const std::filesystem::pa
   struct stat info {};
   std::error_code unreadable;
   if (::stat(target.c_str(), &info) != 0 || S_ISDIR(info.st_mode)) return false;
-  for (std::filesystem::recursive_directory_iterator at(data_dir, unreadable), end; at != end; at.increment(unreadable)) {
+  for (std::filesystem::recursive_directory_iterator at(data_dir, unreadable), end; at != end;
+       at.increment(unreadable)) {
     if (is_same(info, at->path())) return true;
   }
   return false;
@@ -164,8 +167,10 @@ void WatchedFiles::add(const std::filesystem::path& file) {
 std::string WatchedFiles::moved() const {
   for (const auto& file : files_) {
     struct stat info {};
-    if (::stat(file.path.c_str(), &info) != 0) return file.path.string() + " is not there any more (" + std::strerror(errno) + ")";
-    if (info.st_dev != file.device || info.st_ino != file.inode) return file.path.string() + " was replaced by another file";
+    if (::stat(file.path.c_str(), &info) != 0)
+      return file.path.string() + " is not there any more (" + std::strerror(errno) + ")";
+    if (info.st_dev != file.device || info.st_ino != file.inode)
+      return file.path.string() + " was replaced by another file";
   }
   return {};
 }
@@ -174,11 +179,14 @@ Status check_outside(const std::filesystem::path& data_dir, const std::filesyste
   struct stat dir {};
   if (::stat(data_dir.c_str(), &dir) != 0) return {};
   std::error_code unreadable;
-  const auto folder = std::filesystem::absolute(target, unreadable).parent_path();  // a link of that name is replaced, not followed
+  // a link of that name is replaced, not followed
+  const auto folder = std::filesystem::absolute(target, unreadable).parent_path();
   if (!lies_in(dir, folder) && !lies_in(dir, target) && !is_file_of(data_dir, target)) return {};
-  return fail(Code::invalid, target.string() + " lies in data_dir " + data_dir.string() +
-                                 ", or is a file of it under another name, and would take the place of what the agent lives on; nothing was "
-                                 "written, name a file elsewhere");
+  return fail(
+      Code::invalid,
+      target.string() + " lies in data_dir " + data_dir.string() +
+          ", or is a file of it under another name, and would take the place of what the agent lives on; nothing was "
+          "written, name a file elsewhere");
 }
 
 Status write_private(const std::filesystem::path& file, const std::string& text) {
@@ -196,7 +204,8 @@ Status write_private(const std::filesystem::path& file, const std::string& text)
 
 Status write_new_private(const std::filesystem::path& file, const std::string& text) {
   const Descriptor fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (fd.get() < 0 && errno == EEXIST) return fail(Code::conflict, file.string() + " is there already and is not written over; name a new file");
+  if (fd.get() < 0 && errno == EEXIST)
+    return fail(Code::conflict, file.string() + " is there already and is not written over; name a new file");
   if (fd.get() < 0) return failed("make", file);
   Status written = write_all(fd.get(), text, file);
   if (written && ::fsync(fd.get()) != 0) written = failed("fsync", file);

@@ -2,9 +2,9 @@
 // What lies in data_dir and who may touch it.
 #pragma once
 
+#include <sys/types.h>
 #include <filesystem>
 #include <string>
-#include <sys/types.h>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -47,8 +47,8 @@ Status check_private(const std::filesystem::path& file);
 Status write_private(const std::filesystem::path& file, const std::string& text);
 /// Makes `file`, mode 0600, durable. `conflict`: something has that name already, and stays.
 Status write_new_private(const std::filesystem::path& file, const std::string& text);
-/// `invalid` with the next step when `target` lies in data_dir, through whatever links, or is a file of it under another name:
-/// what a user has written to a path must never replace a store, a key, a lock or a mark.
+/// `invalid` with the next step when `target` lies in data_dir, through whatever links, or is a file of it under
+/// another name: what a user has written to a path must never replace a store, a key, a lock or a mark.
 Status check_outside(const std::filesystem::path& data_dir, const std::filesystem::path& target);
 /// fsync of a file or of a folder.
 Status sync(const std::filesystem::path& path);

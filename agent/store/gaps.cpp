@@ -7,8 +7,8 @@ namespace {
 Status tell_one(SqliteStore::State& state, const std::string& sink, const Gap& gap, const GapReason& reason) {
   core::AgentEvent event;
   event.what = "gap";
-  event.message = "sink " + sink + " never gets " + std::to_string(gap.count) + " events (from " + std::to_string(gap.from) +
-                  " to " + std::to_string(gap.to) + "): " + reason.sentence;
+  event.message = "sink " + sink + " never gets " + std::to_string(gap.count) + " events (from " +
+                  std::to_string(gap.from) + " to " + std::to_string(gap.to) + "): " + reason.sentence;
   event.details = {{"sink", sink},
                    {"from", std::to_string(gap.from)},
                    {"to", std::to_string(gap.to)},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events that leave the store, and what sinks never get by it. On the thread that owns the connection, in a transaction.
+// Events that leave the store, and what sinks never get by it. On the thread that owns the connection, in a
+// transaction.
 #pragma once
 
 #include <map>

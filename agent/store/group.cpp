@@ -49,16 +49,22 @@ Status run_job(SqliteStore::State& state, Job& job) {
 }
 
 Status save_clock(SqliteStore::State& state) {
-  DRIFTD_CHECK(state.db->statement("UPDATE meta SET value = ?1, crc = driftd_crc(key, ?1) WHERE key = 'commits'").bind(state.reached.commits + 1).run());
+  DRIFTD_CHECK(state.db->statement("UPDATE meta SET value = ?1, crc = driftd_crc(key, ?1) WHERE key = 'commits'")
+                   .bind(state.reached.commits + 1)
+                   .run());
   if (state.hlc == state.stored_hlc) return {};
-  return state.db->statement("UPDATE meta SET value = ?1, crc = driftd_crc(key, ?1) WHERE key = 'hlc'").bind(state.hlc).run();
+  return state.db->statement("UPDATE meta SET value = ?1, crc = driftd_crc(key, ?1) WHERE key = 'hlc'")
+      .bind(state.hlc)
+      .run();
 }
 
-/// Rows were taken back that engine and lanes still believe otherwise: what they would do next was decided on what is gone.
+/// Rows were taken back that engine and lanes still believe otherwise: what they would do next was decided on what is
+/// gone.
 bool must_begin_anew(const SqliteStore::State& state) { return state.in_use && !state.mended.empty(); }
 
-/// A job that meets a row with a wrong checksum is undone and the rows are mended. In a store that nobody uses yet it is done
-/// again then. A mend that fails would fail at the next start, too: the job's caller is told, and the agent goes on.
+/// A job that meets a row with a wrong checksum is undone and the rows are mended. In a store that nobody uses yet it
+/// is done again then. A mend that fails would fail at the next start, too: the job's caller is told, and the agent
+/// goes on.
 Status run_or_mend(SqliteStore::State& state, Job& job) {
   DRIFTD_CHECK(run_job(state, job));
   if (job.outcome || job.outcome.error().code != Code::corrupt || !state.db->in_transaction()) return {};
@@ -73,31 +79,36 @@ Status run_or_mend(SqliteStore::State& state, Job& job) {
   return run_job(state, job);
 }
 
-/// Nobody in this process knows of the rows that were taken back, and open() tells everybody. It cannot go on for ever: it
-/// ends with what was mended and is on the disk, and a mended row is right.
+/// Nobody in this process knows of the rows that were taken back, and open() tells everybody. It cannot go on for ever:
+/// it ends with what was mended and is on the disk, and a mended row is right.
 void stop_if_mended(const SqliteStore::State& state) {
   if (!must_begin_anew(state)) return;
   constexpr std::size_t kNamed = 5;
   std::string rows;
-  for (std::size_t i = 0; i < std::min(kNamed, state.mended.size()); ++i) rows += (i == 0 ? "" : "; ") + state.mended[i];
+  for (std::size_t i = 0; i < std::min(kNamed, state.mended.size()); ++i)
+    rows += (i == 0 ? "" : "; ") + state.mended[i];
   if (state.mended.size() > kNamed) rows += "; and " + std::to_string(state.mended.size() - kNamed) + " more";
   log::room("store").critical(
-      "rows of the store did not match their checksum and were mended ({}); the events `agent.corrupt` say what became of each. "
-      "What the running agent held of them in memory is not true any more, so it ends now and begins anew from the store: systemd "
+      "rows of the store did not match their checksum and were mended ({}); the events `agent.corrupt` say what became "
+      "of each. "
+      "What the running agent held of them in memory is not true any more, so it ends now and begins anew from the "
+      "store: systemd "
       "and Kubernetes start it again, one that was started by hand is to be started by hand. Check the disk",
       rows);
   log::room("store").flush();
   ::_exit(kInputOutputError);
 }
 
-/// What a file without a name took is gone with this process, and without the lock's name another agent may start: nobody
-/// is told that anything is stored.
+/// What a file without a name took is gone with this process, and without the lock's name another agent may start:
+/// nobody is told that anything is stored.
 void stop_if_moved(const SqliteStore::State& state) {
   const std::string moved = state.files.moved();
   if (moved.empty()) return;
   log::room("store").critical(
-      "{}: what the agent commits from here on would not be there after its end, or another agent could write it too, so "
-      "it stops now. Files of data_dir are not to be touched under a running agent. Put the file back, or `driftd restore` "
+      "{}: what the agent commits from here on would not be there after its end, or another agent could write it too, "
+      "so "
+      "it stops now. Files of data_dir are not to be touched under a running agent. Put the file back, or `driftd "
+      "restore` "
       "a backup, then start the agent again",
       moved);
   log::room("store").flush();
@@ -142,12 +153,15 @@ void undo_group(SqliteStore::State& state, std::vector<Job>& group, const Error&
   for (auto& job : group) job.outcome = fail(error);
 }
 
-/// Behind the answers of the group: who waits for a commit does not wait for this. SQLite's own checkpoint lies within COMMIT
-/// and passes over an fsync that failed, after which the next one may throw away the log of pages that are not on the disk.
+/// Behind the answers of the group: who waits for a commit does not wait for this. SQLite's own checkpoint lies within
+/// COMMIT and passes over an fsync that failed, after which the next one may throw away the log of pages that are not
+/// on the disk.
 void bring_log_in(SqliteStore::State& state) {
   if (state.db->log_pages() < kLogPages) return;
   const auto done = checked(*state.db, state.db->statement("PRAGMA wal_checkpoint(PASSIVE)").run());
-  if (!done && !state.log_stuck) log::room("store").error("the write-ahead log grows, for it cannot be brought into store.db: {}", done.error().message);
+  if (!done && !state.log_stuck)
+    log::room("store").error("the write-ahead log grows, for it cannot be brought into store.db: {}",
+                             done.error().message);
   state.log_stuck = !done;
 }
 

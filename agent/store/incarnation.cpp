@@ -34,7 +34,9 @@ Result<std::uint64_t> meta_number(Connection& db, const char* key) {
 
 template <class Value>
 Status set_meta(Connection& db, const char* key, const Value& value) {
-  return db.statement("INSERT OR REPLACE INTO meta (key, value, crc) VALUES (?1, ?2, driftd_crc(?1, ?2))").bind(std::string_view(key), value).run();
+  return db.statement("INSERT OR REPLACE INTO meta (key, value, crc) VALUES (?1, ?2, driftd_crc(?1, ?2))")
+      .bind(std::string_view(key), value)
+      .run();
 }
 
 Result<Reached> read_reached(Connection& db) {
@@ -67,33 +69,39 @@ std::string loss_of(const Reached& store, const Mark& mark) {
   const auto lost = std::max<std::int64_t>(mark.seq - store.mark.seq, 0);
   return newest_of(store) + ", it had reached event " + std::to_string(mark.seq) + " and committed last at " +
          render_time(mark.at_ns) + "; " + std::to_string(lost) +
-         " events and the baselines, decisions and delivery marks of that time are lost, and what changed since is found "
+         " events and the baselines, decisions and delivery marks of that time are lost, and what changed since is "
+         "found "
          "again as drift";
 }
 
 Beginning beginning_of(const Reached& store, const Result<Mark>& mark, const std::string& place) {
   const bool is_behind = mark && behind(store.mark, *mark);
   if (!store.restored.empty()) {
-    return {"restored", "the store was restored (" + store.restored + "): " + (mark ? loss_of(store, *mark) : newest_of(store))};
+    return {"restored",
+            "the store was restored (" + store.restored + "): " + (mark ? loss_of(store, *mark) : newest_of(store))};
   }
   if (is_behind) {
-    return {"behind", "the store is behind what it had committed: " + loss_of(store, *mark) +
-                          ". Its write-ahead log was cut or damaged, or an older copy was put in place; check the disk"};
+    return {"behind",
+            "the store is behind what it had committed: " + loss_of(store, *mark) +
+                ". Its write-ahead log was cut or damaged, or an older copy was put in place; check the disk"};
   }
   if (store.mark.incarnation == 0) return {"first", ""};
   if (!mark) {
-    return {"unmarked", "whether the store lost commits cannot be told: " + mark.error().message + "; " + newest_of(store)};
+    return {"unmarked",
+            "whether the store lost commits cannot be told: " + mark.error().message + "; " + newest_of(store)};
   }
   if (store.place != place) {
-    return {"copied",
-            "store.db is not the file that it was: this data_dir is a copy, or was moved. If the other one still has its "
-            "agent, two agents tell of the same systems: stop one of them; " +
-                newest_of(store)};
+    return {
+        "copied",
+        "store.db is not the file that it was: this data_dir is a copy, or was moved. If the other one still has its "
+        "agent, two agents tell of the same systems: stop one of them; " +
+            newest_of(store)};
   }
   return {};
 }
 
-std::string untold_text(const Beginning& beginning, const Reached& store, const Result<Mark>& mark, std::uint64_t next) {
+std::string untold_text(const Beginning& beginning, const Reached& store, const Result<Mark>& mark,
+                        std::uint64_t next) {
   std::map<std::string, std::string> details = {{"reason", beginning.reason},
                                                 {"message", beginning.message},
                                                 {"incarnation", std::to_string(next)},
@@ -189,8 +197,9 @@ Status take_incarnation(SqliteStore::State& state, const std::filesystem::path& 
 void keep_mark(SqliteStore::State& state) {
   const Status written = state.mark->write(state.reached);
   if (!written && state.mark_kept) {
-    log::room("store").warn("the store's mark cannot be written, a cut of the store would be seen later or not at all: {}",
-                            written.error().message);
+    log::room("store").warn(
+        "the store's mark cannot be written, a cut of the store would be seen later or not at all: {}",
+        written.error().message);
   }
   state.mark_kept = written.has_value();
 }

@@ -15,8 +15,9 @@ namespace driftd::store {
 namespace {
 
 constexpr std::string_view kTitle = "driftd installation key v1";
-constexpr std::string_view kLayeredTitle = "driftd installation key v2";  // a driftd of before rotations must not read it
-constexpr std::string_view kSlowTitle = "driftd installation key v3";     // nor one of before slow layers
+// a driftd of before rotations must not read it
+constexpr std::string_view kLayeredTitle = "driftd installation key v2";
+constexpr std::string_view kSlowTitle = "driftd installation key v3";  // nor one of before slow layers
 constexpr std::string_view kAnyTitle = "driftd installation key v";
 constexpr std::size_t kMaxText = 1u << 20;
 
@@ -84,12 +85,14 @@ std::string_view title_of(const InstallationKey& key) {
 }
 
 Error no_key(const std::string& where) {
-  return {Code::corrupt, where + " is not an installation key of this version; restore it from the backup that belongs to this store"};
+  return {Code::corrupt,
+          where + " is not an installation key of this version; restore it from the backup that belongs to this store"};
 }
 
 Error of_newer(const std::string& where, const std::string& what) {
-  return {Code::unsupported, where + " was written by a newer driftd: " + what + ", and without it no stored digest can be compared; run the "
-                                     "driftd that wrote it, or a newer one"};
+  return {Code::unsupported, where + " was written by a newer driftd: " + what +
+                                 ", and without it no stored digest can be compared; run the "
+                                 "driftd that wrote it, or a newer one"};
 }
 
 /// `layer <id> <hex> <nanoseconds>` for each rotation, `slow` for one with --slow, then `seed <hex>`.
@@ -100,7 +103,8 @@ Status parse_rest(std::istream& in, InstallationKey& key, const std::string& whe
     Rotation rotation;
     const bool sound = parse_pair(in, layer.id, layer.key) && in >> rotation.at_ns;
     if (!sound) return fail(no_key(where));
-    if (name != "layer" && name != "slow") return fail(of_newer(where, "it has a layer of a kind that this one does not know"));
+    if (name != "layer" && name != "slow")
+      return fail(of_newer(where, "it has a layer of a kind that this one does not know"));
     layer.kind = name == "slow" ? core::LayerKind::slow : core::LayerKind::hmac;
     key.store.layers.push_back(layer);
     key.rotations.push_back(rotation);
@@ -137,7 +141,8 @@ std::string ids_named(const std::string& key_ids) {
   return out;
 }
 
-std::string key_fault(const std::string& key_name, const std::string& ids, const std::string& what, const std::string& stored) {
+std::string key_fault(const std::string& key_name, const std::string& ids, const std::string& what,
+                      const std::string& stored) {
   const std::string both = " (key ids " + ids + ", " + what + " was written with " + stored + "); ";
   if (stored.starts_with(ids + " ")) {
     return key_name + " is of before a rotation" + both + "put the newer key in place: one that knows all of these ids";
@@ -155,8 +160,10 @@ Result<InstallationKey> make_key() {
 
 Result<InstallationKey> rotated(InstallationKey key, Nanos now, core::LayerKind kind) {
   if (kind == core::LayerKind::slow && key.store.slow()) {
-    return fail(Code::conflict, "the key has a slow layer already, and each stored digest is as slow to guess as it would be with two; rotate "
-                                "without --slow, that goes around it");
+    return fail(
+        Code::conflict,
+        "the key has a slow layer already, and each stored digest is as slow to guess as it would be with two; rotate "
+        "without --slow, that goes around it");
   }
   core::KeyLayer layer;
   layer.kind = kind;
@@ -171,10 +178,12 @@ std::string render(const InstallationKey& key) {
   char seed[17];
   std::snprintf(seed, sizeof seed, "%016llx", static_cast<unsigned long long>(key.digest_seed));
   std::string out(title_of(key));
-  out += "\nworker " + key.worker.id + " " + hex_of(key.worker.key) + "\nstore " + key.store.id + " " + hex_of(key.store.key);
+  out += "\nworker " + key.worker.id + " " + hex_of(key.worker.key) + "\nstore " + key.store.id + " " +
+         hex_of(key.store.key);
   for (std::size_t i = 0; i < key.store.layers.size(); ++i) {
     const auto& layer = key.store.layers[i];
-    out += (layer.kind == core::LayerKind::slow ? "\nslow " : "\nlayer ") + layer.id + " " + hex_of(layer.key) + " " + std::to_string(key.rotations[i].at_ns);
+    out += (layer.kind == core::LayerKind::slow ? "\nslow " : "\nlayer ") + layer.id + " " + hex_of(layer.key) + " " +
+           std::to_string(key.rotations[i].at_ns);
   }
   return out + "\nseed " + seed + "\n";
 }
@@ -185,7 +194,8 @@ Result<InstallationKey> parse_key(const std::string& text, const std::string& wh
   std::getline(in, title);
   InstallationKey key;
   if (text.size() > kMaxText) return fail(no_key(where));
-  if (is_newer(title)) return fail(of_newer(where, "it is of version " + title.substr(kAnyTitle.size(), 8) + ", this one knows 1 to 3"));
+  if (is_newer(title))
+    return fail(of_newer(where, "it is of version " + title.substr(kAnyTitle.size(), 8) + ", this one knows 1 to 3"));
   if (!parse_named(in, "worker", key.worker) || !parse_named(in, "store", key.store)) return fail(no_key(where));
   DRIFTD_CHECK(parse_rest(in, key, where));
   if (title != title_of(key)) return fail(no_key(where));

@@ -18,8 +18,8 @@ struct Rotation {
   std::int64_t newest_event = kNotInForce;  ///< of the store when it was rewritten
 };
 
-/// The secrets of one installation (semantics 19), in `data_dir/installation.key`, mode 0600, or where the configuration
-/// says. Made once, with the store; without them no stored digest can be compared again.
+/// The secrets of one installation (semantics 19), in `data_dir/installation.key`, mode 0600, or where the
+/// configuration says. Made once, with the store; without them no stored digest can be compared again.
 struct InstallationKey {
   core::RedactionKey worker;        ///< handed to each worker
   core::RedactionKey store;         ///< never leaves the agent; each rotation adds a layer
@@ -42,7 +42,8 @@ std::string ids_of(const InstallationKey& key);
 /// The same of what a store says of its key.
 std::string ids_named(const std::string& key_ids);
 /// Why `what` (a store, a backup) that was written under `stored` is not opened with the key of `ids`, and the way out.
-std::string key_fault(const std::string& key_name, const std::string& ids, const std::string& what, const std::string& stored);
+std::string key_fault(const std::string& key_name, const std::string& ids, const std::string& what,
+                      const std::string& stored);
 
 /// A new one, from the system's random bytes.
 Result<InstallationKey> make_key();
@@ -55,7 +56,8 @@ Result<InstallationKey> parse_key(const std::string& text, const std::string& wh
 
 /// Makes and writes a new key; durable when it returns.
 Result<InstallationKey> create_key(const std::filesystem::path& file);
-/// `not_found`: no file; `denied`: others may read it; `corrupt`: not a key file; `unsupported`: of a newer driftd. Error text holds no key material.
+/// `not_found`: no file; `denied`: others may read it; `corrupt`: not a key file; `unsupported`: of a newer driftd.
+/// Error text holds no key material.
 Result<InstallationKey> read_key(const std::filesystem::path& file);
 
 }  // namespace driftd::store

@@ -16,12 +16,14 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kOpenDrifts =
-    "SELECT b.name, count(*), coalesce((SELECT f.name FROM backend f WHERE f.uid = json_extract(b.notes, '$.discovered_by')), '') "
-    "FROM drift d JOIN backend b ON b.uid = d.backend WHERE d.open = 1 AND b.deleted_ns IS NULL GROUP BY b.uid ORDER BY b.name";
+    "SELECT b.name, count(*), coalesce((SELECT f.name FROM backend f WHERE f.uid = json_extract(b.notes, "
+    "'$.discovered_by')), '') "
+    "FROM drift d JOIN backend b ON b.uid = d.backend WHERE d.open = 1 AND b.deleted_ns IS NULL GROUP BY b.uid ORDER "
+    "BY b.name";
 
-/// A database in WAL mode without a log is whole by itself, but SQLite would make a log to read it, which would belong to
-/// whoever looks: `immutable` keeps it from that. One with a log is read with what stands in it, by the index that its writer
-/// made (`readonly_shm`).
+/// A database in WAL mode without a log is whole by itself, but SQLite would make a log to read it, which would belong
+/// to whoever looks: `immutable` keeps it from that. One with a log is read with what stands in it, by the index that
+/// its writer made (`readonly_shm`).
 std::string untouched_uri(const fs::path& file) {
   std::string out = "file:";
   for (const char c : file.string()) {
@@ -35,7 +37,8 @@ std::string untouched_uri(const fs::path& file) {
 
 Result<std::unique_ptr<Connection>> open_untouched(const fs::path& file) {
   sqlite3* db = nullptr;
-  const int code = sqlite3_open_v2(untouched_uri(file).c_str(), &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_FULLMUTEX, nullptr);
+  const int code = sqlite3_open_v2(untouched_uri(file).c_str(), &db,
+                                   SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_FULLMUTEX, nullptr);
   auto connection = std::make_unique<Connection>(db);
   if (code != SQLITE_OK) return fail(connection->last_error("open " + file.string()));
   sqlite3_busy_timeout(db, 1000);
@@ -48,8 +51,9 @@ Status check_store(Connection& db, const fs::path& file) {
   if (!ours) return fail(Code::unavailable, file.string() + " is not a store of driftd");
   DRIFTD_TRY(const auto version, db.integer("PRAGMA user_version"));
   if (version == migrations().back().number) return {};
-  return fail(Code::unavailable, file.string() + " is a store of another version of driftd (version " + std::to_string(version) +
-                                     ", this one writes " + std::to_string(migrations().back().number) + ")");
+  return fail(Code::unavailable, file.string() + " is a store of another version of driftd (version " +
+                                     std::to_string(version) + ", this one writes " +
+                                     std::to_string(migrations().back().number) + ")");
 }
 
 Result<Leftovers> read_all(Connection& db, const fs::path& file) {

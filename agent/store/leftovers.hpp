@@ -25,8 +25,9 @@ struct Leftovers {
   std::vector<Backend> backends;  ///< by name
 };
 
-/// Reads the store of `data_dir` without its lock and makes no file there: also beside a running agent, and as another user.
-/// `not_found`: there is none; `unavailable`: it cannot be read, or is of another version of driftd; the message says why.
+/// Reads the store of `data_dir` without its lock and makes no file there: also beside a running agent, and as another
+/// user. `not_found`: there is none; `unavailable`: it cannot be read, or is of another version of driftd; the message
+/// says why.
 Result<Leftovers> read_leftovers(const std::filesystem::path& data_dir);
 
 }  // namespace driftd::store

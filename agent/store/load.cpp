@@ -46,7 +46,8 @@ Result<std::vector<core::ResourceId>> delete_gone(Connection& db, const std::str
   std::vector<core::ResourceId> out;
   DRIFTD_TRY(const auto backend, backend_id(db, uid));
   auto query = db.statement(
-      "DELETE FROM resource WHERE id IN (SELECT id FROM resource WHERE backend = ? AND present = 0 AND has_open = 0 AND "
+      "DELETE FROM resource WHERE id IN (SELECT id FROM resource WHERE backend = ? AND present = 0 AND has_open = 0 "
+      "AND "
       "baseline IS NULL ORDER BY observed_ns LIMIT ?) RETURNING kind, name");
   query.bind(backend, limit);
   while (true) {
@@ -69,11 +70,13 @@ Result<Rows> read_rows(Connection& db, const std::string& uid, const std::vector
 
 constexpr std::size_t kMinPrefix = 6;  // `d-` and four characters
 
-/// The id of the one open drift that begins with `given`; `given` itself where it is a whole id or too short for a prefix.
+/// The id of the one open drift that begins with `given`; `given` itself where it is a whole id or too short for a
+/// prefix.
 Result<std::string> whole_id(Connection& db, const std::string& given) {
   const bool plain = given.find_first_not_of("0123456789abcdef", 2) == std::string::npos && given.starts_with("d-");
   if (given.size() < kMinPrefix || !plain) return given;
-  auto query = db.statement("SELECT id FROM drift WHERE id = ?1 OR (open = 1 AND id > ?1 AND id < ?2) ORDER BY id LIMIT 3");
+  auto query =
+      db.statement("SELECT id FROM drift WHERE id = ?1 OR (open = 1 AND id > ?1 AND id < ?2) ORDER BY id LIMIT 3");
   query.bind(given, given + "g");  // behind every hex digit
   std::vector<std::string> found;
   while (true) {
@@ -104,7 +107,8 @@ Result<core::Store::Owner> read_owner(Connection& db, const std::string& given) 
   return owner;
 }
 
-/// `read` on the store thread; where it meets a row with a wrong checksum, once more as work of a transaction, which mends.
+/// `read` on the store thread; where it meets a row with a wrong checksum, once more as work of a transaction, which
+/// mends.
 template <class Read>
 Task<std::invoke_result_t<Read, Connection&>> on_whole_rows(StatePtr state, Read read) {
   auto again = read;

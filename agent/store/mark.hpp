@@ -19,9 +19,9 @@ struct Mark {
   Nanos at_ns = 0;            ///< of the last commit
 };
 
-/// `data_dir/store.mark`, mode 0600: one line that is overwritten in place after each commit. It is never ahead of what is
-/// durable, since the commit was synced before; it is not synced itself: a killed process loses nothing of it, a power
-/// loss leaves an older line, which only sees less. [store thread]
+/// `data_dir/store.mark`, mode 0600: one line that is overwritten in place after each commit. It is never ahead of what
+/// is durable, since the commit was synced before; it is not synced itself: a killed process loses nothing of it, a
+/// power loss leaves an older line, which only sees less. [store thread]
 class MarkFile {
  public:
   /// Makes the file when it is missing.

@@ -29,7 +29,8 @@ Result<std::vector<Wrong>> wrong_rows(Connection& db, std::string_view sql) {
   }
 }
 
-Status tell(SqliteStore::State& state, const std::string& row, const std::string& done, const char* why = kWrongChecksum) {
+Status tell(SqliteStore::State& state, const std::string& row, const std::string& done,
+            const char* why = kWrongChecksum) {
   core::AgentEvent event;
   event.what = "corrupt";
   event.message = row + " of the store " + why + ": " + done + "; check the disk";
@@ -52,36 +53,43 @@ Status mend_resource(SqliteStore::State& state, const Wrong& row) {
   Connection& db = *state.db;
   DRIFTD_CHECK(list_anew(db, "id = (SELECT backend FROM resource WHERE id = ?)", row.id));
   DRIFTD_CHECK(
-      db.statement("UPDATE resource SET revision = revision + 1, digest_low = 0, digest_high = 0, rules_generation = 0, "
-                   "observed_ns = 0, external_name = '', observed_external_name = '', origin = '', version = '', "
-                   "status = '{}', metadata = '{}', was_unread = CASE WHEN baseline IS NULL THEN '[]' ELSE '[\"**\"]' END, "
-                   "baseline = CASE WHEN baseline IS NULL THEN NULL ELSE '{}' END, "
-                   "observed = CASE WHEN observed IS NULL THEN NULL ELSE '{}' END, has_open = EXISTS "
-                   "(SELECT 1 FROM drift d WHERE d.resource = ?1 AND d.open = 1) WHERE id = ?1")
+      db.statement(
+            "UPDATE resource SET revision = revision + 1, digest_low = 0, digest_high = 0, rules_generation = 0, "
+            "observed_ns = 0, external_name = '', observed_external_name = '', origin = '', version = '', "
+            "status = '{}', metadata = '{}', was_unread = CASE WHEN baseline IS NULL THEN '[]' ELSE '[\"**\"]' END, "
+            "baseline = CASE WHEN baseline IS NULL THEN NULL ELSE '{}' END, "
+            "observed = CASE WHEN observed IS NULL THEN NULL ELSE '{}' END, has_open = EXISTS "
+            "(SELECT 1 FROM drift d WHERE d.resource = ?1 AND d.open = 1) WHERE id = ?1")
           .bind(row.id)
           .run());
   DRIFTD_CHECK(db.statement("UPDATE resource SET crc = " DRIFTD_CRC_RESOURCE " WHERE id = ?").bind(row.id).run());
-  return tell(state, "resource " + row.text + " of backend " + row.also,
-              "its baseline is forgotten and the next observation becomes it, so that what changed in between is not known", row.why);
+  return tell(
+      state, "resource " + row.text + " of backend " + row.also,
+      "its baseline is forgotten and the next observation becomes it, so that what changed in between is not known",
+      row.why);
 }
 
 Status mend_drift(SqliteStore::State& state, const Wrong& row) {
   Connection& db = *state.db;
-  DRIFTD_CHECK(list_anew(db, "id = (SELECT r.backend FROM drift d JOIN resource r ON r.id = d.resource WHERE d.rowid = ?)", row.id));
-  DRIFTD_CHECK(db.statement("UPDATE resource SET revision = revision + 1, digest_low = 0, digest_high = 0, "
-                            "rules_generation = 0, crc = NULL, has_open = EXISTS (SELECT 1 FROM drift d WHERE d.resource = "
-                            "resource.id AND d.open = 1 AND d.rowid <> ?1) WHERE " DRIFTD_WHOLE(DRIFTD_CRC_RESOURCE)
-                            " AND id = (SELECT resource FROM drift WHERE rowid = ?1)")
-                   .bind(row.id)
-                   .run());
+  DRIFTD_CHECK(list_anew(
+      db, "id = (SELECT r.backend FROM drift d JOIN resource r ON r.id = d.resource WHERE d.rowid = ?)", row.id));
+  DRIFTD_CHECK(
+      db.statement("UPDATE resource SET revision = revision + 1, digest_low = 0, digest_high = 0, "
+                   "rules_generation = 0, crc = NULL, has_open = EXISTS (SELECT 1 FROM drift d WHERE d.resource = "
+                   "resource.id AND d.open = 1 AND d.rowid <> ?1) WHERE " DRIFTD_WHOLE(
+                       DRIFTD_CRC_RESOURCE) " AND id = (SELECT resource FROM drift WHERE rowid = ?1)")
+          .bind(row.id)
+          .run());
   DRIFTD_CHECK(db.statement("UPDATE resource SET crc = " DRIFTD_CRC_RESOURCE " WHERE crc IS NULL").run());
   DRIFTD_CHECK(db.statement("DELETE FROM drift WHERE rowid = ?").bind(row.id).run());
-  return tell(state, "drift " + row.text, "it is removed with its decision; if the difference still stands it is opened anew", row.why);
+  return tell(state, "drift " + row.text,
+              "it is removed with its decision; if the difference still stands it is opened anew", row.why);
 }
 
 Status mend_declaration(SqliteStore::State& state, const Wrong& row) {
   Connection& db = *state.db;
-  DRIFTD_CHECK(list_anew(db, "id = (SELECT b.id FROM declaration d JOIN backend b ON b.uid = d.source WHERE d.rowid = ?)", row.id));
+  DRIFTD_CHECK(list_anew(
+      db, "id = (SELECT b.id FROM declaration d JOIN backend b ON b.uid = d.source WHERE d.rowid = ?)", row.id));
   DRIFTD_CHECK(db.statement("DELETE FROM declaration WHERE rowid = ?").bind(row.id).run());
   return tell(state, "declaration " + row.text, "it is removed until its source is listed again", row.why);
 }
@@ -90,20 +98,22 @@ Status mend_declaration(SqliteStore::State& state, const Wrong& row) {
 Status rewind(Connection& db, std::int64_t sink) {
   DRIFTD_CHECK(db.statement("DELETE FROM delivery WHERE sink = ?").bind(sink).run());
   return db
-      .statement("UPDATE sink SET closed = 0, low_water = 0, notes = '{}', acked = 0, dropped = 0, emitted = "
-                 "(SELECT count(*) FROM route r WHERE r.sink = ?1), crc = NULL WHERE id = ?1")
+      .statement(
+          "UPDATE sink SET closed = 0, low_water = 0, notes = '{}', acked = 0, dropped = 0, emitted = "
+          "(SELECT count(*) FROM route r WHERE r.sink = ?1), crc = NULL WHERE id = ?1")
       .bind(sink)
       .run();
 }
 
-/// Where a waiting delivery is damaged it is not certain whose it was: each sink gets all again. All are taken back before
-/// the first event tells of it, for it goes to them.
+/// Where a waiting delivery is damaged it is not certain whose it was: each sink gets all again. All are taken back
+/// before the first event tells of it, for it goes to them.
 Status mend_sinks(SqliteStore::State& state) {
   Connection& db = *state.db;
   DRIFTD_TRY(auto sinks, wrong_rows(db, "SELECT id, name, '' FROM sink WHERE NOT " DRIFTD_WHOLE(DRIFTD_CRC_SINK)));
   DRIFTD_CHECK(db.statement("DELETE FROM delivery WHERE crc IS NOT " DRIFTD_CRC_DELIVERY).run());
   if (db.changes() != 0) {
-    DRIFTD_TRY(sinks, wrong_rows(db, "SELECT id, name, '' FROM sink WHERE closed = 0 OR NOT " DRIFTD_WHOLE(DRIFTD_CRC_SINK)));
+    DRIFTD_TRY(sinks,
+               wrong_rows(db, "SELECT id, name, '' FROM sink WHERE closed = 0 OR NOT " DRIFTD_WHOLE(DRIFTD_CRC_SINK)));
   }
   for (const auto& row : sinks) DRIFTD_CHECK(rewind(db, row.id));
   for (const auto& row : sinks) {
@@ -113,21 +123,22 @@ Status mend_sinks(SqliteStore::State& state) {
   return {};
 }
 
-/// From the events, which say where they were routed; what an older version wrote stays where it is right. At worst a dead
-/// letter that was given up is sent.
+/// From the events, which say where they were routed; what an older version wrote stays where it is right. At worst a
+/// dead letter that was given up is sent.
 Status mend_routes(SqliteStore::State& state) {
   Connection& db = *state.db;
   DRIFTD_TRY(const auto wrong, db.integer("SELECT count(*) FROM route WHERE crc IS NOT " DRIFTD_CRC_ROUTE));
   if (wrong == 0) return {};
   for (const char* sql :
-       {"CREATE TEMP TABLE whole_route AS SELECT sink, seq FROM route WHERE crc IS " DRIFTD_CRC_ROUTE, "DELETE FROM route",
-        "INSERT INTO route SELECT sink, seq, " DRIFTD_CRC_ROUTE " FROM whole_route",
-        "INSERT OR IGNORE INTO route SELECT s.id, e.seq, driftd_crc(s.id, e.seq) FROM event e JOIN sink s ON s.closed = 0 "
+       {"CREATE TEMP TABLE whole_route AS SELECT sink, seq FROM route WHERE crc IS " DRIFTD_CRC_ROUTE,
+        "DELETE FROM route", "INSERT INTO route SELECT sink, seq, " DRIFTD_CRC_ROUTE " FROM whole_route",
+        "INSERT OR IGNORE INTO route SELECT s.id, e.seq, driftd_crc(s.id, e.seq) FROM event e JOIN sink s ON s.closed "
+        "= 0 "
         "AND instr(',' || e.routed || ',', ',' || s.id || ',') > 0",
         "DROP TABLE whole_route",
         "UPDATE sink SET emitted = acked + dropped + (SELECT count(*) FROM route r WHERE r.sink = sink.id AND r.seq > "
-        "low_water) + (SELECT count(*) FROM delivery d WHERE d.sink = sink.id AND d.seq <= low_water), "
-        DRIFTD_UNSIGN(DRIFTD_CRC_SINK)}) {
+        "low_water) + (SELECT count(*) FROM delivery d WHERE d.sink = sink.id AND d.seq <= low_water), " DRIFTD_UNSIGN(
+            DRIFTD_CRC_SINK)}) {
     DRIFTD_CHECK(db.execute(sql));
   }
   return tell(state, std::to_string(wrong) + " routes", "they are made anew from the events, no event is lost by it");
@@ -142,8 +153,9 @@ Status mend_each(SqliteStore::State& state, std::string_view sql, Mend one) {
 }
 
 #define DRIFTD_DRIFTS "SELECT rowid, id, '' FROM drift WHERE "
-#define DRIFTD_RESOURCES \
-  "SELECT id, kind || '/' || name, coalesce((SELECT b.name FROM backend b WHERE b.id = resource.backend), '?') FROM resource WHERE "
+#define DRIFTD_RESOURCES                                                                                              \
+  "SELECT id, kind || '/' || name, coalesce((SELECT b.name FROM backend b WHERE b.id = resource.backend), '?') FROM " \
+  "resource WHERE "
 #define DRIFTD_DECLARATIONS "SELECT rowid, target || '/' || kind || '/' || name, '' FROM declaration WHERE "
 constexpr std::string_view kWrongDrifts = DRIFTD_DRIFTS "crc IS NOT " DRIFTD_CRC_DRIFT;
 constexpr std::string_view kWrongResources = DRIFTD_RESOURCES "crc IS NOT " DRIFTD_CRC_RESOURCE;
@@ -164,7 +176,8 @@ Status mend_unreadable(SqliteStore::State& state, std::string_view sql, std::int
 /// What nothing else can give back.
 constexpr std::string_view kGround[] = {
     "SELECT id, 'backend ' || name, '' FROM backend WHERE NOT " DRIFTD_WHOLE(DRIFTD_CRC_BACKEND),
-    "SELECT backend, 'that kind ' || kind || ' has its baseline', '' FROM established WHERE crc IS NOT " DRIFTD_CRC_ESTABLISHED,
+    "SELECT backend, 'that kind ' || kind || ' has its baseline', '' FROM established WHERE crc IS "
+    "NOT " DRIFTD_CRC_ESTABLISHED,
     "SELECT 0, 'meta ' || key, '' FROM meta WHERE key <> 'restored' AND crc IS NOT " DRIFTD_CRC_META};
 
 /// `ok`, or the first thing that is wrong.
@@ -188,12 +201,15 @@ Status check_indexes(Connection& db, const std::filesystem::path& file) {
   DRIFTD_TRY(const auto found, integrity_of(db));
   if (found == "ok") return {};
   DRIFTD_TRY(const auto wrong, count_wrong(db));
-  if (wrong != 0) return fail(damaged(file, found + ", and " + std::to_string(wrong) + " rows do not match their checksum"));
+  if (wrong != 0)
+    return fail(damaged(file, found + ", and " + std::to_string(wrong) + " rows do not match their checksum"));
   const Status made = db.execute("REINDEX");
   if (!made) return fail(damaged(file, found + "; " + made.error().message));
   DRIFTD_TRY(const auto now, integrity_of(db));
   if (now != "ok") return fail(damaged(file, now));
-  log::room("store").error("an index of the store did not agree with its table and was made anew ({}); no row was lost; check the disk", found);
+  log::room("store").error(
+      "an index of the store did not agree with its table and was made anew ({}); no row was lost; check the disk",
+      found);
   return {};
 }
 
@@ -203,10 +219,11 @@ Result<std::int64_t> count_wrong(Connection& db) {
     DRIFTD_TRY(const auto rows, wrong_rows(db, sql));
     out += static_cast<std::int64_t>(rows.size());
   }
-  for (const auto& sql : {kWrongDrifts, kWrongResources, kWrongDeclarations,
-                          std::string_view("SELECT id, name, '' FROM sink WHERE NOT " DRIFTD_WHOLE(DRIFTD_CRC_SINK)),
-                          std::string_view("SELECT sink, '', '' FROM route WHERE crc IS NOT " DRIFTD_CRC_ROUTE),
-                          std::string_view("SELECT sink, '', '' FROM delivery WHERE crc IS NOT " DRIFTD_CRC_DELIVERY)}) {
+  for (const auto& sql :
+       {kWrongDrifts, kWrongResources, kWrongDeclarations,
+        std::string_view("SELECT id, name, '' FROM sink WHERE NOT " DRIFTD_WHOLE(DRIFTD_CRC_SINK)),
+        std::string_view("SELECT sink, '', '' FROM route WHERE crc IS NOT " DRIFTD_CRC_ROUTE),
+        std::string_view("SELECT sink, '', '' FROM delivery WHERE crc IS NOT " DRIFTD_CRC_DELIVERY)}) {
     DRIFTD_TRY(const auto rows, wrong_rows(db, sql));
     out += static_cast<std::int64_t>(rows.size());
   }
@@ -215,9 +232,12 @@ Result<std::int64_t> count_wrong(Connection& db) {
 
 Status mend_unreadable(SqliteStore::State& state, Holder of, std::int64_t rowid) {
   switch (of) {
-    case Holder::resource: return mend_unreadable(state, DRIFTD_RESOURCES "id = ?", rowid, mend_resource);
-    case Holder::drift: return mend_unreadable(state, DRIFTD_DRIFTS "rowid = ?", rowid, mend_drift);
-    case Holder::declaration: return mend_unreadable(state, DRIFTD_DECLARATIONS "rowid = ?", rowid, mend_declaration);
+    case Holder::resource:
+      return mend_unreadable(state, DRIFTD_RESOURCES "id = ?", rowid, mend_resource);
+    case Holder::drift:
+      return mend_unreadable(state, DRIFTD_DRIFTS "rowid = ?", rowid, mend_drift);
+    case Holder::declaration:
+      return mend_unreadable(state, DRIFTD_DECLARATIONS "rowid = ?", rowid, mend_declaration);
   }
   return {};
 }

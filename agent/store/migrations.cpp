@@ -29,9 +29,9 @@ Status sign_all(Connection& db) {
   return {};
 }
 
-constexpr Migration kMigrations[] = {{1, migration_001_initial}, {2, migration_002_declarations}, {3, migration_003_incarnation},
-                                     {4, migration_004_audit_chain}, {5, migration_005_checksums, sign_all},
-                                     {6, migration_006_gone}};
+constexpr Migration kMigrations[] = {
+    {1, migration_001_initial},     {2, migration_002_declarations},        {3, migration_003_incarnation},
+    {4, migration_004_audit_chain}, {5, migration_005_checksums, sign_all}, {6, migration_006_gone}};
 
 std::filesystem::path copy_name(const std::filesystem::path& file, int version) {
   auto name = file;
@@ -108,11 +108,12 @@ Status check_owner(Connection& db, const std::filesystem::path& file, std::int64
 }  // namespace
 
 Error damaged(const std::filesystem::path& file, const std::string& found) {
-  return {Code::corrupt,
-          "the store " + file.string() + " is damaged: " + found +
-              ". Restore the newest copy (store.db.before-v*, or your backup: `driftd restore FILE`) with its installation.key; or "
-              "move store.db, store.db-wal, store.db-shm, store.mark and installation.key away: the agent then starts empty "
-              "and takes what it finds as the new baseline"};
+  return {Code::corrupt, "the store " + file.string() + " is damaged: " + found +
+                             ". Restore the newest copy (store.db.before-v*, or your backup: `driftd restore FILE`) "
+                             "with its installation.key; or "
+                             "move store.db, store.db-wal, store.db-shm, store.mark and installation.key away: the "
+                             "agent then starts empty "
+                             "and takes what it finds as the new baseline"};
 }
 
 Result<bool> is_ours(Connection& db) {

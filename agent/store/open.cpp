@@ -23,7 +23,9 @@ std::filesystem::path key_file(const Settings& settings) { return settings.data_
 /// The key of a store that is being made for the first time; it gets its name when all else is there.
 std::filesystem::path first_key_file(const Settings& settings) { return settings.data_dir / "installation.key.first"; }
 
-std::string key_name(const Settings& settings) { return settings.given ? settings.given->from : key_file(settings).string(); }
+std::string key_name(const Settings& settings) {
+  return settings.given ? settings.given->from : key_file(settings).string();
+}
 
 /// What only an installation that has run before has: the key, and where that lies elsewhere the mark of the store.
 std::filesystem::path sign_of_life(const Settings& settings) {
@@ -56,9 +58,10 @@ void warn_of_key_beside(const Settings& settings) {
     if (!std::filesystem::exists(file, error)) continue;
     const auto beside = read_key(file);
     const bool same = beside && ids_of(*beside) == ids_of(settings.given->key);
-    log::room("store").warn("{} is not used, the key comes from {}. {}", file.string(), settings.given->from,
-                            same ? "It is the same key: remove it, a backup of data_dir still holds it"
-                                 : "It is another key: keep it elsewhere while there are backups of its time, and remove it there");
+    log::room("store").warn(
+        "{} is not used, the key comes from {}. {}", file.string(), settings.given->from,
+        same ? "It is the same key: remove it, a backup of data_dir still holds it"
+             : "It is another key: keep it elsewhere while there are backups of its time, and remove it there");
   }
 }
 
@@ -81,13 +84,14 @@ Status refuse_other_key(Connection& db, const Settings& settings, const Installa
   Error error{Code::conflict, key_fault(key_name(settings), ids, "the store", stored)};
   const auto beside = settings.given ? read_key(key_file(settings)) : Result<InstallationKey>(key);
   if (settings.given && beside && ids_of(*beside) == stored) {
-    error.message += ": it lies in data_dir, move " + key_file(settings).string() + " to where 'installation_key' looks";
+    error.message +=
+        ": it lies in data_dir, move " + key_file(settings).string() + " to where 'installation_key' looks";
   }
   return fail(std::move(error));
 }
 
-/// A first start makes the key under another name and names it last, so that a key without a store always means that the
-/// store was lost, and a start that was cut is simply done again.
+/// A first start makes the key under another name and names it last, so that a key without a store always means that
+/// the store was lost, and a start that was cut is simply done again.
 Result<InstallationKey> find_key(const Settings& settings, bool is_new) {
   if (settings.given) return take_given_key(settings, is_new);
   auto key = read_key(key_file(settings));
@@ -130,7 +134,8 @@ Result<bool> is_new_store(Connection& db, const std::filesystem::path& file) {
 
 std::string random_text() {
   unsigned char bytes[8];
-  return RAND_bytes(bytes, sizeof bytes) == 1 ? to_hex({reinterpret_cast<const char*>(bytes), sizeof bytes}) : std::string();
+  return RAND_bytes(bytes, sizeof bytes) == 1 ? to_hex({reinterpret_cast<const char*>(bytes), sizeof bytes})
+                                              : std::string();
 }
 
 /// Structure was checked; this reads what stands in it, before anything is judged by it.
@@ -150,7 +155,8 @@ Status log_taken_over(Connection& db, bool is_new, const Mark& mark) {
   DRIFTD_TRY(const auto backends, db.integer("SELECT count(*) FROM backend WHERE deleted_ns IS NULL"));
   DRIFTD_TRY(const auto resources, db.integer("SELECT count(*) FROM resource WHERE present = 1"));
   DRIFTD_TRY(const auto drifts, db.integer("SELECT count(*) FROM drift WHERE open = 1"));
-  DRIFTD_TRY(const auto pending, db.integer("SELECT count(*) FROM sink s JOIN route r ON r.sink = s.id AND r.seq > s.low_water"));
+  DRIFTD_TRY(const auto pending,
+             db.integer("SELECT count(*) FROM sink s JOIN route r ON r.sink = s.id AND r.seq > s.low_water"));
   log::room("store").info(
       "the store was taken over: {} backends, {} resources, {} drifts open, {} deliveries pending; newest event {}, "
       "incarnation {}",
@@ -158,15 +164,19 @@ Status log_taken_over(Connection& db, bool is_new, const Mark& mark) {
   return {};
 }
 
-/// The key knows layers that the store does not: a rotation that was cut, a restored backup of before one, or a key that was
-/// put in place from outside.
+/// The key knows layers that the store does not: a rotation that was cut, a restored backup of before one, or a key
+/// that was put in place from outside.
 Status catch_up(SqliteStore::State& state, bool is_behind) {
-  if (is_behind) DRIFTD_CHECK(finish_rotation(state, core::AuditEntry{.actor = "driftd", .reason = "the key had layers that the store did not"}));
+  if (is_behind)
+    DRIFTD_CHECK(finish_rotation(
+        state, core::AuditEntry{.actor = "driftd", .reason = "the key had layers that the store did not"}));
   DRIFTD_CHECK(drop_unread_cursors(state));
   if (const Status swept = sweep(state); !swept) {
-    log::room("store").warn("store.db still holds in unused pages what was written over, digests under a former key or cursors as they came: {}. The next "
-                            "start tries again",
-                            swept.error().message);
+    log::room("store").warn(
+        "store.db still holds in unused pages what was written over, digests under a former key or cursors as they "
+        "came: {}. The next "
+        "start tries again",
+        swept.error().message);
   }
   return {};
 }
@@ -185,7 +195,8 @@ SqliteStore::SqliteStore(std::shared_ptr<State> state) : state_(std::move(state)
 SqliteStore::~SqliteStore() = default;
 const InstallationKey& SqliteStore::key() const { return state_->key; }
 
-Result<StatePtr> open_state(Settings settings, asio::any_io_executor store_thread, asio::any_io_executor io_pool, const Clock& clock) {
+Result<StatePtr> open_state(Settings settings, asio::any_io_executor store_thread, asio::any_io_executor io_pool,
+                            const Clock& clock) {
   const auto file = settings.data_dir / "store.db";
   DRIFTD_CHECK(prepare_directory(settings.data_dir));
   DRIFTD_TRY(auto lock, DirectoryLock::take(settings.data_dir, clock.wall()));

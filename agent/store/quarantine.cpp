@@ -11,7 +11,8 @@ namespace {
 Result<std::optional<std::string>> move_row(SqliteStore::State& state, std::int64_t seq) {
   auto copy = state.db->statement(
       "INSERT INTO quarantine SELECT seq, ?2, 'checksum', id, sequence, recorded_ns, agent_event, key, backend, "
-      "backend_type, source, what, cluster, provider, resource, type, crc, payload, incarnation, routed FROM event WHERE seq = ?1 "
+      "backend_type, source, what, cluster, provider, resource, type, crc, payload, incarnation, routed FROM event "
+      "WHERE seq = ?1 "
       "RETURNING CAST(id AS TEXT)");
   DRIFTD_TRY(const bool found, copy.bind(seq, state.clock.wall()).next());
   if (!found) return std::optional<std::string>{};
@@ -56,7 +57,9 @@ Result<std::vector<Outstanding>> outstanding_of(Connection& db, std::int64_t seq
 
 Status drop_routes(Connection& db, std::int64_t seq, const std::vector<Outstanding>& outstanding) {
   for (const auto& route : outstanding) {
-    DRIFTD_CHECK(db.statement("UPDATE sink SET dropped = dropped + 1, " DRIFTD_UNSIGN(DRIFTD_CRC_SINK) " WHERE id = ?").bind(route.sink).run());
+    DRIFTD_CHECK(db.statement("UPDATE sink SET dropped = dropped + 1, " DRIFTD_UNSIGN(DRIFTD_CRC_SINK) " WHERE id = ?")
+                     .bind(route.sink)
+                     .run());
   }
   DRIFTD_CHECK(db.statement("DELETE FROM route WHERE sink IN (SELECT id FROM sink) AND seq = ?").bind(seq).run());
   return db.statement("DELETE FROM delivery WHERE sink IN (SELECT id FROM sink) AND seq = ?").bind(seq).run();

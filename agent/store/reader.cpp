@@ -17,15 +17,14 @@ std::string matches(const char* column, const std::string& pattern) {
   return std::string(" AND ? = ") + column;
 }
 
-#define DRIFTD_RESOURCES_THAT_COUNT                     \
+#define DRIFTD_RESOURCES_THAT_COUNT                      \
   " FROM backend b JOIN resource r ON r.backend = b.id " \
   "WHERE b.deleted_ns IS NULL AND (r.present = 1 OR r.baseline IS NOT NULL OR r.has_open = 1)"
 
 Result<std::vector<core::ResourceRow>> read_resources(Connection& db, const std::string& backend,
                                                       const std::string& kind, int limit) {
   std::vector<core::ResourceRow> out;
-  const std::string sql = "SELECT " DRIFTD_RESOURCE_COLUMNS
-                          ", b.name" DRIFTD_RESOURCES_THAT_COUNT +
+  const std::string sql = "SELECT " DRIFTD_RESOURCE_COLUMNS ", b.name" DRIFTD_RESOURCES_THAT_COUNT +
                           matches("b.name", backend) + matches("r.kind", kind) +
                           " ORDER BY b.name, r.kind, r.name LIMIT ?";
   auto query = db.statement(sql);
@@ -82,7 +81,8 @@ std::size_t bytes_of(const core::ResourceRow& row) {
 std::size_t bytes_of(const core::DriftRow& row) {
   std::size_t bytes = 0;
   for (const auto& one : row.drift.changes) {
-    bytes += one.path.size() + (one.old_value ? one.old_value->size() : 0) + (one.new_value ? one.new_value->size() : 0);
+    bytes +=
+        one.path.size() + (one.old_value ? one.old_value->size() : 0) + (one.new_value ? one.new_value->size() : 0);
   }
   return bytes;
 }
@@ -120,7 +120,9 @@ Task<Result<bool>> in_slices(StatePtr state, std::vector<Key> keys, ReadOne read
     auto read = [walk, read_one](Connection& db) { return read_slice<Row>(db, *walk, read_one); };
     DRIFTD_CO_TRY(auto rows, co_await beside(state, std::move(read)));
     const auto slice = std::make_shared<std::vector<Row>>(std::move(rows));
-    auto pass = [slice, take] { return std::all_of(slice->begin(), slice->end(), [&](Row& row) { return take(std::move(row)); }); };
+    auto pass = [slice, take] {
+      return std::all_of(slice->begin(), slice->end(), [&](Row& row) { return take(std::move(row)); });
+    };
     const bool more = co_await run_on(state->io_pool, std::move(pass));
     if (!more) co_return true;
   }
@@ -128,7 +130,8 @@ Task<Result<bool>> in_slices(StatePtr state, std::vector<Key> keys, ReadOne read
 }
 
 std::string resources_where(const core::DriftFilter& filter) {
-  return DRIFTD_RESOURCES_THAT_COUNT + matches("b.name", filter.backend) + matches("r.kind", filter.kind) + matches("r.name", filter.id);
+  return DRIFTD_RESOURCES_THAT_COUNT + matches("b.name", filter.backend) + matches("r.kind", filter.kind) +
+         matches("r.name", filter.id);
 }
 
 Result<std::vector<std::int64_t>> resource_keys(Connection& db, const core::DriftFilter& filter) {
@@ -176,7 +179,8 @@ Result<std::vector<std::string>> drift_keys(Connection& db, const core::DriftFil
   }
 }
 
-Result<std::optional<core::DriftRow>> drift_at(Connection& db, const core::DriftFilter& filter, const std::string& key) {
+Result<std::optional<core::DriftRow>> drift_at(Connection& db, const core::DriftFilter& filter,
+                                               const std::string& key) {
   const std::string sql = "SELECT " DRIFTD_DRIFT_COLUMNS ", b.name" + drifts_where(filter) + " AND d.id = ?";
   auto query = db.statement(sql);
   query.bind(filter.backend, filter.kind, filter.id, status_of(filter), filter.drift, key);
@@ -251,12 +255,14 @@ Result<std::int64_t> count_rows(Connection& db, const core::Reader::Count& what)
     }
     case Of::dead_letters: {
       const std::string sql =
-          "SELECT count(*) FROM delivery d JOIN sink s ON s.id = d.sink JOIN event e ON e.seq = d.seq WHERE d.dead = 1" +
+          "SELECT count(*) FROM delivery d JOIN sink s ON s.id = d.sink JOIN event e ON e.seq = d.seq WHERE d.dead = "
+          "1" +
           matches("s.name", filter.backend);
       auto query = db.statement(sql);
       return first_integer(query.bind(filter.backend));
     }
-    case Of::audit: break;
+    case Of::audit:
+      break;
   }
   return db.integer("SELECT count(*) FROM audit");
 }
@@ -289,7 +295,9 @@ Task<Result<bool>> SqliteStore::each_drift(core::DriftFilter filter, Take<core::
   const auto state = state_;
   auto read = [filter](Connection& db) { return drift_keys(db, filter); };
   DRIFTD_CO_TRY(auto keys, co_await beside(state, std::move(read)));
-  auto read_one = [filter = std::move(filter)](Connection& db, const std::string& key) { return drift_at(db, filter, key); };
+  auto read_one = [filter = std::move(filter)](Connection& db, const std::string& key) {
+    return drift_at(db, filter, key);
+  };
   auto walked = co_await in_slices<core::DriftRow>(state, std::move(keys), std::move(read_one), std::move(take));
   co_return walked;
 }

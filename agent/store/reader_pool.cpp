@@ -54,7 +54,9 @@ void ReaderPool::close() {
 }
 
 ReadTransaction::ReadTransaction(ReaderPool& pool, std::unique_ptr<Connection> connection)
-    : pool_(pool), connection_(std::move(connection)), until_(std::chrono::steady_clock::now() + pool.longest_read()) {
+    : pool_(pool),
+      connection_(std::move(connection)),
+      until_(std::chrono::steady_clock::now() + pool.longest_read()) {
   sqlite3_progress_handler(connection_->handle(), kStepsBetweenLooks, past_deadline, &until_);
   const auto begun = connection_->statement("BEGIN").run();
   if (!begun) log::room("store").warn("a reader began no transaction: {}", begun.error().message);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kSlice = 1'000;
 constexpr Nanos kHour = 3'600'000'000'000;
-constexpr Nanos kJump = kHour;        ///< a clock that is slewed or stepped by NTP stays below
+constexpr Nanos kJump = kHour;  ///< a clock that is slewed or stepped by NTP stays below
 constexpr Nanos kDoubt = 24 * kHour;
 constexpr Nanos kLongAway = 30 * 24 * kHour;
 
@@ -24,9 +24,9 @@ struct Slice {
   bool more = false;  ///< something old may stand behind it
 };
 
-/// Sequence numbers are the order of time, but for a clock that was wrong: what it wrote while it was ahead is passed over,
-/// or all that came later would stay until that time. A slice in which all is young, and nothing is of the future, is the
-/// end: the usual round reads one such slice.
+/// Sequence numbers are the order of time, but for a clock that was wrong: what it wrote while it was ahead is passed
+/// over, or all that came later would stay until that time. A slice in which all is young, and nothing is of the
+/// future, is the end: the usual round reads one such slice.
 Result<Slice> next_slice(SqliteStore::State& state, Nanos before) {
   const Nanos now = state.clock.wall();
   Slice out;
@@ -86,24 +86,32 @@ Result<bool> prune_history(SqliteStore::State& state) {
   return more || lines;
 }
 
-Nanos mono_of(const Clock& clock) { return std::chrono::duration_cast<std::chrono::nanoseconds>(clock.mono().time_since_epoch()).count(); }
+Nanos mono_of(const Clock& clock) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(clock.mono().time_since_epoch()).count();
+}
 
-/// How long a doubt lasts is kept by the wall clock that is doubted: it goes on at its pace, and a restart ends no doubt.
+/// How long a doubt lasts is kept by the wall clock that is doubted: it goes on at its pace, and a restart ends no
+/// doubt.
 Status keep_doubt(SqliteStore::State& state, Nanos until) {
-  constexpr std::string_view sql = "INSERT OR REPLACE INTO meta (key, value, crc) VALUES ('clock_doubted_until', ?1, driftd_crc('clock_doubted_until', ?1))";
+  constexpr std::string_view sql =
+      "INSERT OR REPLACE INTO meta (key, value, crc) VALUES ('clock_doubted_until', ?1, "
+      "driftd_crc('clock_doubted_until', ?1))";
   return state.db->statement(sql).bind(until).run();
 }
 
-/// Whether the wall clock went ahead of the time that passed, less than a day ago. Whoever believed it at once would delete
-/// what is young, events that nobody got among it, and setting it right again would bring nothing back. A clock that was wrong
-/// before and is right now costs a day in which nothing is deleted.
+/// Whether the wall clock went ahead of the time that passed, less than a day ago. Whoever believed it at once would
+/// delete what is young, events that nobody got among it, and setting it right again would bring nothing back. A clock
+/// that was wrong before and is right now costs a day in which nothing is deleted.
 Result<bool> is_doubted(SqliteStore::State& state) {
   const Nanos mono = mono_of(state.clock);
   const Nanos ahead = state.clock.wall() - mono - state.pruned_by;
   if (ahead > kJump) {
     if (state.doubted_until == 0) {
-      log::room("store").warn("the clock went {} h ahead of the time that passed: nothing is deleted for its age for 24 h, so that it can be set right; "
-                              "if it is right, nothing is to be done", ahead / kHour);
+      log::room("store").warn(
+          "the clock went {} h ahead of the time that passed: nothing is deleted for its age for 24 h, so that it can "
+          "be set right; "
+          "if it is right, nothing is to be done",
+          ahead / kHour);
       state.doubted_until = mono + kDoubt;
       DRIFTD_CHECK(keep_doubt(state, state.clock.wall() + kDoubt));
     }

@@ -31,7 +31,9 @@ std::string named_in_store(const InstallationKey& key) {
 }
 
 Status set_meta(Connection& db, std::string_view key, const std::string& value) {
-  return db.statement("INSERT OR REPLACE INTO meta (key, value, crc) VALUES (?1, ?2, driftd_crc(?1, ?2))").bind(key, value).run();
+  return db.statement("INSERT OR REPLACE INTO meta (key, value, crc) VALUES (?1, ?2, driftd_crc(?1, ?2))")
+      .bind(key, value)
+      .run();
 }
 
 /// Fills the events of the layers that the store names.
@@ -66,7 +68,9 @@ Result<std::vector<std::int64_t>> ids_in(Connection& db, std::string_view sql) {
   return out;
 }
 
-bool may_hold_digests(const std::optional<std::string>& text) { return text && text->find("$hmac") != std::string::npos; }
+bool may_hold_digests(const std::optional<std::string>& text) {
+  return text && text->find("$hmac") != std::string::npos;
+}
 
 Status rewrap_text(std::optional<std::string>& text, const core::RedactionKeys& keys) {
   if (!may_hold_digests(text)) return {};
@@ -74,9 +78,11 @@ Status rewrap_text(std::optional<std::string>& text, const core::RedactionKeys& 
   return {};
 }
 
-/// Whether `done` says that the row itself cannot be read. What is short, memory for one, would be there at another time.
+/// Whether `done` says that the row itself cannot be read. What is short, memory for one, would be there at another
+/// time.
 bool is_of_the_row(const Status& done) {
-  return !done && (done.error().code == Code::invalid || done.error().code == Code::corrupt || done.error().code == Code::budget);
+  return !done && (done.error().code == Code::invalid || done.error().code == Code::corrupt ||
+                   done.error().code == Code::budget);
 }
 
 Status rewrap_resource(Connection& db, const core::RedactionKeys& keys, std::int64_t id) {
@@ -130,8 +136,8 @@ struct Table {
   Status (*rewrap)(Connection&, const core::RedactionKeys&, std::int64_t);
 };
 
-/// A row that cannot be read is taken back and told, as one with a wrong checksum is: it must not keep the key from being
-/// rotated, and no start from finishing that.
+/// A row that cannot be read is taken back and told, as one with a wrong checksum is: it must not keep the key from
+/// being rotated, and no start from finishing that.
 Status rewrap_rows(SqliteStore::State& state, const Table& table) {
   Connection& db = *state.db;
   const auto keys = state.key.steps();
@@ -149,12 +155,14 @@ Status rewrap_rows(SqliteStore::State& state, const Table& table) {
   return {};
 }
 
-/// Rows of state with their bodies. Records are judged once more: their digests were made under the former seed, and whoever
-/// knows that one could try guesses on them.
+/// Rows of state with their bodies. Records are judged once more: their digests were made under the former seed, and
+/// whoever knows that one could try guesses on them.
 Status rewrap_resources(SqliteStore::State& state) {
-  DRIFTD_CHECK(rewrap_rows(state, {Holder::resource, "SELECT id FROM resource WHERE instr(baseline, '$hmac') OR instr(observed, '$hmac')",
-                                   "SELECT baseline FROM resource WHERE id BETWEEN ?1 AND ?2 UNION ALL SELECT observed FROM resource WHERE id BETWEEN ?1 AND ?2",
-                                   rewrap_resource}));
+  DRIFTD_CHECK(rewrap_rows(
+      state, {Holder::resource, "SELECT id FROM resource WHERE instr(baseline, '$hmac') OR instr(observed, '$hmac')",
+              "SELECT baseline FROM resource WHERE id BETWEEN ?1 AND ?2 UNION ALL SELECT observed FROM resource WHERE "
+              "id BETWEEN ?1 AND ?2",
+              rewrap_resource}));
   DRIFTD_CHECK(state.db->execute("UPDATE resource SET digest_low = 0, digest_high = 0, rules_generation = 0"));
   return state.db->execute("UPDATE resource SET crc = " DRIFTD_CRC_RESOURCE);
 }
@@ -174,8 +182,9 @@ Status rewrap_declarations(SqliteStore::State& state) {
 
 std::map<std::string, std::string> told(const InstallationKey& key, const core::AuditEntry& line) {
   const std::size_t layers = key.store.layers.size();
-  return {{"message", "the installation key was rotated by " + line.actor + ": each stored digest has now " + std::to_string(layers) +
-                          (layers == 1 ? " layer" : " layers") + " of it around, no value was taken for another"},
+  return {{"message", "the installation key was rotated by " + line.actor + ": each stored digest has now " +
+                          std::to_string(layers) + (layers == 1 ? " layer" : " layers") +
+                          " of it around, no value was taken for another"},
           {"layers", std::to_string(layers)},
           {"key", key.store.newest_id()},
           {"actor", line.actor}};
@@ -185,7 +194,8 @@ std::map<std::string, std::string> told(const InstallationKey& key, const core::
 Status say_slow_work(SqliteStore::State& state, const SaySlowWork& say) {
   DRIFTD_TRY(const SlowWork work, SlowLayer(*state.db, state.key.steps()).work());
   if (work.digests == 0) return {};
-  log::room("store").info("a slow layer comes around {} stored digests; that takes about {} s", work.digests, work.time.count() / 1000 + 1);
+  log::room("store").info("a slow layer comes around {} stored digests; that takes about {} s", work.digests,
+                          work.time.count() / 1000 + 1);
   if (say) say(work);
   return {};
 }
@@ -242,7 +252,9 @@ struct KeyFile {
   /// The last act of the transaction: what could fail for want of room or for a row has been done by then.
   Status write(SqliteStore::State& state) const {
     const int flushed = sqlite3_db_cacheflush(state.db->handle());
-    if (flushed != SQLITE_OK) return fail(Code::internal, std::string("cannot write the rewritten store to its log: ") + sqlite3_errstr(flushed));
+    if (flushed != SQLITE_OK)
+      return fail(Code::internal,
+                  std::string("cannot write the rewritten store to its log: ") + sqlite3_errstr(flushed));
     DRIFTD_CHECK(write_private(path, render(state.key)));
     step(state, "written");
     return {};
@@ -252,9 +264,13 @@ struct KeyFile {
     const auto now = read_key(path);
     const bool is_former = now && ids_of(*now) == ids_of(former);
     const Status back = is_former ? Status() : write_private(path, render(former));
-    if (back) return {error.code, "the installation key was not rotated, the key and the store are as they were: " + error.message};
-    return {error.code, path.string() + " has its next layer, and the store could not be rewritten yet: " + error.message +
-                            ". Nothing is lost; the next start, or `driftd key rotate`, finishes it (the former key could not be put back: " +
+    if (back)
+      return {error.code,
+              "the installation key was not rotated, the key and the store are as they were: " + error.message};
+    return {error.code, path.string() +
+                            " has its next layer, and the store could not be rewritten yet: " + error.message +
+                            ". Nothing is lost; the next start, or `driftd key rotate`, finishes it (the former key "
+                            "could not be put back: " +
                             back.error().message + ")"};
   }
 };
@@ -312,19 +328,22 @@ Status sweep(SqliteStore::State& state) {
   return {};
 }
 
-Result<Rotated> rotate(Settings settings, core::AuditEntry line, const Clock& clock, core::LayerKind kind, const SaySlowWork& say) {
+Result<Rotated> rotate(Settings settings, core::AuditEntry line, const Clock& clock, core::LayerKind kind,
+                       const SaySlowWork& say) {
   const auto data_dir = settings.data_dir;
   const asio::any_io_executor here = asio::system_executor();  // nothing is posted to it
   std::error_code error;
   if (!std::filesystem::exists(data_dir / "store.db", error)) {
-    return fail(Code::not_found, "there is no store in " + data_dir.string() + ": nothing is under a key yet, the first start makes one");
+    return fail(Code::not_found, "there is no store in " + data_dir.string() +
+                                     ": nothing is under a key yet, the first start makes one");
   }
   DRIFTD_TRY(const auto state, open_state(std::move(settings), here, here, clock));
   const InstallationKey former = state->key;
   DRIFTD_TRY(state->key, rotated(former, clock.wall(), kind));
   step(*state, "made");
   const KeyFile file{data_dir / "installation.key"};
-  const Status done = finish_rotation(*state, std::move(line), [&] { return file.write(*state); }, say);
+  const Status done = finish_rotation(
+      *state, std::move(line), [&] { return file.write(*state); }, say);
   if (!done) return fail(file.put_back(former, done.error()));
   Rotated out{ids_of(state->key), state->key.store.layers.size(), former_files(data_dir), {}};
   if (const Status swept = sweep(*state); !swept) out.unswept = swept.error().message;

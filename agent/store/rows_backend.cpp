@@ -20,8 +20,7 @@ Status insert_backend(Connection& db, const InstallationKey& key, const core::Ba
   DRIFTD_CHECK(db.statement("INSERT INTO backend (uid, name, type, provider, registration, system_identity, cursor, "
                             "watch_cursor, health, sequence, deleted_ns, notes) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)")
                    .bind(row.uid, row.name, row.type, row.provider, row.registration, row.system_identity, cursor,
-                         watch_cursor, static_cast<int>(row.health), row.sequence, row.deleted_ns,
-                         to_text(row.notes))
+                         watch_cursor, static_cast<int>(row.health), row.sequence, row.deleted_ns, to_text(row.notes))
                    .run());
   const auto id = db.last_rowid();
   for (const auto& [kind, value] : row.established) DRIFTD_CHECK(establish(db, id, kind, value));
@@ -49,11 +48,14 @@ Status sign_changed(Connection& db) {
 /// Identities (oids, uids, topic ids) are of one system: under another that was accepted they say nothing.
 Status forget_identities(Connection& db, const core::BackendRow& row) {
   if (row.system_identity.empty()) return {};
-  DRIFTD_CHECK(db.statement("UPDATE resource SET external_name = '', observed_external_name = '', revision = revision + 1, crc = NULL "
-                      "WHERE crc IS " DRIFTD_CRC_RESOURCE " AND backend = (SELECT id FROM backend WHERE uid = ? AND system_identity NOT IN ('', ?)) "
-                      "AND external_name || observed_external_name <> ''")
-      .bind(row.uid, row.system_identity)
-      .run());
+  DRIFTD_CHECK(
+      db.statement(
+            "UPDATE resource SET external_name = '', observed_external_name = '', revision = revision + 1, crc = NULL "
+            "WHERE crc IS " DRIFTD_CRC_RESOURCE
+            " AND backend = (SELECT id FROM backend WHERE uid = ? AND system_identity NOT IN ('', ?)) "
+            "AND external_name || observed_external_name <> ''")
+          .bind(row.uid, row.system_identity)
+          .run());
   return sign_changed(db);
 }
 
@@ -89,7 +91,11 @@ Result<std::int64_t> backend_id(Connection& db, const std::string& uid) {
 }
 
 Status establish(Connection& db, std::int64_t backend, const std::string& kind, bool value) {
-  return db.statement("INSERT OR REPLACE INTO established (backend, kind, value, crc) VALUES (?1, ?2, ?3, driftd_crc(?1, ?2, ?3))").bind(backend, kind, value ? 1 : 0).run();
+  return db
+      .statement(
+          "INSERT OR REPLACE INTO established (backend, kind, value, crc) VALUES (?1, ?2, ?3, driftd_crc(?1, ?2, ?3))")
+      .bind(backend, kind, value ? 1 : 0)
+      .run();
 }
 
 Status write_backend(Connection& db, const InstallationKey& key, const core::BackendRow& row) {

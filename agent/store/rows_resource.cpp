@@ -24,7 +24,8 @@ Statement& bind_row(Statement& statement, std::int64_t backend, std::int64_t rev
   return statement.bind(backend, next.id.kind, next.id.id, revision, next.digest.low, next.digest.high,
                         next.rules_generation, next.observed ? 1 : 0, next.open.empty() ? 0 : 1, next.schema_revision,
                         next.observed_ns, next.external_name, next.observed_external_name, next.origin, next.version,
-                        next.status, to_text(next.metadata), to_text(next.was_unread), next.baseline, next.observed, row);
+                        next.status, to_text(next.metadata), to_text(next.was_unread), next.baseline, next.observed,
+                        row);
 }
 
 #define DRIFTD_CRC_20 \
@@ -32,9 +33,12 @@ Statement& bind_row(Statement& statement, std::int64_t backend, std::int64_t rev
 
 Result<std::int64_t> insert_row(Connection& db, std::int64_t backend, const core::StoredResource& next) {
   auto insert = db.statement(
-      "INSERT INTO resource (backend, kind, name, revision, digest_low, digest_high, rules_generation, present, has_open, "
-      "schema_revision, observed_ns, external_name, observed_external_name, origin, version, status, metadata, was_unread, "
-      "baseline, observed, crc) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, "
+      "INSERT INTO resource (backend, kind, name, revision, digest_low, digest_high, rules_generation, present, "
+      "has_open, "
+      "schema_revision, observed_ns, external_name, observed_external_name, origin, version, status, metadata, "
+      "was_unread, "
+      "baseline, observed, crc) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, "
+      "?18, "
       "?19, ?20, " DRIFTD_CRC_20 " WHERE ?21 = 0");
   DRIFTD_CHECK(bind_row(insert, backend, 1, next, 0).run());
   return db.last_rowid();
@@ -43,7 +47,8 @@ Result<std::int64_t> insert_row(Connection& db, std::int64_t backend, const core
 Status update_row(Connection& db, std::int64_t row, std::int64_t backend, const core::StoredResource& next) {
   auto update = db.statement(
       "UPDATE resource SET backend = ?1, kind = ?2, name = ?3, revision = ?4, digest_low = ?5, digest_high = ?6, "
-      "rules_generation = ?7, present = ?8, has_open = ?9, schema_revision = ?10, observed_ns = ?11, external_name = ?12, "
+      "rules_generation = ?7, present = ?8, has_open = ?9, schema_revision = ?10, observed_ns = ?11, external_name = "
+      "?12, "
       "observed_external_name = ?13, origin = ?14, version = ?15, status = ?16, metadata = ?17, was_unread = ?18, "
       "baseline = ?19, observed = ?20, crc = " DRIFTD_CRC_20 " WHERE id = ?21");
   return bind_row(update, backend, next.revision + 1, next, row).run();
@@ -125,8 +130,8 @@ Result<core::Drift> read_drift(const Statement& row) {
 
 Result<std::vector<core::Drift>> read_open_drifts(Connection& db, std::int64_t resource) {
   std::vector<core::Drift> out;
-  auto query = db.statement("SELECT " DRIFTD_DRIFT_COLUMNS
-                            ", crc IS " DRIFTD_CRC_DRIFT " FROM drift d WHERE d.resource = ? AND d.open = 1 "
+  auto query = db.statement("SELECT " DRIFTD_DRIFT_COLUMNS ", crc IS " DRIFTD_CRC_DRIFT
+                            " FROM drift d WHERE d.resource = ? AND d.open = 1 "
                             "ORDER BY d.position");
   query.bind(resource);
   while (true) {

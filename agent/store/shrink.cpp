@@ -11,7 +11,8 @@ namespace {
 constexpr int kShrinkSlice = 1'000;
 constexpr int kShrinkStep = 16;  ///< deletions between two looks at the size
 
-/// Pages of store.db that hold something, in bytes. Deleting frees pages for what comes next; the file does not get smaller.
+/// Pages of store.db that hold something, in bytes. Deleting frees pages for what comes next; the file does not get
+/// smaller.
 Result<std::int64_t> bytes_in_use(Connection& db) {
   DRIFTD_TRY(const auto pages, db.integer("PRAGMA page_count"));
   DRIFTD_TRY(const auto free, db.integer("PRAGMA freelist_count"));
@@ -39,7 +40,8 @@ class Slice {
     DRIFTD_CHECK(forget_dead());
     if (at_end) DRIFTD_CHECK(forget_drifts(state_.clock.wall()));
     DRIFTD_CHECK(look());
-    DRIFTD_CHECK(tell(state_, gaps_, {"store_full", "they were dead letters, and the store takes more than retention.max_bytes"}));
+    DRIFTD_CHECK(tell(state_, gaps_,
+                      {"store_full", "they were dead letters, and the store takes more than retention.max_bytes"}));
     at_.forgot += out_.events + out_.drifts;
     out_.more = !is_small() && (!at_end || begin_pass());
     return out_;
@@ -72,7 +74,8 @@ class Slice {
   Status pass(const OldEvent& event) {
     at_.looked_to = event.seq;
     DRIFTD_TRY(auto outstanding, outstanding_of(*state_.db, event.seq));
-    const bool waits = std::any_of(outstanding.begin(), outstanding.end(), [](const Outstanding& one) { return !one.dead; });
+    const bool waits =
+        std::any_of(outstanding.begin(), outstanding.end(), [](const Outstanding& one) { return !one.dead; });
     if (waits) return {};
     if (!outstanding.empty()) {
       dead_.emplace_back(event, std::move(outstanding));
@@ -81,7 +84,8 @@ class Slice {
     return forget(event, outstanding);
   }
 
-  /// Deletes the dead letters of this slice, unless this pass spares them or something else could be deleted in this slice.
+  /// Deletes the dead letters of this slice, unless this pass spares them or something else could be deleted in this
+  /// slice.
   Status forget_dead() {
     if (at_.spares_dead || out_.events > 0) return {};
     for (const auto& [event, outstanding] : dead_) {
@@ -101,7 +105,8 @@ class Slice {
   /// Those that ended until then, which are older than the events that are left.
   Status forget_drifts(Nanos until) {
     constexpr std::string_view sql =
-        "DELETE FROM drift WHERE id IN (SELECT id FROM drift WHERE open = 0 AND ended_ns <= ? ORDER BY ended_ns LIMIT ?)";
+        "DELETE FROM drift WHERE id IN (SELECT id FROM drift WHERE open = 0 AND ended_ns <= ? ORDER BY ended_ns LIMIT "
+        "?)";
     while (!is_small() && out_.drifts < kShrinkSlice) {
       DRIFTD_CHECK(state_.db->statement(sql).bind(until, kShrinkStep).run());
       const auto gone = state_.db->changes();
@@ -112,8 +117,8 @@ class Slice {
     return {};
   }
 
-  /// A pass over all events ended, and the store is too large still. Behind one that spared dead letters comes one that does
-  /// not; where that one hardly found anything there is nothing left to go. False: then.
+  /// A pass over all events ended, and the store is too large still. Behind one that spared dead letters comes one that
+  /// does not; where that one hardly found anything there is nothing left to go. False: then.
   bool begin_pass() {
     const bool spared = at_.spares_dead;
     const bool found = at_.forgot >= kShrinkSlice;

@@ -17,7 +17,8 @@ Result<std::int64_t> count(Statement& query) {
 
 Result<std::vector<core::DeliveryState>> read_exceptions(Connection& db, std::int64_t sink) {
   std::vector<core::DeliveryState> out;
-  auto query = db.statement("SELECT seq, attempts, next_ns, dead, error, crc IS " DRIFTD_CRC_DELIVERY " FROM delivery WHERE sink = ? ORDER BY seq");
+  auto query = db.statement("SELECT seq, attempts, next_ns, dead, error, crc IS " DRIFTD_CRC_DELIVERY
+                            " FROM delivery WHERE sink = ? ORDER BY seq");
   query.bind(sink);
   while (true) {
     DRIFTD_TRY(const bool more, query.next());
@@ -81,7 +82,9 @@ Status move_mark(Connection& db, const SinkRow& sink, std::int64_t to, Change& c
   const auto low = std::min(to, sink.low_water);
   DRIFTD_TRY(const auto passed, plain_between(db, sink.id, low, std::max(to, sink.low_water)));
   change.acked += forward ? passed : -passed;
-  return db.statement("UPDATE sink SET low_water = ?, " DRIFTD_UNSIGN(DRIFTD_CRC_SINK) " WHERE id = ?").bind(to, sink.id).run();
+  return db.statement("UPDATE sink SET low_water = ?, " DRIFTD_UNSIGN(DRIFTD_CRC_SINK) " WHERE id = ?")
+      .bind(to, sink.id)
+      .run();
 }
 
 struct Left {
@@ -118,7 +121,8 @@ Status tell_dropped(SqliteStore::State& state, const std::string& name, const Le
 }  // namespace
 
 Result<SinkRow> find_sink(Connection& db, const std::string& name) {
-  auto query = db.statement("SELECT id, low_water, " DRIFTD_WHOLE(DRIFTD_CRC_SINK) " FROM sink WHERE name = ? AND closed = 0");
+  auto query =
+      db.statement("SELECT id, low_water, " DRIFTD_WHOLE(DRIFTD_CRC_SINK) " FROM sink WHERE name = ? AND closed = 0");
   DRIFTD_TRY(const bool found, query.bind(name).next());
   if (!found) return fail(Code::not_found, "the store has no sink '" + name + "'; open it first");
   if (query.integer(2) == 0) return fail(wrong_checksum("the delivery mark of sink " + name));
@@ -152,12 +156,15 @@ Status apply_settlement(SqliteStore::State& state, const core::SinkSettlement& s
   for (const auto seq : settlement.dropped) DRIFTD_CHECK(drop_one(db, sink, seq, change));
   DRIFTD_CHECK(move_mark(db, sink, settlement.low_water, change));
   if (settlement.notes) {
-    DRIFTD_CHECK(
-        db.statement("UPDATE sink SET notes = ?, " DRIFTD_UNSIGN(DRIFTD_CRC_SINK) " WHERE id = ?").bind(to_text(*settlement.notes), sink.id).run());
+    DRIFTD_CHECK(db.statement("UPDATE sink SET notes = ?, " DRIFTD_UNSIGN(DRIFTD_CRC_SINK) " WHERE id = ?")
+                     .bind(to_text(*settlement.notes), sink.id)
+                     .run());
   }
   for (const auto& draft : settlement.events) DRIFTD_CHECK(insert_event(state, draft));
   if (change.acked == 0 && change.dropped == 0) return {};
-  return db.statement("UPDATE sink SET acked = acked + ?, dropped = dropped + ?, " DRIFTD_UNSIGN(DRIFTD_CRC_SINK) " WHERE id = ?")
+  return db
+      .statement(
+          "UPDATE sink SET acked = acked + ?, dropped = dropped + ?, " DRIFTD_UNSIGN(DRIFTD_CRC_SINK) " WHERE id = ?")
       .bind(change.acked, change.dropped, sink.id)
       .run();
 }
@@ -175,7 +182,9 @@ Status remove_sink(SqliteStore::State& state, const std::string& name, bool drop
   DRIFTD_CHECK(db.statement("DELETE FROM route WHERE sink = ?").bind(sink.id).run());
   DRIFTD_CHECK(db.statement("DELETE FROM delivery WHERE sink = ?").bind(sink.id).run());
   DRIFTD_CHECK(
-      db.statement("UPDATE sink SET closed = 1, dropped = dropped + ?, " DRIFTD_UNSIGN(DRIFTD_CRC_SINK) " WHERE id = ?").bind(count, sink.id).run());
+      db.statement("UPDATE sink SET closed = 1, dropped = dropped + ?, " DRIFTD_UNSIGN(DRIFTD_CRC_SINK) " WHERE id = ?")
+          .bind(count, sink.id)
+          .run());
   if (count == 0) return {};
   return tell_dropped(state, name, left);
 }

@@ -13,8 +13,8 @@
 namespace driftd::store {
 namespace {
 
-constexpr std::size_t kMostThreads = 4;   // 16 MiB each
-constexpr std::size_t kAtOnce = 4'096;    // digests in memory, far below what the process remembers of slow ones
+constexpr std::size_t kMostThreads = 4;  // 16 MiB each
+constexpr std::size_t kAtOnce = 4'096;   // digests in memory, far below what the process remembers of slow ones
 constexpr std::size_t kHex = 64;
 
 /// 60 bits of a digest: as good as all of it to count distinct ones.
@@ -52,8 +52,10 @@ Result<SlowWork> SlowLayer::work() const {
   if (lacking_.empty()) return out;
   std::unordered_set<std::uint64_t> distinct;
   auto query = db_.statement(
-      "SELECT baseline FROM resource WHERE instr(baseline, '$hmac') UNION ALL SELECT observed FROM resource WHERE instr(observed, '$hmac') "
-      "UNION ALL SELECT changes FROM drift WHERE instr(changes, '$hmac') UNION ALL SELECT body FROM declaration WHERE instr(body, '$hmac')");
+      "SELECT baseline FROM resource WHERE instr(baseline, '$hmac') UNION ALL SELECT observed FROM resource WHERE "
+      "instr(observed, '$hmac') "
+      "UNION ALL SELECT changes FROM drift WHERE instr(changes, '$hmac') UNION ALL SELECT body FROM declaration WHERE "
+      "instr(body, '$hmac')");
   while (true) {
     DRIFTD_TRY(const bool more, query.next());
     if (!more) break;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A slow layer that comes around all that a store holds (ADR 0014): 50 ms a digest, so it is said before and done by threads.
+// A slow layer that comes around all that a store holds (ADR 0014): 50 ms a digest, so it is said before and done by
+// threads.
 #pragma once
 
 #include <chrono>

@@ -21,8 +21,8 @@ struct Settings {
   /// An installation.key that is there without a store was put there for this one: a store that lives for one pass.
   bool keyed = false;
   std::optional<GivenKey> given{};  ///< then no key is read from data_dir or made there
-  /// A reader's transaction ends after so long: an open one keeps the WAL from being checkpointed. A pass that is alone with
-  /// its store (`driftd once`) may read for longer.
+  /// A reader's transaction ends after so long: an open one keeps the WAL from being checkpointed. A pass that is alone
+  /// with its store (`driftd once`) may read for longer.
   std::chrono::milliseconds longest_read{1'000};
   /// Sinks of the store's own events (`gap`, `corrupt`) [store thread]; empty function: every open sink.
   std::function<std::vector<std::string>(const core::AgentEvent&)> route;
@@ -31,16 +31,16 @@ struct Settings {
 
 /// What a step of SqliteStore::shrink() did.
 struct Shrunk {
-  std::int64_t bytes = 0;   ///< of store.db that are in use, behind it
+  std::int64_t bytes = 0;               ///< of store.db that are in use, behind it
   std::int64_t events = 0, drifts = 0;  ///< that were deleted
-  Nanos until = 0;          ///< when the youngest of those events was recorded
-  bool more = false;        ///< it takes too much still, and not all was looked at
+  Nanos until = 0;                      ///< when the youngest of those events was recorded
+  bool more = false;                    ///< it takes too much still, and not all was looked at
 };
 
 /// State, outbox and history in `data_dir/store.db` (SQLite, WAL, synchronous=FULL). Owns data_dir under its lock. All
 /// writing goes through one connection on the store thread; readers use read-only ones on the io pool. Methods may be
-/// called from any executor and resume there. A call that meets a row with a wrong checksum has the wrong rows mended and
-/// ends the process (74): what callers remember of them is not true any more. Destroy it when no call is in flight.
+/// called from any executor and resume there. A call that meets a row with a wrong checksum has the wrong rows mended
+/// and ends the process (74): what callers remember of them is not true any more. Destroy it when no call is in flight.
 class SqliteStore final : public core::Store, public core::Outbox, public core::Reader {
  public:
   struct State;
@@ -84,8 +84,8 @@ class SqliteStore final : public core::Store, public core::Outbox, public core::
   Task<Result<core::StoredEvent>> append(core::EventDraft draft) override;
   /// Also forgets history and audit lines past their settings, each at most 1,000 a call.
   Task<Result<bool>> prune(Nanos delivered_before, Nanos undelivered_before) override;
-  /// Where the store takes more than that: deletes, the oldest first and at most 1,000 of each in a call, events that no sink
-  /// waits for, ended drifts and, where nothing else is left, dead letters, which a `gap` event tells.
+  /// Where the store takes more than that: deletes, the oldest first and at most 1,000 of each in a call, events that
+  /// no sink waits for, ended drifts and, where nothing else is left, dead letters, which a `gap` event tells.
   Task<Result<Shrunk>> shrink(std::int64_t max_bytes);
   /// Exact up to 10,000 pending events of one sink; above, the count of the sink with most and its average size.
   Task<Result<Backlog>> backlog() override;

@@ -69,16 +69,17 @@ struct SqliteStore::State : std::enable_shared_from_this<SqliteStore::State> {
   bool log_stuck = false;          ///< the last checkpoint failed, and it was told
   std::uint64_t hlc = 0;           ///< last one given; store strand only
   std::uint64_t stored_hlc = 0;
-  std::int64_t newest_seq = 0;     ///< of the events inserted; store strand only
-  std::string salt;                ///< of the ids that this opening of the store gives: another one each time
-  std::int64_t pruned_to = 0;  ///< where the next slice of retention looks; store strand only
-  /// Where shrink() continues [shrink.cpp]. Only shrink() reads and writes it, and the agent awaits each call before the next.
+  std::int64_t newest_seq = 0;  ///< of the events inserted; store strand only
+  std::string salt;             ///< of the ids that this opening of the store gives: another one each time
+  std::int64_t pruned_to = 0;   ///< where the next slice of retention looks; store strand only
+  /// Where shrink() continues [shrink.cpp]. Only shrink() reads and writes it, and the agent awaits each call before
+  /// the next.
   struct Shrink {
     std::int64_t looked_to = 0, forgot = 0;  ///< of this pass: where the next slice begins, rows that went
     bool spares_dead = true;                 ///< dead letters stay in this pass
   } shrink;
-  Nanos pruned_by = 0;         ///< the wall clock above the one that is never set, as retention believes it; store strand only
-  Nanos doubted_until = 0;     ///< of the clock that is never set: retention waits; 0: it does not
+  Nanos pruned_by = 0;  ///< the wall clock above the one that is never set, as retention believes it; store strand only
+  Nanos doubted_until = 0;          ///< of the clock that is never set: retention waits; 0: it does not
   std::vector<std::string> mended;  ///< rows that the open transaction took back; store strand only
   /// Engine and lanes hold in memory what the store said: rows are not taken back under them, the process ends with it.
   bool in_use = false;
@@ -94,7 +95,8 @@ inline constexpr std::size_t kPageBytes = 4u << 20;
 using StatePtr = std::shared_ptr<SqliteStore::State>;
 
 /// SqliteStore::open() without the public face: not in use yet. [open.cpp]
-Result<StatePtr> open_state(Settings settings, asio::any_io_executor store_thread, asio::any_io_executor io_pool, const Clock& clock);
+Result<StatePtr> open_state(Settings settings, asio::any_io_executor store_thread, asio::any_io_executor io_pool,
+                            const Clock& clock);
 
 /// Runs `work` in the next transaction, in its own SAVEPOINT, and returns its status once that is on the disk. An error
 /// undoes the work and no other. Callers name `work` before they pass it: g++ 12 destroys temporary closures of a
@@ -104,9 +106,9 @@ Task<Status> in_group(StatePtr state, Work work);
 /// The same at once, for open(), before anybody else is there. [group.cpp]
 Status run_now(SqliteStore::State& state, Work work);
 
-/// At the start: what retention measures the clock by. Nothing tells a clock that is ahead from time that nobody was there,
-/// but of more than 30 days since `last_commit` (0: none) it waits, as of a clock that jumps; a doubt of the process before
-/// goes on to its end. [retention.cpp]
+/// At the start: what retention measures the clock by. Nothing tells a clock that is ahead from time that nobody was
+/// there, but of more than 30 days since `last_commit` (0: none) it waits, as of a clock that jumps; a doubt of the
+/// process before goes on to its end. [retention.cpp]
 Status believe_clock(SqliteStore::State& state, Nanos last_commit);
 
 /// Runs `read` (Connection& → Result<T>) on the store thread between two transactions: it sees all that was committed.
@@ -118,7 +120,8 @@ Task<std::invoke_result_t<Read, Connection&>> on_store(StatePtr state, Read read
   co_return result;
 }
 
-/// Begins a read transaction of at most Settings::longest_read on `connection`; ends it and hands the connection back. [reader_pool.cpp]
+/// Begins a read transaction of at most Settings::longest_read on `connection`; ends it and hands the connection back.
+/// [reader_pool.cpp]
 class ReadTransaction {
  public:
   ReadTransaction(ReaderPool& pool, std::unique_ptr<Connection> connection);

@@ -7,8 +7,8 @@
 
 namespace driftd::common {
 
-/// JSON as a tree of which nothing is built that is not kept. nlohmann's own callback looks through all members of a list
-/// after each of its objects: a list of half a million takes it hours.
+/// JSON as a tree of which nothing is built that is not kept. nlohmann's own callback looks through all members of a
+/// list after each of its objects: a list of half a million takes it hours.
 class BoundedBuild : public nlohmann::json_sax<nlohmann::json> {
  public:
   using json = nlohmann::json;
@@ -44,7 +44,8 @@ class BoundedBuild : public nlohmann::json_sax<nlohmann::json> {
   }
   bool open(json container) {
     const bool member = !open_.empty() && open_.back()->is_object();
-    const bool leaves = skipped_ > 0 || open_.size() >= deepest_ || (member && !keeps(path_, key_)) || ++values_ > most_;
+    const bool leaves =
+        skipped_ > 0 || open_.size() >= deepest_ || (member && !keeps(path_, key_)) || ++values_ > most_;
     if (leaves) return ++skipped_, true;
     path_.push_back(member ? key_ : std::string());
     open_.push_back(put(std::move(container)));
@@ -56,7 +57,8 @@ class BoundedBuild : public nlohmann::json_sax<nlohmann::json> {
     path_.pop_back();
     return true;
   }
-  /// A pointer into a list holds while nothing is added to that list, and nothing is before what it points to is closed.
+  /// A pointer into a list holds while nothing is added to that list, and nothing is before what it points to is
+  /// closed.
   json* put(json v) {
     if (open_.empty()) return &(root_ = std::move(v));
     json& parent = *open_.back();

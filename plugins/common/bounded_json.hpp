@@ -13,9 +13,10 @@ namespace driftd::common {
 
 /// What nests deeper than this is nothing that anybody configured, and the walks over a document are recursive.
 inline constexpr int kMaxNesting = 128;
-inline constexpr std::size_t kMaxBody = 4u << 20;      ///< bytes of a record's body that the host takes (provider.h)
-inline constexpr std::size_t kMaxValues = 90'000;      ///< values in it; the host takes 100,000
-/// Values of a foreign text that become a tree, each about 100 bytes: a body of kMaxValues, and who owns which of its fields.
+inline constexpr std::size_t kMaxBody = 4u << 20;  ///< bytes of a record's body that the host takes (provider.h)
+inline constexpr std::size_t kMaxValues = 90'000;  ///< values in it; the host takes 100,000
+/// Values of a foreign text that become a tree, each about 100 bytes: a body of kMaxValues, and who owns which of its
+/// fields.
 inline constexpr std::size_t kMaxParsed = 3 * kMaxValues;
 
 struct Shape {
@@ -76,8 +77,8 @@ inline std::size_t values_in(const nlohmann::json& value) {
   return out;
 }
 
-/// Takes the largest members off a body until it has at most `most` bytes as text and kMaxValues values; `left_out` gets
-/// the name of each. Pure.
+/// Takes the largest members off a body until it has at most `most` bytes as text and kMaxValues values; `left_out`
+/// gets the name of each. Pure.
 inline std::string fit_members(nlohmann::json& body, std::size_t most, std::vector<std::string>& left_out) {
   using Sized = std::pair<std::size_t, std::string>;
   const auto take_off = [&](std::size_t have, std::size_t bound, std::vector<Sized> members) {

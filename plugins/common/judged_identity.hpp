@@ -8,9 +8,9 @@
 
 namespace driftd::common {
 
-/// Which system is read: a cluster id, a system_identifier, the lineage of a state. The host asks health for it before each
-/// refresh, but another may be there between the two: so what a refresh itself meets must be of that identity. Empty: the
-/// system does not tell, which is right where it never did. Any thread.
+/// Which system is read: a cluster id, a system_identifier, the lineage of a state. The host asks health for it before
+/// each refresh, but another may be there between the two: so what a refresh itself meets must be of that identity.
+/// Empty: the system does not tell, which is right where it never did. Any thread.
 class JudgedIdentity {
  public:
   /// `other` begins the message about another one: `another cluster answers (cluster id`.
@@ -55,12 +55,12 @@ class JudgedIdentity {
  private:
   static bool is_untold(const std::string& identity, const std::string& judged) {
     if (!identity.empty() || judged.empty()) return identity.empty();
-    throw sdk::Failure(DRIFTD_UNAVAILABLE, "what answers at this endpoint no longer says which one it is (before " + judged +
-                                               "): nothing of it is told until it does");
+    throw sdk::Failure(DRIFTD_UNAVAILABLE, "what answers at this endpoint no longer says which one it is (before " +
+                                               judged + "): nothing of it is told until it does");
   }
   [[noreturn]] void refuse(const std::string& identity, const std::string& judged) const {
-    throw sdk::Failure(DRIFTD_UNAVAILABLE,
-                       other_ + " " + identity + ", before " + judged + "): nothing of it is told until the agent knows that");
+    throw sdk::Failure(DRIFTD_UNAVAILABLE, other_ + " " + identity + ", before " + judged +
+                                               "): nothing of it is told until the agent knows that");
   }
 
   const std::string other_;

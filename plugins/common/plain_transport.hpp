@@ -24,9 +24,12 @@ inline std::string plain_http_host(std::string_view url) {
   return std::string(url.substr(0, url.find(':')));
 }
 
-/// Said once when an instance is opened: `what` goes to `where` readable to whoever is on the way. `remedy` is the setting.
-inline void warn_of_plain_transport(sdk::Call& call, const std::string& what, const std::string& where, const std::string& remedy) {
-  call.log(DRIFTD_LOG_WARN, what + " go to " + where + " without TLS: whoever is on the way can read and change them; " + remedy);
+/// Said once when an instance is opened: `what` goes to `where` readable to whoever is on the way. `remedy` is the
+/// setting.
+inline void warn_of_plain_transport(sdk::Call& call, const std::string& what, const std::string& where,
+                                    const std::string& remedy) {
+  call.log(DRIFTD_LOG_WARN,
+           what + " go to " + where + " without TLS: whoever is on the way can read and change them; " + remedy);
 }
 
 }  // namespace driftd::common

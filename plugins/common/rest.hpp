@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <poll.h>
 #include <algorithm>
 #include <chrono>
-#include <poll.h>
 
 #include "driftd/sdk/call.hpp"
 
@@ -14,7 +14,8 @@ inline bool rest(sdk::Call& call, std::chrono::steady_clock::time_point until) {
   using std::chrono::milliseconds;
   while (!call.cancelled()) {
     const auto now = std::chrono::steady_clock::now();
-    if (call.deadline_ns() <= now.time_since_epoch().count()) throw sdk::Failure(DRIFTD_DEADLINE, "the call's deadline passed");
+    if (call.deadline_ns() <= now.time_since_epoch().count())
+      throw sdk::Failure(DRIFTD_DEADLINE, "the call's deadline passed");
     const auto left = std::chrono::ceil<milliseconds>(until - now).count();
     if (left <= 0) return false;
     pollfd cancel{call.cancel_fd(), POLLIN, 0};

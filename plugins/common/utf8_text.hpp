@@ -12,7 +12,10 @@ inline std::size_t utf8_character(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
   if (first < 0x80) return 1;
-  const std::size_t size = first >= 0xC2 && first <= 0xDF ? 2 : first >= 0xE0 && first <= 0xEF ? 3 : first >= 0xF0 && first <= 0xF4 ? 4 : 0;
+  const std::size_t size = first >= 0xC2 && first <= 0xDF   ? 2
+                           : first >= 0xE0 && first <= 0xEF ? 3
+                           : first >= 0xF0 && first <= 0xF4 ? 4
+                                                            : 0;
   if (size == 0 || text.size() < size) return 0;
   std::uint32_t code = first & (0xFFu >> (size + 1));
   for (std::size_t i = 1; i < size; ++i) {
@@ -25,13 +28,15 @@ inline std::size_t utf8_character(std::string_view text) {
 
 /// Returns true if `text` begins with what a byte is shown as: `\xNN`.
 inline bool shows_a_byte(std::string_view text) {
-  const auto digit = [&](std::size_t i) { return (text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'f'); };
+  const auto digit = [&](std::size_t i) {
+    return (text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'f');
+  };
   return text.size() >= 4 && text[0] == '\\' && text[1] == 'x' && digit(2) && digit(3);
 }
 
-/// The text as it is where it is UTF-8; each byte that is not becomes `\xNN`. Records, and JSON, hold nothing else: a name
-/// of other bytes would cost the whole listing that it stands in. Two texts stay two: where a text says `\xNN` itself, its
-/// backslash becomes `\x5c`. Pure.
+/// The text as it is where it is UTF-8; each byte that is not becomes `\xNN`. Records, and JSON, hold nothing else: a
+/// name of other bytes would cost the whole listing that it stands in. Two texts stay two: where a text says `\xNN`
+/// itself, its backslash becomes `\x5c`. Pure.
 inline std::string utf8_text(std::string_view text) {
   std::string out;
   std::size_t from = 0, at = 0;

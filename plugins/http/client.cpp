@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/client.hpp"
 
-#include <algorithm>
 #include <curl/curl.h>
+#include <algorithm>
 #include <mutex>
 #include <utility>
 
@@ -160,8 +160,9 @@ Response Client::send(sdk::Call& call, const Request& request) {
   for (int i = 0; follows && i < request.redirects && is_redirect(response.status); ++i) {
     if (response.redirect_url.empty()) break;
     if (origin_of(response.redirect_url) != origin_of(request.url)) {
-      throw sdk::Failure(DRIFTD_INVALID, name_of(request) + ": is redirected to another host, which is not followed; name "
-                                                            "that one in the settings if it is meant");
+      throw sdk::Failure(DRIFTD_INVALID, name_of(request) +
+                                             ": is redirected to another host, which is not followed; name "
+                                             "that one in the settings if it is meant");
     }
     next.url = response.redirect_url;
     response = once(call, next);

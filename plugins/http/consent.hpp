@@ -20,8 +20,8 @@ struct Ends {
   auto operator<=>(const Ends&) const = default;
 };
 
-/// Whether requests may go over the connections of a wire: its owner is asked about each. Over HTTP/2 requests share them,
-/// and libcurl may send several within one step: a refusal stands for that step.
+/// Whether requests may go over the connections of a wire: its owner is asked about each. Over HTTP/2 requests share
+/// them, and libcurl may send several within one step: a refusal stands for that step.
 class Consent {
  public:
   /// Empty: every connection will do.

@@ -64,7 +64,10 @@ void wipe_list(curl_slist* list) {
 }  // namespace
 
 Exchange::Exchange(sdk::Call& call, const Options& options, Consent& consent, Request request)
-    : call_(call), consent_(consent), request_(std::move(request)), what_(name_of(request_)) {
+    : call_(call),
+      consent_(consent),
+      request_(std::move(request)),
+      what_(name_of(request_)) {
   response_.sent_ns = call.now_ns();
   const Url checked = parse_url(request_.url);
   easy_ = curl_easy_init();
@@ -249,9 +252,11 @@ bool Exchange::take(std::string_view piece) {
 void Exchange::fail(CURLcode ended) const {
   const std::string why = error_[0] != '\0' ? error_ : curl_easy_strerror(ended);
   if (too_large_) {
-    throw sdk::Failure(DRIFTD_BUDGET, what_ + ": the answer is larger than " + std::to_string(request_.most_body) + " bytes");
+    throw sdk::Failure(DRIFTD_BUDGET,
+                       what_ + ": the answer is larger than " + std::to_string(request_.most_body) + " bytes");
   }
-  if (is_local_file(ended)) throw sdk::Failure(DRIFTD_INVALID, what_ + ": a certificate or key of the settings: " + why);
+  if (is_local_file(ended))
+    throw sdk::Failure(DRIFTD_INVALID, what_ + ": a certificate or key of the settings: " + why);
   if (ended == CURLE_UNSUPPORTED_PROTOCOL || ended == CURLE_URL_MALFORMAT) {
     throw sdk::Failure(DRIFTD_INVALID, what_ + ": " + why + "; expected a URL of http or https");
   }

@@ -10,17 +10,26 @@ namespace driftd::http {
 
 driftd_status code_of(int status) {
   switch (status) {
-    case 401: return DRIFTD_UNAUTHENTICATED;
-    case 403: return DRIFTD_DENIED;
-    case 404: return DRIFTD_NOT_FOUND;
+    case 401:
+      return DRIFTD_UNAUTHENTICATED;
+    case 403:
+      return DRIFTD_DENIED;
+    case 404:
+      return DRIFTD_NOT_FOUND;
     case 409:
-    case 412: return DRIFTD_CONFLICT;
-    case 410: return DRIFTD_CURSOR_EXPIRED;
-    case 429: return DRIFTD_THROTTLED;
-    case 408: return DRIFTD_UNAVAILABLE;
+    case 412:
+      return DRIFTD_CONFLICT;
+    case 410:
+      return DRIFTD_CURSOR_EXPIRED;
+    case 429:
+      return DRIFTD_THROTTLED;
+    case 408:
+      return DRIFTD_UNAVAILABLE;
     case 501:
-    case 505: return DRIFTD_UNSUPPORTED;
-    default: break;
+    case 505:
+      return DRIFTD_UNSUPPORTED;
+    default:
+      break;
   }
   if (status >= 200 && status < 300) return DRIFTD_OK;
   if (status >= 500 && status < 600) return DRIFTD_UNAVAILABLE;
@@ -45,8 +54,8 @@ std::string escape(std::string_view text) {
   std::string out;
   for (const char raw : text) {
     const auto c = static_cast<unsigned char>(raw);
-    const bool plain = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
-                       c == '_' || c == '~';
+    const bool plain = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
+                       c == '.' || c == '_' || c == '~';
     if (plain) {
       out += raw;
     } else {

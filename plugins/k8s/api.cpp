@@ -30,7 +30,8 @@ http::Response too_soon(std::chrono::milliseconds left, std::int64_t now_ns) {
   out.status = 429;
   out.sent_ns = now_ns;
   out.retry_after_ms = left.count();
-  out.body = R"({"kind":"Status","message":"not asked: the API server said when to come again, and it is not yet time"})";
+  out.body =
+      R"({"kind":"Status","message":"not asked: the API server said when to come again, and it is not yet time"})";
   return out;
 }
 
@@ -180,8 +181,8 @@ http::Response ask(sdk::Call& call, Api& api, http::Client& client, const std::s
   return response;
 }
 
-json ask_json(sdk::Call& call, Api& api, http::Client& client, const std::string& path_and_query, const std::string& kind,
-              const std::string& right) {
+json ask_json(sdk::Call& call, Api& api, http::Client& client, const std::string& path_and_query,
+              const std::string& kind, const std::string& right) {
   const http::Response response = ask(call, api, client, path_and_query);
   const std::string what = "GET " + path_and_query.substr(0, path_and_query.find('?'));
   if (!response.ok()) throw refusal(response, what, kind, right);

@@ -45,7 +45,7 @@ class Api {
   Witness witness_;
   RetryAfter retry_after_;
   std::mutex mutex_;
-  std::string cached_;      ///< of the token file
+  std::string cached_;           ///< of the token file
   std::size_t used_ = 0;         ///< hash of the credential as it was had last
   std::int64_t changed_ns_ = 0;  ///< when that was another than before
   std::chrono::steady_clock::time_point read_at_{};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "k8s/base64.hpp"
 
-#include <nlohmann/json.hpp>
 #include <zlib.h>
+#include <nlohmann/json.hpp>
 
 #include "driftd/sdk/types.hpp"
 
@@ -59,9 +59,11 @@ std::string gunzip(std::string_view packed, std::size_t most, const std::string&
     const int state = inflate(&stream, Z_NO_FLUSH);
     if (state != Z_OK && state != Z_STREAM_END) throw sdk::Failure(DRIFTD_CORRUPT, what + ": no whole gzip stream");
     out.append(piece, sizeof piece - stream.avail_out);
-    if (out.size() > most) throw sdk::Failure(DRIFTD_BUDGET, what + ": unpacks to more than " + std::to_string(most) + " bytes");
+    if (out.size() > most)
+      throw sdk::Failure(DRIFTD_BUDGET, what + ": unpacks to more than " + std::to_string(most) + " bytes");
     if (state == Z_STREAM_END) return out;
-    if (stream.avail_in == 0 && stream.avail_out != 0) throw sdk::Failure(DRIFTD_CORRUPT, what + ": no whole gzip stream");
+    if (stream.avail_in == 0 && stream.avail_out != 0)
+      throw sdk::Failure(DRIFTD_CORRUPT, what + ": no whole gzip stream");
   }
 }
 

@@ -10,12 +10,14 @@ constexpr std::chrono::seconds kMaxCatalogAge{60};
 
 }  // namespace
 
-void Catalog::add_custom(sdk::Call& call, http::Client& client, const Custom& custom, const std::string& kind, Answer& out) {
+void Catalog::add_custom(sdk::Call& call, http::Client& client, const Custom& custom, const std::string& kind,
+                         Answer& out) {
   const bool optional = kind == kPrismBackend;  // a cluster without the CRD has no such objects
   const std::string name = custom.kind + (custom.group.empty() ? "" : "." + custom.group);
   const auto missing = [&] {
     if (optional) return;
-    out.diagnostics.push_back({DRIFTD_UNSUPPORTED, kind, {}, "settings.objects", name + " is not served by this API server"});
+    out.diagnostics.push_back(
+        {DRIFTD_UNSUPPORTED, kind, {}, "settings.objects", name + " is not served by this API server"});
   };
   std::string version = custom.version;
   if (version.empty() && !custom.group.empty()) {

@@ -12,8 +12,8 @@
 
 namespace driftd::k8s {
 
-/// Which resource types there are to read: the known ones, PrismBackend and those of the settings where the server serves
-/// them. Thread-safe.
+/// Which resource types there are to read: the known ones, PrismBackend and those of the settings where the server
+/// serves them. Thread-safe.
 class Catalog {
  public:
   Catalog(Api& api, const Settings& settings) : api_(api), settings_(settings), known_(known_resources(settings)) {}

@@ -29,7 +29,8 @@ Ref ref_of(const Resource& resource, const json& object) {
   return {resource.object, text(object, {"metadata", "namespace"}), text(object, {"metadata", "name"})};
 }
 
-Objects Directory::collect(sdk::Call& call, const std::vector<Resource>& resources, std::vector<sdk::Diagnostic>& diagnostics) {
+Objects Directory::collect(sdk::Call& call, const std::vector<Resource>& resources,
+                           std::vector<sdk::Diagnostic>& diagnostics) {
   references_ = {};
   shares_ = {};
   Objects out;
@@ -49,7 +50,8 @@ Objects Directory::collect(sdk::Call& call, const std::vector<Resource>& resourc
 }
 
 std::optional<Absence> Directory::look(sdk::Call& call, const Ref& ref, const std::string& space, Objects& objects) {
-  const std::string path = "/api/v1/namespaces/" + http::escape(ref.space) + "/" + plural_of(ref.type) + "/" + http::escape(ref.name);
+  const std::string path =
+      "/api/v1/namespaces/" + http::escape(ref.space) + "/" + plural_of(ref.type) + "/" + http::escape(ref.name);
   const http::Response response = ask(call, api_, client_, path);
   if (response.status == 404 && reason_of(response.body) == "NotFound") return Absence{};
   const std::string right = "get " + plural_of(ref.type) + " in namespace " + ref.space;
@@ -61,7 +63,10 @@ std::optional<Absence> Directory::look(sdk::Call& call, const Ref& ref, const st
   json object = common::parse_bounded(response.body).value;
   if (!object.is_object()) return Absence{DRIFTD_CORRUPT, "GET " + path + ": no JSON object", {}};
   if (shares_.put_for(objects, space, ref, std::move(object))) return std::nullopt;
-  return Absence{DRIFTD_BUDGET, "its " + ref.type + " is not taken: there is no room for it among what defines the backends of its namespace", {}};
+  return Absence{
+      DRIFTD_BUDGET,
+      "its " + ref.type + " is not taken: there is no room for it among what defines the backends of its namespace",
+      {}};
 }
 
 void Directory::complete(sdk::Call& call, Objects& objects, std::vector<sdk::Diagnostic>& diagnostics) {

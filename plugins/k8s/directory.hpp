@@ -14,14 +14,18 @@ namespace driftd::k8s {
 class Directory {
  public:
   Directory(Api& api, const Settings& settings, http::Client& client, Lister& lister)
-      : api_(api), settings_(settings), client_(client), lister_(lister) {}
+      : api_(api),
+        settings_(settings),
+        client_(client),
+        lister_(lister) {}
 
-  /// Every labelled Service, Secret and ConfigMap, every PrismBackend, and what those point to, without namespaces that have
-  /// more than their share. Throws where one of the lists could not be read: half of them would look like a change.
+  /// Every labelled Service, Secret and ConfigMap, every PrismBackend, and what those point to, without namespaces that
+  /// have more than their share. Throws where one of the lists could not be read: half of them would look like a
+  /// change.
   Objects collect(sdk::Call& call, const std::vector<Resource>& resources, std::vector<sdk::Diagnostic>& diagnostics);
-  /// Adds what the definitions point to and `objects` do not hold. What does not exist stays missing, and so does what the
-  /// API server does not give for a reason of its own, which is a fault of that definition alone. Throws where nobody is
-  /// answered: no credential, too many requests, a server that is ill, a connection that is none.
+  /// Adds what the definitions point to and `objects` do not hold. What does not exist stays missing, and so does what
+  /// the API server does not give for a reason of its own, which is a fault of that definition alone. Throws where
+  /// nobody is answered: no credential, too many requests, a server that is ill, a connection that is none.
   void complete(sdk::Call& call, Objects& objects, std::vector<sdk::Diagnostic>& diagnostics);
   /// Of the objects that this collected: what a watch says is added or taken away.
   Shares& shares() { return shares_; }

@@ -38,7 +38,8 @@ void require_form(const json& document) {
   if (!document.is_object()) bad("no valid JSON object");
   const json& kind = find(document, {"kind"});
   if (kind != json("ExecCredential")) {
-    bad("kind: expected ExecCredential" + (kind.is_string() ? ", found '" + kind.get<std::string>().substr(0, 40) + "'" : std::string()));
+    bad("kind: expected ExecCredential" +
+        (kind.is_string() ? ", found '" + kind.get<std::string>().substr(0, 40) + "'" : std::string()));
   }
   const std::string version = text(document, {"apiVersion"});
   if (std::find(kVersions.begin(), kVersions.end(), version) == kVersions.end()) {
@@ -54,7 +55,8 @@ void take_certificate(json& status, Credential& out) {
     bad(out.key_pem.empty() ? "status.clientCertificateData without clientKeyData; expected both or none"
                             : "status.clientKeyData without clientCertificateData; expected both or none");
   }
-  for (const auto& [name, pem] : {std::pair{"clientCertificateData", &out.certificate_pem}, {"clientKeyData", &out.key_pem}}) {
+  for (const auto& [name, pem] :
+       {std::pair{"clientCertificateData", &out.certificate_pem}, {"clientKeyData", &out.key_pem}}) {
     const bool is_pem = pem->empty() || pem->find("-----BEGIN ") != std::string::npos;
     if (!is_pem) bad(std::string("status.") + name + ": expected PEM, which begins with -----BEGIN");
   }
@@ -106,17 +108,20 @@ Credential::~Credential() {
 Credential parse_credential(std::string_view text) {
   text = trimmed(text);
   if (text.starts_with('{')) return from_document(text);
-  if (has_break(text)) throw sdk::Failure(DRIFTD_UNAUTHENTICATED, "settings.token holds a line break; expected a token of one line, or an ExecCredential");
+  if (has_break(text))
+    throw sdk::Failure(DRIFTD_UNAUTHENTICATED,
+                       "settings.token holds a line break; expected a token of one line, or an ExecCredential");
   Credential out;
   out.token = text;
   return out;
 }
 
 std::optional<std::int64_t> parse_time(std::string_view text) {
-  const auto year = number(text, 0, 4), month = number(text, 5, 2), day = number(text, 8, 2), hour = number(text, 11, 2),
-             minute = number(text, 14, 2), second = number(text, 17, 2);
+  const auto year = number(text, 0, 4), month = number(text, 5, 2), day = number(text, 8, 2),
+             hour = number(text, 11, 2), minute = number(text, 14, 2), second = number(text, 17, 2);
   if (!year || !month || !day || !hour || !minute || !second) return std::nullopt;
-  const bool marks = text[4] == '-' && text[7] == '-' && (text[10] == 'T' || text[10] == 't') && text[13] == ':' && text[16] == ':';
+  const bool marks =
+      text[4] == '-' && text[7] == '-' && (text[10] == 'T' || text[10] == 't') && text[13] == ':' && text[16] == ':';
   const std::chrono::year_month_day date{std::chrono::year(*year), std::chrono::month(static_cast<unsigned>(*month)),
                                          std::chrono::day(static_cast<unsigned>(*day))};
   if (!marks || !date.ok() || *hour > 23 || *minute > 59 || *second > 60) return std::nullopt;
@@ -131,7 +136,8 @@ std::optional<std::int64_t> parse_time(std::string_view text) {
   const auto at = std::chrono::sys_days(date).time_since_epoch() + std::chrono::hours(*hour) +
                   std::chrono::minutes(*minute - *offset) + std::chrono::seconds(*second);
   using std::chrono::nanoseconds, std::chrono::floor;
-  const std::chrono::seconds last = floor<std::chrono::seconds>(nanoseconds::max()), first = floor<std::chrono::seconds>(nanoseconds::min());
+  const std::chrono::seconds last = floor<std::chrono::seconds>(nanoseconds::max()),
+                             first = floor<std::chrono::seconds>(nanoseconds::min());
   if (at > last) return nanoseconds::max().count();  // after 2262: as good as never
   return at <= first ? nanoseconds::min().count() : nanoseconds(at).count();
 }

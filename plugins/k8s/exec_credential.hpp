@@ -24,11 +24,12 @@ struct Credential {
   ~Credential();
 };
 
-/// Text that begins with `{` is an ExecCredential, other text a token. Pure. UNAUTHENTICATED says what is wrong with it, never
-/// what is in it.
+/// Text that begins with `{` is an ExecCredential, other text a token. Pure. UNAUTHENTICATED says what is wrong with
+/// it, never what is in it.
 Credential parse_credential(std::string_view text);
 
-/// `2026-11-21T20:15:00Z`, `2026-11-21T21:15:00.5+01:00` → nanoseconds since the epoch; nothing: it is no RFC 3339 time.
+/// `2026-11-21T20:15:00Z`, `2026-11-21T21:15:00.5+01:00` → nanoseconds since the epoch; nothing: it is no RFC 3339
+/// time.
 std::optional<std::int64_t> parse_time(std::string_view text);
 
 }  // namespace driftd::k8s

@@ -116,7 +116,8 @@ void Watcher::follow_backends(sdk::Call& call) {
     }
   }
   for (const auto& diagnostic : folded(diagnostics)) call.diag(diagnostic);
-  for (auto& [place, definition] : known_) {  // nothing of it is gone: whether it is there is seen when there is room again
+  // nothing of it is gone: whether it is there is seen when there is room again
+  for (auto& [place, definition] : known_) {
     if (directory_.shares().passes_over(definition.space)) now.try_emplace(place, std::move(definition));
   }
   known_ = std::move(now);

@@ -61,7 +61,8 @@ void fill(sdk::Record& out, std::string_view release_text, const std::string& wh
   }
   std::vector<std::string> left_out;
   out.body = common::fit_members(body, common::kMaxBody, left_out);
-  for (const auto& name : left_out) out.unread.push_back({name, DRIFTD_BUDGET, "of the release it is more than an agent takes"});
+  for (const auto& name : left_out)
+    out.unread.push_back({name, DRIFTD_BUDGET, "of the release it is more than an agent takes"});
   out.status = status.dump();
   out.sensitive = {"values"};
 }
@@ -108,7 +109,8 @@ void HelmReleases::unpack(Release& release) {
   std::size_t& used = unpacked_[release.record.metadata["namespace"]];
   sdk::Record record = release.record;
   try {
-    if (used >= kMostUnpacked) throw sdk::Failure(DRIFTD_BUDGET, what + ": the releases before it are more than is unpacked of one namespace");
+    if (used >= kMostUnpacked)
+      throw sdk::Failure(DRIFTD_BUDGET, what + ": the releases before it are more than is unpacked of one namespace");
     used += kMostRelease;  // also what does not unpack takes its time
     const std::string release_text = unpacked(packed, kMostRelease, what);
     used -= kMostRelease - std::min(kMostRelease, release_text.size());
@@ -139,10 +141,12 @@ void HelmReleases::make_room() {
     const auto less = [](const auto& a, const auto& b) { return a.second < b.second; };
     const std::string name_space = std::max_element(kept_by_.begin(), kept_by_.end(), less)->first;
     Release* largest = nullptr;
-    for (auto one = releases_.lower_bound(name_space + "/"); one != releases_.end() && one->first.starts_with(name_space + "/"); ++one) {
+    for (auto one = releases_.lower_bound(name_space + "/");
+         one != releases_.end() && one->first.starts_with(name_space + "/"); ++one) {
       if (largest == nullptr || one->second.kept > largest->kept) largest = &one->second;
     }
-    largest->error = "release Secret " + largest->record.metadata["secret"] + ": the releases of all namespaces are more than is kept, and its namespace has most";
+    largest->error = "release Secret " + largest->record.metadata["secret"] +
+                     ": the releases of all namespaces are more than is kept, and its namespace has most";
     largest->code = DRIFTD_BUDGET;
     largest->record.unread = {{"**", DRIFTD_BUDGET, largest->error}};
     largest->record.body = "{}";
@@ -179,9 +183,13 @@ std::vector<sdk::Record> HelmReleases::records(std::vector<sdk::Diagnostic>& dia
       continue;
     }
     record.metadata["pending"] = revision + " is " + release.last.status + " since " + release.last.created;
-    diagnostics.push_back({DRIFTD_CONFLICT, kHelmRelease, id, {},
-                           id + ": " + record.metadata["pending"] + ": Helm was interrupted, or this Secret is not Helm's; revision " +
-                               std::to_string(release.shown.number) + " is judged. Roll back or delete the pending revision"});
+    diagnostics.push_back(
+        {DRIFTD_CONFLICT,
+         kHelmRelease,
+         id,
+         {},
+         id + ": " + record.metadata["pending"] + ": Helm was interrupted, or this Secret is not Helm's; revision " +
+             std::to_string(release.shown.number) + " is judged. Roll back or delete the pending revision"});
   }
   return out;
 }

@@ -9,7 +9,8 @@ namespace {
 constexpr std::size_t kMostRest = 1u << 20;
 
 [[noreturn]] void too_large(const char* what, std::size_t most) {
-  throw sdk::Failure(DRIFTD_BUDGET, std::string(what) + " of the API server is larger than " + std::to_string(most) + " bytes");
+  throw sdk::Failure(DRIFTD_BUDGET,
+                     std::string(what) + " of the API server is larger than " + std::to_string(most) + " bytes");
 }
 
 }  // namespace

@@ -8,8 +8,8 @@
 namespace driftd::k8s {
 
 /// Takes a List answer apart as it arrives, so that no more than one object is in memory: hands out the text of each
-/// element of the member `items` of the outermost object and keeps the rest. Knows just enough of JSON for that: what is
-/// inside of an element is not checked.
+/// element of the member `items` of the outermost object and keeps the rest. Knows just enough of JSON for that: what
+/// is inside of an element is not checked.
 class ItemSplitter {
  public:
   using Item = std::function<void(const std::string& json)>;
@@ -28,7 +28,7 @@ class ItemSplitter {
   Item item_;
   std::size_t most_;
   std::string rest_, current_, key_;
-  int depth_ = 0;       ///< of objects and lists around the next character
+  int depth_ = 0;  ///< of objects and lists around the next character
   bool text_ = false, escaped_ = false, collects_key_ = false;
   bool items_ = false;  ///< inside of the list `items`
 };

@@ -16,10 +16,10 @@ inline constexpr const char* kRegistration = "registration";
 
 /// One resource type of the API server and the kind that its objects become.
 struct Resource {
-  std::string kind;     ///< ours: `secret`
-  std::string base;     ///< `/api/v1`, `/apis/apps/v1`
-  std::string plural;   ///< `secrets`
-  std::string object;   ///< the API's own: `Secret`
+  std::string kind;    ///< ours: `secret`
+  std::string base;    ///< `/api/v1`, `/apis/apps/v1`
+  std::string plural;  ///< `secrets`
+  std::string object;  ///< the API's own: `Secret`
   bool namespaced = true;
   std::string field_selector, label_selector;
   const Custom* custom = nullptr;  ///< of the settings, for `object`

@@ -22,7 +22,8 @@ YAML::Node named(const YAML::Node& root, const char* list, const char* what, con
   const YAML::Node elements = root[list];
   if (elements && elements.IsSequence()) {
     for (const auto& element : elements) {
-      if (element.IsMap() && text(element, "name") == name && element[what] && element[what].IsMap()) return element[what];
+      if (element.IsMap() && text(element, "name") == name && element[what] && element[what].IsMap())
+        return element[what];
     }
   }
   bad("no " + std::string(what) + " is called '" + name + "'");
@@ -80,10 +81,13 @@ std::string command_of(const YAML::Node& exec) {
 [[noreturn]] void refuse_program(const YAML::Node& exec) {
   std::string names;
   if (const YAML::Node env = exec["env"]; env && env.IsSequence()) {
-    for (const auto& each : env) names += (names.empty() ? "" : ", ") + (each.IsMap() ? text(each, "name") : std::string());
+    for (const auto& each : env)
+      names += (names.empty() ? "" : ", ") + (each.IsMap() ? text(each, "name") : std::string());
   }
-  bad("the user's credential comes from a program, and providers run none; let the agent run it, beside this kubeconfig: "
-      "token: \"${exec:" + command_of(exec) + "}\" (the program by its whole path, allowed in agent.programs" +
+  bad("the user's credential comes from a program, and providers run none; let the agent run it, beside this "
+      "kubeconfig: "
+      "token: \"${exec:" +
+      command_of(exec) + "}\" (the program by its whole path, allowed in agent.programs" +
       (names.empty() ? std::string() : " with the environment " + names) +
       "), or use a service account's token: token_file: /path");
 }
@@ -91,7 +95,8 @@ std::string command_of(const YAML::Node& exec) {
 void take_user(const YAML::Node& user, const std::string& folder, Settings& out) {
   if (user["exec"]) refuse_program(user["exec"]);
   for (const char* key : {"auth-provider", "username", "as", "as-uid", "as-groups", "as-user-extra"}) {
-    if (user[key]) bad(std::string("the user has ") + key + ", which this provider does not do; use a token or a certificate");
+    if (user[key])
+      bad(std::string("the user has ") + key + ", which this provider does not do; use a token or a certificate");
   }
   out.tls.certificate_pem = decoded(user, "client-certificate-data");
   out.tls.key_pem = decoded(user, "client-key-data");

@@ -11,7 +11,7 @@ namespace driftd::k8s {
 namespace {
 
 constexpr std::size_t kMostObject = 16u << 20;  // etcd takes 1.5 MiB; JSON and managedFields make more of it
-constexpr int kMaxRestarts = 3;                // lists begun anew because their token grew too old
+constexpr int kMaxRestarts = 3;                 // lists begun anew because their token grew too old
 constexpr int kStreamsSince = 32;               // minor version that offers WatchList
 
 common::BoundedJson parse_object(std::string_view text, const std::string& what) {
@@ -49,7 +49,8 @@ Lister::Page Lister::page(sdk::Call& call, const Resource& resource, const std::
   if (!response.ok()) throw refusal(response, what, resource.kind, resource.right("list", space));
   const json rest = parse_object(splitter.rest(), path).value;
   const Page out{text(rest, {"metadata", "resourceVersion"}), text(rest, {"metadata", "continue"})};
-  if (out.resource_version.empty()) throw sdk::Failure(DRIFTD_CORRUPT, what + ": a list without a resourceVersion", resource.kind);
+  if (out.resource_version.empty())
+    throw sdk::Failure(DRIFTD_CORRUPT, what + ": a list without a resourceVersion", resource.kind);
   return out;
 }
 
@@ -76,7 +77,8 @@ std::string Lister::list(sdk::Call& call, const Resource& resource, const std::s
 }
 
 std::string Lister::position(sdk::Call& call, const Resource& resource, const std::string& space) {
-  return page(call, resource, space, query_of(resource, "limit=1"), call.now_ns(), [](const Listed&) {}).resource_version;
+  return page(call, resource, space, query_of(resource, "limit=1"), call.now_ns(), [](const Listed&) {})
+      .resource_version;
 }
 
 bool Lister::server_streams(sdk::Call& call) {
@@ -101,13 +103,16 @@ std::optional<std::string> Lister::stream(sdk::Call& call, const Resource& resou
         const json& object = find(event, {"object"});
         if (type == "ADDED" || type == "MODIFIED") return take({object, sent, why});
         if (type == "DELETED") outran_ = true;
-        if (type == "ERROR") throw sdk::Failure(DRIFTD_UNAVAILABLE, what + ": " + text(object, {"message"}), resource.kind);
+        if (type == "ERROR")
+          throw sdk::Failure(DRIFTD_UNAVAILABLE, what + ": " + text(object, {"message"}), resource.kind);
         const bool whole = text(object, {"metadata", "annotations", "k8s.io/initial-events-end"}) == "true";
         if (type == "BOOKMARK" && whole) throw Enough{text(object, {"metadata", "resourceVersion"})};
       },
       kMostObject);
-  const std::string query = query_of(resource, "watch=1&sendInitialEvents=true&allowWatchBookmarks=true&"
-                                               "resourceVersionMatch=NotOlderThan&timeoutSeconds=" + seconds);
+  const std::string query = query_of(resource,
+                                     "watch=1&sendInitialEvents=true&allowWatchBookmarks=true&"
+                                     "resourceVersionMatch=NotOlderThan&timeoutSeconds=" +
+                                         seconds);
   try {
     const http::Response response = ask(call, api_, client_, path + query, [&](http::Request& request) {
       request.most_body = 0;

@@ -15,8 +15,8 @@ namespace driftd::k8s {
 /// thread-safe; `streams` is shared by those of one instance.
 class Lister {
  public:
-  /// An object as the server gave it, but without what nests deeper than common::kMaxNesting, or only what says which one it
-  /// is (k8s/outline.hpp); then `cut` says why.
+  /// An object as the server gave it, but without what nests deeper than common::kMaxNesting, or only what says which
+  /// one it is (k8s/outline.hpp); then `cut` says why.
   struct Listed {
     const nlohmann::json& object;
     std::int64_t sent_ns;  ///< when the list was asked for; of all pages the same
@@ -25,24 +25,29 @@ class Lister {
   using Take = std::function<void(const Listed& listed)>;
 
   Lister(Api& api, const Settings& settings, http::Client& client, std::atomic<int>& streams)
-      : api_(api), settings_(settings), client_(client), streams_(streams) {}
+      : api_(api),
+        settings_(settings),
+        client_(client),
+        streams_(streams) {}
 
-  /// Hands out every object of `resource` in `space` and returns the resource version of the whole list. When it returns
-  /// the list was whole; an object may have been handed out twice, or be gone (outran()). DENIED names the right.
+  /// Hands out every object of `resource` in `space` and returns the resource version of the whole list. When it
+  /// returns the list was whole; an object may have been handed out twice, or be gone (outran()). DENIED names the
+  /// right.
   std::string list(sdk::Call& call, const Resource& resource, const std::string& space, const Take& take);
   /// The resource version of now, from which a watch can start.
   std::string position(sdk::Call& call, const Resource& resource, const std::string& space);
-  /// What a list has handed out was perhaps deleted before its end, and its position is behind that deletion: no watch from
-  /// there tells of it, only another list.
+  /// What a list has handed out was perhaps deleted before its end, and its position is behind that deletion: no watch
+  /// from there tells of it, only another list.
   bool outran() const { return outran_; }
 
  private:
   struct Page {
     std::string resource_version, next;
   };
-  Page page(sdk::Call& call, const Resource& resource, const std::string& space, const std::string& query, std::int64_t sent,
-            const Take& take);
-  std::optional<std::string> stream(sdk::Call& call, const Resource& resource, const std::string& space, const Take& take);
+  Page page(sdk::Call& call, const Resource& resource, const std::string& space, const std::string& query,
+            std::int64_t sent, const Take& take);
+  std::optional<std::string> stream(sdk::Call& call, const Resource& resource, const std::string& space,
+                                    const Take& take);
   bool server_streams(sdk::Call& call);
 
   Api& api_;

@@ -99,8 +99,8 @@ std::string member_path(const std::string& attribute, const std::string& name) {
 }
 
 bool looks_secret(const std::string& name, const std::string& value) {
-  static constexpr std::array kWords = {"password", "passwd",     "secret", "token",   "credential",
-                                        "apikey",   "api_key",    "access_key", "private", "dsn"};
+  static constexpr std::array kWords = {"password", "passwd",  "secret",     "token",   "credential",
+                                        "apikey",   "api_key", "access_key", "private", "dsn"};
   std::string lower = name;
   std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
   const auto named = [&](const char* word) { return lower.find(word) != std::string::npos; };
@@ -139,7 +139,8 @@ sdk::Record unreadable(const Resource& resource, const json& object, const std::
   return record;
 }
 
-sdk::Record map_or_unreadable(const Resource& resource, const json& object, const std::string& cut, const Settings& settings) {
+sdk::Record map_or_unreadable(const Resource& resource, const json& object, const std::string& cut,
+                              const Settings& settings) {
   if (!cut.empty()) return unreadable(resource, object, cut);
   try {
     return map_object(resource, object, settings);
@@ -185,8 +186,11 @@ void map_custom(const json& object, const Custom* custom, json& body, json& stat
   if (state.is_object()) status = state;
   if (custom == nullptr || custom->fields.empty()) {
     const json& spec = find(object, {"spec"});
-    if (spec.is_object()) body = spec;
-    else nothing_to_compare(record, "**", "it has no `spec`, and settings.objects names no fields of it: name what of it is compared");
+    if (spec.is_object())
+      body = spec;
+    else
+      nothing_to_compare(record, "**",
+                         "it has no `spec`, and settings.objects names no fields of it: name what of it is compared");
     return mark_secrets(body, {}, record);
   }
   for (const auto& [name, path] : custom->fields) {
@@ -196,8 +200,10 @@ void map_custom(const json& object, const Custom* custom, json& body, json& stat
     std::erase(pointer, ']');
     const json::json_pointer where(pointer);
     const std::string first = path.substr(0, path.find_first_of(".["));
-    if (at->contains(where)) body[name] = at->at(where);
-    else if (!at->contains(first)) nothing_to_compare(record, name, "the object has no `" + first + "`, where settings.objects looks for it");
+    if (at->contains(where))
+      body[name] = at->at(where);
+    else if (!at->contains(first))
+      nothing_to_compare(record, name, "the object has no `" + first + "`, where settings.objects looks for it");
   }
   mark_secrets(body, {}, record);
 }

@@ -23,8 +23,8 @@ std::string render_cursor(const Positions& positions, const std::string& scope);
 /// Nothing: it is none of ours, or of another scope.
 std::optional<Positions> parse_cursor(const std::string& cursor, const std::string& scope);
 
-/// What refresh and watch of one instance know of each other: a watch that has gone on since a whole list answers for it,
-/// without a request. Thread-safe.
+/// What refresh and watch of one instance know of each other: a watch that has gone on since a whole list answers for
+/// it, without a request. Thread-safe.
 class Vouch {
  public:
   using Clock = std::chrono::steady_clock;
@@ -39,7 +39,8 @@ class Vouch {
   std::optional<List> last() const;
   void forget();  ///< the last list stands no more: its positions are too old, or a change after it was not told
 
-  /// The watch sees every change in `scope` since `since`; nothing: one of its streams is broken, or silent for too long.
+  /// The watch sees every change in `scope` since `since`; nothing: one of its streams is broken, or silent for too
+  /// long.
   void watching(std::optional<Clock::time_point> since, const std::string& scope);
   /// The last list was of another scope: a type is served that was not, or not any more.
   bool moved_from(const std::string& scope) const;

@@ -5,8 +5,8 @@
 #include <array>
 #include <cctype>
 
-#include "k8s/kinds.hpp"
 #include "common/bounded_json.hpp"
+#include "k8s/kinds.hpp"
 #include "k8s/mapping.hpp"
 #include "k8s/selector.hpp"
 #include "k8s/tree.hpp"
@@ -26,7 +26,8 @@ constexpr std::array<Type, 6> kTypes = {{{"kafka", "kafka", 9092},
                                          {"mongodb", "mongodb", 27017}}};
 
 constexpr std::size_t kMostType = 253, kMostName = 4u << 10, kMostValue = 8u << 10;  // the last two: of the host
-constexpr std::size_t kMostCapabilities = 256, kMostMetadata = 64u << 10;  // of one backend: all of a discovery share 6 MiB
+// of one backend: all of a discovery share 6 MiB
+constexpr std::size_t kMostCapabilities = 256, kMostMetadata = 64u << 10;
 
 const json& get(const Objects& objects, const std::optional<Ref>& ref) {
   static const json kNull;
@@ -85,8 +86,9 @@ std::int64_t service_port(const Definition& definition, const json& service) {
   for (const auto& port : ports) {
     if (find(port, {"port"}) == json(usual)) return usual;
   }
-  return ports.empty() || !find(ports.front(), {"port"}).is_number_integer() ? usual
-                                                                             : find(ports.front(), {"port"}).get<std::int64_t>();
+  return ports.empty() || !find(ports.front(), {"port"}).is_number_integer()
+             ? usual
+             : find(ports.front(), {"port"}).get<std::int64_t>();
 }
 
 std::string host_of(const Definition& definition, const json& service, const Settings& settings) {
@@ -97,7 +99,9 @@ std::string host_of(const Definition& definition, const json& service, const Set
 }
 
 void take_labelled(Definition& definition, const Ref& ref, const json& object, const std::string& group) {
-  auto& slot = ref.type == "Service" ? definition.service : ref.type == "Secret" ? definition.secret : definition.config_map;
+  auto& slot = ref.type == "Service"  ? definition.service
+               : ref.type == "Secret" ? definition.secret
+                                      : definition.config_map;
   if (slot && *slot != ref) return;  // the first by name: the same each time
   slot = ref;
   const json& labels = find(object, {"metadata", "labels"});
@@ -134,7 +138,9 @@ json& credentials_in(json& config, const std::string& type) {
 
 /// A tenant names the type: what is not a plain name is quoted, so that it stays one member and is never a pattern.
 std::string type_path(const std::string& type) {
-  const bool plain = !type.empty() && std::all_of(type.begin(), type.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; });
+  const bool plain = !type.empty() && std::all_of(type.begin(), type.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '-';
+  });
   return plain ? "config." + type : member_path("config", type);
 }
 
@@ -173,7 +179,8 @@ std::string list_of_addresses(const std::string& type) {
 
 /// A Service that is gone, or whose label is: what its endpoint would be by its name is a guess.
 void leave_endpoint_unknown(const Definition& definition, sdk::Record& record) {
-  const std::string why = why_missing(definition.service, "Service", "endpoint"), list = list_of_addresses(definition.type);
+  const std::string why = why_missing(definition.service, "Service", "endpoint"),
+                    list = list_of_addresses(definition.type);
   const auto unread = [&](const std::string& path) { record.unread.push_back({path, DRIFTD_UNAVAILABLE, why}); };
   unread(definition.service ? "discovery.service.port" : "discovery.service");
   for (const std::string& name : list.empty() ? std::vector<std::string>{"host", "port"} : std::vector{list}) {
@@ -181,10 +188,11 @@ void leave_endpoint_unknown(const Definition& definition, sdk::Record& record) {
   }
 }
 
-void add_endpoint(const Definition& definition, const json& service, const Settings& settings, json& config, json& discovery,
-                  sdk::Record& record) {
+void add_endpoint(const Definition& definition, const json& service, const Settings& settings, json& config,
+                  json& discovery, sdk::Record& record) {
   if (!definition.service && definition.prism) return;
-  if (definition.service) discovery["service"] = {{"name", definition.service->name}, {"namespace", definition.service->space}};
+  if (definition.service)
+    discovery["service"] = {{"name", definition.service->name}, {"namespace", definition.service->space}};
   if (service.is_null()) return leave_endpoint_unknown(definition, record);
   const std::string host = host_of(definition, service, settings), list = list_of_addresses(definition.type);
   const std::int64_t port = service_port(definition, service);
@@ -202,7 +210,8 @@ void add_credentials(const Definition& definition, const json& secret, json& con
   const json values = decoded_data(find(secret, {"data"}));
   const bool missing = secret.is_null() && (definition.secret || !definition.prism);
   const std::string why = why_missing(definition.secret, "Secret", "credential");
-  for (const auto& [name, key] : {std::pair{"username", definition.username_key}, {"password", definition.password_key}}) {
+  for (const auto& [name, key] :
+       {std::pair{"username", definition.username_key}, {"password", definition.password_key}}) {
     const std::string path = credential_path(definition.type, name);
     record.sensitive.push_back(path);
     if (missing) record.unread.push_back({path, DRIFTD_UNAVAILABLE, why});
@@ -248,7 +257,8 @@ void add_said(const json& said, sdk::Backend& out) {
     if (fits) bytes += more, out.metadata[name] = shown;
     left_out += fits ? 0 : 1;
   }
-  if (left_out != 0) out.metadata["left_out"] = std::to_string(left_out) + " members of its metadata are too long or too many";
+  if (left_out != 0)
+    out.metadata["left_out"] = std::to_string(left_out) + " members of its metadata are too long or too many";
 }
 
 /// Of a body that no host takes the longest members are unread, so that they hide neither the others nor other records.
@@ -256,10 +266,13 @@ void fit(json& body, sdk::Record& record) {
   std::vector<std::string> left_out;
   record.body = common::fit_members(body, common::kMaxBody, left_out);
   for (const auto& name : left_out) {
-    const auto inside = [&](const std::string& path) { return path.starts_with(name) || path.starts_with("[\"" + name); };
+    const auto inside = [&](const std::string& path) {
+      return path.starts_with(name) || path.starts_with("[\"" + name);
+    };
     std::erase_if(record.unread, [&](const sdk::Unread& each) { return inside(each.path); });
     std::erase_if(record.sensitive, inside);
-    record.unread.push_back({name, DRIFTD_BUDGET, "it is too long to be read: the record would be larger than 4 MiB or 90,000 values"});
+    record.unread.push_back(
+        {name, DRIFTD_BUDGET, "it is too long to be read: the record would be larger than 4 MiB or 90,000 values"});
   }
   common::bound_paths(record.sensitive);
 }
@@ -270,7 +283,8 @@ bool is_labelled(const json& object, const Settings& settings) {
   return selects(settings.discover, find(object, {"metadata", "labels"}));
 }
 
-sdk::Diagnostic fault_of(const Definition& definition, driftd_status code, const std::string& text, const std::string& right) {
+sdk::Diagnostic fault_of(const Definition& definition, driftd_status code, const std::string& text,
+                         const std::string& right) {
   return {code, kRegistration, definition.name, definition.space, text, right, 0, definition.name};
 }
 
@@ -295,8 +309,9 @@ Definitions definitions(const Objects& objects, const Settings& settings, std::v
     const Definition& definition = at->second;
     const bool whole = !definition.type.empty() && definition.type.size() <= kMostType;
     const std::string what = "backend " + definition.name + " in namespace " + definition.space;
-    const std::string why = definition.type.empty() ? " has no type; label it " + settings.group + "/backend-type"
-                                                    : " has a type of " + std::to_string(definition.type.size()) + " bytes, at most 253";
+    const std::string why = definition.type.empty()
+                                ? " has no type; label it " + settings.group + "/backend-type"
+                                : " has a type of " + std::to_string(definition.type.size()) + " bytes, at most 253";
     if (!whole) diagnostics.push_back(fault_of(definition, DRIFTD_INVALID, what + why));
     at = whole ? std::next(at) : out.erase(at);
   }
@@ -319,18 +334,21 @@ sdk::Backend backend_of(const Definition& definition, const Objects& objects, co
   out.external = text(service, {"spec", "type"}) == "ExternalName";
   const std::string host = service.is_null() ? std::string() : host_of(definition, service, settings);
   if (!host.empty()) out.endpoints = {host + ":" + std::to_string(service_port(definition, service))};
-  if (service.is_null() && (definition.service || !definition.prism)) {  // as leave_endpoint_unknown(): the agent keeps the last one
+  // as leave_endpoint_unknown(): the agent keeps the last one
+  if (service.is_null() && (definition.service || !definition.prism)) {
     out.metadata["endpoint_unread"] = cut(why_missing(definition.service, "Service", "endpoint"));
   }
   out.origin = definition.prism ? "prism-backend" : origin_of("Service");
   const json& main = get(objects, definition.prism ? definition.prism : definition.service);
   out.revision = version_of(main);
   for (const auto& each : definition.capabilities) {
-    const bool fits = each.is_string() && each.get_ref<const std::string&>().size() <= kMostType && out.capabilities.size() < kMostCapabilities;
+    const bool fits = each.is_string() && each.get_ref<const std::string&>().size() <= kMostType &&
+                      out.capabilities.size() < kMostCapabilities;
     if (fits) out.capabilities.push_back(each);
   }
   const json& keys = find(get(objects, definition.secret), {"data"});
-  for (const auto& [path, key] : {std::pair{"username", definition.username_key}, {"password", definition.password_key}}) {
+  for (const auto& [path, key] :
+       {std::pair{"username", definition.username_key}, {"password", definition.password_key}}) {
     if (!keys.contains(key)) continue;
     out.credentials[path] = "k8s:" + definition.secret->space + "/" + definition.secret->name + "#" + key;
   }
@@ -372,7 +390,8 @@ sdk::Record registration_or_unreadable(const Definition& definition, const Objec
     return registration_of(definition, objects, settings, cause);
   } catch (const json::exception&) {  // its text could quote a value
     const std::string why = "what defines it is not of the form of its type";
-    diagnostics.push_back(fault_of(definition, DRIFTD_CORRUPT, "backend " + definition.name + " in namespace " + definition.space + ": " + why));
+    diagnostics.push_back(fault_of(definition, DRIFTD_CORRUPT,
+                                   "backend " + definition.name + " in namespace " + definition.space + ": " + why));
     sdk::Record out;
     out.kind = kRegistration;
     out.id = out.backend = definition.name;
@@ -382,13 +401,14 @@ sdk::Record registration_or_unreadable(const Definition& definition, const Objec
   }
 }
 
-std::optional<sdk::Backend> backend_or_fault(const Definition& definition, const Objects& objects, const Settings& settings,
-                                             std::vector<sdk::Diagnostic>& diagnostics) {
+std::optional<sdk::Backend> backend_or_fault(const Definition& definition, const Objects& objects,
+                                             const Settings& settings, std::vector<sdk::Diagnostic>& diagnostics) {
   try {
     return backend_of(definition, objects, settings);
   } catch (const json::exception&) {
-    diagnostics.push_back(fault_of(definition, DRIFTD_CORRUPT, "backend " + definition.name + " in namespace " + definition.space +
-                                                                   ": what defines it is not of the form of its type"));
+    diagnostics.push_back(fault_of(definition, DRIFTD_CORRUPT,
+                                   "backend " + definition.name + " in namespace " + definition.space +
+                                       ": what defines it is not of the form of its type"));
     return std::nullopt;
   }
 }

@@ -44,8 +44,10 @@ Definitions definitions(const Objects& objects, const Settings& settings, std::v
 /// The object carries the labels that make it part of a backend.
 bool is_labelled(const nlohmann::json& object, const Settings& settings);
 
-/// A diagnostic that concerns this definition alone: `id` and `backend` are its name, `path` the namespace that it is in.
-sdk::Diagnostic fault_of(const Definition& definition, driftd_status code, const std::string& text, const std::string& right = {});
+/// A diagnostic that concerns this definition alone: `id` and `backend` are its name, `path` the namespace that it is
+/// in.
+sdk::Diagnostic fault_of(const Definition& definition, driftd_status code, const std::string& text,
+                         const std::string& right = {});
 
 /// What a definition points to and `objects` do not hold yet.
 std::vector<Ref> missing(const Definition& definition, const Objects& objects);
@@ -56,11 +58,11 @@ sdk::Backend backend_of(const Definition& definition, const Objects& objects, co
 sdk::Record registration_of(const Definition& definition, const Objects& objects, const Settings& settings,
                             const std::optional<Ref>& cause);
 
-/// The same, and where the objects are not of the form of their type a fault of this definition: a record with all of it
-/// unread, no backend.
+/// The same, and where the objects are not of the form of their type a fault of this definition: a record with all of
+/// it unread, no backend.
 sdk::Record registration_or_unreadable(const Definition& definition, const Objects& objects, const Settings& settings,
                                        const std::optional<Ref>& cause, std::vector<sdk::Diagnostic>& diagnostics);
-std::optional<sdk::Backend> backend_or_fault(const Definition& definition, const Objects& objects, const Settings& settings,
-                                             std::vector<sdk::Diagnostic>& diagnostics);
+std::optional<sdk::Backend> backend_or_fault(const Definition& definition, const Objects& objects,
+                                             const Settings& settings, std::vector<sdk::Diagnostic>& diagnostics);
 
 }  // namespace driftd::k8s

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <iterator>
 #include <mutex>
-#include <utility>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "driftd_schema_json.hpp"
 #include "k8s/catalog.hpp"
@@ -24,7 +24,9 @@ constexpr std::chrono::milliseconds kHealthMost{900};
 class KubernetesInstance final : public sdk::Instance {
  public:
   explicit KubernetesInstance(Settings settings)
-      : settings_(std::move(settings)), api_(settings_), catalog_(api_, settings_) {}
+      : settings_(std::move(settings)),
+        api_(settings_),
+        catalog_(api_, settings_) {}
 
   sdk::RefreshResult refresh(sdk::Call& call, const sdk::Refresh& request) override {
     try {
@@ -133,7 +135,8 @@ class KubernetesInstance final : public sdk::Instance {
     out.system_identity = text(json::parse(system.body, nullptr, false), {"metadata", "uid"});
     if (out.system_identity.empty() && out.reason.empty()) {
       out.reason = std::string("GET ") + kSystemPath + ": HTTP status " + std::to_string(system.status);
-      if (system.status == 403) out.reason += ": the right to get that namespace is missing, so another cluster is not noticed";
+      if (system.status == 403)
+        out.reason += ": the right to get that namespace is missing, so another cluster is not noticed";
     }
     api_.witness().told(out.system_identity);
     return out;
@@ -141,7 +144,8 @@ class KubernetesInstance final : public sdk::Instance {
 
   std::string scope_of(const std::vector<Resource>& resources) {
     std::string out = settings_.server + " " + api_.witness().uid() + " " + settings_.scope.text();
-    for (const auto& resource : resources) out += " " + resource.base + "/" + resource.plural + "?" + resource.label_selector;
+    for (const auto& resource : resources)
+      out += " " + resource.base + "/" + resource.plural + "?" + resource.label_selector;
     for (const auto& space : settings_.namespaces) out += " " + space;
     return std::to_string(std::hash<std::string>{}(out));
   }
@@ -194,9 +198,14 @@ const sdk::Plugin& plugin() {
     out.schemas["settings"] = schema.at("settings").dump();
     const json extensions = {{{"id", DRIFTD_EXT_WATCH}, {"revision", DRIFTD_EXT_WATCH_REVISION}},
                              {{"id", DRIFTD_EXT_DISCOVER}, {"revision", DRIFTD_EXT_DISCOVER_REVISION}}};
-    out.describe = json{{"id", "k8s"},     {"version", "0.1.0"},        {"types", {"k8s", "kubernetes"}},
-                        {"kinds", kinds},  {"extensions", extensions},  {"concurrency", 4},
-                        {"metrics", json::array()}, {"free_form", schema.at("free_form")}}
+    out.describe = json{{"id", "k8s"},
+                        {"version", "0.1.0"},
+                        {"types", {"k8s", "kubernetes"}},
+                        {"kinds", kinds},
+                        {"extensions", extensions},
+                        {"concurrency", 4},
+                        {"metrics", json::array()},
+                        {"free_form", schema.at("free_form")}}
                        .dump();
     out.has_watch = out.has_discover = true;
     out.open = &open;

@@ -23,8 +23,13 @@ sdk::Diagnostic diagnostic(const sdk::Failure& failure, const std::string& kind,
 
 /// In each refresh: what is wrong with the object, where the coverage of its kind is shown.
 void tell_unreadable(sdk::Call& call, const sdk::Record& record) {
-  if (record.unread.empty() || record.unread.front().path != "**" || record.unread.front().code != DRIFTD_CORRUPT) return;
-  call.diag({DRIFTD_CORRUPT, record.kind, record.id, {}, record.kind + "/" + record.id + ": " + record.unread.front().reason});
+  if (record.unread.empty() || record.unread.front().path != "**" || record.unread.front().code != DRIFTD_CORRUPT)
+    return;
+  call.diag({DRIFTD_CORRUPT,
+             record.kind,
+             record.id,
+             {},
+             record.kind + "/" + record.id + ": " + record.unread.front().reason});
 }
 
 }  // namespace
@@ -88,7 +93,8 @@ bool Reader::refresh_kind(sdk::Call& call, const std::string& kind, const Catalo
 
 bool Reader::refresh_backends(sdk::Call& call, const Catalog::Answer& types) {
   for (const auto& each : types.diagnostics) {
-    if (each.kind != kPrismBackend) continue;  // whether there are PrismBackends is not known: half would look like a change
+    // whether there are PrismBackends is not known: half would look like a change
+    if (each.kind != kPrismBackend) continue;
     call.diag({each.code, kRegistration, {}, {}, each.text, each.right, each.retry_after_ms});
     return false;
   }
@@ -156,8 +162,14 @@ bool Reader::read(sdk::Call& call, const sdk::Identity& id, const std::vector<Re
     const bool has_types = id.kind == kPrismBackend || id.kind == kObject;  // that come and go
     const bool possible = has_types && !served && id.id.find('/') != std::string::npos;
     if (!possible) return true;  // nothing could have this id
-    call.diag({DRIFTD_UNSUPPORTED, id.kind, id.id, {}, "its type is not served by the API server, or not named in settings.objects",
-               {}, 0, id.backend});
+    call.diag({DRIFTD_UNSUPPORTED,
+               id.kind,
+               id.id,
+               {},
+               "its type is not served by the API server, or not named in settings.objects",
+               {},
+               0,
+               id.backend});
   } catch (const sdk::Failure& failure) {
     if (!is_of_one_kind(failure)) throw;
     call.diag(diagnostic(failure, id.kind, id.id));
@@ -203,7 +215,8 @@ bool Reader::read_backend(sdk::Call& call, const sdk::Identity& id, const std::v
     none = false;
   }
   for (auto& each : diagnostics) {
-    const bool passed_over = each.id.empty() && !each.path.empty();  // it may be there: whose it is, is asked for knows where
+    // it may be there: whose it is, is asked for knows where
+    const bool passed_over = each.id.empty() && !each.path.empty();
     if (passed_over) each.id = each.backend = id.id;
     if (each.backend != id.id) continue;  // of another backend: no word on this one
     call.diag(each);

@@ -11,12 +11,16 @@ namespace driftd::k8s {
 class Reader {
  public:
   Reader(Api& api, const Settings& settings, http::Client& client, std::atomic<int>& streams)
-      : api_(api), settings_(settings), cluster_(api.witness().uid()), client_(client), lister_(api, settings, client, streams),
+      : api_(api),
+        settings_(settings),
+        cluster_(api.witness().uid()),
+        client_(client),
+        lister_(api, settings, client, streams),
         directory_(api, settings, client, lister_) {}
 
-  /// Emits every kind that is wanted, with COMPLETE for each that was listed whole and a diagnostic for each that was not.
-  /// True: all were, and a watch from positions() tells of whatever changes after it. Stops where the host wants that. A connection that is down, a credential that is refused and the end
-  /// of the call are thrown.
+  /// Emits every kind that is wanted, with COMPLETE for each that was listed whole and a diagnostic for each that was
+  /// not. True: all were, and a watch from positions() tells of whatever changes after it. Stops where the host wants
+  /// that. A connection that is down, a credential that is refused and the end of the call are thrown.
   bool refresh(sdk::Call& call, const sdk::Refresh& request, const Catalog::Answer& types);
   /// Where each list of it stands.
   const Positions& positions() const { return positions_; }

@@ -39,13 +39,19 @@ bool is_object_name(const std::string& name) {
 std::optional<Absence> References::known(const Ref& ref, const std::string& space) {
   for (const auto* name : {&ref.space, &ref.name}) {
     if (is_object_name(*name)) continue;
-    return Absence{DRIFTD_INVALID, "it points to a " + ref.type + " by " + shown(*name) + ", expected a DNS name of at most 253 bytes; it is not asked for", {}};
+    return Absence{DRIFTD_INVALID,
+                   "it points to a " + ref.type + " by " + shown(*name) +
+                       ", expected a DNS name of at most 253 bytes; it is not asked for",
+                   {}};
   }
   if (const auto found = absent_.find(ref); found != absent_.end()) return found->second;
   std::size_t& of_space = asked_[space];
   if (all_ >= kMost || of_space >= kMostOfSpace) {
-    return Absence{DRIFTD_BUDGET, "its " + ref.type + " is not asked for: what backends point to is asked for at most " + std::to_string(kMostOfSpace) +
-                                      " times for those of one namespace and " + std::to_string(kMost) + " times in all", {}};
+    return Absence{DRIFTD_BUDGET,
+                   "its " + ref.type + " is not asked for: what backends point to is asked for at most " +
+                       std::to_string(kMostOfSpace) + " times for those of one namespace and " + std::to_string(kMost) +
+                       " times in all",
+                   {}};
   }
   ++of_space;
   ++all_;

@@ -10,8 +10,8 @@
 
 namespace driftd::k8s {
 
-/// A name that an object of the API may have: a DNS subdomain of at most 253 bytes. Others are not asked for: "..", "a%b" or
-/// a megabyte would be another request than was meant.
+/// A name that an object of the API may have: a DNS subdomain of at most 253 bytes. Others are not asked for: "..",
+/// "a%b" or a megabyte would be another request than was meant.
 bool is_object_name(const std::string& name);
 
 /// Why an object is not there. Without a text it does not exist, which is no fault.
@@ -20,11 +20,12 @@ struct Absence {
   std::string text, right;
 };
 
-/// What definitions point to is asked for one by one, and whoever may write a PrismBackend says how much that is: this knows
-/// what was answered of what, and how much may still be asked. Not thread-safe.
+/// What definitions point to is asked for one by one, and whoever may write a PrismBackend says how much that is: this
+/// knows what was answered of what, and how much may still be asked. Not thread-safe.
 class References {
  public:
-  static constexpr std::size_t kMost = 512, kMostOfSpace = 64;  ///< requests, in all and for the definitions of a namespace
+  /// requests, in all and for the definitions of a namespace
+  static constexpr std::size_t kMost = 512, kMostOfSpace = 64;
   using Clock = std::chrono::steady_clock;
 
   /// What is known of `ref`, to which a definition in `space` points. Nothing: it is to be asked for, which is counted.

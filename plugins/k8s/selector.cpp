@@ -41,7 +41,8 @@ bool meets(std::string_view requirement, const json& labels) {
     return without != std::any_of(values.begin(), values.end(), [&](auto each) { return is(key, each); });
   }
   const auto eq = requirement.find('=');
-  if (eq == requirement.npos) return requirement.starts_with('!') ? !value(requirement.substr(1)).is_string() : value(requirement).is_string();
+  if (eq == requirement.npos)
+    return requirement.starts_with('!') ? !value(requirement.substr(1)).is_string() : value(requirement).is_string();
   const bool without = eq > 0 && requirement[eq - 1] == '!', twice = requirement.substr(eq + 1).starts_with('=');
   return without != is(requirement.substr(0, eq - (without ? 1 : 0)), requirement.substr(eq + (twice ? 2 : 1)));
 }

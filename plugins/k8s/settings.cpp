@@ -49,7 +49,8 @@ void take_service_account(const std::string& folder, Settings& out) {
 void take_connection(const json& root, Settings& out) {
   const bool insecure = root.value("insecure", false);
   const std::string kubeconfig = root.value("kubeconfig", ""), account = root.value("service_account", "");
-  if (!kubeconfig.empty() && !account.empty()) bad("settings: both kubeconfig and service_account; expected one of them");
+  if (!kubeconfig.empty() && !account.empty())
+    bad("settings: both kubeconfig and service_account; expected one of them");
   const bool named = root.contains("token") || root.contains("token_file");
   take_service_account(account, out);
   if (!kubeconfig.empty()) {
@@ -65,7 +66,8 @@ void take_connection(const json& root, Settings& out) {
   if (!out.server.starts_with("https://")) bad("settings.server: '" + out.server + "'; expected https://host:port");
   if (root.contains("tls")) take_tls(root.at("tls"), out.tls);
   if (named) out.identification = {root.value("token", ""), root.value("token_file", ""), {}};
-  if (root.contains("token") && root.contains("token_file")) bad("settings: both token and token_file; expected one of them");
+  if (root.contains("token") && root.contains("token_file"))
+    bad("settings: both token and token_file; expected one of them");
   if (insecure) out.tls.verify = false;
 }
 

@@ -37,28 +37,30 @@ struct Settings {
   std::string group = "prism.io";                ///< of PrismBackend and of the labels
   std::string discover = "prism.io/backend=true";
   std::vector<Custom> objects;
-  std::vector<std::string> replica_owners;       ///< globs of field managers whose `replicas` are not judged
+  std::vector<std::string> replica_owners;  ///< globs of field managers whose `replicas` are not judged
   std::string cluster_domain = "cluster.local";
   std::size_t page = 500;
   bool streaming_lists = true;
   std::chrono::milliseconds connect{5000}, call{20'000};
-  std::chrono::milliseconds silence{90'000};     ///< a watch that says nothing for so long is broken; bookmarks come each minute
+  /// a watch that says nothing for so long is broken; bookmarks come each minute
+  std::chrono::milliseconds silence{90'000};
   sdk::Scope scope;
 };
 
-/// From the JSON that open() gets; reads the kubeconfig that it names. Throws sdk::Failure INVALID with the setting's name.
+/// From the JSON that open() gets; reads the kubeconfig that it names. Throws sdk::Failure INVALID with the setting's
+/// name.
 Settings parse_settings(std::string_view json);
 
 /// What of a kubeconfig is used, and how.
 struct KubeconfigUse {
-  std::string folder;      ///< what its relative paths start from
-  std::string context{};   ///< empty: its current one
-  bool insecure = false;   ///< insecure-skip-tls-verify is allowed
-  bool user = true;        ///< false: who asks is said elsewhere
+  std::string folder;     ///< what its relative paths start from
+  std::string context{};  ///< empty: its current one
+  bool insecure = false;  ///< insecure-skip-tls-verify is allowed
+  bool user = true;       ///< false: who asks is said elsewhere
 };
 
-/// Fills server, TLS and identification from a kubeconfig's text. INVALID: exec plugins and what else cannot be done, and
-/// what to do.
+/// Fills server, TLS and identification from a kubeconfig's text. INVALID: exec plugins and what else cannot be done,
+/// and what to do.
 void apply_kubeconfig(Settings& settings, const std::string& yaml, const KubeconfigUse& use);
 
 }  // namespace driftd::k8s

@@ -54,7 +54,9 @@ void Shares::put(Objects& objects, const Ref& ref, const json& object) {
   objects[ref] = std::move(kept);
   const Used& here = used_[space];
   if (here.objects.size() > most_.objects) {
-    return pass_over(objects, space, "more than " + std::to_string(most_.objects) + " of its objects are labelled as parts of backends");
+    return pass_over(
+        objects, space,
+        "more than " + std::to_string(most_.objects) + " of its objects are labelled as parts of backends");
   }
   if (here.bytes > most_.bytes) {
     return pass_over(objects, space, "what defines its backends takes more than " + mib(most_.bytes));
@@ -73,7 +75,8 @@ bool Shares::put_for(Objects& objects, const std::string& space, const Ref& ref,
   const auto metadata = kept.find("metadata");
   if (metadata != kept.end() && metadata->is_object() && passes_over(ref.space)) metadata->erase("labels");
   const std::size_t bytes = weight(kept);
-  const bool fits = used_[space].bytes + bytes <= most_.bytes && bytes_ + bytes <= most_.all_bytes && objects_ < most_.all_objects;
+  const bool fits =
+      used_[space].bytes + bytes <= most_.bytes && bytes_ + bytes <= most_.all_bytes && objects_ < most_.all_objects;
   if (!fits || passes_over(space)) return false;
   charge(space, ref, bytes);
   if (space != ref.space) held_for_[ref] = space;
@@ -98,15 +101,20 @@ void Shares::count(Objects& objects, const Definitions& definitions, const std::
     if (used.first > most_.definitions) {
       pass_over(objects, space, "it defines more than " + std::to_string(most_.definitions) + " backends");
     } else if (used.second > 2 * most_.bytes) {
-      pass_over(objects, space, "what its backends are made of takes more than " + mib(2 * most_.bytes) + ", counted for each of them");
+      pass_over(objects, space,
+                "what its backends are made of takes more than " + mib(2 * most_.bytes) + ", counted for each of them");
     }
   }
 }
 
 void Shares::tell(std::vector<sdk::Diagnostic>& diagnostics) const {
   for (const auto& [space, why] : passed_) {
-    diagnostics.push_back({DRIFTD_BUDGET, kRegistration, {}, space,
-                           "namespace " + space + " is passed over: " + why + "; what is known of its backends stays, nothing new is taken"});
+    diagnostics.push_back({DRIFTD_BUDGET,
+                           kRegistration,
+                           {},
+                           space,
+                           "namespace " + space + " is passed over: " + why +
+                               "; what is known of its backends stays, nothing new is taken"});
   }
 }
 
@@ -148,14 +156,17 @@ void Shares::make_room(Objects& objects) {
       return many ? a.second.objects.size() < b.second.objects.size() : a.second.bytes < b.second.bytes;
     };
     const std::string largest = std::max_element(used_.begin(), used_.end(), less)->first;
-    pass_over(objects, largest, "all namespaces together have more than " + std::to_string(most_.all_objects) + " labelled objects, or " +
-                                    mib(most_.all_bytes) + " of them, and it has most");
+    pass_over(objects, largest,
+              "all namespaces together have more than " + std::to_string(most_.all_objects) + " labelled objects, or " +
+                  mib(most_.all_bytes) + " of them, and it has most");
   }
 }
 
 std::vector<sdk::Diagnostic> folded(const std::vector<sdk::Diagnostic>& diagnostics) {
   std::map<std::string, std::size_t> of_each;
-  const auto counts = [](const sdk::Diagnostic& each) { return each.kind == kRegistration && !each.id.empty() && !each.path.empty(); };
+  const auto counts = [](const sdk::Diagnostic& each) {
+    return each.kind == kRegistration && !each.id.empty() && !each.path.empty();
+  };
   for (const auto& each : diagnostics) of_each[each.path] += counts(each) ? 1 : 0;
   std::vector<sdk::Diagnostic> out;
   for (const auto& each : diagnostics) {
@@ -163,8 +174,12 @@ std::vector<sdk::Diagnostic> folded(const std::vector<sdk::Diagnostic>& diagnost
     if (!counts(each) || (many > 0 && many <= kMostFaults)) {
       out.push_back(each);
     } else if (many > kMostFaults) {  // the first of them
-      out.push_back(sdk::Diagnostic{each.code, kRegistration, {}, each.path, "namespace " + each.path + ": " + std::to_string(many) +
-                                                                  " faults of what defines its backends, as: " + each.text});
+      out.push_back(sdk::Diagnostic{each.code,
+                                    kRegistration,
+                                    {},
+                                    each.path,
+                                    "namespace " + each.path + ": " + std::to_string(many) +
+                                        " faults of what defines its backends, as: " + each.text});
       many = 0;
     }
   }

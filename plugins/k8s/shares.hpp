@@ -9,13 +9,14 @@
 
 namespace driftd::k8s {
 
-/// How much of what defines backends each namespace may have, so that who writes in one takes no other's room. A namespace
-/// with more is passed over whole, as half of it would look like a change: nothing of it is read, nothing of it is gone.
-/// Where all together are too much, the largest is. Not thread-safe.
+/// How much of what defines backends each namespace may have, so that who writes in one takes no other's room. A
+/// namespace with more is passed over whole, as half of it would look like a change: nothing of it is read, nothing of
+/// it is gone. Where all together are too much, the largest is. Not thread-safe.
 class Shares {
  public:
   struct Most {
-    std::size_t objects = 1'000, definitions = 250, bytes = 8u << 20;  ///< of one namespace; bytes: as they are in memory
+    /// of one namespace; bytes: as they are in memory
+    std::size_t objects = 1'000, definitions = 250, bytes = 8u << 20;
     std::size_t all_objects = 10'000, all_bytes = 64u << 20;
   };
 
@@ -25,7 +26,8 @@ class Shares {
   /// Puts a listed or watched object into `objects`, unless its namespace is passed over: then it is not there.
   void put(Objects& objects, const Ref& ref, const nlohmann::json& object);
   void remove(Objects& objects, const Ref& ref);
-  /// Puts what a definition in `space` points to, which counts there and defines nothing. False: there is no room for it.
+  /// Puts what a definition in `space` points to, which counts there and defines nothing. False: there is no room for
+  /// it.
   bool put_for(Objects& objects, const std::string& space, const Ref& ref, nlohmann::json object);
   /// Passes over who defines too many, or uses so few objects so often that their registrations would be too much.
   /// `faults`: of definitions() of these objects.

@@ -16,15 +16,25 @@ using std::chrono::seconds;
 
 constexpr std::size_t kMostEvent = 16u << 20;
 constexpr milliseconds kFirstBackoff{800}, kMostBackoff{30'000};
-constexpr seconds kMarkEvery{10};     // positions that moved without a change of ours
+constexpr seconds kMarkEvery{10};  // positions that moved without a change of ours
 constexpr seconds kSoon{1};
 
 }  // namespace
 
-Watcher::Watcher(sdk::Call& call, Api& api, const Settings& settings, Watched watched, Vouch& vouch, std::atomic<int>& streams)
-    : api_(api), settings_(settings), resources_(std::move(watched.resources)), scope_(std::move(watched.scope)),
-      uid_(api.witness().uid()), tls_(api.tls(call)), vouch_(vouch), wire_(api.options(call)), client_(api.options(call)), lister_(api, settings, client_, streams),
-      directory_(api, settings, client_, lister_), registers_(settings.scope.wants_kind(kRegistration)) {
+Watcher::Watcher(sdk::Call& call, Api& api, const Settings& settings, Watched watched, Vouch& vouch,
+                 std::atomic<int>& streams)
+    : api_(api),
+      settings_(settings),
+      resources_(std::move(watched.resources)),
+      scope_(std::move(watched.scope)),
+      uid_(api.witness().uid()),
+      tls_(api.tls(call)),
+      vouch_(vouch),
+      wire_(api.options(call)),
+      client_(api.options(call)),
+      lister_(api, settings, client_, streams),
+      directory_(api, settings, client_, lister_),
+      registers_(settings.scope.wants_kind(kRegistration)) {
   for (const auto& resource : resources_) {
     const bool emits = settings_.scope.wants_kind(resource.kind);
     const bool defines = resource.kind == kSecret || resource.kind == "service" || resource.kind == "config_map" ||
@@ -105,13 +115,14 @@ void Watcher::ask_position(sdk::Call& call, Stream& stream) {
 
 void Watcher::open(sdk::Call& call, Stream& stream) {
   const int lasts = std::uniform_int_distribution(300, 600)(random_);  // so that not all of them end at once
-  http::Request request = api_.get(call, stream.resource->path(stream.space) +
-                                             query_of(*stream.resource, "watch=1&allowWatchBookmarks=true&timeoutSeconds=" +
-                                                                            std::to_string(lasts) + "&resourceVersion=" +
-                                                                            http::escape(stream.version)));
+  http::Request request = api_.get(
+      call, stream.resource->path(stream.space) +
+                query_of(*stream.resource, "watch=1&allowWatchBookmarks=true&timeoutSeconds=" + std::to_string(lasts) +
+                                               "&resourceVersion=" + http::escape(stream.version)));
   request.timeout = milliseconds(0);
   request.most_body = 0;
-  stream.lines = std::make_unique<LineSplitter>([this, &call, &stream](auto line) { take_line(call, stream, line); }, kMostEvent);
+  stream.lines =
+      std::make_unique<LineSplitter>([this, &call, &stream](auto line) { take_line(call, stream, line); }, kMostEvent);
   request.on_body = [this, &stream](std::string_view piece) {
     stream.heard = Clock::now();
     stream.open = true;
@@ -158,11 +169,13 @@ void Watcher::take_object(sdk::Call& call, Stream& stream, const Lister::Listed&
   const json& object = listed.object;
   if (resource.kind == kHelmRelease) {
     const std::string id = release_of(object);
-    if (!id.empty()) releases_.emplace(text(object, {"metadata", "namespace"}), text(object, {"metadata", "labels", "name"}));
+    if (!id.empty())
+      releases_.emplace(text(object, {"metadata", "namespace"}), text(object, {"metadata", "labels", "name"}));
     return;
   }
   if (stream.emits) {
-    sdk::Record record = gone ? tombstone(resource, object) : map_or_unreadable(resource, object, listed.cut, settings_);
+    sdk::Record record =
+        gone ? tombstone(resource, object) : map_or_unreadable(resource, object, listed.cut, settings_);
     record.observed_ns = listed.sent_ns;
     if (settings_.scope.wants(record.kind, record.id)) emit(call, record);
   }
@@ -170,7 +183,8 @@ void Watcher::take_object(sdk::Call& call, Stream& stream, const Lister::Listed&
 }
 
 void Watcher::note_definition(const Ref& ref, const json& object, bool gone) {
-  const bool defines = ref.type == "Service" || ref.type == "Secret" || ref.type == "ConfigMap" || ref.type == "PrismBackend";
+  const bool defines =
+      ref.type == "Service" || ref.type == "Secret" || ref.type == "ConfigMap" || ref.type == "PrismBackend";
   if (!defines || !follows_backends()) return;
   const auto uses = [&](const auto& item) { return item.second.uses(ref); };
   const bool part = ref.type == "PrismBackend" || is_labelled(object, settings_);
@@ -215,7 +229,7 @@ void Watcher::take_end(sdk::Call& call, const http::Wire::Ended& ended) {
   const http::Response& response = ended.response;
   stream.expired = stream.expired || response.status == 410;
   if (response.status == 401 && api_.refused(call, response.sent_ns)) {  // again at once, with the new credential
-    finish_ = finish_ || api_.tls(call) != tls_;         // a certificate: over other connections
+    finish_ = finish_ || api_.tls(call) != tls_;                         // a certificate: over other connections
     if (Clock::now() - stream.opened < kSoon) later(stream);
     return;
   }
@@ -259,8 +273,9 @@ void Watcher::check_expired() {
   for (const auto& stream : streams_) {
     if (!stream.expired) continue;
     vouch_.forget();
-    throw sdk::Failure(DRIFTD_CURSOR_EXPIRED, "watch " + stream.resource->plural +
-                                                  ": the API server no longer knows where this watch was; everything is listed again",
+    throw sdk::Failure(DRIFTD_CURSOR_EXPIRED,
+                       "watch " + stream.resource->plural +
+                           ": the API server no longer knows where this watch was; everything is listed again",
                        stream.resource->kind);
   }
 }
@@ -281,7 +296,8 @@ void Watcher::bookmark(sdk::Call& call) {
   for (const auto& stream : streams_) {
     if (!stream.version.empty()) positions[stream.key] = stream.version;
   }
-  // While something is still to be emitted the cursor stays: what was emitted behind it comes again, never is it missed.
+  // While something is still to be emitted the cursor stays: what was emitted behind it comes again, never is it
+  // missed.
   if (!behind() && !positions.empty()) cursor_ = render_cursor(positions, scope_);
   if (cursor_.empty()) return;
   call.bookmark(cursor_);

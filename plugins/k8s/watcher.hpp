@@ -22,12 +22,12 @@ struct Stream {
 
   const Resource* resource = nullptr;
   std::string space, key;
-  std::string version;          ///< resource version reached; empty: to be asked for
-  std::uint64_t request = 0;    ///< in flight; 0: none
-  bool open = false;            ///< the server accepted it
-  bool emits = true;            ///< false: only looked at for what defines backends
-  bool expired = false;         ///< the server forgot `version`
-  bool told = false;            ///< that it is refused
+  std::string version;                                 ///< resource version reached; empty: to be asked for
+  std::uint64_t request = 0;                           ///< in flight; 0: none
+  bool open = false;                                   ///< the server accepted it
+  bool emits = true;                                   ///< false: only looked at for what defines backends
+  bool expired = false;                                ///< the server forgot `version`
+  bool told = false;                                   ///< that it is refused
   Clock::time_point since = Clock::time_point::min();  ///< it sees every change since then
   Clock::time_point heard{}, opened{}, again{};
   std::chrono::milliseconds backoff{0};
@@ -40,18 +40,20 @@ struct Watched {
   std::string scope;
 };
 
-/// The reflector: watches all resources at once on the thread of the call, over as few connections as the server allows.
-/// Emits changed objects and tombstones, each group ended by a BOOKMARK with the positions of all streams. A stream that
-/// breaks is taken up where it was, with backoff; one whose position is forgotten ends the watch with CURSOR_EXPIRED.
+/// The reflector: watches all resources at once on the thread of the call, over as few connections as the server
+/// allows. Emits changed objects and tombstones, each group ended by a BOOKMARK with the positions of all streams. A
+/// stream that breaks is taken up where it was, with backoff; one whose position is forgotten ends the watch with
+/// CURSOR_EXPIRED.
 class Watcher {
  public:
   using Clock = Stream::Clock;
 
-  Watcher(sdk::Call& call, Api& api, const Settings& settings, Watched watched, Vouch& vouch, std::atomic<int>& streams);
+  Watcher(sdk::Call& call, Api& api, const Settings& settings, Watched watched, Vouch& vouch,
+          std::atomic<int>& streams);
   ~Watcher();
 
-  /// Until the call is cancelled, the host wants it to end, or another type is served. `cursor` empty or of another scope:
-  /// from the last whole list, else from now. UNAVAILABLE: another cluster answers.
+  /// Until the call is cancelled, the host wants it to end, or another type is served. `cursor` empty or of another
+  /// scope: from the last whole list, else from now. UNAVAILABLE: another cluster answers.
   void run(sdk::Call& call, const std::string& cursor);
 
  private:
@@ -95,16 +97,16 @@ class Watcher {
   std::optional<sdk::Failure> host_failure_;  ///< what the host answered to emit
 
   std::set<std::pair<std::string, std::string>> releases_;  ///< namespace, name: to be put together anew
-  std::optional<Objects> defining_;                          ///< nothing: to be read first
+  std::optional<Objects> defining_;                         ///< nothing: to be read first
   Definitions known_;
   std::set<Ref> causes_;
-  bool less_ = false;                 ///< a namespace that is passed over lost some of what was too much
-  Clock::time_point look_again_{};    ///< and is not looked at before
-  bool registers_;                    ///< what defines backends is wanted
-  Clock::time_point refused_until_{}; ///< a right for it is missing: not asked again before
+  bool less_ = false;                  ///< a namespace that is passed over lost some of what was too much
+  Clock::time_point look_again_{};     ///< and is not looked at before
+  bool registers_;                     ///< what defines backends is wanted
+  Clock::time_point refused_until_{};  ///< a right for it is missing: not asked again before
   Clock::time_point follow_again_{};
   bool emitted_ = false, finish_ = false;
-  std::string cursor_;                ///< where nothing is outstanding
+  std::string cursor_;  ///< where nothing is outstanding
   Clock::time_point marked_{};
 };
 

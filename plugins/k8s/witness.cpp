@@ -5,8 +5,8 @@ namespace driftd::k8s {
 namespace {
 
 [[noreturn]] void refuse(const std::string& uid, const std::string& before) {
-  throw sdk::Failure(DRIFTD_UNAVAILABLE, "another cluster answers at this endpoint (kube-system has uid " + uid + ", before " +
-                                             before + ")");
+  throw sdk::Failure(DRIFTD_UNAVAILABLE, "another cluster answers at this endpoint (kube-system has uid " + uid +
+                                             ", before " + before + ")");
 }
 
 }  // namespace
@@ -38,9 +38,10 @@ void Witness::meet(const std::string& uid) {
   if (judged_.empty()) judged_ = known_.empty() ? uid : known_;
   if (judged_ == uid) return;
   if (uid.empty()) {
-    throw sdk::Failure(DRIFTD_UNAVAILABLE, "the cluster at this endpoint no longer says which one it is (kube-system had uid " +
-                                               judged_ + "): nothing of it is told until it does; expected the right to get the "
-                                                         "namespace kube-system");
+    throw sdk::Failure(DRIFTD_UNAVAILABLE,
+                       "the cluster at this endpoint no longer says which one it is (kube-system had uid " + judged_ +
+                           "): nothing of it is told until it does; expected the right to get the "
+                           "namespace kube-system");
   }
   refused_ = uid;
   refuse(uid, judged_);

@@ -14,13 +14,13 @@ class Witness {
  public:
   /// What health just told the host.
   void told(const std::string& uid);
-  /// A refresh begins. The host asks health before each: a cluster for which the last one failed, and that health told of
-  /// since, is the one now. True: connections that there are may lead to another one.
+  /// A refresh begins. The host asks health before each: a cluster for which the last one failed, and that health told
+  /// of since, is the one now. True: connections that there are may lead to another one.
   bool begin();
   /// The refresh failed: the host asks again before it comes back.
   void broke();
-  /// Whom a new connection leads to; empty: it may not be known. UNAVAILABLE: not the one that the records are of, or one
-  /// that does not say so.
+  /// Whom a new connection leads to; empty: it may not be known. UNAVAILABLE: not the one that the records are of, or
+  /// one that does not say so.
   void meet(const std::string& uid);
   /// Throws as meet() does when another was met, or told, since.
   void stand(const std::string& uid) const;

@@ -16,7 +16,8 @@ json env_source(const json& source) {
     if (ref.is_object()) return word + text(ref, {"name"}) + "#" + text(ref, {"key"});
   }
   if (source.contains("fieldRef")) return "field:" + text(source, {"fieldRef", "fieldPath"});
-  return source.contains("resourceFieldRef") ? json("resource:" + text(source, {"resourceFieldRef", "resource"})) : source;
+  return source.contains("resourceFieldRef") ? json("resource:" + text(source, {"resourceFieldRef", "resource"}))
+                                             : source;
 }
 
 json env_of(const json& container, const std::string& at, sdk::Record& record) {
@@ -51,13 +52,14 @@ void add_words(const json& container, const char* from, const std::string& at, j
   if (words.empty()) return;
   to[from] = words;
   const bool secret = std::any_of(words.begin(), words.end(), [](const json& word) {
-    return word.is_string() && looks_secret(word.get<std::string>().starts_with("-") ? word.get<std::string>() : "", word);
+    return word.is_string() &&
+           looks_secret(word.get<std::string>().starts_with("-") ? word.get<std::string>() : "", word);
   });
   if (secret) record.sensitive.push_back(at + "." + from);
 }
 
-/// What the node opens for the ports of a container: hostPort and hostIP, by port and protocol. An attribute of its own: an
-/// older baseline of `ports` stays what it was.
+/// What the node opens for the ports of a container: hostPort and hostIP, by port and protocol. An attribute of its
+/// own: an older baseline of `ports` stays what it was.
 json host_ports_of(const json& container) {
   json out = json::object();
   for (const auto& port : list(container, {"ports"})) {
@@ -66,7 +68,9 @@ json host_ports_of(const json& container) {
     put(one, "host_ip", find(port, {"hostIP"}));
     const json& number = find(port, {"containerPort"});
     const std::string protocol = text(port, {"protocol"});
-    if (!one.empty()) out[(number.is_number_integer() ? number.dump() : "") + "/" + (protocol.empty() ? "TCP" : protocol)].push_back(std::move(one));
+    if (!one.empty())
+      out[(number.is_number_integer() ? number.dump() : "") + "/" + (protocol.empty() ? "TCP" : protocol)].push_back(
+          std::move(one));
   }
   return out;
 }
@@ -85,12 +89,14 @@ json mount_options_of(const json& container) {
   return out;
 }
 
-/// Of the sources of `env` and `env_from` what their names do not say: by variable, and by the source as it is named there.
+/// Of the sources of `env` and `env_from` what their names do not say: by variable, and by the source as it is named
+/// there.
 json env_options_of(const json& container) {
   json out = json::object();
   for (const auto& variable : list(container, {"env"})) {
     json one = json::object();
-    for (const char* member : {"secretKeyRef", "configMapKeyRef"}) put(one, "optional", find(variable, {"valueFrom", member, "optional"}));
+    for (const char* member : {"secretKeyRef", "configMapKeyRef"})
+      put(one, "optional", find(variable, {"valueFrom", member, "optional"}));
     put(one, "container", find(variable, {"valueFrom", "resourceFieldRef", "containerName"}));
     put(one, "divisor", find(variable, {"valueFrom", "resourceFieldRef", "divisor"}));
     if (!one.empty()) out[text(variable, {"name"})] = std::move(one);
@@ -133,7 +139,8 @@ json containers_of(const json& pod, const char* from, const std::string& attribu
     }
     json mounts = json::object();
     for (const auto& mount : list(container, {"volumeMounts"})) {
-      mounts[text(mount, {"mountPath"})] = text(mount, {"name"}) + (find(mount, {"readOnly"}) == json(true) ? " ro" : "");
+      mounts[text(mount, {"mountPath"})] =
+          text(mount, {"name"}) + (find(mount, {"readOnly"}) == json(true) ? " ro" : "");
     }
     if (!mounts.empty()) one["mounts"] = std::move(mounts);
     if (json options = mount_options_of(container); !options.empty()) one["mount_options"] = std::move(options);
@@ -155,7 +162,8 @@ json volumes_of(const json& pod) {
   return out;
 }
 
-/// Who decides on `replicas` when it is not a person or a deployment tool: an autoscaler's field manager. Empty: nobody.
+/// Who decides on `replicas` when it is not a person or a deployment tool: an autoscaler's field manager. Empty:
+/// nobody.
 std::string replica_owner(const json& object, const std::vector<std::string>& owners) {
   for (const auto& field : list(object, {"metadata", "managedFields"})) {
     if (!find(field, {"fieldsV1", "f:spec"}).contains("f:replicas")) continue;
@@ -166,7 +174,8 @@ std::string replica_owner(const json& object, const std::vector<std::string>& ow
   return {};
 }
 
-/// A name is anybody's to choose: whoever scales under an autoscaler's hides the number, so whose it is, is itself judged.
+/// A name is anybody's to choose: whoever scales under an autoscaler's hides the number, so whose it is, is itself
+/// judged.
 void add_replicas(const json& object, const Settings& settings, json& body, json& status, sdk::Record& record) {
   const json& replicas = find(object, {"spec", "replicas"});
   if (replicas.is_null()) return;
@@ -177,8 +186,9 @@ void add_replicas(const json& object, const Settings& settings, json& body, json
   }
   body["replicas_owner"] = owner;
   status["replicas_wanted"] = replicas;
-  record.unread.push_back({"replicas", DRIFTD_UNSUPPORTED, "the number belongs to the field manager " + owner +
-                                                               " (an autoscaler): not judged; see settings.replica_owners"});
+  record.unread.push_back({"replicas", DRIFTD_UNSUPPORTED,
+                           "the number belongs to the field manager " + owner +
+                               " (an autoscaler): not judged; see settings.replica_owners"});
 }
 
 }  // namespace
@@ -186,7 +196,8 @@ void add_replicas(const json& object, const Settings& settings, json& body, json
 void map_workload(const json& object, const Settings& settings, json& body, json& status, sdk::Record& record) {
   const json& spec = find(object, {"spec"});
   const json& pod = find(spec, {"template", "spec"});
-  record.schema_revision = 3;  // 2 brought replicas_owner; 3 what the node opens, and what else hung on named attributes
+  // 2 brought replicas_owner; 3 what the node opens, and what else hung on named attributes
+  record.schema_revision = 3;
   add_replicas(object, settings, body, status, record);
   body["containers"] = containers_of(pod, "containers", "containers", record);
   const json first = containers_of(pod, "initContainers", "init_containers", record);

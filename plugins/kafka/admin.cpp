@@ -12,24 +12,43 @@ std::string word(const std::array<const char*, N>& words, int code) {
 }
 
 // The protocol's codes in the words of kafka-acls.sh; librdkafka 2.0 has no names of its own for the later ones.
-constexpr std::array<const char*, 8> kTypes{"Unknown", "Any", "Topic", "Group", "Cluster", "TransactionalId",
+constexpr std::array<const char*, 8> kTypes{"Unknown",         "Any", "Topic", "Group", "Cluster", "TransactionalId",
                                             "DelegationToken", "User"};
 constexpr std::array<const char*, 5> kPatterns{"Unknown", "Any", "Match", "Literal", "Prefixed"};
-constexpr std::array<const char*, 16> kOperations{
-    "Unknown",       "Any",           "All",           "Read",            "Write",        "Create",       "Delete",         "Alter",
-    "Describe",      "ClusterAction", "DescribeConfigs", "AlterConfigs", "IdempotentWrite", "CreateTokens", "DescribeTokens",
-    "TwoPhaseCommit"};
+constexpr std::array<const char*, 16> kOperations{"Unknown",
+                                                  "Any",
+                                                  "All",
+                                                  "Read",
+                                                  "Write",
+                                                  "Create",
+                                                  "Delete",
+                                                  "Alter",
+                                                  "Describe",
+                                                  "ClusterAction",
+                                                  "DescribeConfigs",
+                                                  "AlterConfigs",
+                                                  "IdempotentWrite",
+                                                  "CreateTokens",
+                                                  "DescribeTokens",
+                                                  "TwoPhaseCommit"};
 constexpr std::array<const char*, 4> kPermissions{"Unknown", "Any", "Deny", "Allow"};
 
 Source source_of(rd_kafka_ConfigSource_t source) {
   switch (source) {
-    case RD_KAFKA_CONFIG_SOURCE_UNKNOWN_CONFIG: return Source::unknown;
-    case RD_KAFKA_CONFIG_SOURCE_DYNAMIC_TOPIC_CONFIG: return Source::topic;
-    case RD_KAFKA_CONFIG_SOURCE_DYNAMIC_BROKER_CONFIG: return Source::broker;
-    case RD_KAFKA_CONFIG_SOURCE_DYNAMIC_DEFAULT_BROKER_CONFIG: return Source::broker_default;
-    case RD_KAFKA_CONFIG_SOURCE_STATIC_BROKER_CONFIG: return Source::fixed;
-    case RD_KAFKA_CONFIG_SOURCE_DEFAULT_CONFIG: return Source::builtin;
-    default: return Source::other;
+    case RD_KAFKA_CONFIG_SOURCE_UNKNOWN_CONFIG:
+      return Source::unknown;
+    case RD_KAFKA_CONFIG_SOURCE_DYNAMIC_TOPIC_CONFIG:
+      return Source::topic;
+    case RD_KAFKA_CONFIG_SOURCE_DYNAMIC_BROKER_CONFIG:
+      return Source::broker;
+    case RD_KAFKA_CONFIG_SOURCE_DYNAMIC_DEFAULT_BROKER_CONFIG:
+      return Source::broker_default;
+    case RD_KAFKA_CONFIG_SOURCE_STATIC_BROKER_CONFIG:
+      return Source::fixed;
+    case RD_KAFKA_CONFIG_SOURCE_DEFAULT_CONFIG:
+      return Source::builtin;
+    default:
+      return Source::other;
   }
 }
 
@@ -62,18 +81,20 @@ Resources::Resources(rd_kafka_ResourceType_t type, const std::vector<std::string
 Resources::~Resources() { rd_kafka_ConfigResource_destroy_array(resources_.data(), resources_.size()); }
 
 AclFilter::AclFilter()
-    : filter_(rd_kafka_AclBindingFilter_new(RD_KAFKA_RESOURCE_ANY, nullptr, RD_KAFKA_RESOURCE_PATTERN_ANY, nullptr, nullptr,
-                                            RD_KAFKA_ACL_OPERATION_ANY, RD_KAFKA_ACL_PERMISSION_TYPE_ANY, nullptr, 0),
-              &rd_kafka_AclBinding_destroy) {}
+    : filter_(
+          rd_kafka_AclBindingFilter_new(RD_KAFKA_RESOURCE_ANY, nullptr, RD_KAFKA_RESOURCE_PATTERN_ANY, nullptr, nullptr,
+                                        RD_KAFKA_ACL_OPERATION_ANY, RD_KAFKA_ACL_PERMISSION_TYPE_ANY, nullptr, 0),
+          &rd_kafka_AclBinding_destroy) {}
 
 std::map<std::string, Configs> read_configs(const rd_kafka_DescribeConfigs_result_t& result) {
   std::size_t count = 0;
   const rd_kafka_ConfigResource_t** resources = rd_kafka_DescribeConfigs_result_resources(&result, &count);
   std::map<std::string, Configs> out;
   for (std::size_t i = 0; i < count; ++i) {
-    Configs one{rd_kafka_ConfigResource_name(resources[i]),
-                outcome_of(rd_kafka_ConfigResource_error(resources[i]), rd_kafka_ConfigResource_error_string(resources[i])),
-                {}};
+    Configs one{
+        rd_kafka_ConfigResource_name(resources[i]),
+        outcome_of(rd_kafka_ConfigResource_error(resources[i]), rd_kafka_ConfigResource_error_string(resources[i])),
+        {}};
     std::size_t entries = 0;
     const rd_kafka_ConfigEntry_t** all = rd_kafka_ConfigResource_configs(resources[i], &entries);
     for (std::size_t e = 0; e < entries; ++e) one.entries.push_back(read_entry(*all[e]));
@@ -120,7 +141,8 @@ std::map<std::string, std::string> read_topic_ids(const rd_kafka_DescribeTopics_
     if (rd_kafka_error_code(rd_kafka_TopicDescription_error(topics[i])) != RD_KAFKA_RESP_ERR_NO_ERROR) continue;
     const rd_kafka_Uuid_t* id = rd_kafka_TopicDescription_topic_id(topics[i]);
     const bool zero = rd_kafka_Uuid_most_significant_bits(id) == 0 && rd_kafka_Uuid_least_significant_bits(id) == 0;
-    if (!zero) out[rd_kafka_TopicDescription_name(topics[i])] = rd_kafka_Uuid_base64str(id);  // brokers before 2.8 have none
+    // brokers before 2.8 have none
+    if (!zero) out[rd_kafka_TopicDescription_name(topics[i])] = rd_kafka_Uuid_base64str(id);
   }
   return out;
 }
@@ -143,8 +165,9 @@ ScramUsers read_scram_users(const rd_kafka_DescribeUserScramCredentials_result_t
     for (std::size_t m = 0; m < have; ++m) {
       const auto* info = rd_kafka_UserScramCredentialsDescription_scramcredentialinfo(users[i], m);
       const int mechanism = rd_kafka_ScramCredentialInfo_mechanism(info);
-      user.iterations[mechanism == 1 ? "SCRAM-SHA-256" : mechanism == 2 ? "SCRAM-SHA-512" : "Unknown"] =
-          rd_kafka_ScramCredentialInfo_iterations(info);
+      user.iterations[mechanism == 1   ? "SCRAM-SHA-256"
+                      : mechanism == 2 ? "SCRAM-SHA-512"
+                                       : "Unknown"] = rd_kafka_ScramCredentialInfo_iterations(info);
     }
     out.users.push_back(std::move(user));
   }

@@ -92,7 +92,7 @@ struct ScramUsers {
 /// What a SCRAM hello brought. Until the first one has ended its outcome says so.
 struct Hello {
   Outcome outcome{DRIFTD_UNAVAILABLE, "no SCRAM hello has been answered yet"};
-  std::string salt;              ///< base64
+  std::string salt;  ///< base64
   std::int32_t iterations = 0;
   std::int64_t observed_ns = 0;  ///< when it was said
   bool heard = false;            ///< a broker answered, if only with a refusal

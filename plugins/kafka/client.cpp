@@ -14,7 +14,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kFirstTry{1000};     // before a broker has ever answered
+constexpr milliseconds kFirstTry{1000};  // before a broker has ever answered
 
 using Partitions = std::unique_ptr<rd_kafka_topic_partition_list_t, decltype(&rd_kafka_topic_partition_list_destroy)>;
 using Queue = std::unique_ptr<rd_kafka_queue_t, decltype(&rd_kafka_queue_destroy)>;
@@ -22,18 +22,22 @@ using Queue = std::unique_ptr<rd_kafka_queue_t, decltype(&rd_kafka_queue_destroy
 /// What Kafka accepts as a topic's name; for another the library asks until the time is over.
 bool legal(const std::string& name) {
   const auto plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-'; };
-  return !name.empty() && name != "." && name != ".." && name.size() <= 249 && std::all_of(name.begin(), name.end(), plain);
+  return !name.empty() && name != "." && name != ".." && name.size() <= 249 &&
+         std::all_of(name.begin(), name.end(), plain);
 }
 
 Metadata read_metadata(const rd_kafka_metadata_t& from) {
   Metadata out;
-  for (int b = 0; b < from.broker_cnt; ++b) out.brokers.push_back({from.brokers[b].id, from.brokers[b].host, from.brokers[b].port});
+  for (int b = 0; b < from.broker_cnt; ++b)
+    out.brokers.push_back({from.brokers[b].id, from.brokers[b].host, from.brokers[b].port});
   for (int t = 0; t < from.topic_cnt; ++t) {
     const auto& given = from.topics[t];
     Topic topic{given.topic, outcome_of(given.err), {}};
     for (int p = 0; p < given.partition_cnt; ++p) {
       const auto& part = given.partitions[p];
-      topic.partitions.push_back({part.id, part.leader, {part.replicas, part.replicas + part.replica_cnt},
+      topic.partitions.push_back({part.id,
+                                  part.leader,
+                                  {part.replicas, part.replicas + part.replica_cnt},
                                   {part.isrs, part.isrs + part.isr_cnt}});
     }
     out.topics.push_back(std::move(topic));
@@ -53,14 +57,16 @@ bool nobody_answered(rd_kafka_resp_err_t error) {
 
 }  // namespace
 
-/// The library blocks here and knows no cancel, so it runs aside; the thread owns what it uses and never calls the host.
+/// The library blocks here and knows no cancel, so it runs aside; the thread owns what it uses and never calls the
+/// host.
 struct Client::Question {
   explicit Question(std::shared_ptr<Handle> handle) : handle(std::move(handle)) {}
   ~Question() {
     if (answer != nullptr) rd_kafka_metadata_destroy(answer);
   }
-  /// All topics, or whether there is one of that name. That is asked by an offset of its first partition: the library never
-  /// forgets a topic that it was asked for by a topic's handle, and asks each second for those that are not there.
+  /// All topics, or whether there is one of that name. That is asked by an offset of its first partition: the library
+  /// never forgets a topic that it was asked for by a topic's handle, and asks each second for those that are not
+  /// there.
   void ask(const std::string& name, int most_ms) {
     const rd_kafka_metadata_t* got = nullptr;
     rd_kafka_resp_err_t result{}, of_topic{};
@@ -72,8 +78,8 @@ struct Client::Question {
       result = rd_kafka_offsets_for_times(handle->get(), one.get(), most_ms);
       of_topic = one->elems[0].err;
       if (of_topic == RD_KAFKA_RESP_ERR_NO_ERROR && result > 0) of_topic = result;  // of the one that was asked about
-      if (of_topic > 0) result = RD_KAFKA_RESP_ERR_NO_ERROR;  // a broker's word
-      if (of_topic < 0) result = of_topic;                    // the library's own
+      if (of_topic > 0) result = RD_KAFKA_RESP_ERR_NO_ERROR;                        // a broker's word
+      if (of_topic < 0) result = of_topic;                                          // the library's own
     }
     const std::lock_guard lock(mutex);
     error = result;
@@ -130,7 +136,8 @@ std::string Client::cluster_id() const {
 void Client::connect(sdk::Call& call, milliseconds most) const {
   if (handle_->has_answered()) return;
   const Wait wait(call, most, DRIFTD_UNAVAILABLE, "connecting to " + settings_.bootstrap.front());
-  for (milliseconds one = kFirstTry; request(call, name_of_nothing(), wait, one) == nullptr; one *= 2) wait.slice(*handle_);
+  for (milliseconds one = kFirstTry; request(call, name_of_nothing(), wait, one) == nullptr; one *= 2)
+    wait.slice(*handle_);
 }
 
 Metadata Client::metadata(sdk::Call& call) const {
@@ -158,7 +165,8 @@ Presence Client::ask(sdk::Call& call, const std::vector<std::string>& names) con
     const Wait wait(call, settings_.call, DRIFTD_DEADLINE, "asking for topic " + name);
     std::shared_ptr<const Question> got;
     while ((got = request(call, name, wait, settings_.call)) == nullptr) wait.slice(*handle_);
-    if (got->topic == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE) {  // perhaps by the library's memory: another client asks anew
+    // perhaps by the library's memory: another client asks anew
+    if (got->topic == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE) {
       throw sdk::Failure(DRIFTD_UNAVAILABLE, "topic " + name + ": no broker leads its first partition");
     }
     out[name] = is_there(got->topic) ? Outcome{} : outcome_of(got->topic);
@@ -170,7 +178,8 @@ Client::Event Client::admin(sdk::Call& call, rd_kafka_admin_op_t op, const std::
   return admin(call, op, doing, settings_.call, send);
 }
 
-Client::Event Client::admin(sdk::Call& call, rd_kafka_admin_op_t op, const std::string& doing, milliseconds most, const Send& send) const {
+Client::Event Client::admin(sdk::Call& call, rd_kafka_admin_op_t op, const std::string& doing, milliseconds most,
+                            const Send& send) const {
   call.permit("requests");
   const Wait wait(call, most, DRIFTD_DEADLINE, doing);
   const Queue queue(rd_kafka_queue_new(handle_->get()), &rd_kafka_queue_destroy);
@@ -211,8 +220,8 @@ std::vector<Configs> Client::topic_configs(sdk::Call& call, const std::vector<st
 
 Configs Client::broker_config(sdk::Call& call, const std::string& name, milliseconds most) const {
   const Resources wanted(RD_KAFKA_RESOURCE_BROKER, {name});
-  const Event event = admin(call, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS, "asking for the configuration of broker " + name, most,
-                            [&](auto* options, auto* queue) {
+  const Event event = admin(call, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS, "asking for the configuration of broker " + name,
+                            most, [&](auto* options, auto* queue) {
                               rd_kafka_DescribeConfigs(handle_->get(), wanted.get(), wanted.size(), options, queue);
                             });
   const Outcome outcome = outcome_of(rd_kafka_event_error(event.get()), rd_kafka_event_error_string(event.get()));
@@ -242,9 +251,9 @@ std::vector<Configs> Client::broker_configs(sdk::Call& call, const std::vector<s
 
 Acls Client::acls(sdk::Call& call) const {
   const AclFilter any;
-  const Event event = admin(call, RD_KAFKA_ADMIN_OP_DESCRIBEACLS, "asking for the ACLs", [&](auto* options, auto* queue) {
-    rd_kafka_DescribeAcls(handle_->get(), any.get(), options, queue);
-  });
+  const Event event =
+      admin(call, RD_KAFKA_ADMIN_OP_DESCRIBEACLS, "asking for the ACLs",
+            [&](auto* options, auto* queue) { rd_kafka_DescribeAcls(handle_->get(), any.get(), options, queue); });
   const auto error = rd_kafka_event_error(event.get());
   Acls out;
   out.open = error == RD_KAFKA_RESP_ERR_SECURITY_DISABLED;
@@ -255,8 +264,9 @@ Acls Client::acls(sdk::Call& call) const {
 }
 
 Groups Client::groups(sdk::Call& call) const {
-  const Event event = admin(call, RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPS, "asking for the consumer groups",
-                            [&](auto* options, auto* queue) { rd_kafka_ListConsumerGroups(handle_->get(), options, queue); });
+  const Event event =
+      admin(call, RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPS, "asking for the consumer groups",
+            [&](auto* options, auto* queue) { rd_kafka_ListConsumerGroups(handle_->get(), options, queue); });
   Groups out{outcome_of(rd_kafka_event_error(event.get()), rd_kafka_event_error_string(event.get())), {}};
   if (out.outcome.ok()) out = read_groups(*rd_kafka_event_ListConsumerGroups_result(event.get()));
   return out;
@@ -272,10 +282,9 @@ std::map<std::string, std::string> Client::topic_ids(sdk::Call& call, const std:
     for (std::size_t i = from; i < std::min(names.size(), from + kBatch); ++i) some.push_back(names[i].c_str());
     const std::unique_ptr<rd_kafka_TopicCollection_t, decltype(&rd_kafka_TopicCollection_destroy)> wanted(
         rd_kafka_TopicCollection_of_topic_names(some.data(), some.size()), &rd_kafka_TopicCollection_destroy);
-    const Event event = admin(call, RD_KAFKA_ADMIN_OP_DESCRIBETOPICS, "asking for the ids of topics",
-                              [&](auto* options, auto* queue) {
-                                rd_kafka_DescribeTopics(handle_->get(), wanted.get(), options, queue);
-                              });
+    const Event event = admin(
+        call, RD_KAFKA_ADMIN_OP_DESCRIBETOPICS, "asking for the ids of topics",
+        [&](auto* options, auto* queue) { rd_kafka_DescribeTopics(handle_->get(), wanted.get(), options, queue); });
     if (rd_kafka_event_error(event.get()) != RD_KAFKA_RESP_ERR_NO_ERROR) continue;
     out.merge(read_topic_ids(*rd_kafka_event_DescribeTopics_result(event.get())));
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kafka/conf.hpp"
 
+#include <string.h>
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <string.h>
 
 namespace driftd::kafka {
 namespace {
@@ -26,7 +26,8 @@ class Writer {
     const auto result = rd_kafka_conf_set(conf_, property, value.c_str(), error, sizeof error);
     wipe(value);
     ::explicit_bzero(error, sizeof error);
-    if (result != RD_KAFKA_CONF_OK) throw sdk::Failure(DRIFTD_INVALID, std::string("settings.") + setting + ": refused");
+    if (result != RD_KAFKA_CONF_OK)
+      throw sdk::Failure(DRIFTD_INVALID, std::string("settings.") + setting + ": refused");
   }
 
  private:
@@ -37,7 +38,8 @@ void write_tls(const Writer& to, sdk::Call& call, const Tls& tls) {
   if (!tls.ca.empty()) to.set("ssl.ca.location", tls.ca, "tls.ca");
   if (!tls.certificate.empty()) to.set("ssl.certificate.location", tls.certificate, "tls.certificate");
   if (!tls.key.empty()) to.set("ssl.key.location", tls.key, "tls.key");
-  if (!tls.key_password_token.empty()) to.secret("ssl.key.password", call.secret(tls.key_password_token), "tls.key_password");
+  if (!tls.key_password_token.empty())
+    to.secret("ssl.key.password", call.secret(tls.key_password_token), "tls.key_password");
   to.set("enable.ssl.certificate.verification", tls.verify ? "true" : "false", "tls.verify");
   const bool by_host = tls.verify && tls.server_name.empty();
   to.set("ssl.endpoint.identification.algorithm", by_host ? "https" : "none", "tls.verify");
@@ -79,8 +81,8 @@ BearerClaims claims_of(const std::string& token, std::int64_t now_ms) {
   const auto second = first == std::string::npos ? first : token.find('.', first + 1);
   nlohmann::json claims;
   if (second != std::string::npos) {
-    claims = nlohmann::json::parse(decode_base64url(std::string_view(token).substr(first + 1, second - first - 1)), nullptr,
-                                   false);
+    claims = nlohmann::json::parse(decode_base64url(std::string_view(token).substr(first + 1, second - first - 1)),
+                                   nullptr, false);
   }
   if (!claims.is_object()) {
     throw sdk::Failure(DRIFTD_INVALID, "settings.sasl.token: expected a JWT, three base64url parts with dots between");
@@ -104,10 +106,12 @@ Conf make_conf(sdk::Call& call, const Settings& settings) {
   to.set("bootstrap.servers", servers, "bootstrap_servers");
   to.set("client.id", "driftd", "bootstrap_servers");
   const bool sasl = !settings.sasl.mechanism.empty();
-  to.set("security.protocol", settings.tls.on ? (sasl ? "sasl_ssl" : "ssl") : (sasl ? "sasl_plaintext" : "plaintext"), "tls");
+  to.set("security.protocol", settings.tls.on ? (sasl ? "sasl_ssl" : "ssl") : (sasl ? "sasl_plaintext" : "plaintext"),
+         "tls");
   if (settings.tls.on) write_tls(to, call, settings.tls);
   if (sasl) write_sasl(to, call, settings.sasl);
-  to.number("socket.connection.setup.timeout.ms", std::max<std::int64_t>(settings.connect.count(), 1000), "connect_timeout_ms");
+  to.number("socket.connection.setup.timeout.ms", std::max<std::int64_t>(settings.connect.count(), 1000),
+            "connect_timeout_ms");
   to.number("socket.timeout.ms", std::max<std::int64_t>(settings.call.count(), 1000), "call_timeout_ms");
   to.set("socket.keepalive.enable", "true", "bootstrap_servers");
   to.set("reconnect.backoff.max.ms", "1000", "bootstrap_servers");

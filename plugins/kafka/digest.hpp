@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
 #include <openssl/evp.h>
+#include <memory>
 #include <string>
 
 #include "driftd/sdk/types.hpp"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kafka/handle.hpp"
 
+#include <openssl/x509v3.h>
 #include <algorithm>
 #include <condition_variable>
 #include <ctime>
-#include <openssl/x509v3.h>
 #include <thread>
 
 #include "kafka/conf.hpp"
@@ -29,28 +29,39 @@ std::int64_t monotonic_ns() {
 
 driftd_status status_of(rd_kafka_resp_err_t error) {
   switch (error) {
-    case RD_KAFKA_RESP_ERR_NO_ERROR: return DRIFTD_OK;
+    case RD_KAFKA_RESP_ERR_NO_ERROR:
+      return DRIFTD_OK;
     case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
-    case RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION: return DRIFTD_NOT_FOUND;  // a name that no topic can have
+    case RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION:
+      return DRIFTD_NOT_FOUND;  // a name that no topic can have
     case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
     case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
-    case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED: return DRIFTD_DENIED;
+    case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
+      return DRIFTD_DENIED;
     case RD_KAFKA_RESP_ERR__AUTHENTICATION:
     case RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED:
-    case RD_KAFKA_RESP_ERR_UNSUPPORTED_SASL_MECHANISM: return DRIFTD_UNAUTHENTICATED;
+    case RD_KAFKA_RESP_ERR_UNSUPPORTED_SASL_MECHANISM:
+      return DRIFTD_UNAUTHENTICATED;
     case RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE:
-    case RD_KAFKA_RESP_ERR_UNSUPPORTED_VERSION: return DRIFTD_UNSUPPORTED;
-    case RD_KAFKA_RESP_ERR_THROTTLING_QUOTA_EXCEEDED: return DRIFTD_THROTTLED;
+    case RD_KAFKA_RESP_ERR_UNSUPPORTED_VERSION:
+      return DRIFTD_UNSUPPORTED;
+    case RD_KAFKA_RESP_ERR_THROTTLING_QUOTA_EXCEEDED:
+      return DRIFTD_THROTTLED;
     case RD_KAFKA_RESP_ERR__TIMED_OUT:
-    case RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT: return DRIFTD_DEADLINE;
-    case RD_KAFKA_RESP_ERR__BAD_MSG: return DRIFTD_CORRUPT;
+    case RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT:
+      return DRIFTD_DEADLINE;
+    case RD_KAFKA_RESP_ERR__BAD_MSG:
+      return DRIFTD_CORRUPT;
     case RD_KAFKA_RESP_ERR__INVALID_ARG:
-    case RD_KAFKA_RESP_ERR_INVALID_REQUEST: return DRIFTD_INTERNAL;
-    default: return DRIFTD_UNAVAILABLE;
+    case RD_KAFKA_RESP_ERR_INVALID_REQUEST:
+      return DRIFTD_INTERNAL;
+    default:
+      return DRIFTD_UNAVAILABLE;
   }
 }
 
-/// A broker's TLS alert about the certificate that we showed, or did not show; ours about a broker's are no alerts here.
+/// A broker's TLS alert about the certificate that we showed, or did not show; ours about a broker's are no alerts
+/// here.
 bool refuses_our_certificate(const std::string& said) {
   return said.find(" alert ") != std::string::npos &&
          (said.find("certificate") != std::string::npos || said.find("unknown ca") != std::string::npos);
@@ -62,12 +73,14 @@ Outcome outcome_of(rd_kafka_resp_err_t error, const char* text) {
   if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return {};
   std::string said = one_line(text != nullptr && *text != '\0' ? text : rd_kafka_err2str(error));
   if (refuses_our_certificate(said)) {
-    return {DRIFTD_UNAUTHENTICATED, "the broker refuses our client certificate, or that there is none (settings.tls.certificate): " + said};
+    return {DRIFTD_UNAUTHENTICATED,
+            "the broker refuses our client certificate, or that there is none (settings.tls.certificate): " + said};
   }
   const bool scram = error == RD_KAFKA_RESP_ERR__AUTHENTICATION && said.find("SCRAM-") != std::string::npos;
   if (scram && rd_kafka_version() < kScramOfKafka4) {
-    said += "; if this is Kafka 4 or newer: librdkafka before 2.6.1 cannot log in there by SCRAM, use PLAIN over TLS, "
-            "OAUTHBEARER or a client certificate";
+    said +=
+        "; if this is Kafka 4 or newer: librdkafka before 2.6.1 cannot log in there by SCRAM, use PLAIN over TLS, "
+        "OAUTHBEARER or a client certificate";
   }
   return {status_of(error), said};
 }
@@ -105,7 +118,8 @@ int on_certificate(rd_kafka_t*, const char*, std::int32_t, int* error, int depth
   const std::unique_ptr<X509, decltype(&X509_free)> leaf(d2i_X509(nullptr, &at, static_cast<long>(size)), &X509_free);
   const bool fits = leaf && (X509_check_host(leaf.get(), name.c_str(), name.size(), 0, nullptr) == 1 ||
                              X509_check_ip_asc(leaf.get(), name.c_str(), 0) == 1);
-  if (!fits) std::snprintf(text, most, "certificate verify failed: it is not for %s (settings.tls.server_name)", name.c_str());
+  if (!fits)
+    std::snprintf(text, most, "certificate verify failed: it is not for %s (settings.tls.server_name)", name.c_str());
   return fits ? 1 : 0;
 }
 
@@ -118,17 +132,19 @@ void give_token(sdk::Call& call, rd_kafka_t* client, const std::string& referenc
   BearerClaims claims;
   try {
     claims = claims_of(token, now_ms);
-    result = rd_kafka_oauthbearer_set_token(client, token.c_str(), claims.until_ms, claims.subject.c_str(), nullptr, 0, error,
-                                            sizeof error);
+    result = rd_kafka_oauthbearer_set_token(client, token.c_str(), claims.until_ms, claims.subject.c_str(), nullptr, 0,
+                                            error, sizeof error);
   } catch (...) {
     wipe(token);
     throw;
   }
   wipe(token);
   if (claims.until_ms <= now_ms) {
-    throw sdk::Failure(DRIFTD_UNAUTHENTICATED, "settings.sasl.token: the token has expired; put a fresh one in its place");
+    throw sdk::Failure(DRIFTD_UNAUTHENTICATED,
+                       "settings.sasl.token: the token has expired; put a fresh one in its place");
   }
-  if (result != RD_KAFKA_RESP_ERR_NO_ERROR) throw sdk::Failure(DRIFTD_INVALID, "settings.sasl.token: refused by the library");
+  if (result != RD_KAFKA_RESP_ERR_NO_ERROR)
+    throw sdk::Failure(DRIFTD_INVALID, "settings.sasl.token: refused by the library");
 }
 
 }  // namespace
@@ -140,7 +156,8 @@ std::shared_ptr<Handle> Handle::open(sdk::Call& call, const Settings& settings) 
   rd_kafka_conf_set_opaque(conf.get(), out->shared_.get());
   rd_kafka_conf_set_error_cb(conf.get(), &on_error);
   rd_kafka_conf_set_log_cb(conf.get(), &on_log);
-  if (settings.tls.on && !settings.tls.server_name.empty()) rd_kafka_conf_set_ssl_cert_verify_cb(conf.get(), &on_certificate);
+  if (settings.tls.on && !settings.tls.server_name.empty())
+    rd_kafka_conf_set_ssl_cert_verify_cb(conf.get(), &on_certificate);
   char error[512];
   out->client_ = rd_kafka_new(RD_KAFKA_CONSUMER, conf.get(), error, sizeof error);  // the kind that never makes topics
   if (out->client_ == nullptr) throw sdk::Failure(DRIFTD_INVALID, "settings: " + one_line(error));
@@ -185,8 +202,12 @@ bool Handle::has_answered() const {
 }
 
 Wait::Wait(sdk::Call& call, milliseconds most, driftd_status late, std::string doing)
-    : call_(call), began_(monotonic_ns()), until_(began_ + std::chrono::nanoseconds(most).count()), late_(late),
-      doing_(std::move(doing)), most_(most) {}
+    : call_(call),
+      began_(monotonic_ns()),
+      until_(began_ + std::chrono::nanoseconds(most).count()),
+      late_(late),
+      doing_(std::move(doing)),
+      most_(most) {}
 
 milliseconds Wait::left() const {
   std::int64_t until = until_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
 #include <librdkafka/rdkafka.h>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -17,8 +17,8 @@ namespace driftd::kafka {
 /// that came with it; null: the code's own.
 Outcome outcome_of(rd_kafka_resp_err_t error, const char* text = nullptr);
 
-/// One client of librdkafka: its threads and connections, and what it complained of. Never joins a consumer group, never
-/// creates a topic. Thread-safe; the threads of the library call only the functions below, never the host.
+/// One client of librdkafka: its threads and connections, and what it complained of. Never joins a consumer group,
+/// never creates a topic. Thread-safe; the threads of the library call only the functions below, never the host.
 class Handle {
  public:
   /// No I/O yet. Throws sdk::Failure: INVALID (a file that cannot be used, a mechanism that the library does not have),
@@ -37,7 +37,7 @@ class Handle {
     bool all_down = false;  ///< every known broker was tried and failed since the last answer
   };
   Trouble trouble() const;
-  void answered();          ///< a broker did what was asked: the trouble is over
+  void answered();  ///< a broker did what was asked: the trouble is over
   bool has_answered() const;
 
   /// What the library's threads touch; lives until the last of them has ended.

@@ -18,12 +18,25 @@ constexpr std::size_t kMostListed = 100;
 constexpr std::size_t kMostConfig = 64 << 10;  ///< bytes of one topic's own configuration
 
 /// Keys whose value is a list (ConfigDef.Type.LIST), without `listener.name.<listener>.` before them.
-constexpr std::array<std::string_view, 19> kLists{
-    "cleanup.policy", "log.cleanup.policy", "leader.replication.throttled.replicas",
-    "follower.replication.throttled.replicas", "listeners", "advertised.listeners", "controller.listener.names",
-    "controller.quorum.voters", "controller.quorum.bootstrap.servers", "process.roles", "log.dirs",
-    "sasl.enabled.mechanisms", "ssl.cipher.suites", "ssl.enabled.protocols", "metric.reporters", "early.start.listeners",
-    "group.coordinator.rebalance.protocols", "group.consumer.assignors", "listener.security.protocol.map"};
+constexpr std::array<std::string_view, 19> kLists{"cleanup.policy",
+                                                  "log.cleanup.policy",
+                                                  "leader.replication.throttled.replicas",
+                                                  "follower.replication.throttled.replicas",
+                                                  "listeners",
+                                                  "advertised.listeners",
+                                                  "controller.listener.names",
+                                                  "controller.quorum.voters",
+                                                  "controller.quorum.bootstrap.servers",
+                                                  "process.roles",
+                                                  "log.dirs",
+                                                  "sasl.enabled.mechanisms",
+                                                  "ssl.cipher.suites",
+                                                  "ssl.enabled.protocols",
+                                                  "metric.reporters",
+                                                  "early.start.listeners",
+                                                  "group.coordinator.rebalance.protocols",
+                                                  "group.consumer.assignors",
+                                                  "listener.security.protocol.map"};
 
 std::string_view bare_key(std::string_view key) {
   constexpr std::string_view kPrefix = "listener.name.";
@@ -59,7 +72,8 @@ void put(sdk::Record& record, json& into, const std::string& map, const ConfigEn
   if (entry.value) {
     into[entry.name] = typed(entry.name, *entry.value);
   } else if (entry.sensitive) {
-    record.unread.push_back({path_of(map, entry.name), DRIFTD_UNSUPPORTED, "sensitive: Kafka shows this value to nobody"});
+    record.unread.push_back(
+        {path_of(map, entry.name), DRIFTD_UNSUPPORTED, "sensitive: Kafka shows this value to nobody"});
   }
 }
 
@@ -121,9 +135,12 @@ json topic_status(const Topic& topic, std::int64_t min_isr) {
 std::string escaped(const std::string& part) {
   std::string out;
   for (const char c : part) {
-    if (c == '%') out += "%25";
-    else if (c == '|') out += "%7C";
-    else out.push_back(c);
+    if (c == '%')
+      out += "%25";
+    else if (c == '|')
+      out += "%7C";
+    else
+      out.push_back(c);
   }
   return out;
 }
@@ -205,7 +222,8 @@ sdk::Record map_broker(const Broker& broker, const Configs& configs) {
 sdk::Record map_silent_broker(const std::string& id) {
   sdk::Record out{.kind = "broker", .id = id};
   for (const char* path : {"endpoint", "rack", "static.**", "dynamic.**"}) {
-    out.unread.push_back({path, DRIFTD_UNAVAILABLE, "the broker is not alive: stopped or unregistered, the cluster does not say which"});
+    out.unread.push_back(
+        {path, DRIFTD_UNAVAILABLE, "the broker is not alive: stopped or unregistered, the cluster does not say which"});
   }
   out.status = json{{"live", false}}.dump();
   return out;
@@ -226,7 +244,8 @@ void fit_config(sdk::Record& record, json& config) {
   std::vector<std::string> left_out;
   (void)common::fit_members(config, kMostConfig, left_out);
   for (const auto& key : left_out) {
-    record.unread.push_back({path_of("config", key), DRIFTD_BUDGET, "the topic's own configuration has more than 64 KiB, and this is of the longest"});
+    record.unread.push_back({path_of("config", key), DRIFTD_BUDGET,
+                             "the topic's own configuration has more than 64 KiB, and this is of the longest"});
   }
 }
 
@@ -249,7 +268,9 @@ void bound_topics(Records& topics, std::size_t most) {
     topic->body = common::json_text(body);
     have += topic->body.size();
     std::erase_if(topic->unread, [](const auto& one) { return one.path.starts_with("config["); });
-    topic->unread.push_back({"config.**", DRIFTD_BUDGET, "the topics of this cluster have more configuration together than is kept, and this one's is of the largest"});
+    topic->unread.push_back(
+        {"config.**", DRIFTD_BUDGET,
+         "the topics of this cluster have more configuration together than is kept, and this one's is of the largest"});
   }
 }
 
@@ -258,7 +279,8 @@ sdk::Record map_topic(const Topic& topic, const Configs& configs, const std::str
   out.external_name = id;
   json body = json::object();
   if (topic.partitions.empty()) {
-    const Outcome why = topic.outcome.ok() ? Outcome{DRIFTD_UNAVAILABLE, "the broker named no partition yet"} : topic.outcome;
+    const Outcome why =
+        topic.outcome.ok() ? Outcome{DRIFTD_UNAVAILABLE, "the broker named no partition yet"} : topic.outcome;
     for (const char* path : {"partitions", "replication_factor"}) {
       out.unread.push_back(unread(path, why, "Describe on Topic " + topic.name));
     }
@@ -282,19 +304,22 @@ sdk::Record map_topic(const Topic& topic, const Configs& configs, const std::str
 }
 
 std::string acl_id(const Acl& acl) {
-  return escaped(acl.principal) + "|" + escaped(acl.host) + "|" + acl.operation + "|" + acl.permission + "|" + acl.type + "|" +
-         escaped(acl.name) + "|" + acl.pattern;
+  return escaped(acl.principal) + "|" + escaped(acl.host) + "|" + acl.operation + "|" + acl.permission + "|" +
+         acl.type + "|" + escaped(acl.name) + "|" + acl.pattern;
 }
 
 bool listed_by_every_library(const std::string& id) {
-  constexpr std::array<std::string_view, 3> kTypes{"Topic", "Group", "Cluster"};  // of librdkafka 2.0, the oldest that is built with
+  // of librdkafka 2.0, the oldest that is built with
+  constexpr std::array<std::string_view, 3> kTypes{"Topic", "Group", "Cluster"};
   constexpr std::array<std::string_view, 3> kLater{"CreateTokens", "DescribeTokens", "TwoPhaseCommit"};
   std::vector<std::string_view> parts;
   for (std::string_view rest = id;; rest.remove_prefix(parts.back().size() + 1)) {
     parts.push_back(rest.substr(0, rest.find('|')));
     if (parts.back().size() == rest.size()) break;
   }
-  const auto is_in = [](const auto& words, std::string_view word) { return std::find(words.begin(), words.end(), word) != words.end(); };
+  const auto is_in = [](const auto& words, std::string_view word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+  };
   return parts.size() == 7 && is_in(kTypes, parts[4]) && !is_in(kLater, parts[2]);
 }
 
@@ -307,7 +332,8 @@ bool known(const Acl& acl) {
 
 const Acl* hiding_topics(const std::vector<Acl>& bindings, const std::string& principal) {
   for (const auto& acl : bindings) {
-    const bool covers = acl.permission == "Deny" && acl.type == "Topic" && (acl.operation == "Describe" || acl.operation == "All");
+    const bool covers =
+        acl.permission == "Deny" && acl.type == "Topic" && (acl.operation == "Describe" || acl.operation == "All");
     const bool ours = principal.empty() || acl.principal == principal || acl.principal == "User:*";
     if (covers && ours) return &acl;
   }
@@ -317,8 +343,8 @@ const Acl* hiding_topics(const std::vector<Acl>& bindings, const std::string& pr
 sdk::Record map_acl(const Acl& acl) {
   sdk::Record out{.kind = "acl", .id = common::utf8_text(acl_id(acl))};
   const auto text = [](const std::string& part) { return common::utf8_text(part); };
-  out.body = json{{"principal", text(acl.principal)}, {"host", text(acl.host)},       {"operation", acl.operation},
-                  {"permission", acl.permission},     {"resource_type", acl.type},    {"resource_name", text(acl.name)},
+  out.body = json{{"principal", text(acl.principal)}, {"host", text(acl.host)},    {"operation", acl.operation},
+                  {"permission", acl.permission},     {"resource_type", acl.type}, {"resource_name", text(acl.name)},
                   {"pattern_type", acl.pattern}}
                  .dump();
   return out;
@@ -341,7 +367,8 @@ bool is_scram_id(const std::string& id) {
 sdk::Record map_scram_user(const ScramName& of, std::optional<std::int32_t> iterations, const Hello* hello) {
   sdk::Record out{.kind = "scram_user", .id = common::utf8_text(scram_id(of))};
   json body = json::object();
-  const Outcome off{DRIFTD_UNSUPPORTED, "settings.scram_hello does not name it: a password that is set anew is not seen"};
+  const Outcome off{DRIFTD_UNSUPPORTED,
+                    "settings.scram_hello does not name it: a password that is set anew is not seen"};
   const Outcome& why = hello == nullptr ? off : hello->outcome;
   if (hello != nullptr && why.ok()) {
     body["salt"] = hello->salt;
@@ -349,8 +376,10 @@ sdk::Record map_scram_user(const ScramName& of, std::optional<std::int32_t> iter
   } else {
     out.unread.push_back({"salt", why.code, why.text});
   }
-  if (iterations) body["iterations"] = *iterations;
-  else out.unread.push_back({"iterations", why.code, why.text});
+  if (iterations)
+    body["iterations"] = *iterations;
+  else
+    out.unread.push_back({"iterations", why.code, why.text});
   out.body = common::json_text(body);
   return out;
 }

@@ -35,11 +35,11 @@ sdk::Record map_broker(const Broker& broker, const Configs& configs);
 sdk::Record map_silent_broker(const std::string& id);
 /// Ids that hold replicas, but are not among the live brokers.
 std::set<std::int32_t> silent_brokers(const Metadata& metadata);
-/// `id`: the topic's UUID, empty when the library does not tell. Of a configuration of more than 64 KiB the longest values
-/// are unread by name: whoever owns a topic may make each as long as 32 KiB.
+/// `id`: the topic's UUID, empty when the library does not tell. Of a configuration of more than 64 KiB the longest
+/// values are unread by name: whoever owns a topic may make each as long as 32 KiB.
 sdk::Record map_topic(const Topic& topic, const Configs& configs, const std::string& id);
-/// Where topics have more than `most` bytes together, those with the largest bodies have their `config` unread until the
-/// rest fits. So it is who writes much that loses, not who stands behind them in the alphabet.
+/// Where topics have more than `most` bytes together, those with the largest bodies have their `config` unread until
+/// the rest fits. So it is who writes much that loses, not who stands behind them in the alphabet.
 void bound_topics(Records& topics, std::size_t most);
 sdk::Record map_acl(const Acl& acl);
 sdk::Record map_group(const Group& group);
@@ -54,7 +54,8 @@ bool is_scram_id(const std::string& id);
 std::string acl_id(const Acl& acl);
 /// No part of it is one that this build's library does not know.
 bool known(const Acl& acl);
-/// False: `id` is of a binding that an older library than the one which listed it leaves out, so that it is not gone there.
+/// False: `id` is of a binding that an older library than the one which listed it leaves out, so that it is not gone
+/// there.
 bool listed_by_every_library(const std::string& id);
 /// The binding that may hide topics from `principal` (empty: from anybody): a Deny of Describe on topics. Null: none.
 const Acl* hiding_topics(const std::vector<Acl>& bindings, const std::string& principal);

@@ -39,7 +39,8 @@ class Cluster final : public sdk::Instance {
   /// A client that has answered at least once. It is thrown away when it fails: the next call starts from nothing.
   template <class Work>
   auto with_client(sdk::Call& call, Work work);
-  /// A client that is kept from call to call; each has a lock of its own, so that nothing which holds one up delays the other.
+  /// A client that is kept from call to call; each has a lock of its own, so that nothing which holds one up delays the
+  /// other.
   struct Kept {
     std::mutex mutex;
     std::shared_ptr<Handle> handle;
@@ -48,15 +49,15 @@ class Cluster final : public sdk::Instance {
   void drop(Kept& kept, std::shared_ptr<Handle> used);
   std::vector<std::string> wanted_kinds(const sdk::Refresh& request) const;
   /// The cluster that `reader` has read, once the host may judge it. The host asks health which one this is before each
-  /// refresh, but the address may move between the two. So the first refresh that meets another cluster than the last one
-  /// (or the cursor) did is UNAVAILABLE: health then tells the host, which asks whether that cluster is right, and only
-  /// then refreshes. `cursor` null: a read, which belongs to the last refresh.
+  /// refresh, but the address may move between the two. So the first refresh that meets another cluster than the last
+  /// one (or the cursor) did is UNAVAILABLE: health then tells the host, which asks whether that cluster is right, and
+  /// only then refreshes. `cursor` null: a read, which belongs to the last refresh.
   std::string judged_cluster(Reader& reader, const std::string* cursor);
 
   const Settings settings_;
   ScramHellos hellos_{settings_};
   Kept reads_, health_;
-  std::mutex mutex_;  ///< of all below
+  std::mutex mutex_;   ///< of all below
   Wellness wellness_;  ///< of the last refresh
   common::JudgedIdentity identity_{"another cluster answers at this address (cluster id"};
 };
@@ -80,7 +81,8 @@ auto Cluster::with_client(sdk::Call& call, Work work) {
     client.connect(call, settings_.connect);
     return work(client);
   } catch (const sdk::Failure& e) {
-    if (e.code == DRIFTD_UNAVAILABLE || e.code == DRIFTD_UNAUTHENTICATED || e.code == DRIFTD_DEADLINE) drop(reads_, used);
+    if (e.code == DRIFTD_UNAVAILABLE || e.code == DRIFTD_UNAUTHENTICATED || e.code == DRIFTD_DEADLINE)
+      drop(reads_, used);
     throw;
   }
 }
@@ -133,8 +135,10 @@ sdk::RefreshResult Cluster::refresh(sdk::Call& call, const sdk::Refresh& request
 std::string Cluster::judged_cluster(Reader& reader, const std::string* cursor) {
   try {
     const std::string now = reader.cluster_id();
-    if (cursor != nullptr) identity_.must_be_judged(now, cluster_of(*cursor));
-    else identity_.must_be_judged(now);
+    if (cursor != nullptr)
+      identity_.must_be_judged(now, cluster_of(*cursor));
+    else
+      identity_.must_be_judged(now);
     return now;
   } catch (const sdk::Failure&) {
     hellos_.forget();  // they may have been answered by either
@@ -164,7 +168,8 @@ void Cluster::read(sdk::Call& call, std::span<const sdk::Identity> ids) {
       if (!one.id.empty() && one.code != DRIFTD_NOT_FOUND) unsettled = one;
     }
   }
-  if (unsettled) throw sdk::Failure(unsettled->code, unsettled->id + ": " + unsettled->text, unsettled->kind, unsettled->right);
+  if (unsettled)
+    throw sdk::Failure(unsettled->code, unsettled->id + ": " + unsettled->text, unsettled->kind, unsettled->right);
 }
 
 sdk::Health Cluster::health(sdk::Call& call) {
@@ -181,7 +186,8 @@ sdk::Health Cluster::health(sdk::Call& call) {
       out.reason = std::to_string(wellness_.offline) + " partitions had no leader at the last refresh";
     } else if (wellness_.under_min_isr > 0) {
       out.state = DRIFTD_HEALTH_DEGRADED;
-      out.reason = std::to_string(wellness_.under_min_isr) + " partitions were below min.insync.replicas at the last refresh";
+      out.reason =
+          std::to_string(wellness_.under_min_isr) + " partitions were below min.insync.replicas at the last refresh";
     }
   } catch (const sdk::Failure& e) {
     if (e.code == DRIFTD_UNAUTHENTICATED) drop(health_, used);  // any other one goes on trying to connect
@@ -197,8 +203,10 @@ sdk::Health Cluster::health(sdk::Call& call) {
 std::unique_ptr<sdk::Instance> open(sdk::Call& call, std::string_view, std::string_view text) {
   Settings settings = parse_settings(text);
   for (const auto& server : settings.bootstrap) {
-    if (settings.tls.on || settings.sasl.mechanism.empty() || common::stays_here(server.substr(0, server.rfind(':')))) continue;
-    common::warn_of_plain_transport(call, "the login by SASL " + settings.sasl.mechanism + " and all that is read", server, "set settings.tls");
+    if (settings.tls.on || settings.sasl.mechanism.empty() || common::stays_here(server.substr(0, server.rfind(':'))))
+      continue;
+    common::warn_of_plain_transport(call, "the login by SASL " + settings.sasl.mechanism + " and all that is read",
+                                    server, "set settings.tls");
     break;
   }
   return std::make_unique<Cluster>(std::move(settings));

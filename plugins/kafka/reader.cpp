@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kMostTopicBytes = 64u << 20;  // of all records of topics together
 constexpr std::size_t kMostTold = 20;               // of what is too long, by name
-constexpr std::size_t kMostHelloBrokers = 3;  // that are tried, one after the other
+constexpr std::size_t kMostHelloBrokers = 3;        // that are tried, one after the other
 
 sdk::Diagnostic denied(std::string_view kind, const std::string& right, const std::string& text) {
   return {DRIFTD_DENIED, std::string(kind), {}, {}, text + "; grant " + right, right, 0};
@@ -27,10 +27,13 @@ void tell_long(Listing& out) {
   for (const auto& record : out.records) {
     for (const auto& unread : record.unread) {
       if (unread.code != DRIFTD_BUDGET || ++told > kMostTold) continue;
-      out.told.push_back({DRIFTD_BUDGET, "topic", {}, {}, record.id + ": " + unread.path + ": " + unread.reason, {}, 0});
+      out.told.push_back(
+          {DRIFTD_BUDGET, "topic", {}, {}, record.id + ": " + unread.path + ": " + unread.reason, {}, 0});
     }
   }
-  if (told > kMostTold) out.told.push_back({DRIFTD_BUDGET, "topic", {}, {}, "and " + std::to_string(told - kMostTold) + " more are too long", {}, 0});
+  if (told > kMostTold)
+    out.told.push_back(
+        {DRIFTD_BUDGET, "topic", {}, {}, "and " + std::to_string(told - kMostTold) + " more are too long", {}, 0});
 }
 
 void add(Wellness& to, const Wellness& more) {
@@ -62,8 +65,9 @@ const Acls& Reader::acls() {
     if (acls_->outcome.ok() && acls_->bindings.empty()) {
       acls_->open = acls_->open || no_authorizer();
       if (!acls_->open) {
-        acls_->outcome = {DRIFTD_DENIED, "the broker listed no ACL at all, which is how a refusal looks (where driftd is a super "
-                                         "user and there is no ACL, one binding for anybody settles it)"};
+        acls_->outcome = {DRIFTD_DENIED,
+                          "the broker listed no ACL at all, which is how a refusal looks (where driftd is a super "
+                          "user and there is no ACL, one binding for anybody settles it)"};
       }
     }
   }
@@ -109,8 +113,8 @@ const std::optional<sdk::Diagnostic>& Reader::topics_hidden() {
   }
   if (hidden_) return hidden_;
   if (const Acl* deny = hiding_topics(acls().bindings, settings_.principal())) {
-    hidden_ = denied("topic", "Describe on Topic " + deny->name,
-                     "topics may be hidden by the binding " + acl_id(*deny));
+    hidden_ =
+        denied("topic", "Describe on Topic " + deny->name, "topics may be hidden by the binding " + acl_id(*deny));
   }
   return hidden_;
 }
@@ -119,8 +123,10 @@ std::optional<sdk::Diagnostic> Reader::offsets_hidden() {
   if (!topics_hidden()) return std::nullopt;  // there is none: no group has begun yet
   for (const auto& [name, outcome] : client_.ask(call_, {"__consumer_offsets"})) {
     if (outcome.code == DRIFTD_NOT_FOUND) continue;
-    return denied("group", "Describe on Topic " + name, "groups whose partition of " + name + " has no leader are not listed, and "
-                  "driftd may not see which these are");
+    return denied("group", "Describe on Topic " + name,
+                  "groups whose partition of " + name +
+                      " has no leader are not listed, and "
+                      "driftd may not see which these are");
   }
   return std::nullopt;
 }
@@ -128,7 +134,8 @@ std::optional<sdk::Diagnostic> Reader::offsets_hidden() {
 std::string Reader::cluster_id() {
   const std::string now = client_.identity(call_, settings_.call);
   if (!metadata_ || metadata_->cluster_id == now) return now;
-  throw sdk::Failure(DRIFTD_UNAVAILABLE, "another cluster answers than a moment ago: " + now + ", before " + metadata_->cluster_id);
+  throw sdk::Failure(DRIFTD_UNAVAILABLE,
+                     "another cluster answers than a moment ago: " + now + ", before " + metadata_->cluster_id);
 }
 
 Listing Reader::list(std::string_view kind) {
@@ -146,8 +153,10 @@ Listing Reader::clusters() {
   const Configs* defaults = nullptr;
   Outcome why{DRIFTD_UNAVAILABLE, "no broker is alive"};
   for (const auto& one : brokers()) {
-    if (!one.outcome.ok()) why = one.outcome;
-    else if (defaults == nullptr) defaults = &one;
+    if (!one.outcome.ok())
+      why = one.outcome;
+    else if (defaults == nullptr)
+      defaults = &one;
   }
   if (!counted_) {  // the topics' configuration was not asked for
     for (const auto& topic : seen.topics) add(wellness_, kafka::wellness(topic, 0));
@@ -185,7 +194,8 @@ Listing Reader::live_brokers() {
 std::vector<const Topic*> Reader::wanted_topics(const std::set<std::string>* only) {
   std::vector<const Topic*> out;
   for (const auto& topic : metadata().topics) {
-    if (only != nullptr ? only->count(topic.name) > 0 : settings_.scope.wants("topic", topic.name)) out.push_back(&topic);
+    if (only != nullptr ? only->count(topic.name) > 0 : settings_.scope.wants("topic", topic.name))
+      out.push_back(&topic);
   }
   std::sort(out.begin(), out.end(), [](const Topic* a, const Topic* b) { return a->name < b->name; });
   return out;
@@ -201,7 +211,8 @@ Listing Reader::topics(const std::set<std::string>* only) {
   counted_ = counted_ || only == nullptr;
   for (std::size_t from = 0; from < names.size(); from += Client::kBatch) {
     const std::size_t to = std::min(names.size(), from + Client::kBatch);
-    const auto configs = client_.topic_configs(call_, {names.begin() + static_cast<std::ptrdiff_t>(from), names.begin() + static_cast<std::ptrdiff_t>(to)});
+    const auto configs = client_.topic_configs(
+        call_, {names.begin() + static_cast<std::ptrdiff_t>(from), names.begin() + static_cast<std::ptrdiff_t>(to)});
     for (std::size_t i = from; i < to; ++i) {
       const auto id = ids.find(names[i]);
       add_topic(*wanted[i], configs[i - from], id == ids.end() ? std::string() : id->second, only == nullptr, out);
@@ -217,22 +228,26 @@ Listing Reader::topics(const std::set<std::string>* only) {
 }
 
 void Reader::add_topic(const Topic& topic, const Configs& configs, const std::string& id, bool counts, Listing& out) {
-  // Deleted since the list was made: missing like one that was never in it, and asked for by name. It makes nothing less
-  // whole, or whoever makes and deletes topics of his own would hide that others are deleted.
+  // Deleted since the list was made: missing like one that was never in it, and asked for by name. It makes nothing
+  // less whole, or whoever makes and deletes topics of his own would hide that others are deleted.
   if (configs.outcome.code == DRIFTD_NOT_FOUND) return;
   if (counts) add(wellness_, kafka::wellness(topic, min_isr(configs)));
   out.records.push_back(map_topic(topic, configs, id));
   out.records.back().observed_ns = metadata_sent_;
   if (configs.outcome.code != DRIFTD_DENIED || !out.told.empty()) return;
-  out.told.push_back(denied("topic", "DescribeConfigs on Topic " + topic.name + " (or on Topic *)", "configuration: " + configs.outcome.text));
+  out.told.push_back(denied("topic", "DescribeConfigs on Topic " + topic.name + " (or on Topic *)",
+                            "configuration: " + configs.outcome.text));
 }
 
 Listing Reader::bindings() {
   Listing out;
   if (acls().open) {  // no list is not an empty list: an authorizer that was switched off deletes no binding
-    return {{}, false, {{DRIFTD_UNSUPPORTED, "acl", {}, {}, "the cluster has no authorizer, so there are no ACLs to list"}}};
+    return {{},
+            false,
+            {{DRIFTD_UNSUPPORTED, "acl", {}, {}, "the cluster has no authorizer, so there are no ACLs to list"}}};
   }
-  if (acls().outcome.code == DRIFTD_UNSUPPORTED) return {{}, false, {{DRIFTD_UNSUPPORTED, "acl", {}, {}, acls().outcome.text}}};
+  if (acls().outcome.code == DRIFTD_UNSUPPORTED)
+    return {{}, false, {{DRIFTD_UNSUPPORTED, "acl", {}, {}, acls().outcome.text}}};
   if (auto hidden = cluster_hidden("acl")) return {{}, false, {*hidden}};
   std::size_t unknown = 0;
   std::set<std::string> seen;
@@ -249,9 +264,13 @@ Listing Reader::bindings() {
   }
   std::sort(out.records.begin(), out.records.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
   if (unknown > 0) {
-    out.told.push_back({DRIFTD_UNSUPPORTED, "acl", {}, {},
-                        std::to_string(unknown) + " bindings are left out: this build's librdkafka does not know their resource "
-                                                  "type or operation (transactional ids, delegation tokens)"});
+    out.told.push_back({DRIFTD_UNSUPPORTED,
+                        "acl",
+                        {},
+                        {},
+                        std::to_string(unknown) +
+                            " bindings are left out: this build's librdkafka does not know their resource "
+                            "type or operation (transactional ids, delegation tokens)"});
   }
   return out;
 }
@@ -273,7 +292,8 @@ Listing Reader::groups() {
   std::sort(out.records.begin(), out.records.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
   if (!seen.outcome.ok()) {
     out.whole = false;
-    out.told.push_back({seen.outcome.code, "group", {}, {}, "not all brokers listed their groups: " + seen.outcome.text});
+    out.told.push_back(
+        {seen.outcome.code, "group", {}, {}, "not all brokers listed their groups: " + seen.outcome.text});
   }
   const auto offsets = std::find_if(metadata().topics.begin(), metadata().topics.end(),
                                     [](const Topic& topic) { return topic.name == "__consumer_offsets"; });
@@ -284,7 +304,11 @@ Listing Reader::groups() {
     }
   } else if (kafka::wellness(*offsets, 0).offline > 0) {
     out.whole = false;
-    out.told.push_back({DRIFTD_UNAVAILABLE, "group", {}, {}, "partitions of __consumer_offsets have no leader: their groups are not listed"});
+    out.told.push_back({DRIFTD_UNAVAILABLE,
+                        "group",
+                        {},
+                        {},
+                        "partitions of __consumer_offsets have no leader: their groups are not listed"});
   }
   if (!acls().open) {
     if (auto hidden = cluster_hidden("group")) {
@@ -341,7 +365,8 @@ Listing Reader::scram_users() {
 Listing Reader::read(std::string_view kind, const std::set<std::string>& ids) {
   if (kind == "quota") {  // this build never told of one, so none can be deleted
     Listing out;
-    for (const auto& id : ids) out.told.push_back({DRIFTD_NOT_FOUND, std::string(kind), id, {}, "this build lists none of this kind"});
+    for (const auto& id : ids)
+      out.told.push_back({DRIFTD_NOT_FOUND, std::string(kind), id, {}, "this build lists none of this kind"});
     return out;
   }
   Listing all = kind == "topic" ? topics(&ids) : list(kind);
@@ -352,17 +377,22 @@ Listing Reader::read(std::string_view kind, const std::set<std::string>& ids) {
   for (auto& record : all.records) {
     if (missing.erase(record.id) > 0) out.records.push_back(std::move(record));
   }
-  if (kind == "topic") settle_missing_topics(missing, out);
-  else if (kind == "scram_user" && !has_scram_users()) settle_missing_salts(missing, out);
-  else settle_missing(kind, missing, out);
+  if (kind == "topic")
+    settle_missing_topics(missing, out);
+  else if (kind == "scram_user" && !has_scram_users())
+    settle_missing_salts(missing, out);
+  else
+    settle_missing(kind, missing, out);
   return out;
 }
 
 /// Without a list of users a credential that is not asked for may be there or not.
 void Reader::settle_missing_salts(const std::set<std::string>& missing, Listing& out) const {
   for (const auto& id : missing) {
-    if (!is_scram_id(id)) out.told.push_back({DRIFTD_NOT_FOUND, "scram_user", id, {}, "no credential has such an id"});
-    else out.told.push_back({DRIFTD_UNSUPPORTED, "scram_user", id, {}, "settings.scram_hello does not name it"});
+    if (!is_scram_id(id))
+      out.told.push_back({DRIFTD_NOT_FOUND, "scram_user", id, {}, "no credential has such an id"});
+    else
+      out.told.push_back({DRIFTD_UNSUPPORTED, "scram_user", id, {}, "settings.scram_hello does not name it"});
   }
 }
 
@@ -375,24 +405,31 @@ void Reader::settle_missing_topics(const std::set<std::string>& missing, Listing
     out.whole = false;
     const bool denial = outcome.code == DRIFTD_DENIED || outcome.code == DRIFTD_NOT_FOUND;
     const std::string right = outcome.code == DRIFTD_NOT_FOUND ? topics_hidden()->right : "Describe on Topic " + name;
-    out.told.push_back({denial ? DRIFTD_DENIED : DRIFTD_UNAVAILABLE, "topic", name, {},
+    out.told.push_back({denial ? DRIFTD_DENIED : DRIFTD_UNAVAILABLE,
+                        "topic",
+                        name,
+                        {},
                         denial ? "not visible without " + right : "not listed, but there: " + outcome.text,
-                        denial ? right : std::string(), 0});
+                        denial ? right : std::string(),
+                        0});
   }
 }
 
 void Reader::settle_missing(std::string_view kind, const std::set<std::string>& missing, Listing& out) const {
-  const bool left_out = std::any_of(out.told.begin(), out.told.end(), [](const auto& one) { return one.code == DRIFTD_UNSUPPORTED; });
+  const bool left_out =
+      std::any_of(out.told.begin(), out.told.end(), [](const auto& one) { return one.code == DRIFTD_UNSUPPORTED; });
   for (const auto& id : missing) {
     const bool number = !id.empty() && id.size() <= 10 && id.find_first_not_of("0123456789") == std::string::npos;
     if (kind == "broker" && number) {
       out.records.push_back(map_silent_broker(id));
     } else if (kind == "acl" && left_out && !listed_by_every_library(id)) {
-      out.told.push_back({DRIFTD_UNSUPPORTED, "acl", id, {}, "it may be one of those that this build's librdkafka leaves out"});
+      out.told.push_back(
+          {DRIFTD_UNSUPPORTED, "acl", id, {}, "it may be one of those that this build's librdkafka leaves out"});
     } else if (out.whole) {
       out.told.push_back({DRIFTD_NOT_FOUND, std::string(kind), id, {}, "gone", {}, 0});
     } else {
-      out.told.push_back({DRIFTD_UNAVAILABLE, std::string(kind), id, {}, "not seen, but not all of this kind can be seen"});
+      out.told.push_back(
+          {DRIFTD_UNAVAILABLE, std::string(kind), id, {}, "not seen, but not all of this kind can be seen"});
     }
   }
 }

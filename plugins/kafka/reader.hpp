@@ -12,7 +12,8 @@
 namespace driftd::kafka {
 
 /// In the order of reading: the cluster's counts come from its topics.
-inline constexpr std::array<std::string_view, 7> kKinds{"broker", "topic", "cluster", "acl", "group", "scram_user", "quota"};
+inline constexpr std::array<std::string_view, 7> kKinds{"broker", "topic",      "cluster", "acl",
+                                                        "group",  "scram_user", "quota"};
 
 /// One kind as the cluster shows it now.
 struct Listing {
@@ -25,7 +26,10 @@ struct Listing {
 class Reader {
  public:
   Reader(sdk::Call& call, const Client& client, const Settings& settings, ScramHellos& hellos)
-      : call_(call), client_(client), settings_(settings), hellos_(hellos) {}
+      : call_(call),
+        client_(client),
+        settings_(settings),
+        hellos_(hellos) {}
   /// What is in scope. Throws sdk::Failure.
   Listing list(std::string_view kind);
   /// Those with these ids, in scope or not. An id that the cluster says is gone has a diagnostic NOT_FOUND.

@@ -23,7 +23,8 @@ std::string make_nonce() {
 class Wire {
  public:
   Wire(sdk::Call& call, const Settings& settings, const std::string& endpoint)
-      : call_(call), until_(net::Steady::now() + settings.connect) {
+      : call_(call),
+        until_(net::Steady::now() + settings.connect) {
     const auto colon = endpoint.rfind(':');  // canonical: `host:port`, `[v6]:port`
     const std::string host = endpoint.starts_with('[') ? endpoint.substr(1, colon - 2) : endpoint.substr(0, colon);
     const net::Peer peer{endpoint, host, std::stoi(endpoint.substr(colon + 1)), {}};
@@ -50,7 +51,8 @@ struct Progress {
   bool heard = false;  ///< it answered
 };
 
-ServerFirst hello_at(sdk::Call& call, const Settings& settings, const std::string& server, const ScramName& of, Progress& progress) {
+ServerFirst hello_at(sdk::Call& call, const Settings& settings, const std::string& server, const ScramName& of,
+                     Progress& progress) {
   Wire wire(call, settings, server);
   progress.said = true;
   wire.say(handshake_request(1, of.mechanism));
@@ -66,8 +68,8 @@ ServerFirst hello_at(sdk::Call& call, const Settings& settings, const std::strin
 }
 
 /// At the first server that lets us in.
-ServerFirst say_hello(sdk::Call& call, const Settings& settings, const std::vector<std::string>& servers, const ScramName& of,
-                      Progress& progress) {
+ServerFirst say_hello(sdk::Call& call, const Settings& settings, const std::vector<std::string>& servers,
+                      const ScramName& of, Progress& progress) {
   if (servers.empty()) throw sdk::Failure(DRIFTD_UNAVAILABLE, "the cluster names no broker to begin a login at");
   for (std::size_t i = 0;; ++i) {
     try {
@@ -109,7 +111,8 @@ Hello ScramHellos::about(sdk::Call& call, const ScramName& of, const std::vector
   try {
     call.permit("requests");
     out.observed_ns = call.now_ns();
-    const ServerFirst first = say_hello(call, settings_, settings_.hello.servers.empty() ? brokers : settings_.hello.servers, of, progress);
+    const ServerFirst first =
+        say_hello(call, settings_, settings_.hello.servers.empty() ? brokers : settings_.hello.servers, of, progress);
     out.salt = first.salt;
     out.iterations = first.iterations;
     out.outcome = {};

@@ -20,8 +20,9 @@ class ScramHellos {
  public:
   explicit ScramHellos(const Settings& settings) : settings_(settings) {}
 
-  /// The last answer about `of`: of now when the settings' interval has passed since its last hello and `may_ask`, else of
-  /// then. `brokers`: where hellos are said, canonical `host:port`, unless the settings name servers. Throws sdk::Failure only for what concerns the whole call: CANCELLED, its DEADLINE, INVALID settings, INTERNAL.
+  /// The last answer about `of`: of now when the settings' interval has passed since its last hello and `may_ask`, else
+  /// of then. `brokers`: where hellos are said, canonical `host:port`, unless the settings name servers. Throws
+  /// sdk::Failure only for what concerns the whole call: CANCELLED, its DEADLINE, INVALID settings, INTERNAL.
   Hello about(sdk::Call& call, const ScramName& of, const std::vector<std::string>& brokers, bool may_ask);
   /// Another cluster came to stand behind the addresses: what was heard may be of either.
   void forget();
@@ -31,7 +32,8 @@ class ScramHellos {
     std::optional<std::int64_t> said_ns;  ///< monotonic, of the last hello that a broker may have counted
     Hello answer;
   };
-  /// False: not yet again, or somebody else is at it. True: the caller says it, and nobody else until the interval is over.
+  /// False: not yet again, or somebody else is at it. True: the caller says it, and nobody else until the interval is
+  /// over.
   bool take_turn(const ScramName& of, std::int64_t now_ns);
 
   const Settings& settings_;

@@ -102,9 +102,12 @@ std::string authenticate_request(std::int32_t correlation, std::string_view mess
 std::string client_first(const std::string& user, const std::string& nonce) {
   std::string name;
   for (const char c : user) {
-    if (c == '=') name += "=3D";
-    else if (c == ',') name += "=2C";
-    else name.push_back(c);
+    if (c == '=')
+      name += "=3D";
+    else if (c == ',')
+      name += "=2C";
+    else
+      name.push_back(c);
   }
   return "n,,n=" + name + ",r=" + nonce;
 }
@@ -121,15 +124,16 @@ void take_handshake(std::string_view bytes, std::int32_t correlation, const std:
   const std::int32_t error = answer.number(2);
   if (error == 0) return;
   if (error == kIllegalSaslState) {
-    throw sdk::Failure(DRIFTD_UNSUPPORTED, "SCRAM hello: this listener speaks no SASL; name one that does in "
-                                           "settings.scram_hello.servers");
+    throw sdk::Failure(DRIFTD_UNSUPPORTED,
+                       "SCRAM hello: this listener speaks no SASL; name one that does in "
+                       "settings.scram_hello.servers");
   }
   if (error != kUnsupportedMechanism) corrupt("error " + std::to_string(error) + " to the handshake");
   std::string enabled;
   const std::int32_t count = answer.number(4);
   for (int i = 0; i < std::min(count, kMostMechanisms); ++i) enabled += (i > 0 ? ", " : "") + answer.text(2);
-  throw sdk::Failure(DRIFTD_UNSUPPORTED, "SCRAM hello: " + mechanism + " is not enabled at this listener (enabled: " +
-                                             one_line(enabled) + ")");
+  throw sdk::Failure(DRIFTD_UNSUPPORTED, "SCRAM hello: " + mechanism +
+                                             " is not enabled at this listener (enabled: " + one_line(enabled) + ")");
 }
 
 std::string take_authenticate(std::string_view bytes, std::int32_t correlation) {
@@ -138,19 +142,22 @@ std::string take_authenticate(std::string_view bytes, std::int32_t correlation) 
   const std::string words = answer.text(2);
   if (error == 0) return answer.text(4);
   if (error != kAuthenticationFailed) corrupt("error " + std::to_string(error) + " to the first message");
-  throw sdk::Failure(DRIFTD_UNAVAILABLE, "SCRAM hello: the broker has no such credential, or does not say: " + one_line(words));
+  throw sdk::Failure(DRIFTD_UNAVAILABLE,
+                     "SCRAM hello: the broker has no such credential, or does not say: " + one_line(words));
 }
 
 ServerFirst parse_server_first(std::string_view message, std::string_view nonce) {
   std::string_view rest = message;
   const std::string_view whole = attribute(rest, 'r');
-  if (nonce.empty() || !whole.starts_with(nonce) || whole.size() == nonce.size()) corrupt("its nonce does not go on with ours");
+  if (nonce.empty() || !whole.starts_with(nonce) || whole.size() == nonce.size())
+    corrupt("its nonce does not go on with ours");
   ServerFirst out;
   out.salt = attribute(rest, 's');
   if (!is_base64(out.salt)) corrupt("its salt is no base64 of a likely length");
   const std::string_view count = attribute(rest, 'i');
   const auto [end, error] = std::from_chars(count.data(), count.data() + count.size(), out.iterations);
-  if (error != std::errc() || end != count.data() + count.size() || out.iterations < 1) corrupt("its iterations are no number");
+  if (error != std::errc() || end != count.data() + count.size() || out.iterations < 1)
+    corrupt("its iterations are no number");
   return out;
 }
 

@@ -8,8 +8,8 @@
 
 namespace driftd::kafka {
 
-inline constexpr std::size_t kFrameHead = 4;         ///< bytes of the length before each frame
-inline constexpr std::size_t kMostAnswer = 16 << 10; ///< of one answer, more is refused unread
+inline constexpr std::size_t kFrameHead = 4;          ///< bytes of the length before each frame
+inline constexpr std::size_t kMostAnswer = 16 << 10;  ///< of one answer, more is refused unread
 
 /// What a server says of a credential before it has seen any proof (RFC 5802, server-first-message).
 struct ServerFirst {
@@ -27,7 +27,8 @@ std::string client_first(const std::string& user, const std::string& nonce);
 std::size_t answer_size(std::string_view head);
 /// Throws sdk::Failure: UNSUPPORTED (the listener does not have the mechanism, or speaks no SASL), CORRUPT.
 void take_handshake(std::string_view answer, std::int32_t correlation, const std::string& mechanism);
-/// The server's message. Throws sdk::Failure: UNAVAILABLE (there is no such credential, or the broker will not say), CORRUPT.
+/// The server's message. Throws sdk::Failure: UNAVAILABLE (there is no such credential, or the broker will not say),
+/// CORRUPT.
 std::string take_authenticate(std::string_view answer, std::int32_t correlation);
 /// `r=<nonce>…,s=<salt>,i=<iterations>`. Throws sdk::Failure CORRUPT, whose text holds nothing of the message.
 ServerFirst parse_server_first(std::string_view message, std::string_view nonce);

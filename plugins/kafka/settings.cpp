@@ -142,8 +142,9 @@ Sasl parse_sasl(const json& from) {
   out.password_token = object.text("password");
   out.bearer_token = object.text("token");
   if (out.mechanism == "GSSAPI") {
-    throw sdk::Failure(DRIFTD_UNSUPPORTED, "settings.sasl.mechanism: GSSAPI is not built into this provider; use PLAIN, "
-                                           "SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or a client certificate");
+    throw sdk::Failure(DRIFTD_UNSUPPORTED,
+                       "settings.sasl.mechanism: GSSAPI is not built into this provider; use PLAIN, "
+                       "SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or a client certificate");
   }
   const bool bearer = out.mechanism == "OAUTHBEARER";
   if (!bearer && out.mechanism != "PLAIN" && out.mechanism != "SCRAM-SHA-256" && out.mechanism != "SCRAM-SHA-512") {

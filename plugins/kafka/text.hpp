@@ -12,7 +12,8 @@ namespace driftd::kafka {
 inline std::string one_line(std::string text) {
   constexpr std::size_t kMostText = 400;
   text = common::short_text(text, kMostText);
-  std::replace_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
   return text;
 }
 

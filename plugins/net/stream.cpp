@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/stream.hpp"
 
-#include <algorithm>
 #include <arpa/inet.h>
-#include <cerrno>
-#include <cstring>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <openssl/err.h>
@@ -14,6 +11,9 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 namespace driftd::net {
 namespace {
@@ -62,8 +62,10 @@ Context make_context(sdk::Call& call, const Tls& tls) {
   if (!out) throw sdk::Failure(DRIFTD_INTERNAL, "TLS: " + tls_error());
   SSL_CTX_set_min_proto_version(out.get(), TLS1_2_VERSION);
   SSL_CTX_set_verify(out.get(), tls.verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
-  if (tls.ca.empty()) SSL_CTX_set_default_verify_paths(out.get());
-  else must(SSL_CTX_load_verify_locations(out.get(), tls.ca.c_str(), nullptr), "ca", tls.ca);
+  if (tls.ca.empty())
+    SSL_CTX_set_default_verify_paths(out.get());
+  else
+    must(SSL_CTX_load_verify_locations(out.get(), tls.ca.c_str(), nullptr), "ca", tls.ca);
   if (!tls.certificate.empty()) use_certificate(call, out.get(), tls);
   return out;
 }
@@ -156,16 +158,18 @@ void Stream::wait_tls(sdk::Call& call, int result, Steady::time_point until, con
   const long verdict = SSL_get_verify_result(ssl_);
   const bool refused = SSL_get_verify_mode(ssl_) != SSL_VERIFY_NONE && verdict != X509_V_OK;
   const int system = reason == SSL_ERROR_SYSCALL ? errno : 0;
-  const std::string why = system != 0 ? std::strerror(system)
-                          : refused   ? std::string("the server's certificate is refused: ") + X509_verify_cert_error_string(verdict)
-                                      : tls_error();
+  const std::string why =
+      system != 0 ? std::strerror(system)
+      : refused   ? std::string("the server's certificate is refused: ") + X509_verify_cert_error_string(verdict)
+                  : tls_error();
   ERR_clear_error();
   fail(std::string(doing) + ": " + why);
 }
 
 void Stream::wait(sdk::Call& call, short events, Steady::time_point until) const {
-  const Steady::time_point deadline = call.deadline_ns() > 0 ? Steady::time_point(std::chrono::nanoseconds(call.deadline_ns()))
-                                                             : Steady::time_point::max();
+  const Steady::time_point deadline = call.deadline_ns() > 0
+                                          ? Steady::time_point(std::chrono::nanoseconds(call.deadline_ns()))
+                                          : Steady::time_point::max();
   const auto end = std::min(until, deadline);
   while (true) {
     if (call.cancelled()) throw sdk::Failure(DRIFTD_CANCELLED, where_ + ": cancelled");
@@ -184,14 +188,19 @@ void Stream::write(sdk::Call& call, std::string_view bytes, Steady::time_point u
   while (!bytes.empty()) {
     if (ssl_ != nullptr) {
       const int done = SSL_write(ssl_, bytes.data(), static_cast<int>(bytes.size()));
-      if (done > 0) bytes.remove_prefix(static_cast<std::size_t>(done));
-      else wait_tls(call, done, until, "TLS write");
+      if (done > 0)
+        bytes.remove_prefix(static_cast<std::size_t>(done));
+      else
+        wait_tls(call, done, until, "TLS write");
       continue;
     }
     const ssize_t done = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (done > 0) bytes.remove_prefix(static_cast<std::size_t>(done));
-    else if (errno == EAGAIN || errno == EINTR) wait(call, POLLOUT, until);
-    else fail(std::strerror(errno));
+    if (done > 0)
+      bytes.remove_prefix(static_cast<std::size_t>(done));
+    else if (errno == EAGAIN || errno == EINTR)
+      wait(call, POLLOUT, until);
+    else
+      fail(std::strerror(errno));
   }
 }
 

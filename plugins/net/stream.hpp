@@ -17,20 +17,20 @@ using Steady = std::chrono::steady_clock;
 
 /// Who is at the other end.
 struct Peer {
-  std::string where;   ///< as messages name it: `redis 127.0.0.1:6379`
-  std::string host;    ///< a name or an address, v6 without brackets
+  std::string where;  ///< as messages name it: `redis 127.0.0.1:6379`
+  std::string host;   ///< a name or an address, v6 without brackets
   int port = 0;
   std::string socket;  ///< path of a Unix socket; then host and port are unused
 };
 
-/// Bytes to and from one server, over TCP or a Unix socket, plain or TLS. Not thread-safe. Every wait ends at the time that
-/// it is given (UNAVAILABLE), at the call's deadline (DEADLINE) or at cancellation (CANCELLED). The process ignores SIGPIPE,
-/// as a worker does.
+/// Bytes to and from one server, over TCP or a Unix socket, plain or TLS. Not thread-safe. Every wait ends at the time
+/// that it is given (UNAVAILABLE), at the call's deadline (DEADLINE) or at cancellation (CANCELLED). The process
+/// ignores SIGPIPE, as a worker does.
 class Stream {
  public:
-  /// Connects and shakes hands. UNAVAILABLE, also when the server's certificate does not hold; INVALID for a file of the
-  /// settings that cannot be used. The files are read anew each time: a certificate that was renewed is used without a
-  /// restart. Resolving a name blocks as the system's resolver does. `tls`: nullptr is plain.
+  /// Connects and shakes hands. UNAVAILABLE, also when the server's certificate does not hold; INVALID for a file of
+  /// the settings that cannot be used. The files are read anew each time: a certificate that was renewed is used
+  /// without a restart. Resolving a name blocks as the system's resolver does. `tls`: nullptr is plain.
   static std::unique_ptr<Stream> open(sdk::Call& call, const Peer& peer, const Tls* tls, Steady::time_point until);
   ~Stream();
   Stream(const Stream&) = delete;

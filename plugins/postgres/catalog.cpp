@@ -44,23 +44,26 @@ std::string publications(int version) {
       "(SELECT json_agg(a.attname ORDER BY a.attname) FROM pg_attribute a WHERE a.attrelid = r.prrelid AND a.attnum = "
       "ANY (r.prattrs))";
   const std::string more = lists ? ", 'columns', " + columns + ", 'filter', pg_get_expr(r.prqual, r.prrelid)" : "";
-  const std::string in_schemas =
-      lists ? "(SELECT json_agg(n.nspname ORDER BY n.nspname) FROM pg_publication_namespace x JOIN pg_namespace n ON n.oid "
-              "= x.pnnspid WHERE x.pnpubid = p.oid)"
-            : "NULL::json";
+  const std::string in_schemas = lists ? "(SELECT json_agg(n.nspname ORDER BY n.nspname) FROM pg_publication_namespace "
+                                         "x JOIN pg_namespace n ON n.oid "
+                                         "= x.pnnspid WHERE x.pnpubid = p.oid)"
+                                       : "NULL::json";
   return "SELECT p.oid::text AS oid, pubname AS name, pg_get_userbyid(pubowner) AS owner, puballtables AS all_tables, "
-         "array_to_json(array_remove(ARRAY[CASE WHEN pubinsert THEN 'insert' END, CASE WHEN pubupdate THEN 'update' END, "
+         "array_to_json(array_remove(ARRAY[CASE WHEN pubinsert THEN 'insert' END, CASE WHEN pubupdate THEN 'update' "
+         "END, "
          "CASE WHEN pubdelete THEN 'delete' END, CASE WHEN pubtruncate THEN 'truncate' END], NULL)) AS operations, "
          "coalesce((to_jsonb(p) ->> 'pubviaroot')::boolean, false) AS via_root, " +
-         bounded_cell("(SELECT json_agg(json_build_object('table', n.nspname || '.' || c.relname" + more +
-                      ") ORDER BY n.nspname, c.relname) FROM pg_publication_rel r JOIN pg_class c ON c.oid = r.prrelid JOIN "
-                      "pg_namespace n ON n.oid = c.relnamespace WHERE r.prpubid = p.oid)") +
+         bounded_cell(
+             "(SELECT json_agg(json_build_object('table', n.nspname || '.' || c.relname" + more +
+             ") ORDER BY n.nspname, c.relname) FROM pg_publication_rel r JOIN pg_class c ON c.oid = r.prrelid JOIN "
+             "pg_namespace n ON n.oid = c.relnamespace WHERE r.prpubid = p.oid)") +
          " AS tables, " + bounded_cell(in_schemas) + " AS schemas FROM pg_publication p ORDER BY pubname";
 }
 
 std::string default_privileges() {
   // Of a schema they are added to the others; without one they replace what is built in.
-  return "SELECT d.oid::text AS oid, pg_get_userbyid(defaclrole) AS role, CASE defaclobjtype WHEN 'r' THEN 'tables' WHEN "
+  return "SELECT d.oid::text AS oid, pg_get_userbyid(defaclrole) AS role, CASE defaclobjtype WHEN 'r' THEN 'tables' "
+         "WHEN "
          "'S' THEN 'sequences' WHEN 'f' THEN 'functions' WHEN 'T' THEN 'types' WHEN 'n' THEN 'schemas' ELSE "
          "defaclobjtype::text END AS objects, n.nspname AS schema, " +
          grants_of("defaclacl", "CASE defaclobjtype WHEN 'S' THEN 's' ELSE defaclobjtype END", "defaclrole") +
@@ -76,28 +79,32 @@ std::string fingerprints(const Settings& settings) {
       "quote_ident(l.collname) FROM pg_collation l JOIN pg_namespace ln ON ln.oid = l.collnamespace WHERE l.oid = "
       "a.attcollation), '-'), pg_get_expr(d.adbin, d.adrelid), a.attacl::text",
       "a.attnum",
-      "pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum WHERE a.attrelid = c.oid AND "
+      "pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum WHERE a.attrelid = c.oid "
+      "AND "
       "a.attnum > 0 AND NOT a.attisdropped");
   const std::string constraints = part("x.conname, x.convalidated, pg_get_constraintdef(x.oid)", "x.conname",
                                        "pg_constraint x WHERE x.conrelid = c.oid");
   const std::string indexes = part("pg_get_indexdef(i.indexrelid), i.indisvalid, i.indisreplident",
                                    "pg_get_indexdef(i.indexrelid)", "pg_index i WHERE i.indrelid = c.oid");
-  const std::string policies =
-      part("p.polname, p.polcmd, p.polpermissive, (SELECT string_agg(CASE r WHEN 0 THEN 'PUBLIC' ELSE "
-           "pg_get_userbyid(r) END, ',' ORDER BY 1) FROM unnest(p.polroles) r), pg_get_expr(p.polqual, p.polrelid), "
-           "pg_get_expr(p.polwithcheck, p.polrelid)",
-           "p.polname", "pg_policy p WHERE p.polrelid = c.oid");
+  const std::string policies = part(
+      "p.polname, p.polcmd, p.polpermissive, (SELECT string_agg(CASE r WHEN 0 THEN 'PUBLIC' ELSE "
+      "pg_get_userbyid(r) END, ',' ORDER BY 1) FROM unnest(p.polroles) r), pg_get_expr(p.polqual, p.polrelid), "
+      "pg_get_expr(p.polwithcheck, p.polrelid)",
+      "p.polname", "pg_policy p WHERE p.polrelid = c.oid");
   const std::string triggers = part("pg_get_triggerdef(t.oid), t.tgenabled", "t.tgname",
                                     "pg_trigger t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal");
-  return "SELECT c.oid::text AS oid, n.nspname AS schema, c.relname AS name, CASE c.relkind WHEN 'r' THEN 'table' WHEN 'p' "
-         "THEN 'partitioned table' WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized view' ELSE 'foreign table' END AS type, "
+  return "SELECT c.oid::text AS oid, n.nspname AS schema, c.relname AS name, CASE c.relkind WHEN 'r' THEN 'table' WHEN "
+         "'p' "
+         "THEN 'partitioned table' WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized view' ELSE 'foreign table' END AS "
+         "type, "
          "pg_get_userbyid(c.relowner) AS owner, c.relpersistence = 'u' AS unlogged, c.relrowsecurity AS row_security, "
          "c.relforcerowsecurity AS force_row_security, c.relreplident::text AS replica_identity, " +
          columns + " AS columns, " + constraints + " AS constraints, " + indexes + " AS indexes, " + policies +
          " AS policies, " + triggers +
          " AS triggers, CASE WHEN c.relkind IN ('v', 'm') THEN md5(pg_get_viewdef(c.oid)) END AS definition, " +
          grants_of("c.relacl", "'r'", "c.relowner") +
-         " AS grants FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p', 'v', 'm', "
+         " AS grants FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p', 'v', "
+         "'m', "
          "'f') AND NOT c.relispartition AND " +
          like_any("n.nspname", settings.fingerprints) + " ORDER BY 2, 3 LIMIT " + std::to_string(kMostTables + 1);
 }
@@ -118,10 +125,11 @@ bool is_database_kind(std::string_view kind) {
 
 std::string grants_of(const std::string& acl, const std::string& type, const std::string& owner) {
   return bounded_cell(
-         "(SELECT coalesce(json_agg(json_build_object('grantee', CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE "
-         "pg_get_userbyid(a.grantee) END, 'privilege', a.privilege_type, 'grantable', a.is_grantable) ORDER BY a.grantee, "
-         "a.privilege_type, a.is_grantable), '[]') FROM aclexplode(coalesce(" +
-         acl + ", acldefault(" + type + ", " + owner + "))) a WHERE a.privilege_type <> 'MAINTAIN' OR a.grantee <> " + owner + ")");
+      "(SELECT coalesce(json_agg(json_build_object('grantee', CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE "
+      "pg_get_userbyid(a.grantee) END, 'privilege', a.privilege_type, 'grantable', a.is_grantable) ORDER BY a.grantee, "
+      "a.privilege_type, a.is_grantable), '[]') FROM aclexplode(coalesce(" +
+      acl + ", acldefault(" + type + ", " + owner + "))) a WHERE a.privilege_type <> 'MAINTAIN' OR a.grantee <> " +
+      owner + ")");
 }
 
 std::string length_of(const std::string& array, int most) {
@@ -148,12 +156,14 @@ std::string subscription_query(int version, bool conninfo) {
   if (version >= 140000) more += ", subbinary AS binary, substream::text AS streaming";
   if (version >= 150000) more += ", subtwophasestate <> 'd' AS two_phase, subdisableonerr AS disable_on_error";
   if (version >= 160000) more += ", suborigin AS origin";
-  return "SELECT s.oid::text AS oid, d.datname AS database, subname AS name, pg_get_userbyid(subowner) AS owner, subenabled "
+  return "SELECT s.oid::text AS oid, d.datname AS database, subname AS name, pg_get_userbyid(subowner) AS owner, "
+         "subenabled "
          "AS enabled, subslotname AS slot, subsynccommit AS synchronous_commit, " +
-         bounded_list("subpublications", kMostOfCell) + " AS publications" +
-         more + (conninfo ? ", x.digest AS conninfo" : "") +
+         bounded_list("subpublications", kMostOfCell) + " AS publications" + more +
+         (conninfo ? ", x.digest AS conninfo" : "") +
          " FROM pg_subscription s JOIN pg_database d ON d.oid = s.subdbid" +
-         (conninfo ? " LEFT JOIN driftd.subscription_conninfo() x ON x.subscription_oid = s.oid" : "") + " ORDER BY 2, 3";
+         (conninfo ? " LEFT JOIN driftd.subscription_conninfo() x ON x.subscription_oid = s.oid" : "") +
+         " ORDER BY 2, 3";
 }
 
 std::string slot_query(bool status) {

@@ -19,14 +19,15 @@ bool is_database_kind(std::string_view kind);
 /// Tables of one database whose fingerprints are taken at most.
 inline constexpr int kMostTables = 10'000;
 
-/// A JSON list of {grantee, privilege, grantable}: `acl` spelt out, or, where it is NULL, what NULL stands for. MAINTAIN,
-/// which PostgreSQL 17 brought to every owner, is left out where the owner has it.
-/// `type` as acldefault() wants it, between quotes.
+/// A JSON list of {grantee, privilege, grantable}: `acl` spelt out, or, where it is NULL, what NULL stands for.
+/// MAINTAIN, which PostgreSQL 17 brought to every owner, is left out where the owner has it. `type` as acldefault()
+/// wants it, between quotes.
 std::string grants_of(const std::string& acl, const std::string& type, const std::string& owner);
 
 /// What stands in a JSON column instead of a value that is too long to be sent. No JSON is equal to it.
 inline constexpr std::string_view kTooLong = "too long";
-/// Bytes of the texts of one list that anybody may lengthen without an end (settings of a role or of a database), at most.
+/// Bytes of the texts of one list that anybody may lengthen without an end (settings of a role or of a database), at
+/// most.
 inline constexpr int kMostOfList = 64 << 10;
 /// Bytes of a column that is made of many rows (grants, memberships, tables of a publication), at most.
 inline constexpr int kMostOfCell = 2 << 20;

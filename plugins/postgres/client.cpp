@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "postgres/client.hpp"
 
+#include <libpq-fe.h>
+#include <poll.h>
 #include <algorithm>
 #include <cerrno>
 #include <condition_variable>
 #include <cstring>
 #include <ctime>
-#include <libpq-fe.h>
 #include <mutex>
-#include <poll.h>
 #include <thread>
 
 #include "common/utf8_text.hpp"
@@ -31,7 +31,8 @@ constexpr int kTimesEachStatement = 130000;
 constexpr const char* kPinned = "SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL transaction_read_only = on; ";
 // SQL_ASCII is no encoding: any byte stands in names there, and the server would refuse to send what is not UTF-8.
 constexpr const char* kPinnedBytes =
-    "SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL transaction_read_only = on; SET LOCAL client_encoding = 'SQL_ASCII'; ";
+    "SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL transaction_read_only = on; SET LOCAL client_encoding = "
+    "'SQL_ASCII'; ";
 
 constexpr milliseconds kMostOfLock{1000};
 
@@ -45,8 +46,11 @@ std::int64_t monotonic_ns() {
 class Waiter {
  public:
   Waiter(sdk::Call& call, milliseconds most, driftd_status late, std::string doing)
-      : call_(call), until_(monotonic_ns() + std::chrono::nanoseconds(most).count()), late_(late),
-        doing_(std::move(doing)), most_(most) {}
+      : call_(call),
+        until_(monotonic_ns() + std::chrono::nanoseconds(most).count()),
+        late_(late),
+        doing_(std::move(doing)),
+        most_(most) {}
 
   void wait(int fd, short events) {
     for (;;) {
@@ -61,7 +65,8 @@ class Waiter {
       pollfd fds[2] = {{fd, events, 0}, {call_.cancel_fd(), POLLIN, 0}};
       const int ready = ::poll(fds, 2, slice(now));
       if (ready > 0 && fds[0].revents != 0) return;
-      if (ready < 0 && errno != EINTR) throw sdk::Failure(DRIFTD_INTERNAL, std::string("poll: ") + std::strerror(errno));
+      if (ready < 0 && errno != EINTR)
+        throw sdk::Failure(DRIFTD_INTERNAL, std::string("poll: ") + std::strerror(errno));
     }
   }
 
@@ -79,8 +84,8 @@ class Waiter {
   milliseconds most_;
 };
 
-/// Asks the server to stop the statement. libpq's cancel blocks on a server that is gone, so it runs aside and gets half
-/// a second; the thread owns what it uses and never calls the host.
+/// Asks the server to stop the statement. libpq's cancel blocks on a server that is gone, so it runs aside and gets
+/// half a second; the thread owns what it uses and never calls the host.
 void cancel_statement(PGconn* connection) {
   struct Shared {
     std::mutex mutex;
@@ -115,8 +120,8 @@ std::string state_of(const std::string& message) {
   for (auto at = message.find(":  "); at != std::string::npos; at = message.find(":  ", at + 1)) {
     const std::string state = message.substr(at + 3, 5);
     const bool plain = state.size() == 5 && std::all_of(state.begin(), state.end(), [](char c) {
-      return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z');
-    });
+                         return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z');
+                       });
     if (plain && message.substr(at + 8, 1) == ":") return state;
   }
   return {};
@@ -138,8 +143,10 @@ sdk::Failure connect_failure(PGconn* connection, const Settings& settings, const
 
 driftd_status code_of(const std::string& state) {
   if (state == "42501") return DRIFTD_DENIED;
-  if (state == "57014" || state == "55P03" || state.starts_with("54")) return DRIFTD_BUDGET;  // ended by the server itself
-  if (state.starts_with("22") || state.starts_with("XX")) return DRIFTD_CORRUPT;  // a value that cannot be converted or sent
+  // ended by the server itself
+  if (state == "57014" || state == "55P03" || state.starts_with("54")) return DRIFTD_BUDGET;
+  // a value that cannot be converted or sent
+  if (state.starts_with("22") || state.starts_with("XX")) return DRIFTD_CORRUPT;
   if (state.empty() || state.starts_with("08") || state.starts_with("57") || state.starts_with("53")) {
     return DRIFTD_UNAVAILABLE;
   }
@@ -149,7 +156,9 @@ driftd_status code_of(const std::string& state) {
 class PgClient final : public Client {
  public:
   PgClient(Connection connection, std::string endpoint, milliseconds statement)
-      : connection_(std::move(connection)), endpoint_(std::move(endpoint)), statement_(statement) {
+      : connection_(std::move(connection)),
+        endpoint_(std::move(endpoint)),
+        statement_(statement) {
     const char* encoding = PQparameterStatus(connection_.get(), "server_encoding");
     if (encoding != nullptr && std::string_view(encoding) == "SQL_ASCII") pinned_ = kPinnedBytes;
   }
@@ -160,9 +169,11 @@ class PgClient final : public Client {
 
   Rows query(sdk::Call& call, const std::string& sql) override { return ask(call, pinned_ + sql); }
   Rows query_within(sdk::Call& call, const std::string& sql, milliseconds most) override {
-    const auto ours = std::max(std::min(most, statement_ - statement_ / 10), milliseconds(1));  // so that the server ends it
-    const std::string limits = "SET LOCAL statement_timeout = " + std::to_string(ours.count()) + "; SET LOCAL lock_timeout = " +
-                               std::to_string(std::min(ours, kMostOfLock).count()) + "; " + pinned_;
+    // so that the server ends it
+    const auto ours = std::max(std::min(most, statement_ - statement_ / 10), milliseconds(1));
+    const std::string limits = "SET LOCAL statement_timeout = " + std::to_string(ours.count()) +
+                               "; SET LOCAL lock_timeout = " + std::to_string(std::min(ours, kMostOfLock).count()) +
+                               "; " + pinned_;
     return version() < kTimesEachStatement ? ask_apart(call, limits, sql) : ask(call, limits + sql);
   }
 
@@ -303,7 +314,8 @@ std::unique_ptr<Client> connect_one(sdk::Call& call, const Settings& settings, c
   if (!connection) throw sdk::Failure(DRIFTD_INTERNAL, "libpq: out of memory");
   if (PQstatus(connection.get()) == CONNECTION_BAD) throw connect_failure(connection.get(), settings, where);
   PQsetErrorVerbosity(connection.get(), PQERRORS_VERBOSE);
-  PQsetNoticeProcessor(connection.get(), [](void*, const char*) {}, nullptr);
+  PQsetNoticeProcessor(
+      connection.get(), [](void*, const char*) {}, nullptr);
   Waiter waiter(call, most, DRIFTD_UNAVAILABLE, "connecting to " + where);
   auto next = PGRES_POLLING_WRITING;
   while (next != PGRES_POLLING_OK) {

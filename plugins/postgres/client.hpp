@@ -20,8 +20,8 @@ class Client {
   /// cannot convert or send), BUDGET (it passes a limit of the server), INTERNAL.
   virtual Rows query(sdk::Call& call, const std::string& sql) = 0;
   /// The same of a database that somebody else may own: within `most` and the time of a statement, whatever
-  /// statement_timeout is set there, and without waiting for locks. BUDGET: it took longer, or what it reads is locked. Not
-  /// for pg_settings, which would show our limits.
+  /// statement_timeout is set there, and without waiting for locks. BUDGET: it took longer, or what it reads is locked.
+  /// Not for pg_settings, which would show our limits.
   virtual Rows query_within(sdk::Call& call, const std::string& sql, std::chrono::milliseconds most) = 0;
   /// Waits for a notification of a LISTEN, or so long. True: one or more arrived.
   virtual bool notified(sdk::Call& call, std::chrono::milliseconds most) = 0;

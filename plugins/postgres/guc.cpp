@@ -22,7 +22,8 @@ constexpr std::array<Unit, 6> kMemory{{{"B", 1},
                                        {"GB", 1024.0 * 1024 * 1024},
                                        {"TB", 1024.0 * 1024 * 1024 * 1024},
                                        {"8kB", 8192}}};
-constexpr std::array<Unit, 6> kTime{{{"us", 0.001}, {"ms", 1}, {"s", 1000}, {"min", 60000}, {"h", 3600000}, {"d", 86400000}}};
+constexpr std::array<Unit, 6> kTime{
+    {{"us", 0.001}, {"ms", 1}, {"s", 1000}, {"min", 60000}, {"h", 3600000}, {"d", 86400000}}};
 
 /// Factor of a unit; also of multiples that other builds use, such as `16kB` and `16MB`.
 template <class Table>

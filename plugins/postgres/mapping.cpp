@@ -61,7 +61,8 @@ bool chosen_by_session(const std::string& source) {
 }
 
 sdk::Unread hidden(const std::string& name, const std::string& attribute, const std::string& source) {
-  if (name == "search_path") return {attribute, DRIFTD_DENIED, "driftd's own sessions pin it; needs SELECT ON pg_file_settings"};
+  if (name == "search_path")
+    return {attribute, DRIFTD_DENIED, "driftd's own sessions pin it; needs SELECT ON pg_file_settings"};
   return {attribute, DRIFTD_UNSUPPORTED,
           "the monitoring role, its database or its client sets " + name + " itself (source " + source +
               "), which hides the server's value: ALTER ROLE … RESET " + name};
@@ -85,7 +86,8 @@ std::string short_file(const std::string& path, const std::string& folder) {
 }
 
 /// Settings of a row as an object; `column` too long: unread as `attribute`.
-void put_settings(const Fields& row, std::string_view column, const std::string& attribute, json& body, sdk::Record& record) {
+void put_settings(const Fields& row, std::string_view column, const std::string& attribute, json& body,
+                  sdk::Record& record) {
   if (row.text(column) == kTooLong) {
     record.unread.push_back(too_long(attribute, kMostOfList));
     return;
@@ -117,9 +119,12 @@ sdk::Unread too_long(const std::string& attribute, int bytes) {
   return {attribute, DRIFTD_BUDGET, "it is longer than " + std::to_string(bytes >> 10) + " KiB, which is not read"};
 }
 
-void put_list(const Fields& row, std::string_view column, const std::string& attribute, json& body, sdk::Record& record) {
-  if (row.text(column) == kTooLong) record.unread.push_back(too_long(attribute, kMostOfCell));
-  else body[attribute] = parsed(row.find(column), json::array());
+void put_list(const Fields& row, std::string_view column, const std::string& attribute, json& body,
+              sdk::Record& record) {
+  if (row.text(column) == kTooLong)
+    record.unread.push_back(too_long(attribute, kMostOfCell));
+  else
+    body[attribute] = parsed(row.find(column), json::array());
 }
 
 void fit(sdk::Record& record, json body) {
@@ -135,16 +140,22 @@ void fit(sdk::Record& record, json body) {
   });
 }
 
-std::string render_setconfig(const std::string& json_list) { return setconfig(parsed(json_list, json::array())).dump(); }
+std::string render_setconfig(const std::string& json_list) {
+  return setconfig(parsed(json_list, json::array())).dump();
+}
 
 Records map_instance(const Rows& rows, const Origin& from) {
-  if (rows.rows.size() != 1) throw sdk::Failure(DRIFTD_CORRUPT, "the instance query answered no single row", "instance");
+  if (rows.rows.size() != 1)
+    throw sdk::Failure(DRIFTD_CORRUPT, "the instance query answered no single row", "instance");
   const Fields row(rows, 0);
   sdk::Record out;
   out.kind = "instance";
   out.id = "instance";
-  json body{{"version", row.text("version")},         {"role", row.text("role")}, {"endpoint", from.endpoint},
-            {"timeline", number(row, "timeline")},    {"upstream", nullable(row, "upstream")},
+  json body{{"version", row.text("version")},
+            {"role", row.text("role")},
+            {"endpoint", from.endpoint},
+            {"timeline", number(row, "timeline")},
+            {"upstream", nullable(row, "upstream")},
             {"system_identifier", nullable(row, "system_identifier")}};
   if (const auto right = row.find("identity_right")) {
     body.erase("system_identifier");
@@ -213,7 +224,8 @@ Records map_roles(const Rows& rows, const Origin& from) {
     record.external_name = row.text("oid");
     json body{{"connection_limit", number(row, "connection_limit")}, {"valid_until", nullable(row, "valid_until")}};
     put_list(row, "memberships", "memberships", body, record);
-    for (const auto* flag : {"superuser", "inherit", "create_role", "create_db", "login", "replication", "bypass_rls"}) {
+    for (const auto* flag :
+         {"superuser", "inherit", "create_role", "create_db", "login", "replication", "bypass_rls"}) {
       body[flag] = row.flag(flag);
     }
     put_settings(row, "settings", "settings", body, record);
@@ -295,8 +307,10 @@ Records map_hba_rules(const Rows& rows) {
               {"error", nullable(row, "error")}};
     put_list(row, "databases", "databases", body, record);
     put_list(row, "users", "users", body, record);
-    if (row.text("options") == kTooLong) record.unread.push_back(too_long("options", kMostOfList));
-    else body["options"] = setconfig(parsed(row.find("options"), json::array()));
+    if (row.text("options") == kTooLong)
+      record.unread.push_back(too_long("options", kMostOfList));
+    else
+      body["options"] = setconfig(parsed(row.find("options"), json::array()));
     fit(record, std::move(body));
     record.metadata["line"] = row.text("line");
     if (row.find("edited_not_reloaded")) {

@@ -25,7 +25,8 @@ using Records = std::vector<sdk::Record>;
 
 /// A JSON list of a column as an attribute; one that is too long to be sent (kTooLong) is unread instead.
 /// Throws sdk::Failure CORRUPT for what is no JSON.
-void put_list(const Fields& row, std::string_view column, const std::string& attribute, nlohmann::json& body, sdk::Record& record);
+void put_list(const Fields& row, std::string_view column, const std::string& attribute, nlohmann::json& body,
+              sdk::Record& record);
 /// The body as text. What somebody may have is bounded by nobody: of a body that no host takes the longest members are
 /// unread, so that they hide neither the other attributes nor the other records.
 void fit(sdk::Record& record, nlohmann::json body);

@@ -19,8 +19,8 @@ json nullable(const Fields& row, std::string_view column) {
 
 constexpr const char* kDigests = "/2";  ///< 1 (nothing) did not tell a NULL from what follows it
 
-/// Whose way of printing expressions and definitions the body shows, and with digests in which way of ours they were made:
-/// the basis of those attributes in the schema. What was made on another basis is not compared.
+/// Whose way of printing expressions and definitions the body shows, and with digests in which way of ours they were
+/// made: the basis of those attributes in the schema. What was made on another basis is not compared.
 void add_printer(const Origin& from, json& body, sdk::Record& record, const std::string& way = {}) {
   body["printed_by"] = std::to_string(from.version / 10000) + way;
   record.schema_revision = 2;
@@ -111,9 +111,11 @@ Records map_fingerprints(const Rows& rows, const Origin& from, const std::vector
     const Fields row(rows, i);
     const auto covers = [&](const auto& glob) { return sdk::glob_match(glob, row.text("schema")); };
     if (std::none_of(schemas.begin(), schemas.end(), covers)) continue;
-    sdk::Record record = record_of("table_fingerprint", row, from.database, row.text("schema") + "." + row.text("name"));
+    sdk::Record record =
+        record_of("table_fingerprint", row, from.database, row.text("schema") + "." + row.text("name"));
     json body = options(row, {"unlogged", "row_security", "force_row_security"});
-    for (const char* name : {"type", "owner", "replica_identity", "columns", "constraints", "indexes", "policies", "triggers"}) {
+    for (const char* name :
+         {"type", "owner", "replica_identity", "columns", "constraints", "indexes", "policies", "triggers"}) {
       body[name] = row.text(name);
     }
     if (row.find("definition")) body["definition"] = row.text("definition");
@@ -136,8 +138,10 @@ Records map_subscriptions(const Rows& rows, const std::string& missing_right) {
     for (const char* name : {"streaming", "origin"}) {
       if (row.find(name)) body[name] = row.text(name);
     }
-    if (missing_right.empty()) body["conninfo"] = row.text("conninfo");
-    else out.unread.push_back({"conninfo", DRIFTD_DENIED, "needs " + missing_right});
+    if (missing_right.empty())
+      body["conninfo"] = row.text("conninfo");
+    else
+      out.unread.push_back({"conninfo", DRIFTD_DENIED, "needs " + missing_right});
     fit(out, std::move(body));
     return out;
   });

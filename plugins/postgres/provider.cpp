@@ -59,7 +59,8 @@ class Server final : public sdk::Instance {
   bool listed_twice(const std::string& cursor, std::size_t digest);
   sdk::Health probe(sdk::Call& call);
   static std::string identity_of(sdk::Call& call, Client& client);
-  /// Runs `work(client)`; once more on a new connection when an idle one turned out to be dead before anything was told.
+  /// Runs `work(client)`; once more on a new connection when an idle one turned out to be dead before anything was
+  /// told.
   template <class Work>
   auto with_client(sdk::Call& call, Use use, Work work);
 
@@ -189,8 +190,10 @@ void Server::answer(sdk::Call& call, Reader& reader, const std::string& kind, st
   if (listing.missing.empty()) {
     for (const auto& id : left) {
       const std::string unseen = reader.unseen(kind, id);
-      if (unseen.empty()) not_found(call, {kind, id});
-      else call.diag({DRIFTD_UNAVAILABLE, kind, id, {}, unseen, {}, 0});
+      if (unseen.empty())
+        not_found(call, {kind, id});
+      else
+        call.diag({DRIFTD_UNAVAILABLE, kind, id, {}, unseen, {}, 0});
     }
     return;
   }
@@ -214,8 +217,10 @@ sdk::Health Server::probe(sdk::Call& call) {
     sdk::Health out;
     out.latency_us = (call.now_ns() - before) / 1000;
     out.role = row.text("role");
-    if (row.flag("identity")) out.system_identity = identity_of(call, client);
-    else out.reason = "the right EXECUTE on pg_control_system() is missing, so another server is not noticed";
+    if (row.flag("identity"))
+      out.system_identity = identity_of(call, client);
+    else
+      out.reason = "the right EXECUTE on pg_control_system() is missing, so another server is not noticed";
     identity_.told(out.system_identity);
     out.server_version = row.text("version");
     return out;
@@ -236,11 +241,12 @@ sdk::Health Server::health(sdk::Call& call) {
 
 std::unique_ptr<sdk::Instance> open(sdk::Call& call, std::string_view, std::string_view text) {
   Settings settings = parse_settings(text);
-  const bool may_be_plain = settings.sslmode == "disable" || settings.sslmode == "allow" || settings.sslmode == "prefer";
+  const bool may_be_plain =
+      settings.sslmode == "disable" || settings.sslmode == "allow" || settings.sslmode == "prefer";
   for (const auto& endpoint : settings.endpoints) {
     if (!may_be_plain || common::stays_here(endpoint.host)) continue;
-    common::warn_of_plain_transport(call, "with sslmode " + settings.sslmode + " the login and all that is read may", endpoint.text(),
-                                    "set settings.sslmode: verify-full");
+    common::warn_of_plain_transport(call, "with sslmode " + settings.sslmode + " the login and all that is read may",
+                                    endpoint.text(), "set settings.sslmode: verify-full");
     break;
   }
   return std::make_unique<Server>(std::move(settings));

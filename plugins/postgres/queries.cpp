@@ -19,24 +19,30 @@ constexpr std::string_view kTimeline =
 // Whether a standby's stream of WAL can be seen: `denied` where the view shows its process id only, `none` where no
 // upstream is set, `silent` where one is (or may be: its setting is hidden) and sends nothing now.
 constexpr std::string_view kStream =
-    "CASE WHEN NOT pg_is_in_recovery() OR EXISTS (SELECT FROM pg_stat_wal_receiver WHERE received_tli IS NOT NULL) THEN "
-    "'seen' WHEN NOT pg_has_role('pg_read_all_stats', 'USAGE') THEN 'denied' WHEN (SELECT setting FROM pg_settings WHERE "
+    "CASE WHEN NOT pg_is_in_recovery() OR EXISTS (SELECT FROM pg_stat_wal_receiver WHERE received_tli IS NOT NULL) "
+    "THEN "
+    "'seen' WHEN NOT pg_has_role('pg_read_all_stats', 'USAGE') THEN 'denied' WHEN (SELECT setting FROM pg_settings "
+    "WHERE "
     "name = 'primary_conninfo') = '' THEN 'none' ELSE 'silent' END";
 
-/// The function of our README, found without touching a schema that we may not use. One that no superuser owns is none of
-/// ours: a schema of this name is anybody's to make, and what is called runs with our rights.
+/// The function of our README, found without touching a schema that we may not use. One that no superuser owns is none
+/// of ours: a schema of this name is anybody's to make, and what is called runs with our rights.
 std::string callable(std::string_view function) {
   return "EXISTS (SELECT FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = 'driftd' AND "
          "p.proname = '" +
          std::string(function) +
-         "' AND p.pronargs = 0 AND EXISTS (SELECT FROM pg_roles o WHERE o.oid = p.proowner AND o.rolsuper) AND has_schema_privilege(n.oid, 'USAGE') AND has_function_privilege(p.oid, 'EXECUTE'))";
+         "' AND p.pronargs = 0 AND EXISTS (SELECT FROM pg_roles o WHERE o.oid = p.proowner AND o.rolsuper) AND "
+         "has_schema_privilege(n.oid, 'USAGE') AND has_function_privilege(p.oid, 'EXECUTE'))";
 }
 
-std::string hash(const std::string& what, const std::string& from) { return hash_of_each(what, "md5(" + what + ")", from); }
+std::string hash(const std::string& what, const std::string& from) {
+  return hash_of_each(what, "md5(" + what + ")", from);
+}
 
-/// Settings of a role or of a database as text, which nobody may lengthen beyond what is read of them anyway: text of an
-/// array doubles each quote, text of a row once more, and the server ends what grows beyond 1 GiB.
-const std::string kRoleSettings = hash("row(s.setdatabase, s.setrole, " + bounded_list("s.setconfig") + ")::text", "pg_db_role_setting s");
+/// Settings of a role or of a database as text, which nobody may lengthen beyond what is read of them anyway: text of
+/// an array doubles each quote, text of a row once more, and the server ends what grows beyond 1 GiB.
+const std::string kRoleSettings =
+    hash("row(s.setdatabase, s.setrole, " + bounded_list("s.setconfig") + ")::text", "pg_db_role_setting s");
 
 /// Of pg_roles everything but the settings, which are in kRoleSettings.
 constexpr std::string_view kRole =
@@ -55,22 +61,30 @@ const std::string kDatabases =
     "encoding, datcollate AS collation, datctype AS ctype, (SELECT spcname FROM pg_tablespace t WHERE t.oid = "
     "dattablespace) AS tablespace, datistemplate AS is_template, datallowconn AS allow_connections, datconnlimit AS "
     "connection_limit, " +
-    bounded_cell("(SELECT json_agg(json_build_object('grantee', CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE "
-                 "pg_get_userbyid(a.grantee) END, 'privilege', a.privilege_type, 'grantable', a.is_grantable) ORDER BY a.grantee, "
-                 "a.privilege_type, a.is_grantable) FROM aclexplode(coalesce(datacl, acldefault('d', datdba))) a)") +
+    bounded_cell(
+        "(SELECT json_agg(json_build_object('grantee', CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE "
+        "pg_get_userbyid(a.grantee) END, 'privilege', a.privilege_type, 'grantable', a.is_grantable) ORDER BY "
+        "a.grantee, "
+        "a.privilege_type, a.is_grantable) FROM aclexplode(coalesce(datacl, acldefault('d', datdba))) a)") +
     " AS grants, (SELECT " + bounded_list("s.setconfig") +
-    " FROM pg_db_role_setting s WHERE s.setdatabase = d.oid AND s.setrole = 0) AS settings FROM pg_database d ORDER BY datname";
+    " FROM pg_db_role_setting s WHERE s.setdatabase = d.oid AND s.setrole = 0) AS settings FROM pg_database d ORDER BY "
+    "datname";
 
-/// Of what the files say of search_path, the last line that counts: our sessions have a value of their own. NULL: nothing.
+/// Of what the files say of search_path, the last line that counts: our sessions have a value of their own. NULL:
+/// nothing.
 std::string of_path(std::string_view column) {
   return "(SELECT " + std::string(column) +
          "::text FROM pg_file_settings WHERE lower(name) = 'search_path' AND applied ORDER BY seqno DESC LIMIT 1)";
 }
 
-std::string is_long(const std::string& text) { return "coalesce(octet_length(" + text + ") > " + std::to_string(kMostOfCell) + ", false)"; }
+std::string is_long(const std::string& text) {
+  return "coalesce(octet_length(" + text + ") > " + std::to_string(kMostOfCell) + ", false)";
+}
 
 /// Text that is sent whole or not at all; `too_long` of the same row tells NULL from what is not sent.
-std::string bounded_text(const std::string& text) { return "CASE WHEN NOT " + is_long(text) + " THEN " + text + " END"; }
+std::string bounded_text(const std::string& text) {
+  return "CASE WHEN NOT " + is_long(text) + " THEN " + text + " END";
+}
 
 std::string setting_query(const Rights& rights) {
   const auto column = [&](const char* name, const std::string& of_file) {
@@ -79,11 +93,11 @@ std::string setting_query(const Rights& rights) {
   };
   return "SELECT name, " + bounded_text("v.setting") + " AS setting, " + is_long("v.setting") +
          " AS too_long, unit, vartype, context, source, sourcefile, sourceline, pending_restart FROM (SELECT name, " +
-         column("setting", "coalesce(" + of_path("setting") + ", boot_val)") +
-         ", unit, vartype, context, " +
-         column("source", "CASE WHEN " + of_path("setting") + " IS NULL THEN 'default' ELSE 'configuration file' END") + ", " +
-         column("sourcefile", of_path("sourcefile")) + ", " + column("sourceline", of_path("sourceline")) +
-         ", pending_restart FROM pg_settings WHERE name NOT IN " + std::string(kSessionOwn) + " OFFSET 0) v ORDER BY name";
+         column("setting", "coalesce(" + of_path("setting") + ", boot_val)") + ", unit, vartype, context, " +
+         column("source", "CASE WHEN " + of_path("setting") + " IS NULL THEN 'default' ELSE 'configuration file' END") +
+         ", " + column("sourcefile", of_path("sourcefile")) + ", " + column("sourceline", of_path("sourceline")) +
+         ", pending_restart FROM pg_settings WHERE name NOT IN " + std::string(kSessionOwn) +
+         " OFFSET 0) v ORDER BY name";
 }
 
 std::string hash_of(std::string_view kind, const Rights& rights, const Settings& settings) {
@@ -96,9 +110,8 @@ std::string hash_of(std::string_view kind, const Rights& rights, const Settings&
   }
   if (kind == "setting") return "md5(" + settings_hash + ")";
   if (kind == "role") {
-    std::string parts = hash(std::string(kRole), "pg_roles r") + " || " + hash("m::text", "pg_auth_members m") + " || " +
-                        kRoleSettings + " || " +
-                        hash("d.oid::text || d.datname::text", "pg_database d");
+    std::string parts = hash(std::string(kRole), "pg_roles r") + " || " + hash("m::text", "pg_auth_members m") +
+                        " || " + kRoleSettings + " || " + hash("d.oid::text || d.datname::text", "pg_database d");
     if (rights.verifiers) parts += " || " + hash("v::text", verifier_rows(settings.verifiers) + " v");
     return "md5(" + parts + ")";
   }
@@ -111,9 +124,9 @@ std::string hash_of(std::string_view kind, const Rights& rights, const Settings&
 }
 
 std::string instance_query(const Rights& rights) {
-  const std::string identity = rights.identity
-                                   ? "(SELECT system_identifier::text FROM pg_control_system()) AS system_identifier"
-                                   : "NULL AS system_identifier, 'EXECUTE ON FUNCTION pg_control_system()' AS identity_right";
+  const std::string identity =
+      rights.identity ? "(SELECT system_identifier::text FROM pg_control_system()) AS system_identifier"
+                      : "NULL AS system_identifier, 'EXECUTE ON FUNCTION pg_control_system()' AS identity_right";
   return "SELECT current_setting('server_version') AS version, CASE WHEN pg_is_in_recovery() THEN 'standby' ELSE "
          "'primary' END AS role, " +
          std::string(kTimeline) + " AS timeline, " + identity +
@@ -121,17 +134,20 @@ std::string instance_query(const Rights& rights) {
          std::string(kStream) +
          " AS stream"
          ", pg_postmaster_start_time()::text AS postmaster_start, pg_conf_load_time()::text AS conf_load"
-         ", (SELECT coalesce(last_failed_time > coalesce(last_archived_time, '-infinity'), false) FROM pg_stat_archiver)"
+         ", (SELECT coalesce(last_failed_time > coalesce(last_archived_time, '-infinity'), false) FROM "
+         "pg_stat_archiver)"
          " AS archive_failing, CASE WHEN pg_is_in_recovery() THEN CASE WHEN pg_last_wal_receive_lsn() = "
-         "pg_last_wal_replay_lsn() THEN 0 ELSE extract(epoch FROM now() - pg_last_xact_replay_timestamp())::bigint END END"
+         "pg_last_wal_replay_lsn() THEN 0 ELSE extract(epoch FROM now() - pg_last_xact_replay_timestamp())::bigint END "
+         "END"
          " AS lag_seconds";
 }
 
-/// Database → settings of the role there, or null where they are too long. They have one bound together, and the short ones
-/// come first: who has a database of his own crowds out nobody but himself.
+/// Database → settings of the role there, or null where they are too long. They have one bound together, and the short
+/// ones come first: who has a database of his own crowds out nobody but himself.
 std::string in_databases() {
   return "(SELECT json_object_agg(x.datname, CASE WHEN x.total <= " + std::to_string(kMostOfList) +
-         " THEN array_to_json(x.setconfig) END) FROM (SELECT d.datname, s.setconfig, sum(z.n) OVER (ORDER BY z.n, d.oid) AS "
+         " THEN array_to_json(x.setconfig) END) FROM (SELECT d.datname, s.setconfig, sum(z.n) OVER (ORDER BY z.n, "
+         "d.oid) AS "
          "total FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase, LATERAL (SELECT " +
          length_of("s.setconfig") + "::bigint AS n OFFSET 0) z WHERE s.setrole = r.oid) x)";
 }
@@ -144,8 +160,9 @@ std::string role_query(const Rights& rights, const Settings& settings) {
          "r.rolreplication AS replication, r.rolbypassrls AS bypass_rls, r.rolconnlimit AS connection_limit, "
          "CASE WHEN isfinite(r.rolvaliduntil) THEN to_char(r.rolvaliduntil AT TIME ZONE 'UTC', "
          "'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"') ELSE r.rolvaliduntil::text END AS valid_until, " +
-         bounded_cell("(SELECT json_agg(json_build_object('role', pg_get_userbyid(m.roleid), 'admin', m.admin_option" + more +
-                      ") ORDER BY pg_get_userbyid(m.roleid), m.admin_option) FROM pg_auth_members m WHERE m.member = r.oid)") +
+         bounded_cell(
+             "(SELECT json_agg(json_build_object('role', pg_get_userbyid(m.roleid), 'admin', m.admin_option" + more +
+             ") ORDER BY pg_get_userbyid(m.roleid), m.admin_option) FROM pg_auth_members m WHERE m.member = r.oid)") +
          " AS memberships, (SELECT " + bounded_list("s.setconfig") +
          " FROM pg_db_role_setting s WHERE s.setrole = r.oid AND s.setdatabase = 0) AS settings, " + in_databases() +
          " AS database_settings" +
@@ -158,9 +175,9 @@ std::string role_query(const Rights& rights, const Settings& settings) {
 std::string hba_query(const Rights& rights) {
   const std::string modified =
       rights.hba_modified ? ", driftd.hba_file_modified() > pg_conf_load_time() AS edited_not_reloaded" : "";
-  return "SELECT line_number AS line, type, " + bounded_list("database", kMostOfCell) + " AS databases, " + bounded_list("user_name", kMostOfCell) +
-         " AS users, address, netmask, auth_method AS method, " + bounded_list("options") + " AS options, error" + modified +
-         " FROM pg_hba_file_rules";
+  return "SELECT line_number AS line, type, " + bounded_list("database", kMostOfCell) + " AS databases, " +
+         bounded_list("user_name", kMostOfCell) + " AS users, address, netmask, auth_method AS method, " +
+         bounded_list("options") + " AS options, error" + modified + " FROM pg_hba_file_rules";
 }
 
 const std::string kFileSettings =
@@ -203,7 +220,8 @@ std::string rights_query(Verifiers by) {
          "has_table_privilege('pg_hba_file_rules', 'SELECT') AND has_function_privilege('pg_hba_file_rules()', "
          "'EXECUTE') AS hba_rules, has_function_privilege('pg_control_system()', 'EXECUTE') AS identity, " +
          verifiers + " AS verifiers, " + callable("subscription_conninfo") + " AS conninfo, " +
-         callable("hba_file_modified") + " AS hba_modified, has_column_privilege('pg_subscription', 'oid', 'SELECT') AND "
+         callable("hba_file_modified") +
+         " AS hba_modified, has_column_privilege('pg_subscription', 'oid', 'SELECT') AND "
          "has_column_privilege('pg_subscription', 'subsynccommit', 'SELECT') AS subscriptions";
 }
 
@@ -222,8 +240,10 @@ Rights map_rights(const Rows& rows, int version) {
 
 std::string gate_query(const Rights& rights, const Settings& settings) {
   std::string out =
-      "SELECT pg_postmaster_start_time()::text AS start, pg_conf_load_time()::text AS load, txid_current_snapshot()::text AS snapshot";
-  out += rights.identity ? ", (SELECT system_identifier::text FROM pg_control_system()) AS identity" : ", NULL AS identity";
+      "SELECT pg_postmaster_start_time()::text AS start, pg_conf_load_time()::text AS load, "
+      "txid_current_snapshot()::text AS snapshot";
+  out += rights.identity ? ", (SELECT system_identifier::text FROM pg_control_system()) AS identity"
+                         : ", NULL AS identity";
   for (const auto kind : kKinds) {
     if (is_database_kind(kind) || !missing_right(kind, rights).empty()) continue;
     out += ", " + hash_of(kind, rights, settings) + " AS " + std::string(kind);
@@ -246,7 +266,8 @@ std::string identity_query() { return "SELECT system_identifier::text AS identit
 
 std::string health_query() {
   return "SELECT CASE WHEN pg_is_in_recovery() THEN 'standby' ELSE 'primary' END AS role, "
-         "has_function_privilege('pg_control_system()', 'EXECUTE') AS identity, current_setting('server_version') AS version";
+         "has_function_privilege('pg_control_system()', 'EXECUTE') AS identity, current_setting('server_version') AS "
+         "version";
 }
 
 }  // namespace driftd::postgres

@@ -34,8 +34,8 @@ std::string verifier_right(Verifiers by);
 std::string rights_query(Verifiers by);
 Rights map_rights(const Rows& rows, int version);
 
-/// One row: `start`, `identity`, `snapshot` (which transactions have ended), and for each kind that can be read a hash of the catalogue rows behind it, made by the
-/// server.
+/// One row: `start`, `identity`, `snapshot` (which transactions have ended), and for each kind that can be read a hash
+/// of the catalogue rows behind it, made by the server.
 std::string gate_query(const Rights& rights, const Settings& settings);
 
 /// All rows of a kind that is the server's own, not a database's.

@@ -30,7 +30,8 @@ using Steady = std::chrono::steady_clock;
 constexpr std::chrono::nanoseconds kWithoutDeadline = std::chrono::minutes(2);
 
 std::chrono::milliseconds left_until(Steady::time_point end) {
-  return std::max(std::chrono::duration_cast<std::chrono::milliseconds>(end - Steady::now()), std::chrono::milliseconds(1));
+  return std::max(std::chrono::duration_cast<std::chrono::milliseconds>(end - Steady::now()),
+                  std::chrono::milliseconds(1));
 }
 
 /// What becomes of databases whose turn it was not: few enough of their names are told.
@@ -39,19 +40,25 @@ sdk::Failure left_out(const std::vector<std::string>& databases) {
   std::string names;
   for (std::size_t i = 0; i < std::min(databases.size(), kNamed); ++i) names += (i == 0 ? "" : ", ") + databases[i];
   if (databases.size() > kNamed) names += " and " + std::to_string(databases.size() - kNamed) + " more";
-  return {DRIFTD_BUDGET, "not read, for the databases before took all the time that they have together in a cycle: " + names +
-                             ". Next time they are first"};
+  return {DRIFTD_BUDGET, "not read, for the databases before took all the time that they have together in a cycle: " +
+                             names + ". Next time they are first"};
 }
 
 }  // namespace
 
 std::string system_of(const std::string& cursor) {
   const auto parsed = nlohmann::json::parse(cursor, nullptr, false);
-  return parsed.is_object() && parsed.contains("system") && parsed["system"].is_string() ? parsed["system"].get<std::string>() : std::string();
+  return parsed.is_object() && parsed.contains("system") && parsed["system"].is_string()
+             ? parsed["system"].get<std::string>()
+             : std::string();
 }
 
 Reader::Reader(sdk::Call& call, Client& client, const Settings& settings, std::vector<std::string> kinds, Turns& turns)
-    : call_(call), client_(client), settings_(settings), turns_(turns), kinds_(std::move(kinds)),
+    : call_(call),
+      client_(client),
+      settings_(settings),
+      turns_(turns),
+      kinds_(std::move(kinds)),
       rights_(map_rights(client.query(call, rights_query(settings.verifiers)), client.version())) {
   for (const auto& kind : kinds_) {
     if (is_database_kind(kind)) database_kinds_.push_back(kind);
@@ -78,10 +85,10 @@ Listing Reader::list(const std::string& kind) {
 Listing Reader::list_of_server(const std::string& kind) {
   Listing out;
   if (const std::string right = missing_right(kind, rights_); !right.empty()) {
-    out.missing.emplace_back(DRIFTD_DENIED,
-                             kind + " cannot be listed whole by role " + settings_.user + ": GRANT " + right + " TO " +
-                                 settings_.user,
-                             kind, right);
+    out.missing.emplace_back(
+        DRIFTD_DENIED,
+        kind + " cannot be listed whole by role " + settings_.user + ": GRANT " + right + " TO " + settings_.user, kind,
+        right);
     if (kind != "setting") return out;  // settings: the public ones are still there
   }
   const std::int64_t sent = call_.now_ns();
@@ -96,7 +103,12 @@ Listing Reader::list_of_server(const std::string& kind) {
 }
 
 Records Reader::map(const std::string& kind, const Rows& rows) const {
-  Origin from{client_.endpoint(), settings_.database, {}, settings_.verifiers != Verifiers::off, client_.version(), !settings_.fingerprints.empty()};
+  Origin from{client_.endpoint(),
+              settings_.database,
+              {},
+              settings_.verifiers != Verifiers::off,
+              client_.version(),
+              !settings_.fingerprints.empty()};
   if (from.verifiers && !rights_.verifiers) from.verifier_right = verifier_right(settings_.verifiers);
   if (kind == "instance") return map_instance(rows, from);
   if (kind == "setting") return map_settings(rows);
@@ -121,9 +133,12 @@ std::vector<std::string> Reader::databases() {
     const Rows all = client_.query(call_, databases_query());
     for (std::size_t i = 0; i < all.rows.size(); ++i) {
       const Fields row(all, i);
-      if (row.flag("template")) left_out_[row.text("name")] = "a template";
-      else if (!row.flag("open")) left_out_[row.text("name")] = "closed to connections (ALLOW_CONNECTIONS false)";
-      else add(row.text("name"));
+      if (row.flag("template"))
+        left_out_[row.text("name")] = "a template";
+      else if (!row.flag("open"))
+        left_out_[row.text("name")] = "closed to connections (ALLOW_CONNECTIONS false)";
+      else
+        add(row.text("name"));
     }
   }
   for (const auto& name : out) left_out_.erase(name);
@@ -140,11 +155,13 @@ std::string Reader::unseen(const std::string& kind, const std::string& id) const
 
 Reader::Time Reader::end_of(double part) const {
   const auto now = Steady::now();
-  const auto left = call_.deadline_ns() > 0 ? std::chrono::nanoseconds(call_.deadline_ns()) - now.time_since_epoch() : kWithoutDeadline;
+  const auto left = call_.deadline_ns() > 0 ? std::chrono::nanoseconds(call_.deadline_ns()) - now.time_since_epoch()
+                                            : kWithoutDeadline;
   return now + std::chrono::duration_cast<Steady::duration>(std::max(left, std::chrono::nanoseconds(0)) * part);
 }
 
-std::optional<sdk::Failure> Reader::in_database(const std::string& database, Time end, const std::function<void(Client&)>& each) {
+std::optional<sdk::Failure> Reader::in_database(const std::string& database, Time end,
+                                                const std::function<void(Client&)>& each) {
   try {
     if (database == settings_.database) {
       each(client_);
@@ -173,14 +190,16 @@ void Reader::must_be_the_same(Client& client, std::chrono::milliseconds most) {
   throw sdk::Failure(DRIFTD_UNAVAILABLE, client_.endpoint() + ": another server answers now than a moment ago");
 }
 
-// Databases are others' to make and to make slow: together they get half of the time that is left, so that the cycle has
-// its end. What each of the cheap ones may take is made so that they all fit in beside the part that is the dear ones'.
+// Databases are others' to make and to make slow: together they get half of the time that is left, so that the cycle
+// has its end. What each of the cheap ones may take is made so that they all fit in beside the part that is the dear
+// ones'.
 void Reader::walk() {
   walked_ = true;
   auto names = databases();
   const Time end = end_of(0.5);
   const auto ours = end_of(0.25);
-  const auto of_ours = in_database(settings_.database, ours, [&](Client& client) { list_database(client, settings_.database, ours); });
+  const auto of_ours =
+      in_database(settings_.database, ours, [&](Client& client) { list_database(client, settings_.database, ours); });
   if (of_ours) of_all_kinds(*of_ours);
   names.erase(std::remove(names.begin(), names.end(), settings_.database), names.end());
   if (names.empty()) return;
@@ -199,7 +218,8 @@ void Reader::walk() {
     const auto ended = Steady::now();
     if (failure && ended < until) of_all_kinds(*failure);
     if (failure && ended >= until) without.push_back(order[i]);
-    if (ended < until || until - begun >= of_the_dear) turns_.took(order[i], ended - begun);  // else it was no turn of its own
+    // else it was no turn of its own
+    if (ended < until || until - begun >= of_the_dear) turns_.took(order[i], ended - begun);
   }
   if (!without.empty()) of_all_kinds(left_out(without));
 }
@@ -247,7 +267,8 @@ std::string Reader::cursor() {
     return hashes();
   } catch (const sdk::Failure& e) {
     if (!of_a_kind(e)) throw;
-    return {};  // a catalogue that everybody may read by default was closed, or holds what cannot be sent: the kinds say which
+    // a catalogue that everybody may read by default was closed, or holds what cannot be sent: the kinds say which
+    return {};
   }
 }
 

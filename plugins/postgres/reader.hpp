@@ -58,7 +58,8 @@ class Reader {
   void list_kind(Client& client, const std::string& database, const std::string& kind, Time end);
   void of_all_kinds(const sdk::Failure& failure);
   /// Runs `each` with a connection to this database. What fails there and says nothing about others is the answer.
-  std::optional<sdk::Failure> in_database(const std::string& database, Time end, const std::function<void(Client&)>& each);
+  std::optional<sdk::Failure> in_database(const std::string& database, Time end,
+                                          const std::function<void(Client&)>& each);
   std::vector<std::string> databases();  ///< to be walked
 
   sdk::Call& call_;
@@ -66,7 +67,7 @@ class Reader {
   const Settings& settings_;
   Turns& turns_;
   const std::vector<std::string> kinds_;
-  std::vector<std::string> database_kinds_;  ///< those of kinds_ that every database has of its own
+  std::vector<std::string> database_kinds_;      ///< those of kinds_ that every database has of its own
   std::map<std::string, std::string> left_out_;  ///< database that is there and is not walked → why
   Rights rights_;
   bool walked_ = false;

@@ -26,7 +26,8 @@ std::string text_or(const json& from, const char* key, std::string fallback) {
 std::chrono::milliseconds ms_or(const json& from, const char* key, std::chrono::milliseconds fallback) {
   const auto found = from.find(key);
   if (found == from.end()) return fallback;
-  if (!found->is_number_unsigned() || found->get<std::uint64_t>() == 0) invalid(key, "a number of milliseconds above 0");
+  if (!found->is_number_unsigned() || found->get<std::uint64_t>() == 0)
+    invalid(key, "a number of milliseconds above 0");
   return std::chrono::milliseconds(found->get<std::int64_t>());
 }
 

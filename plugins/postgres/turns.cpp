@@ -18,7 +18,8 @@ Turns::Order Turns::order(const std::vector<std::string>& names, Cost share) {
   std::sort(out.names.begin(), out.names.end(), [&](const std::string& a, const std::string& b) {
     return std::pair(dear(a), last_.at(a).turn) < std::pair(dear(b), last_.at(b).turn);
   });
-  out.cheap = static_cast<std::size_t>(std::count_if(out.names.begin(), out.names.end(), [&](const auto& n) { return !dear(n); }));
+  out.cheap = static_cast<std::size_t>(
+      std::count_if(out.names.begin(), out.names.end(), [&](const auto& n) { return !dear(n); }));
   return out;
 }
 

@@ -21,8 +21,8 @@ class Turns {
     std::size_t cheap = 0;  ///< so many of them come before the dear ones
   };
 
-  /// The order for now; what is not in `names` is forgotten. Cheap: the last turn took no more than `share`, or there was
-  /// none yet.
+  /// The order for now; what is not in `names` is forgotten. Cheap: the last turn took no more than `share`, or there
+  /// was none yet.
   Order order(const std::vector<std::string>& names, Cost share);
   /// It had its turn. Who is left out says nothing, and so keeps its place.
   void took(const std::string& name, Cost cost);

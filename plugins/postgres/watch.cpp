@@ -16,14 +16,17 @@ constexpr milliseconds kShortest{1000}, kLongest{60'000}, kLookAgain{300'000};
 bool listen(sdk::Call& call, const Settings& settings) {
   const auto client = connect(call, settings, settings.connect, settings.statement);
   const Rows rows = client->query(
-      call, "SELECT EXISTS (SELECT FROM pg_event_trigger WHERE evtname = 'driftd_ddl' AND evtenabled <> 'D') AND NOT "
-            "pg_is_in_recovery() AS told");
+      call,
+      "SELECT EXISTS (SELECT FROM pg_event_trigger WHERE evtname = 'driftd_ddl' AND evtenabled <> 'D') AND NOT "
+      "pg_is_in_recovery() AS told");
   if (!Fields(rows, 0).flag("told")) return false;
   client->query(call, "LISTEN driftd_ddl");
   call.bookmark("");  // what happened before we listened
   while (!call.cancelled()) {
-    if (client->notified(call, kLookAgain)) call.bookmark("");
-    else client->query(call, "SELECT 1");  // a connection that died in silence is found out
+    if (client->notified(call, kLookAgain))
+      call.bookmark("");
+    else
+      client->query(call, "SELECT 1");  // a connection that died in silence is found out
   }
   return true;
 }

@@ -51,12 +51,18 @@ std::string joined(const std::vector<std::string>& words) {
 
 void take_rule(AclUser& user, const std::string& word) {
   const char first = word.front();
-  if (word == "on" || word == "off") user.enabled = word == "on";
-  else if (first == '#') user.passwords.push_back(word.substr(1));
-  else if (first == '~' || first == '%' || word == "allkeys") user.keys.push_back(word);
-  else if (first == '&' || word == "allchannels") user.channels.push_back(word);
-  else if (is_command_rule(word)) user.commands.push_back(word);
-  else if (word != "resetchannels" && word != "resetkeys") user.flags.push_back(word);  // those say: none
+  if (word == "on" || word == "off")
+    user.enabled = word == "on";
+  else if (first == '#')
+    user.passwords.push_back(word.substr(1));
+  else if (first == '~' || first == '%' || word == "allkeys")
+    user.keys.push_back(word);
+  else if (first == '&' || word == "allchannels")
+    user.channels.push_back(word);
+  else if (is_command_rule(word))
+    user.commands.push_back(word);
+  else if (word != "resetchannels" && word != "resetkeys")
+    user.flags.push_back(word);  // those say: none
 }
 
 /// `(~k* resetchannels -@all +get)` in one form: keys, channels, then commands as they are or as what they allow.
@@ -65,8 +71,10 @@ std::string selector_text(const std::vector<std::string>& words, const AclCatego
   for (const auto& word : words) take_rule(parts, word);
   std::vector<std::string> out = normal_keys(parts.keys);
   for (const auto& channel : normal_channels(parts.channels)) out.push_back(channel);
-  if (categories == nullptr) out.push_back(ordered(joined(parts.commands)));
-  else for (auto& rule : effective_commands(parts.commands, *categories)) out.push_back(std::move(rule));
+  if (categories == nullptr)
+    out.push_back(ordered(joined(parts.commands)));
+  else
+    for (auto& rule : effective_commands(parts.commands, *categories)) out.push_back(std::move(rule));
   return "(" + joined(out) + ")";
 }
 
@@ -80,8 +88,8 @@ std::vector<std::string> selector_texts(const AclUser& user, const AclCategories
 /// What the rules say, and what they allow: each is judged beside the other (equivalent_acl_changes).
 constexpr std::pair<const char*, const char*> kReadings[] = {{"rules", "commands"}, {"selector_rules", "selectors"}};
 
-/// Whoever may write rules may write more than a host takes. The largest members are unread then, and of two readings both:
-/// where one is missing, a change of the other would look like the same rules in other words.
+/// Whoever may write rules may write more than a host takes. The largest members are unread then, and of two readings
+/// both: where one is missing, a change of the other would look like the same rules in other words.
 void fit(sdk::Record& record, json& body) {
   std::vector<std::string> left_out;
   record.body = common::fit_members(body, common::kMaxBody, left_out);
@@ -95,12 +103,14 @@ void fit(sdk::Record& record, json& body) {
   }
   if (!gone.empty()) record.body = common::json_text(body);
   for (const auto& name : gone) {
-    record.unread.push_back({name, DRIFTD_BUDGET, "it is too long to be read: the record would be larger than 4 MiB or 90,000 values"});
+    record.unread.push_back(
+        {name, DRIFTD_BUDGET, "it is too long to be read: the record would be larger than 4 MiB or 90,000 values"});
   }
 }
 
 bool covers(std::string_view path, std::string_view attribute) {
-  return path == attribute || (path.starts_with(attribute) && (path[attribute.size()] == '[' || path[attribute.size()] == '.'));
+  return path == attribute ||
+         (path.starts_with(attribute) && (path[attribute.size()] == '[' || path[attribute.size()] == '.'));
 }
 
 }  // namespace
@@ -133,8 +143,10 @@ AclUser parse_acl_line(const std::string& line) {
       out.selectors.emplace_back();
       word.erase(0, 1);
     }
-    if (out.selectors.empty()) take_rule(out, word);
-    else if (!word.empty()) out.selectors.back().push_back(std::move(word));
+    if (out.selectors.empty())
+      take_rule(out, word);
+    else if (!word.empty())
+      out.selectors.back().push_back(std::move(word));
   }
   for (auto& words : out.selectors) close(words);
   return out;
@@ -144,7 +156,8 @@ std::set<std::string> categories_of(const AclUser& user) {
   std::set<std::string> out;
   const auto collect = [&](const std::vector<std::string>& rules) {
     for (const auto& rule : rules) {
-      if (rule.size() > 2 && rule[1] == '@' && is_command_rule(rule) && rule.substr(2) != "all") out.insert(rule.substr(2));
+      if (rule.size() > 2 && rule[1] == '@' && is_command_rule(rule) && rule.substr(2) != "all")
+        out.insert(rule.substr(2));
     }
   };
   collect(user.commands);

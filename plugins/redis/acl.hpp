@@ -39,10 +39,12 @@ AclUser parse_acl_line(const std::string& line);
 /// Categories that the user's rules name, without `all`.
 std::set<std::string> categories_of(const AclUser& user);
 
-/// `missing`: the right without which the categories could not be read, or a category that the server does not know; then commands and selectors are unread.
+/// `missing`: the right without which the categories could not be read, or a category that the server does not know;
+/// then commands and selectors are unread.
 sdk::Record acl_record(const AclUser& user, const AclCategories& categories, const std::string& missing);
 
-/// Verdicts on changes of one acl_user: rules written in other words, and commands that only the server's version brought.
+/// Verdicts on changes of one acl_user: rules written in other words, and commands that only the server's version
+/// brought.
 struct AclChange {
   std::uint32_t index;
   std::string_view path;

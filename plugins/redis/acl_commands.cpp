@@ -35,8 +35,10 @@ class Allowed {
       for (const auto& leaf : leaves) {
         if (deviates_.count(leaf) > 0) apart.insert(sign + leaf);
       }
-      if (apart.size() == leaves.size()) out.insert(sign + container);
-      else out.merge(apart);
+      if (apart.size() == leaves.size())
+        out.insert(sign + container);
+      else
+        out.merge(apart);
     }
     for (const auto& [command, arguments] : first_arguments_) {
       if (allows(command)) continue;
@@ -58,8 +60,10 @@ class Allowed {
     unknown_.clear();
   }
   void set(const std::string& leaf, bool allow) {
-    if (allow == everything_) deviates_.erase(leaf);
-    else deviates_.insert(leaf);
+    if (allow == everything_)
+      deviates_.erase(leaf);
+    else
+      deviates_.insert(leaf);
     first_arguments_.erase(leaf);
   }
   void category(const std::string& name, bool allow) {

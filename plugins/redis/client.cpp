@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "redis/client.hpp"
 
-#include <algorithm>
 #include <hiredis/hiredis.h>
+#include <algorithm>
 
 namespace driftd::redis {
 namespace {
@@ -27,7 +27,8 @@ Reply convert(const redisReply& reply) {
       out.type = Reply::Type::list;
       for (std::size_t i = 0; i < reply.elements; ++i) out.list.push_back(convert(*reply.element[i]));
       break;
-    default: break;
+    default:
+      break;
   }
   return out;
 }
@@ -35,26 +36,34 @@ Reply convert(const redisReply& reply) {
 bool starts(const std::string& text, const char* with) { return text.rfind(with, 0) == 0; }
 
 bool is_busy(const std::string& error) {
-  constexpr const char* kWords[] = {"LOADING", "MASTERDOWN", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "ERR max number of clients"};
+  constexpr const char* kWords[] = {"LOADING",  "MASTERDOWN",  "BUSY",
+                                    "TRYAGAIN", "CLUSTERDOWN", "ERR max number of clients"};
   return std::any_of(std::begin(kWords), std::end(kWords), [&](const char* word) { return starts(error, word); });
 }
 
-/// What a server says to AUTH may quote its arguments, in part even: what is known is shown as it is known, of the rest the
-/// first word.
+/// What a server says to AUTH may quote its arguments, in part even: what is known is shown as it is known, of the rest
+/// the first word.
 std::string said_to_auth(const std::string& error) {
-  constexpr const char* kKnown[] = {"WRONGPASS invalid username-password pair or user is disabled", "ERR invalid password",
+  constexpr const char* kKnown[] = {"WRONGPASS invalid username-password pair or user is disabled",
+                                    "ERR invalid password",
                                     "ERR AUTH <password> called without any password configured for the default user",
-                                    "ERR Client sent AUTH, but no password is set", "ERR wrong number of arguments",
-                                    "ERR unknown command", "ERR max number of clients reached", "LOADING", "NOPERM",
+                                    "ERR Client sent AUTH, but no password is set",
+                                    "ERR wrong number of arguments",
+                                    "ERR unknown command",
+                                    "ERR max number of clients reached",
+                                    "LOADING",
+                                    "NOPERM",
                                     "DENIED Redis is running in protected mode"};
   for (const char* known : kKnown) {
     if (starts(error, known)) return known;
   }
-  return error.substr(0, std::min<std::size_t>(error.find_first_of(" \r\n"), 32)) + " (what follows may quote the password and is not shown)";
+  return error.substr(0, std::min<std::size_t>(error.find_first_of(" \r\n"), 32)) +
+         " (what follows may quote the password and is not shown)";
 }
 
 [[noreturn]] void refuse(const std::string& where, const std::string& command, const std::string& error) {
-  const std::string text = where + ": " + command + ": " + error.substr(0, error.find(", with args"));  // of the caller's
+  // of the caller's
+  const std::string text = where + ": " + command + ": " + error.substr(0, error.find(", with args"));
   if (starts(error, "NOPERM")) throw sdk::Failure(DRIFTD_DENIED, text);
   if (starts(error, "NOAUTH") || starts(error, "WRONGPASS") || starts(error, "ERR invalid password")) {
     throw sdk::Failure(DRIFTD_UNAUTHENTICATED, text);
@@ -100,7 +109,10 @@ void wipe(Reply& reply) {
 }
 
 Client::Client(std::unique_ptr<net::Stream> stream, std::string address, std::chrono::milliseconds call_most)
-    : stream_(std::move(stream)), reader_(redisReaderCreate()), address_(std::move(address)), call_most_(call_most) {
+    : stream_(std::move(stream)),
+      reader_(redisReaderCreate()),
+      address_(std::move(address)),
+      call_most_(call_most) {
   if (reader_ == nullptr) throw sdk::Failure(DRIFTD_INTERNAL, "out of memory");
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "redis/config.hpp"
 
+#include <fnmatch.h>
 #include <algorithm>
 #include <cctype>
-#include <fnmatch.h>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -86,9 +86,7 @@ std::string lower(std::string text) {
 
 }  // namespace
 
-std::string config_value(const std::string& name, const std::string& value) {
-  return typed(name, value).dump();
-}
+std::string config_value(const std::string& name, const std::string& value) { return typed(name, value).dump(); }
 
 std::string config_object(const Config& config) {
   json out = json::object();

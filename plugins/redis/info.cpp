@@ -9,10 +9,17 @@ namespace driftd::redis {
 
 namespace {
 
-constexpr const char* kBeforeReplicas[] = {"role", "master_host", "master_port", "master_link_status", "master_last_io_seconds_ago",
-                                          "slave_repl_offset", "slave_priority", "connected_slaves"};
-constexpr const char* kOfReplicas[] = {"master_host", "master_port", "master_link_status", "master_last_io_seconds_ago",
-                                       "slave_repl_offset", "slave_priority"};
+constexpr const char* kBeforeReplicas[] = {"role",
+                                           "master_host",
+                                           "master_port",
+                                           "master_link_status",
+                                           "master_last_io_seconds_ago",
+                                           "slave_repl_offset",
+                                           "slave_priority",
+                                           "connected_slaves"};
+constexpr const char* kOfReplicas[] = {"master_host",        "master_port",
+                                       "master_link_status", "master_last_io_seconds_ago",
+                                       "slave_repl_offset",  "slave_priority"};
 constexpr const char* kBehindReplicas[] = {"master_replid", "master_replid2", "master_repl_offset", "cluster_enabled"};
 
 /// Calls take(key, value) for each line.
@@ -43,11 +50,14 @@ Info parse_info(const std::string& text) {
   Info out, behind;
   const auto replication = std::min(text.find("# Replication"), text.size());
   const std::string_view all = text;
-  each_line(all.substr(0, replication), [&](std::string key, std::string value) { out.emplace(std::move(key), std::move(value)); });
+  each_line(all.substr(0, replication),
+            [&](std::string key, std::string value) { out.emplace(std::move(key), std::move(value)); });
   each_line(all.substr(replication), [&](std::string key, std::string value) {
     const bool last = is_one_of(kBehindReplicas, key) || key.starts_with("cmdstat_");
-    if (is_one_of(kBeforeReplicas, key)) behind.emplace(std::move(key), std::move(value));
-    else if (last) behind.insert_or_assign(std::move(key), std::move(value));
+    if (is_one_of(kBeforeReplicas, key))
+      behind.emplace(std::move(key), std::move(value));
+    else if (last)
+      behind.insert_or_assign(std::move(key), std::move(value));
   });
   const bool replica = get(behind, "role") == "slave";
   for (const char* key : kOfReplicas) {  // a primary says nothing of one
@@ -93,9 +103,9 @@ std::string gate(const Info& info, const std::string& scope) {
   if (std::atoi(get(info, "redis_version").c_str()) < 7 || role_of(info) == "sentinel") return {};
   const std::string run = get(info, "run_id");
   if (run.empty()) return {};  // whether its counters began anew cannot be told
-  std::string out = "v3;" + run + ";" + role_of(info) + ";" + primary_of(info) + ";" +
-                    get(info, "master_link_status") + ";" + get(info, "loading") + ";" + get(info, "master_replid") + ";" +
-                    get(info, "master_replid2") + ";" + scope;
+  std::string out = "v3;" + run + ";" + role_of(info) + ";" + primary_of(info) + ";" + get(info, "master_link_status") +
+                    ";" + get(info, "loading") + ";" + get(info, "master_replid") + ";" + get(info, "master_replid2") +
+                    ";" + scope;
   for (const char* command : {"config|set", "config|rewrite", "config|resetstat", "acl|setuser", "acl|deluser",
                               "acl|load", "module|load", "module|loadex", "module|unload", "replicaof", "slaveof"}) {
     // the time that the calls took is in it too: a RESETSTAT and as many calls again hardly take the same microseconds

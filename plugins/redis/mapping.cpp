@@ -51,12 +51,11 @@ void fit(json& config, sdk::Record& out) {
 
 }  // namespace
 
-sdk::Record server_record(const Info& info, const Config& config, const std::optional<std::vector<std::string>>& modules,
-                          const std::vector<std::string>& asked, const std::vector<std::string>& known) {
+sdk::Record server_record(const Info& info, const Config& config,
+                          const std::optional<std::vector<std::string>>& modules, const std::vector<std::string>& asked,
+                          const std::vector<std::string>& known) {
   const bool sentinel = role_of(info) == "sentinel";
-  json body = {{"version", version_of(info)},
-               {"product", product_of(info)},
-               {"mode", mode_of(info)}};
+  json body = {{"version", version_of(info)}, {"product", product_of(info)}, {"mode", mode_of(info)}};
   json directives = json::parse(config_object(config));
   if (modules) body["modules"] = *modules;
   if (const std::string kept = persistence(config); !kept.empty()) body["persistence"] = kept;
@@ -106,14 +105,16 @@ sdk::Record replication_record(const Info& info, const std::string& endpoint) {
   return out;
 }
 
-std::vector<std::pair<std::uint32_t, std::string>> equivalent_history_changes(const std::vector<HistoryChange>& changes) {
+std::vector<std::pair<std::uint32_t, std::string>> equivalent_history_changes(
+    const std::vector<HistoryChange>& changes) {
   const auto find = [&](const char* path) {
     return std::find_if(changes.begin(), changes.end(), [&](const auto& c) { return c.path == path; });
   };
   const auto id = find("history.id"), previous = find("history.previous");
   std::vector<std::pair<std::uint32_t, std::string>> out;
   const std::string reason = "the same history goes on: the old replication id is the new one's predecessor";
-  if (id != changes.end() && previous != changes.end() && !id->old_value.empty() && id->old_value == previous->new_value) {
+  if (id != changes.end() && previous != changes.end() && !id->old_value.empty() &&
+      id->old_value == previous->new_value) {
     out.emplace_back(id->index, reason);
   }
   if (previous != changes.end() && (id == changes.end() || !out.empty())) out.emplace_back(previous->index, reason);

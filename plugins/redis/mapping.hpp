@@ -12,13 +12,15 @@
 
 namespace driftd::redis {
 
-/// The one `server` resource. `config` as CONFIG GET (at a Sentinel: SENTINEL CONFIG GET) gave it for `asked`; `modules`
-/// absent: not readable, see unread. `known`: the directives that the schema names; those that were not asked for are
-/// unread.
-sdk::Record server_record(const Info& info, const Config& config, const std::optional<std::vector<std::string>>& modules,
+/// The one `server` resource. `config` as CONFIG GET (at a Sentinel: SENTINEL CONFIG GET) gave it for `asked`;
+/// `modules` absent: not readable, see unread. `known`: the directives that the schema names; those that were not asked
+/// for are unread.
+sdk::Record server_record(const Info& info, const Config& config,
+                          const std::optional<std::vector<std::string>>& modules,
                           const std::vector<std::string>& asked = {"*"}, const std::vector<std::string>& known = {});
 
-/// The one `replication` resource. `endpoint`: where the primary that Sentinels named was found; empty: nobody asked them.
+/// The one `replication` resource. `endpoint`: where the primary that Sentinels named was found; empty: nobody asked
+/// them.
 sdk::Record replication_record(const Info& info, const std::string& endpoint = {});
 
 /// A change of `replication` as the host found it, values as JSON text.
@@ -27,6 +29,7 @@ struct HistoryChange {
   std::string path, old_value, new_value;
 };
 /// Changes of the replication id that only say that the same history goes on under a new name, as after a promotion.
-std::vector<std::pair<std::uint32_t, std::string>> equivalent_history_changes(const std::vector<HistoryChange>& changes);
+std::vector<std::pair<std::uint32_t, std::string>> equivalent_history_changes(
+    const std::vector<HistoryChange>& changes);
 
 }  // namespace driftd::redis

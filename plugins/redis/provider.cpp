@@ -24,7 +24,8 @@ const std::vector<std::string>& known_directives() {
     std::vector<std::string> out;
     const auto schema = nlohmann::json::parse(driftd_schema_json);
     for (const auto& [path, rule] : schema.at("kinds").at("server").at("attributes").items()) {
-      if (path.starts_with("config.") && path.find_first_of("*.", 7) == std::string::npos) out.push_back(path.substr(7));
+      if (path.starts_with("config.") && path.find_first_of("*.", 7) == std::string::npos)
+        out.push_back(path.substr(7));
     }
     return out;
   }();
@@ -93,7 +94,8 @@ class RedisInstance final : public sdk::Instance {
       found = equivalent_acl_changes(given);
     } else if (id.kind == "replication") {
       std::vector<HistoryChange> given;
-      for (const auto& change : changes) given.push_back({change.index, change.path, change.old_value, change.new_value});
+      for (const auto& change : changes)
+        given.push_back({change.index, change.path, change.old_value, change.new_value});
       found = equivalent_history_changes(given);
     }
     std::vector<sdk::Verdict> out;
@@ -106,7 +108,13 @@ class RedisInstance final : public sdk::Instance {
   static void tell_unread(sdk::Call& call, const sdk::Record& record) {
     for (const auto& unread : record.unread) {
       if (unread.code != DRIFTD_BUDGET) continue;
-      call.diag({DRIFTD_BUDGET, record.kind, record.id, unread.path, record.id + ": " + unread.path + ": " + unread.reason, {}, 0});
+      call.diag({DRIFTD_BUDGET,
+                 record.kind,
+                 record.id,
+                 unread.path,
+                 record.id + ": " + unread.path + ": " + unread.reason,
+                 {},
+                 0});
     }
   }
   /// Emits what is in scope, then COMPLETE or why not. False: the host asked to finish.
@@ -166,7 +174,8 @@ class RedisInstance final : public sdk::Instance {
 
 std::unique_ptr<sdk::Instance> open(sdk::Call& call, std::string_view, std::string_view text) {
   Settings settings = parse_settings(text);
-  const bool logs_in = !settings.login.password_token.empty() || (settings.sentinel && !settings.sentinel->login.password_token.empty());
+  const bool logs_in =
+      !settings.login.password_token.empty() || (settings.sentinel && !settings.sentinel->login.password_token.empty());
   for (const auto& address : settings.addresses) {
     if (settings.tls || !logs_in || !address.socket.empty() || common::stays_here(address.host)) continue;
     common::warn_of_plain_transport(call, "the password and all that is read", address.text(), "set settings.tls");

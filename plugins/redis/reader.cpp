@@ -14,7 +14,8 @@ bool only_this_kind(const sdk::Failure& failure) {
 
 /// A server that answers something else than a list has not said that it is empty.
 void must_be_list(const Reply& answer, const char* command, const char* kind) {
-  if (answer.type != Reply::Type::list) throw sdk::Failure(DRIFTD_CORRUPT, std::string(command) + ": the answer is no list", kind);
+  if (answer.type != Reply::Type::list)
+    throw sdk::Failure(DRIFTD_CORRUPT, std::string(command) + ": the answer is no list", kind);
 }
 
 }  // namespace
@@ -112,7 +113,8 @@ AclCategories Reader::categories(const std::vector<AclUser>& users) {
   AclCategories out;
   const Reply all = site_.client().command(call_, {"ACL", "CAT"}, "acl_user", "+acl|cat");
   must_be_list(all, "ACL CAT", "acl_user");
-  for (const auto& one : all.list) {  // one that the server does not know is a rule that a user's line only looks to have
+  // one that the server does not know is a rule that a user's line only looks to have
+  for (const auto& one : all.list) {
     if (!wanted.contains(one.text)) continue;
     const Reply answer = site_.client().command(call_, {"ACL", "CAT", one.text}, "acl_user", "+acl|cat");
     must_be_list(answer, "ACL CAT", "acl_user");
@@ -127,8 +129,11 @@ Records Reader::users() {
   must_be_list(answer, "ACL LIST", "acl_user");
   for (const auto& line : answer.list) users.push_back(parse_acl_line(line.text));
   wipe(answer);
-  const bool has_default = std::any_of(users.begin(), users.end(), [](const AclUser& user) { return user.name == "default"; });
-  if (!has_default) throw sdk::Failure(DRIFTD_CORRUPT, "ACL LIST: the user `default`, which cannot be deleted, is not in it", "acl_user");
+  const bool has_default =
+      std::any_of(users.begin(), users.end(), [](const AclUser& user) { return user.name == "default"; });
+  if (!has_default)
+    throw sdk::Failure(DRIFTD_CORRUPT, "ACL LIST: the user `default`, which cannot be deleted, is not in it",
+                       "acl_user");
   AclCategories known;
   std::string missing;
   try {

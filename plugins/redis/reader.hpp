@@ -24,7 +24,10 @@ struct Listing {
 class Reader {
  public:
   Reader(sdk::Call& call, Site& site, const Settings& settings, const std::vector<std::string>& known)
-      : call_(call), site_(site), settings_(settings), known_(known) {}
+      : call_(call),
+        site_(site),
+        settings_(settings),
+        known_(known) {}
 
   /// A failure that concerns only this kind is in `missing`; any other is thrown.
   Listing list(const std::string& kind);

@@ -28,7 +28,8 @@ net::Tls parse_tls(const json& from) {
   out.certificate = from.value("certificate", "");
   out.key = from.value("key", "");
   out.server_name = from.value("server_name", "");
-  if (out.certificate.empty() != out.key.empty()) bad("settings.tls: certificate and key belong together, found one of them");
+  if (out.certificate.empty() != out.key.empty())
+    bad("settings.tls: certificate and key belong together, found one of them");
   return out;
 }
 

@@ -26,7 +26,8 @@ Info ask_info(sdk::Call& call, Client& client) {
     if (failure.code != DRIFTD_CORRUPT) throw;  // ERR syntax error
   }
   Info out;
-  for (const char* section : kInfoSections) out.merge(parse_info(client.command(call, {"INFO", section}, {}, "+info").text));
+  for (const char* section : kInfoSections)
+    out.merge(parse_info(client.command(call, {"INFO", section}, {}, "+info").text));
   return out;
 }
 
@@ -44,9 +45,15 @@ void Pool::put(std::unique_ptr<Client> client) {
 }
 
 Site::Site(sdk::Call& call, const Settings& settings, Pool* pool, std::chrono::milliseconds most)
-    : call_(call), settings_(settings), pool_(pool), most_(most), failing_(std::uncaught_exceptions()) {
-  if (settings.sentinel) follow();
-  else connect_any();
+    : call_(call),
+      settings_(settings),
+      pool_(pool),
+      most_(most),
+      failing_(std::uncaught_exceptions()) {
+  if (settings.sentinel)
+    follow();
+  else
+    connect_any();
 }
 
 Site::~Site() {
@@ -59,8 +66,10 @@ Site::~Site() {
 std::unique_ptr<Client> Site::open(const Address& address, const Login& login, Info* info) {
   const auto greet = [&](Client& client) {
     sent_ns_ = call_.now_ns();
-    if (info != nullptr) *info = ask_info(call_, client);
-    else client.command(call_, {"PING"}, {}, "+ping");
+    if (info != nullptr)
+      *info = ask_info(call_, client);
+    else
+      client.command(call_, {"PING"}, {}, "+ping");
   };
   if (auto idle = pool_ == nullptr ? nullptr : pool_->take(address.text())) {
     try {

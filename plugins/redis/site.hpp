@@ -24,12 +24,12 @@ class Pool {
   std::map<std::string, std::unique_ptr<Client>> idle_;
 };
 
-/// The server that a call talks to, found by the settings: the first address that answers, or the primary that Sentinels
-/// name. Lives for one call.
+/// The server that a call talks to, found by the settings: the first address that answers, or the primary that
+/// Sentinels name. Lives for one call.
 class Site {
  public:
-  /// `pool` may be null: then every connection is new. `most`: for one connection and for one answer. Throws the failure
-  /// of the last address that was tried.
+  /// `pool` may be null: then every connection is new. `most`: for one connection and for one answer. Throws the
+  /// failure of the last address that was tried.
   Site(sdk::Call& call, const Settings& settings, Pool* pool, std::chrono::milliseconds most);
   ~Site();  ///< gives its connections back, unless a failure is on its way
   Site(const Site&) = delete;

@@ -129,8 +129,10 @@ void agree(const std::string& name, const std::map<std::string, std::string>& sa
     values.insert(value);
     who += (who.empty() ? "" : ", ") + value + " (" + sentinel + ")";
   }
-  if (values.size() > 1) record.unread.push_back({name, DRIFTD_UNAVAILABLE, "the Sentinels do not agree: " + who});
-  else if (!values.empty() && !values.begin()->empty()) body[name] = *values.begin();
+  if (values.size() > 1)
+    record.unread.push_back({name, DRIFTD_UNAVAILABLE, "the Sentinels do not agree: " + who});
+  else if (!values.empty() && !values.begin()->empty())
+    body[name] = *values.begin();
 }
 
 sdk::Record sentinel_record(const std::string& master, const std::vector<SentinelView>& views) {
@@ -146,8 +148,9 @@ sdk::Record sentinel_record(const std::string& master, const std::vector<Sentine
     for (const char* field : {"config-epoch", "num-slaves", "num-other-sentinels", "flags"}) {
       std::string name = field;
       std::replace(name.begin(), name.end(), '-', '_');
-      status[view.sentinel][name == "num_slaves" ? "replicas" : name == "num_other_sentinels" ? "other_sentinels" : name] =
-          get(found->second, field);
+      status[view.sentinel][name == "num_slaves"            ? "replicas"
+                            : name == "num_other_sentinels" ? "other_sentinels"
+                                                            : name] = get(found->second, field);
     }
   }
   agree("primary", primaries, body, out);
@@ -191,10 +194,12 @@ sdk::Record cluster_record(const std::string& text, const Info& info) {
   out.kind = "cluster";
   out.id = "cluster";
   json body = body_of(nodes);
-  const auto unsure = std::find_if(nodes.begin(), nodes.end(), [](const Node& node) { return is_replica(node) && node.primary.empty(); });
+  const auto unsure = std::find_if(nodes.begin(), nodes.end(),
+                                   [](const Node& node) { return is_replica(node) && node.primary.empty(); });
   if (unsure != nodes.end()) {  // it was made one a moment ago, and this node has not heard of whom
     body.erase("nodes");
-    out.unread.push_back({"nodes", DRIFTD_UNAVAILABLE, "it is not known yet whose replica " + unsure->endpoint + " is"});
+    out.unread.push_back(
+        {"nodes", DRIFTD_UNAVAILABLE, "it is not known yet whose replica " + unsure->endpoint + " is"});
   }
   out.body = body.dump();
   out.status = common::json_text(status);

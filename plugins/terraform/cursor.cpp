@@ -2,8 +2,8 @@
 #include "terraform/cursor.hpp"
 
 #define XXH_INLINE_ALL
-#include <nlohmann/json.hpp>
 #include <xxhash.h>
+#include <nlohmann/json.hpp>
 
 namespace driftd::terraform {
 
@@ -21,16 +21,19 @@ constexpr std::size_t kMostSpoken = 200;  // a cursor may have 64 KiB, a backend
 std::string render(const Cursor& cursor, const std::string& fingerprint) {
   const Head& head = cursor.head;
   json spoken = json::array();
-  for (auto name = cursor.spoken.begin(); name != cursor.spoken.end() && spoken.size() < kMostSpoken; ++name) spoken.push_back(*name);
-  const std::string text = json{{"settings", fingerprint}, {"stamp", cursor.stamp},   {"history", cursor.history},    {"lineage", head.lineage},
-              {"serial", head.serial},   {"digest", head.digest}, {"encrypted", head.encrypted}, {"spoken", spoken}}
-      .dump(-1, ' ', false, json::error_handler_t::replace);
+  for (auto name = cursor.spoken.begin(); name != cursor.spoken.end() && spoken.size() < kMostSpoken; ++name)
+    spoken.push_back(*name);
+  const std::string text =
+      json{{"settings", fingerprint}, {"stamp", cursor.stamp}, {"history", cursor.history},   {"lineage", head.lineage},
+           {"serial", head.serial},   {"digest", head.digest}, {"encrypted", head.encrypted}, {"spoken", spoken}}
+          .dump(-1, ' ', false, json::error_handler_t::replace);
   return sum_of(text) + " " + text;
 }
 
 Cursor parse_cursor(const std::string& text, const std::string& fingerprint) {
   const auto space = text.find(' ');
-  if (space == std::string::npos || text.substr(0, space) != sum_of(std::string_view(text).substr(space + 1))) return {};
+  if (space == std::string::npos || text.substr(0, space) != sum_of(std::string_view(text).substr(space + 1)))
+    return {};
   const json from = json::parse(text.begin() + static_cast<std::ptrdiff_t>(space) + 1, text.end(), nullptr, false);
   if (!from.is_object() || text_of(from, "settings") != fingerprint) return {};
   Cursor out;

@@ -13,7 +13,8 @@ namespace {
 
 using nlohmann::json;
 
-/// An attribute of the Terraform resource and what driftd's provider calls it. What is null, "" or DEFAULT declares nothing.
+/// An attribute of the Terraform resource and what driftd's provider calls it. What is null, "" or DEFAULT declares
+/// nothing.
 struct Pair {
   const char *from, *to;
 };
@@ -36,7 +37,8 @@ constexpr std::array<Pair, 8> kDatabase = {{{"owner", "owner"},
                                             {"is_template", "is_template"}}};
 constexpr std::array<Pair, 2> kExtension = {{{"version", "version"}, {"schema", "schema"}}};
 constexpr std::array<Pair, 1> kSchema = {{{"owner", "owner"}}};
-constexpr std::array<Pair, 3> kPublication = {{{"owner", "owner"}, {"all_tables", "all_tables"}, {"publish_via_partition_root_param", "via_root"}}};
+constexpr std::array<Pair, 3> kPublication = {
+    {{"owner", "owner"}, {"all_tables", "all_tables"}, {"publish_via_partition_root_param", "via_root"}}};
 constexpr std::array<Pair, 1> kSubscription = {{{"slot_name", "slot"}}};
 constexpr std::array<Pair, 2> kSlot = {{{"plugin", "plugin"}, {"database", "database"}}};
 constexpr std::array<Pair, 2> kTopic = {{{"partitions", "partitions"}, {"replication_factor", "replication_factor"}}};
@@ -44,7 +46,8 @@ constexpr std::array<Pair, 1> kConfluentTopic = {{{"partitions_count", "partitio
 constexpr std::array<Pair, 2> kSecret = {{{"type", "type"}, {"immutable", "immutable"}}};
 constexpr std::array<Pair, 1> kConfigMap = {{{"immutable", "immutable"}}};
 
-/// A resource type and the kind of ours that it declares. `id`: attribute that names the resource; null: `special` does.
+/// A resource type and the kind of ours that it declares. `id`: attribute that names the resource; null: `special`
+/// does.
 struct Mapping {
   const char *type, *kind, *id;
   std::span<const Pair> attributes;
@@ -103,7 +106,8 @@ bool provider_matches(const std::string& glob, const std::string& address) {
   const std::string alias = quote == std::string::npos ? address.substr(std::min(address.size(), address.find('.', 9)))
                                                        : address.substr(quote + 2);
   const auto slash = address.rfind('/', quote);
-  const std::string type = quote == std::string::npos || slash == std::string::npos ? "" : address.substr(slash + 1, quote - slash - 1);
+  const std::string type =
+      quote == std::string::npos || slash == std::string::npos ? "" : address.substr(slash + 1, quote - slash - 1);
   const std::string name = alias.empty() ? "" : alias.substr(1);
   return (!type.empty() && sdk::glob_match(glob, type + alias)) || (!name.empty() && sdk::glob_match(glob, name));
 }
@@ -130,7 +134,8 @@ std::optional<Declared> declare(const Instance& instance, const Declares& rule, 
     why = "driftd does not know what a " + instance.type + " is in backend " + rule.backend;
     return std::nullopt;
   }
-  if (mapping->source != nullptr && source_of(text_of(instance.resource, "provider")).find(mapping->source) == std::string::npos) {
+  if (mapping->source != nullptr &&
+      source_of(text_of(instance.resource, "provider")).find(mapping->source) == std::string::npos) {
     why = "driftd knows a " + instance.type + " only as " + (mapping->source + 1) + " writes it";
     return std::nullopt;
   }

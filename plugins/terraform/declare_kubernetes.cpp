@@ -20,7 +20,8 @@ void put(json& to, const char* name, const json& value) {
 /// `"8080"` is a number to the API, `"http"` a name.
 json number_or_name(const json& value) {
   const std::string text = value.is_string() ? value.get<std::string>() : "";
-  const bool number = !text.empty() && text.size() <= 9 && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+  const bool number = !text.empty() && text.size() <= 9 &&
+                      std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
   return number ? json(std::stoll(text)) : value;
 }
 
@@ -47,7 +48,8 @@ json containers_of(const json& list) {
     put(one, "image_pull_policy", member(container, "image_pull_policy"));
     const json& resources = block(container, "resources");
     for (const char* each : {"requests", "limits"}) {
-      if (const json& amounts = member(resources, each); amounts.is_object() && !amounts.empty()) one["resources"][each] = amounts;
+      if (const json& amounts = member(resources, each); amounts.is_object() && !amounts.empty())
+        one["resources"][each] = amounts;
     }
     const std::string name = text_of(container, "name");
     if (!name.empty() && !one.empty()) out[name] = std::move(one);
@@ -60,10 +62,12 @@ json containers_of(const json& list) {
 bool kubernetes_service(const Special& of) {
   const json& spec = block(of.attributes, "spec");
   json& body = of.out.body;
-  for (const char* same : {"type", "selector", "external_name", "external_ips", "session_affinity", "external_traffic_policy", "internal_traffic_policy"}) {
+  for (const char* same : {"type", "selector", "external_name", "external_ips", "session_affinity",
+                           "external_traffic_policy", "internal_traffic_policy"}) {
     put(body, same, member(spec, same));
   }
-  if (const std::string address = text_of(spec.is_object() ? spec : json::object(), "cluster_ip"); !address.empty()) body["headless"] = address == "None";
+  if (const std::string address = text_of(spec.is_object() ? spec : json::object(), "cluster_ip"); !address.empty())
+    body["headless"] = address == "None";
   put(body, "ports", service_ports(spec));
   return kubernetes_id(of);
 }

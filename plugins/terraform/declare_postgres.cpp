@@ -25,12 +25,14 @@ bool put_list(const Special& of, const char* from, const char* to) {
 
 bool postgres_role(const Special& of) {
   // "infinity" is also what the provider writes for a role that has no limit at all
-  if (const std::string until = utc(text_of(of.attributes, "valid_until")); !until.empty()) of.out.body["valid_until"] = until;
+  if (const std::string until = utc(text_of(of.attributes, "valid_until")); !until.empty())
+    of.out.body["valid_until"] = until;
   for (const char* setting : {"statement_timeout", "idle_in_transaction_session_timeout"}) {
     const json& value = member(of.attributes, setting);
     if (value.is_number_integer() && value != 0) of.out.body["settings"][setting] = value.dump();
   }
-  if (const std::string role = text_of(of.attributes, "assume_role"); !role.empty()) of.out.body["settings"]["role"] = role;
+  if (const std::string role = text_of(of.attributes, "assume_role"); !role.empty())
+    of.out.body["settings"]["role"] = role;
   return true;
 }
 

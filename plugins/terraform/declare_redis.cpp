@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// ACL users as three Terraform providers keep them. What their rules allow depends on the server's own categories: commands
-// are not declared.
+// ACL users as three Terraform providers keep them. What their rules allow depends on the server's own categories:
+// commands are not declared.
+#include <openssl/evp.h>
+#include <string.h>
 #include <iterator>
 #include <map>
-#include <openssl/evp.h>
 #include <set>
 #include <sstream>
-#include <string.h>
 
 #include "terraform/declare_special.hpp"
 
@@ -28,15 +28,19 @@ class Keys {
     if (word == "allkeys") return add("*", true, true), true;
     const auto tilde = word.find('~');
     const std::string of = word.substr(0, std::min(tilde, word.size()));
-    const bool known = tilde != std::string::npos && (of.empty() || (of[0] == '%' && of.find_first_not_of("RW", 1) == std::string::npos));
-    if (known) add(word.substr(tilde + 1), of.empty() || of.find('R') != std::string::npos, of.empty() || of.find('W') != std::string::npos);
+    const bool known = tilde != std::string::npos &&
+                       (of.empty() || (of[0] == '%' && of.find_first_not_of("RW", 1) == std::string::npos));
+    if (known)
+      add(word.substr(tilde + 1), of.empty() || of.find('R') != std::string::npos,
+          of.empty() || of.find('W') != std::string::npos);
     return known;
   }
   json list() const {
     const auto all = may_.find("*");
     if (all != may_.end() && all->second.first && all->second.second) return json::array({"~*"});
     json out = json::array();
-    for (const auto& [pattern, may] : may_) out.push_back((may.first && may.second ? "~" : may.first ? "%R~" : "%W~") + pattern);
+    for (const auto& [pattern, may] : may_)
+      out.push_back((may.first && may.second ? "~" : may.first ? "%R~" : "%W~") + pattern);
     return out;
   }
 
@@ -44,7 +48,9 @@ class Keys {
   std::map<std::string, std::pair<bool, bool>> may_;  // pattern → read, write
 };
 
-json channels_of(const std::set<std::string>& patterns) { return patterns.contains("&*") ? json::array({"&*"}) : json(patterns); }
+json channels_of(const std::set<std::string>& patterns) {
+  return patterns.contains("&*") ? json::array({"&*"}) : json(patterns);
+}
 
 std::vector<std::string> texts_of(const json& list) {
   std::vector<std::string> out;
@@ -85,7 +91,8 @@ bool redis_user(const Special& of) {
   return true;
 }
 
-/// Lists without prefixes. One that is null may stand for all keys (its default) or for none (a read): it declares nothing.
+/// Lists without prefixes. One that is null may stand for all keys (its default) or for none (a read): it declares
+/// nothing.
 bool redis_acl_user(const Special& of) {
   put_enabled(of);
   if (const auto keys = texts_of(member(of.attributes, "keys")); !keys.empty()) {
@@ -117,7 +124,8 @@ bool redisacl_user(const Special& of) {
   }
   if (known && !channels.empty()) of.out.body["channels"] = channels_of(channels);
   json digests = json::array();
-  for (auto& password : texts_of(member(of.attributes, "passwords"))) digests.push_back(redis_digest(std::move(password)));
+  for (auto& password : texts_of(member(of.attributes, "passwords")))
+    digests.push_back(redis_digest(std::move(password)));
   if (digests.empty()) return true;
   of.out.body["passwords"] = std::move(digests);
   of.out.sensitive.push_back("passwords");

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 
-#include "common/secret_text.hpp"
 #include "common/bounded_json.hpp"
+#include "common/secret_text.hpp"
 #include "terraform/document.hpp"
 #include "terraform/secrets.hpp"
 
@@ -41,21 +41,27 @@ struct AclNames {
 
 bool acl(const Special& of, const AclNames& names) {
   const json& from = of.attributes;
-  const std::string principal = text_of(from, names.principal), host = text_of(from, names.host), name = text_of(from, names.name);
-  const std::string operation = word(text_of(from, names.operation),
-                                     {"All", "Read", "Write", "Create", "Delete", "Alter", "Describe", "ClusterAction", "DescribeConfigs",
-                                      "AlterConfigs", "IdempotentWrite", "CreateTokens", "DescribeTokens", "TwoPhaseCommit"});
+  const std::string principal = text_of(from, names.principal), host = text_of(from, names.host),
+                    name = text_of(from, names.name);
+  const std::string operation =
+      word(text_of(from, names.operation),
+           {"All", "Read", "Write", "Create", "Delete", "Alter", "Describe", "ClusterAction", "DescribeConfigs",
+            "AlterConfigs", "IdempotentWrite", "CreateTokens", "DescribeTokens", "TwoPhaseCommit"});
   const std::string permission = word(text_of(from, names.permission), {"Allow", "Deny"});
-  const std::string type = word(text_of(from, names.type), {"Topic", "Group", "Cluster", "TransactionalId", "DelegationToken", "User"});
+  const std::string type =
+      word(text_of(from, names.type), {"Topic", "Group", "Cluster", "TransactionalId", "DelegationToken", "User"});
   const std::string given = text_of(from, names.pattern);
   const std::string pattern = given.empty() ? "Literal" : word(given, {"Literal", "Prefixed"});
-  if (principal.empty() || host.empty() || name.empty() || operation.empty() || permission.empty() || type.empty() || pattern.empty()) {
+  if (principal.empty() || host.empty() || name.empty() || operation.empty() || permission.empty() || type.empty() ||
+      pattern.empty()) {
     of.why = "it is no single ACL binding, or one with a word that driftd does not know";
     return false;
   }
-  of.out.id = escaped(principal) + "|" + escaped(host) + "|" + operation + "|" + permission + "|" + type + "|" + escaped(name) + "|" + pattern;
-  of.out.body = {{"principal", principal}, {"host", host},          {"operation", operation},  {"permission", permission},
-                 {"resource_type", type},  {"resource_name", name}, {"pattern_type", pattern}};
+  of.out.id = escaped(principal) + "|" + escaped(host) + "|" + operation + "|" + permission + "|" + type + "|" +
+              escaped(name) + "|" + pattern;
+  of.out.body = {{"principal", principal},   {"host", host},          {"operation", operation},
+                 {"permission", permission}, {"resource_type", type}, {"resource_name", name},
+                 {"pattern_type", pattern}};
   return true;
 }
 
@@ -108,7 +114,8 @@ bool kubernetes_id(const Special& of) {
 bool kafka_config(const Special& of) {
   const json& config = member(of.attributes, "config");
   for (const auto& [key, value] : config.items()) {
-    if (config.is_object() && value.is_string()) of.out.body["config"][key] = config_value(key, value.get<std::string>());
+    if (config.is_object() && value.is_string())
+      of.out.body["config"][key] = config_value(key, value.get<std::string>());
   }
   return true;
 }
@@ -137,7 +144,8 @@ bool kubernetes_config(const Special& of) {
   for (const auto& [key, value] : data.items()) {
     if (!data.is_object() || !value.is_string()) continue;
     of.out.body["data"][key] = value;
-    if (common::holds_secret(value.get_ref<const std::string&>())) of.out.sensitive.push_back("data[" + json(key).dump() + "]");
+    if (common::holds_secret(value.get_ref<const std::string&>()))
+      of.out.sensitive.push_back("data[" + json(key).dump() + "]");
   }
   const json& binary = member(of.attributes, "binary_data");
   if (binary.is_object() && !binary.empty()) of.out.body["binary_data"] = binary;

@@ -19,16 +19,16 @@ bool postgres_subscription(const Special& of);  ///< id `<database>.<name>` of a
 bool postgres_logical_slot(const Special& of);
 bool postgres_physical_slot(const Special& of);
 bool kafka_config(const Special& of);
-bool kafka_acl(const Special& of);            ///< of Mongey/kafka
+bool kafka_acl(const Special& of);  ///< of Mongey/kafka
 bool confluent_acl(const Special& of);
-bool kubernetes_data(const Special& of);      ///< Secret
-bool kubernetes_config(const Special& of);    ///< ConfigMap
+bool kubernetes_data(const Special& of);    ///< Secret
+bool kubernetes_config(const Special& of);  ///< ConfigMap
 bool kubernetes_service(const Special& of);
 bool kubernetes_workload(const Special& of);  ///< Deployment, StatefulSet, DaemonSet
 bool helm_release(const Special& of);
-bool redis_user(const Special& of);           ///< of RedisLabs/rediscloud
-bool redis_acl_user(const Special& of);       ///< of Linero/redis
-bool redisacl_user(const Special& of);        ///< of B3ns44d/redisacl
+bool redis_user(const Special& of);      ///< of RedisLabs/rediscloud
+bool redis_acl_user(const Special& of);  ///< of Linero/redis
+bool redisacl_user(const Special& of);   ///< of B3ns44d/redisacl
 
 /// A member of an object; null where there is none.
 const nlohmann::json& member(const nlohmann::json& from, const char* key);

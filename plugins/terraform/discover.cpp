@@ -14,7 +14,8 @@ namespace {
 
 using nlohmann::json;
 
-/// What charts name their parts. `{}` is the chart's full name: the release, and `-<chart>` behind it unless it holds that.
+/// What charts name their parts. `{}` is the chart's full name: the release, and `-<chart>` behind it unless it holds
+/// that.
 struct Chart {
   const char *name, *type, *service;
   int port;
@@ -56,7 +57,9 @@ std::string get(const Texts& from, const std::string& key, std::string fallback 
   return found == from.end() || found->second.empty() ? std::move(fallback) : found->second;
 }
 std::string canonical(const std::string& type) { return type == "postgresql" ? "postgres" : type; }
-std::string host_of(const std::string& service, const std::string& space) { return service + "." + space + ".svc.cluster.local"; }
+std::string host_of(const std::string& service, const std::string& space) {
+  return service + "." + space + ".svc.cluster.local";
+}
 
 /// Labels, annotations and how they are told apart, of one resource.
 struct Marks {
@@ -89,9 +92,12 @@ void from_secret(const Instance& instance, const Marks& marks, const Settings& s
   const std::string name = text_of(metadata, "name"), given = text_of(metadata, "namespace");
   const std::string space = given.empty() ? "default" : given, prefix = settings.label_prefix;
   const json &data = at_path(instance.attributes, "data"), &binary = at_path(instance.attributes, "binary_data");
-  for (const auto& [path, key] : {std::pair{"username", get(marks.annotations, prefix + "/username-key", "username")},
-                                  std::pair{"password", get(marks.annotations, prefix + "/password-key", "password")}}) {
-    const json* from = data.is_object() && data.contains(key) ? &data : binary.is_object() && binary.contains(key) ? &binary : nullptr;
+  for (const auto& [path, key] :
+       {std::pair{"username", get(marks.annotations, prefix + "/username-key", "username")},
+        std::pair{"password", get(marks.annotations, prefix + "/password-key", "password")}}) {
+    const json* from = data.is_object() && data.contains(key)       ? &data
+                       : binary.is_object() && binary.contains(key) ? &binary
+                                                                    : nullptr;
     if (from == nullptr) continue;
     out.backend.credentials[path] = "k8s:" + space + "/" + name + "#" + key;
     if ((*from)[key].is_string()) out.credentials[path] = (*from)[key];
@@ -104,7 +110,8 @@ void from_secret(const Instance& instance, const Marks& marks, const Settings& s
     out.unread = "the Secret's data is write-only (data_wo): the state does not have it";
   }
   const std::string type = text_of(instance.attributes, "type"), binding = "servicebinding.io/";
-  if (out.backend.type.empty() && type.rfind(binding, 0) == 0) out.backend.type = canonical(type.substr(binding.size()));
+  if (out.backend.type.empty() && type.rfind(binding, 0) == 0)
+    out.backend.type = canonical(type.substr(binding.size()));
   out.discovery["secret"] = {{"name", name}, {"namespace", space}};
   out.backend.metadata["namespace"] = space;
   out.backend.metadata["kubernetes_secret"] = name;
@@ -119,7 +126,8 @@ void from_chart(const Instance& instance, Definition& to) {
   std::string chart = text_of(metadata, "chart");
   if (chart.empty()) chart = text_of(instance.attributes, "chart");
   chart = chart.substr(chart.rfind('/') + 1);
-  const std::string version = text_of(metadata, "version").empty() ? text_of(instance.attributes, "version") : text_of(metadata, "version");
+  const std::string version =
+      text_of(metadata, "version").empty() ? text_of(instance.attributes, "version") : text_of(metadata, "version");
   out.metadata["namespace"] = space;
   out.metadata["helm_release"] = release;
   out.metadata["helm_chart"] = chart;
@@ -136,12 +144,13 @@ void from_chart(const Instance& instance, Definition& to) {
   if (out.type.empty()) out.type = known->type;
   out.endpoints = {host_of(service, space) + ":" + std::to_string(known->port)};
   to.discovery["service"] = {{"name", service}, {"namespace", space}, {"port", known->port}};
-  if (*known->password_key != '\0') out.credentials["password"] = "k8s:" + space + "/" + full + "#" + known->password_key;
+  if (*known->password_key != '\0')
+    out.credentials["password"] = "k8s:" + space + "/" + full + "#" + known->password_key;
 }
 
-/// An address without what must not be told: user and password before an `@`, a query. Empty where it cannot be known what
-/// is the password: an `@` after a `/`, `?` or `#` may end a user's password that holds those, or stand in a path; a part
-/// with `=` is one of a connection string.
+/// An address without what must not be told: user and password before an `@`, a query. Empty where it cannot be known
+/// what is the password: an `@` after a `/`, `?` or `#` may end a user's password that holds those, or stand in a path;
+/// a part with `=` is one of a connection string.
 std::string told(std::string endpoint) {
   const auto scheme = endpoint.find("://");
   const auto host = scheme == std::string::npos ? 0 : scheme + 3;
@@ -197,13 +206,16 @@ std::string secret_attribute(const Instance& instance, const DiscoverType& rule,
   };
   for (const auto& path : {rule.endpoint, rule.port, rule.version}) {
     if (path.empty()) continue;
-    if (std::any_of(secret.begin(), secret.end(), [&](const auto& one) { return holds(as_in_rules(one), path); })) return path;
+    if (std::any_of(secret.begin(), secret.end(), [&](const auto& one) { return holds(as_in_rules(one), path); }))
+      return path;
   }
   return {};
 }
 
 void from_rule(const Instance& instance, const DiscoverType& rule, Definition& out) {
-  const auto text = [&](const std::string& path) { return path.empty() ? std::string() : scalar_text(at_path(instance.attributes, path)); };
+  const auto text = [&](const std::string& path) {
+    return path.empty() ? std::string() : scalar_text(at_path(instance.attributes, path));
+  };
   if (out.backend.type.empty()) out.backend.type = canonical(rule.type);
   out.backend.endpoints = endpoints_of(at_path(instance.attributes, rule.endpoint), text(rule.port));
   out.backend.version = text(rule.version);
@@ -217,7 +229,8 @@ void from_rule(const Instance& instance, const DiscoverType& rule, Definition& o
 void from_marks(const Marks& marks, const Settings& settings, Definition& to) {
   sdk::Backend& out = to.backend;
   const std::string& prefix = settings.label_prefix;
-  const std::string endpoint = get(marks.annotations, prefix + "/endpoint"), service = get(marks.annotations, prefix + "/service");
+  const std::string endpoint = get(marks.annotations, prefix + "/endpoint"),
+                    service = get(marks.annotations, prefix + "/service");
   const std::string port = get(marks.annotations, prefix + "/port"), space = get(out.metadata, "namespace", "default");
   if (!endpoint.empty()) out.endpoints = endpoints_of(endpoint, {});
   if (endpoint.empty() && !service.empty()) {
@@ -235,7 +248,8 @@ void from_marks(const Marks& marks, const Settings& settings, Definition& to) {
 
 }  // namespace
 
-std::optional<Definition> definition_of(const Reading& reading, const Instance& instance, const Settings& settings, std::string& why) {
+std::optional<Definition> definition_of(const Reading& reading, const Instance& instance, const Settings& settings,
+                                        std::string& why) {
   if (!instance.deposed.empty()) return std::nullopt;
   const DiscoverType* rule = rule_of(instance, settings);
   const bool secret = instance.type == "kubernetes_secret" || instance.type == "kubernetes_secret_v1";
@@ -246,15 +260,16 @@ std::optional<Definition> definition_of(const Reading& reading, const Instance& 
   if (get(marks.labels, prefix + "/backend") != "true") return std::nullopt;
   Definition to;
   sdk::Backend& out = to.backend;
-  const std::string own = secret ? text_of(metadata_of(instance.attributes), "name") : text_of(instance.attributes, "name");
+  const std::string own =
+      secret ? text_of(metadata_of(instance.attributes), "name") : text_of(instance.attributes, "name");
   out.name = get(marks.labels, prefix + "/backend-name", own.empty() ? instance.address : own);
   out.type = canonical(get(marks.labels, prefix + "/backend-type"));
   if (secret) from_secret(instance, marks, settings, to);
   if (chart) from_chart(instance, to);
   if (rule != nullptr) {
     if (const std::string path = secret_attribute(instance, *rule, settings); !path.empty()) {
-      why = "backend " + out.name + ": " + path + " is secret and is not told; name another attribute in the discovery of " +
-            instance.type;
+      why = "backend " + out.name + ": " + path +
+            " is secret and is not told; name another attribute in the discovery of " + instance.type;
       return std::nullopt;
     }
     from_rule(instance, *rule, to);
@@ -285,7 +300,8 @@ std::optional<Definition> definition_of(const Reading& reading, const Instance& 
 std::optional<Definition> Finder::look(const Instance& instance) {
   std::string why;
   auto found = definition_of(reading_, instance, settings_, why);
-  if (found && !names.insert(found->backend.name).second) why = "two resources are labelled as backend " + found->backend.name;
+  if (found && !names.insert(found->backend.name).second)
+    why = "two resources are labelled as backend " + found->backend.name;
   if (!why.empty()) {
     diagnostics.push_back({DRIFTD_INVALID, "instance", instance.id(), {}, why});
     return std::nullopt;

@@ -15,15 +15,18 @@ inline constexpr const char* kRegistration = "registration";
 
 /// A backend that an instance is labelled to be.
 struct Definition {
-  sdk::Backend backend;  ///< holds references to secrets, never a value
-  nlohmann::json discovery = nlohmann::json::object();    ///< what it is found by: service, secret, helm_release
-  nlohmann::json credentials = nlohmann::json::object();  ///< username, password: the values, as far as the state has them
+  sdk::Backend backend;                                 ///< holds references to secrets, never a value
+  nlohmann::json discovery = nlohmann::json::object();  ///< what it is found by: service, secret, helm_release
+  /// username, password: the values, as far as the state has them
+  nlohmann::json credentials = nlohmann::json::object();
   std::string unread;  ///< why the state has no credentials, though it has a place for them; empty: it has none or all
 };
 
 /// The definition in an instance (`prism.io/backend=true`, name from `prism.io/backend-name`): a kubernetes_secret, a
-/// helm_release, or of a type that the settings name. Nothing: there is none, or it cannot be told, and then `why` is set.
-std::optional<Definition> definition_of(const Reading& reading, const Instance& instance, const Settings& settings, std::string& why);
+/// helm_release, or of a type that the settings name. Nothing: there is none, or it cannot be told, and then `why` is
+/// set.
+std::optional<Definition> definition_of(const Reading& reading, const Instance& instance, const Settings& settings,
+                                        std::string& why);
 
 /// What the state says of that backend, as its record of kind `registration`: paths by the RFC's field names, values of
 /// secrets in sensitive paths only.

@@ -62,7 +62,8 @@ class DiscoveryRun {
   void read(const Fetched& fetched, const Settings& settings, const common::JudgedIdentity& lineage) {
     const Reading reading = read_fetched(fetched, {});
     lineage.must_be_judged(reading.head.lineage);
-    if (reading.head.encrypted) throw sdk::Failure(DRIFTD_UNSUPPORTED, "the state is encrypted by OpenTofu; its backends are not known");
+    if (reading.head.encrypted)
+      throw sdk::Failure(DRIFTD_UNSUPPORTED, "the state is encrypted by OpenTofu; its backends are not known");
     Finder finder(reading, settings);
     Reader reader(finder);
     read_contents(fetched.state, reading.head, reader);

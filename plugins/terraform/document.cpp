@@ -16,14 +16,18 @@ constexpr std::uint64_t kMostWhole = 64ull << 20;
 constexpr std::size_t kMostValues = 2'000'000;  // of one that is read as a whole, with flat attributes: about 200 MB
 constexpr std::size_t kMostOfOne = 1'000'000;   // of a resource, an instance, an output
 
-// Marks at the beginning of a string of the tree, of noncharacters: a raw number token, a text that itself begins with one
-// of the three, and the place of what nests too deep. The second keeps a text that somebody chose from passing for another.
+// Marks at the beginning of a string of the tree, of noncharacters: a raw number token, a text that itself begins with
+// one of the three, and the place of what nests too deep. The second keeps a text that somebody chose from passing for
+// another.
 const std::string kRaw = "\xEF\xB7\x90", kText = "\xEF\xB7\x91", kDeep = "\xEF\xB7\x92";
 
-bool is_marked(const std::string& text) { return text.starts_with(kRaw) || text.starts_with(kText) || text.starts_with(kDeep); }
+bool is_marked(const std::string& text) {
+  return text.starts_with(kRaw) || text.starts_with(kText) || text.starts_with(kDeep);
+}
 
 [[noreturn]] void too_many_values(std::size_t most) {
-  throw sdk::Failure(DRIFTD_BUDGET, "the state has an object of more than " + std::to_string(most) + " values, which is not read");
+  throw sdk::Failure(DRIFTD_BUDGET,
+                     "the state has an object of more than " + std::to_string(most) + " values, which is not read");
 }
 
 /// A value that grows by the parser's events.
@@ -93,9 +97,7 @@ class Events : public nlohmann::json_sax<json> {
   bool number_integer(std::int64_t v) override { return scalar(v); }
   bool number_unsigned(std::uint64_t v) override { return scalar(v); }
   bool number_float(double, const std::string& token) override { return scalar(kRaw + token); }
-  bool string(std::string& v) override {
-    return scalar(is_marked(v) ? kText + v : std::move(v));
-  }
+  bool string(std::string& v) override { return scalar(is_marked(v) ? kText + v : std::move(v)); }
   bool binary(json::binary_t&) override { return false; }
   bool start_object(std::size_t) override { return open(json::object()); }
   bool start_array(std::size_t) override { return open(json::array()); }
@@ -154,7 +156,8 @@ class Walk final : public Events {
     if (builder_.building()) return builder_.open(std::move(container)), true;
     if (const At inner = below(container.is_object()); inner != At::document) {
       if (inner == At::resource) resource_ = json::object(), kept_ = 0;
-      if (inner == At::instances) streaming_ = resource_.contains("mode") && resource_.contains("type") && resource_.contains("name");
+      if (inner == At::instances)
+        streaming_ = resource_.contains("mode") && resource_.contains("type") && resource_.contains("name");
       return path_.push_back(inner), true;
     }
     if (at() == At::root) return skipped_ = 1, true;
@@ -195,7 +198,8 @@ class Walk final : public Events {
       case At::resource:
         if (key_ == "instances" && object) corrupt(where() + ".instances: expected a list");
         return key_ == "instances" ? At::instances : At::document;
-      default: return At::document;
+      default:
+        return At::document;
     }
   }
 
@@ -203,9 +207,12 @@ class Walk final : public Events {
 
   bool piece(json v) {
     switch (at()) {
-      case At::document: corrupt("the state file holds no JSON object");
-      case At::root: return to_.top(key_, v);
-      case At::resources: corrupt(where() + ": expected an object");
+      case At::document:
+        corrupt("the state file holds no JSON object");
+      case At::root:
+        return to_.top(key_, v);
+      case At::resources:
+        corrupt(where() + ": expected an object");
       case At::resource:
         if (streamed_) corrupt(where() + ": '" + key_ + "' stands after 'instances'");
         keep(v);
@@ -221,7 +228,8 @@ class Walk final : public Events {
       case At::outputs:
         if (!v.is_object()) corrupt("outputs: '" + key_ + "' is no object");
         return to_.output(key_, v);
-      case At::checks: return to_.check(v);
+      case At::checks:
+        return to_.check(v);
     }
     return true;
   }
@@ -303,7 +311,8 @@ std::vector<std::string> take_deep(json& object, const std::string& rendered) {
   std::vector<std::string> out;
   if (rendered.find(kDeep) == std::string::npos) return out;  // nearly always: nothing is rendered twice
   const auto is_deep = [mark = "\"" + kDeep + "\""](const json& value) {
-    const std::string text = common::json_text(value);  // not rendered: there a text that looks like the mark has lost its own
+    // not rendered: there a text that looks like the mark has lost its own
+    const std::string text = common::json_text(value);
     auto at = text.find(mark);
     while (at != std::string::npos && at > 0 && text[at - 1] == '\\') at = text.find(mark, at + 1);
     return at != std::string::npos;

@@ -25,8 +25,8 @@ class Pieces {
 };
 
 /// Walks the document, in memory for its largest piece; `resource` holds the members of an entry of `resources` but its
-/// instances. Throws sdk::Failure CORRUPT with line and column (no JSON, cut off, an unexpected form), never with a part
-/// of the text: that may be a secret.
+/// instances. Throws sdk::Failure CORRUPT with line and column (no JSON, cut off, an unexpected form), never with a
+/// part of the text: that may be a secret.
 void walk(const Spool& state, Pieces& pieces);
 
 /// Throws sdk::Failure CORRUPT with this text.

@@ -25,7 +25,8 @@ Reading read_fetched(const Fetched& fetched, const Cursor& before) {
   out.size = fetched.state.size();
   out.provenance = fetched.provenance;
   out.history = history_of(before.head, out.head);
-  const bool same_line = before.head.lineage == out.head.lineage && number(out.head.serial) <= number(before.head.serial);
+  const bool same_line =
+      before.head.lineage == out.head.lineage && number(out.head.serial) <= number(before.head.serial);
   if (out.history.empty() && same_line) out.history = before.history;  // it stays so until an apply makes a new serial
   return out;
 }
@@ -76,13 +77,16 @@ bool Emission::declare_all(const Instance& instance) {
     const auto declared = declare(instance, rule, why);
     if (!declared) {
       // each reason once, at the first resource that it holds for
-      if (!why.empty() && told_.emplace(rule.backend, why).second) call_.diag({DRIFTD_UNSUPPORTED, "instance", instance.id(), {}, why});
+      if (!why.empty() && told_.emplace(rule.backend, why).second)
+        call_.diag({DRIFTD_UNSUPPORTED, "instance", instance.id(), {}, why});
       continue;
     }
     if (!request_.wants(declared->kind)) continue;
     if (!declared_.emplace(rule.backend, declared->kind, declared->id).second) {
-      const std::string twice = declared->kind + "/" + declared->id + " of " + rule.backend + " is declared twice; the first counts";
-      if (told_.emplace(rule.backend, twice).second) call_.diag({DRIFTD_CONFLICT, "instance", instance.id(), {}, twice});
+      const std::string twice =
+          declared->kind + "/" + declared->id + " of " + rule.backend + " is declared twice; the first counts";
+      if (told_.emplace(rule.backend, twice).second)
+        call_.diag({DRIFTD_CONFLICT, "instance", instance.id(), {}, twice});
       continue;
     }
     if (!call_.emit(declared_record(reading_, instance, *declared, rule.backend))) return false;
@@ -135,7 +139,10 @@ bool Emission::run(const Spool& state) {
 }
 
 Lookup::Lookup(sdk::Call& call, const Settings& settings, const Reading& reading, std::span<const sdk::Identity> ids)
-    : call_(call), settings_(settings), reading_(reading), finder_(reading, settings) {
+    : call_(call),
+      settings_(settings),
+      reading_(reading),
+      finder_(reading, settings) {
   for (const auto& id : ids) {
     wanted_[{id.backend, id.kind, id.id}] = &id;
     declared_ = declared_ || !id.backend.empty();

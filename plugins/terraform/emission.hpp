@@ -29,7 +29,12 @@ class Emission final : public Contents {
   /// `before`: names of the backends that earlier refreshes spoke of.
   Emission(sdk::Call& call, const Settings& settings, const Reading& reading, const sdk::Refresh& request,
            std::set<std::string> before)
-      : call_(call), settings_(settings), reading_(reading), request_(request), finder_(reading, settings), before_(std::move(before)) {}
+      : call_(call),
+        settings_(settings),
+        reading_(reading),
+        request_(request),
+        finder_(reading, settings),
+        before_(std::move(before)) {}
   /// Emits every record and the COMPLETE marks; false: the host wants the call to end, nothing is complete.
   bool run(const Spool& state);
   /// The backends of the state, after run().
@@ -83,7 +88,7 @@ class Lookup final : public Contents {
   const Settings& settings_;
   const Reading& reading_;
   std::map<Key, const sdk::Identity*> wanted_;
-  bool declared_ = false;  // one of them is of another backend
+  bool declared_ = false;       // one of them is of another backend
   bool registrations_ = false;  // one of them is a registration
   Finder finder_;
 };

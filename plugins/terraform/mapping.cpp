@@ -15,19 +15,22 @@ using nlohmann::json;
 
 constexpr const char* kEncryptedValue = "the state is encrypted by OpenTofu; driftd has no key for it";
 
-/// A body that the host would refuse keeps what is short and flat; what was left out is unread, and never looks deleted.
+/// A body that the host would refuse keeps what is short and flat; what was left out is unread, and never looks
+/// deleted.
 void fit(sdk::Record& out, json attributes) {
   out.body = render(attributes);
   const auto deep = take_deep(attributes, out.body);
   for (const auto& name : deep) {
-    out.unread.push_back({child_path({}, name), DRIFTD_CORRUPT, "it nests deeper than " + std::to_string(common::kMaxNesting) + " levels"});
+    out.unread.push_back({child_path({}, name), DRIFTD_CORRUPT,
+                          "it nests deeper than " + std::to_string(common::kMaxNesting) + " levels"});
   }
   if (!deep.empty()) out.body = render(attributes);
   if (out.body.size() < common::kMaxBody) return;
   std::vector<std::string> left_out;
   (void)common::fit_members(attributes, common::kMaxBody - 1, left_out);
   for (const auto& name : left_out) {
-    out.unread.push_back({child_path({}, name), DRIFTD_BUDGET, "the record is larger than 4 MiB; its longest attributes are left out"});
+    out.unread.push_back(
+        {child_path({}, name), DRIFTD_BUDGET, "the record is larger than 4 MiB; its longest attributes are left out"});
   }
   out.body = render(attributes);
 }
@@ -86,7 +89,8 @@ sdk::Record instance_record(const Reading& reading, const Instance& instance, co
   fit(out, instance.attributes);
   out.metadata["resource_type"] = instance.type;
   out.metadata["provider"] = text_of(instance.resource, "provider");
-  out.status = json{{"status", text_of(instance.object, "status")}}.dump(-1, ' ', false, json::error_handler_t::replace);
+  out.status =
+      json{{"status", text_of(instance.object, "status")}}.dump(-1, ' ', false, json::error_handler_t::replace);
   return out;
 }
 
@@ -101,7 +105,8 @@ sdk::Record output_record(const Reading& reading, const std::string& name, const
   return out;
 }
 
-sdk::Record declared_record(const Reading& reading, const Instance& instance, const Declared& declared, const std::string& backend) {
+sdk::Record declared_record(const Reading& reading, const Instance& instance, const Declared& declared,
+                            const std::string& backend) {
   sdk::Record out = base_record(reading, declared.kind, declared.id);
   out.backend = backend;
   fit(out, declared.body);

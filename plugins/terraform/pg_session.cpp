@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "terraform/pg_session.hpp"
 
+#include <poll.h>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
-#include <poll.h>
 
 #include "common/plain_transport.hpp"
 
@@ -51,7 +51,8 @@ struct Parameters {
 Parameters parse(const std::string& conn_str) {
   Parameters out;
   char* error = nullptr;  // it quotes the string, which holds a password
-  const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> options(PQconninfoParse(conn_str.c_str(), &error), &PQconninfoFree);
+  const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> options(PQconninfoParse(conn_str.c_str(), &error),
+                                                                             &PQconninfoFree);
   if (error != nullptr) {
     explicit_bzero(error, std::strlen(error));
     PQfreemem(error);
@@ -70,7 +71,8 @@ PgSession::PgSession(sdk::Call& call, const std::string& conn_str, const PgFiles
     : connection_(nullptr, &PQfinish) {
   Parameters given = parse(conn_str);
   if (given.keys.empty()) {
-    throw sdk::Failure(DRIFTD_INVALID, "settings.backend.conn_str: expected postgres://user@host/database or key=value pairs");
+    throw sdk::Failure(DRIFTD_INVALID,
+                       "settings.backend.conn_str: expected postgres://user@host/database or key=value pairs");
   }
   const bool has_mode = std::find(given.keys.begin(), given.keys.end(), "sslmode") != given.keys.end();
   for (const auto& [key, file] : files) {
@@ -104,8 +106,10 @@ void PgSession::wait(sdk::Call& call, short events, std::int64_t until_ns, milli
     if (call.cancelled()) throw sdk::Failure(DRIFTD_CANCELLED, "cancelled while waiting for " + where_);
     const std::int64_t now = monotonic_ns();
     const std::int64_t deadline = call.deadline_ns();
-    if (deadline > 0 && now >= deadline) throw sdk::Failure(DRIFTD_DEADLINE, "the call's deadline passed while waiting for " + where_);
-    if (now >= until_ns) throw sdk::Failure(DRIFTD_UNAVAILABLE, where_ + ": no answer within " + std::to_string(most.count()) + " ms");
+    if (deadline > 0 && now >= deadline)
+      throw sdk::Failure(DRIFTD_DEADLINE, "the call's deadline passed while waiting for " + where_);
+    if (now >= until_ns)
+      throw sdk::Failure(DRIFTD_UNAVAILABLE, where_ + ": no answer within " + std::to_string(most.count()) + " ms");
     pollfd fds[2] = {{PQsocket(connection_.get()), events, 0}, {call.cancel_fd(), POLLIN, 0}};
     const int ready = ::poll(fds, 2, static_cast<int>(std::min<std::int64_t>((until_ns - now) / 1'000'000 + 1, 200)));
     if (ready > 0 && fds[0].revents != 0) return;
@@ -132,13 +136,15 @@ void PgSession::refuse_connection() const {
   const std::string state = state_of(text);
   const bool login = state.starts_with("28") || text.find("password authentication failed") != std::string::npos ||
                      text.find("no pg_hba.conf entry") != std::string::npos ||
-                     text.find("is not permitted to log in") != std::string::npos || PQconnectionNeedsPassword(connection_.get()) != 0;
+                     text.find("is not permitted to log in") != std::string::npos ||
+                     PQconnectionNeedsPassword(connection_.get()) != 0;
   if (login) throw sdk::Failure(DRIFTD_UNAUTHENTICATED, text + ". Check settings.backend.conn_str and pg_hba.conf");
   if (text.find("permission denied for database") != std::string::npos) {
     throw sdk::Failure(DRIFTD_DENIED, text, {}, "CONNECT ON DATABASE " + std::string(PQdb(connection_.get())));
   }
   const bool certificate = text.find("certificate") != std::string::npos;
-  throw sdk::Failure(DRIFTD_UNAVAILABLE, text + (certificate ? ". Check settings.backend.ca_file and the host of conn_str" : ""));
+  throw sdk::Failure(DRIFTD_UNAVAILABLE,
+                     text + (certificate ? ". Check settings.backend.ca_file and the host of conn_str" : ""));
 }
 
 bool PgSession::in_clear() const {
@@ -147,14 +153,17 @@ bool PgSession::in_clear() const {
 }
 
 std::string PgSession::literal(const std::string& text) const {
-  const std::unique_ptr<char, decltype(&PQfreemem)> out(PQescapeLiteral(connection_.get(), text.data(), text.size()), &PQfreemem);
+  const std::unique_ptr<char, decltype(&PQfreemem)> out(PQescapeLiteral(connection_.get(), text.data(), text.size()),
+                                                        &PQfreemem);
   if (!out) throw sdk::Failure(DRIFTD_INVALID, where_ + ": the name of the workspace is not UTF-8");
   return out.get();
 }
 
 PgAnswer PgSession::query(sdk::Call& call, const std::string& sql, milliseconds most) {
   PGconn* const connection = connection_.get();
-  const auto lost = [&] { return sdk::Failure(DRIFTD_UNAVAILABLE, where_ + ": " + one_line(PQerrorMessage(connection))); };
+  const auto lost = [&] {
+    return sdk::Failure(DRIFTD_UNAVAILABLE, where_ + ": " + one_line(PQerrorMessage(connection)));
+  };
   const std::int64_t end = until(most);
   if (PQsendQuery(connection, (kPinned + sql).c_str()) == 0) throw lost();
   for (int left = PQflush(connection); left != 0; left = PQflush(connection)) {

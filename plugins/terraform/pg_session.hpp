@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
 #include <libpq-fe.h>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <string>
@@ -21,12 +21,12 @@ using PgFiles = std::map<std::string, std::string>;
 class PgSession {
  public:
   /// `files` go before conn_str's own; with an sslrootcert the server's name is verified unless conn_str has another
-  /// sslmode. Throws sdk::Failure: INVALID (a conn_str that cannot be parsed; nothing of it is quoted), UNAUTHENTICATED,
-  /// DENIED, UNAVAILABLE, DEADLINE, CANCELLED.
+  /// sslmode. Throws sdk::Failure: INVALID (a conn_str that cannot be parsed; nothing of it is quoted),
+  /// UNAUTHENTICATED, DENIED, UNAVAILABLE, DEADLINE, CANCELLED.
   PgSession(sdk::Call& call, const std::string& conn_str, const PgFiles& files, std::chrono::milliseconds most);
 
-  /// Rows of one statement, read-only and with nothing but pg_catalog on its search path, whatever the role, the database or
-  /// a pooler set. Throws as the constructor, and NOT_FOUND where schema or table do not exist.
+  /// Rows of one statement, read-only and with nothing but pg_catalog on its search path, whatever the role, the
+  /// database or a pooler set. Throws as the constructor, and NOT_FOUND where schema or table do not exist.
   PgAnswer query(sdk::Call& call, const std::string& sql, std::chrono::milliseconds most);
   /// `text` as a literal of SQL.
   std::string literal(const std::string& text) const;

@@ -34,11 +34,13 @@ class TerraformInstance final : public sdk::Instance {
     lineage_.must_be_judged(reading.head.lineage, before.head.lineage);
     has_none_ = reading.head.lineage.empty();
     Emission emission(call, settings_, reading, request, before.spoken);
-    if (!emission.run(fetched.state)) return {};  // the host wants us to stop: nothing is complete, nothing is vouched for
+    // the host wants us to stop: nothing is complete, nothing is vouched for
+    if (!emission.run(fetched.state)) return {};
     const Cursor now{fetched.unchanged ? known.stamp : fetched.stamp, reading.history, reading.head, emission.spoken()};
     if (!fetched.unchanged && !reading.head.encrypted) discovery_.learn(fetched.stamp, std::move(emission.found()));
     if (reading.history != before.history && !reading.history.empty()) {
-      call.log(DRIFTD_LOG_WARN, "the state was " + reading.history, {{"serial", reading.head.serial}, {"lineage", reading.head.lineage}});
+      call.log(DRIFTD_LOG_WARN, "the state was " + reading.history,
+               {{"serial", reading.head.serial}, {"lineage", reading.head.lineage}});
     }
     memory_.remember(now);
     call.checkpoint(render(now, settings_.fingerprint));
@@ -105,7 +107,7 @@ class TerraformInstance final : public sdk::Instance {
   const std::unique_ptr<Source> source_;
   Memory memory_;
   common::JudgedIdentity lineage_{"another state lies here (lineage"};  ///< formats v1 and v2 may have none
-  std::atomic<bool> has_none_{false};  ///< the last refresh found no lineage
+  std::atomic<bool> has_none_{false};                                   ///< the last refresh found no lineage
   DiscoveryRun discovery_;
 };
 
@@ -115,7 +117,8 @@ std::string url_of(const nlohmann::json& backend) {
   if (type == "http") return backend.value("address", "");
   if (type == "consul") return backend.value("scheme", "http") + "://" + backend.value("address", "127.0.0.1:8500");
   if (type == "kubernetes") return backend.value("host", "");
-  if (type == "s3") return backend.value("endpoints", nlohmann::json::object()).value("s3", backend.value("endpoint", ""));
+  if (type == "s3")
+    return backend.value("endpoints", nlohmann::json::object()).value("s3", backend.value("endpoint", ""));
   return {};
 }
 
@@ -124,7 +127,8 @@ std::unique_ptr<sdk::Instance> open(sdk::Call& call, std::string_view, std::stri
   auto out = std::make_unique<TerraformInstance>(std::move(settings));
   const std::string url = url_of(out->settings().backend), host = common::plain_http_host(url);
   if (!common::stays_here(host)) {
-    common::warn_of_plain_transport(call, "the state, the secrets in it and the login for it", common::shown_url(url), "use https");
+    common::warn_of_plain_transport(call, "the state, the secrets in it and the login for it", common::shown_url(url),
+                                    "use https");
   }
   return out;
 }

@@ -25,7 +25,8 @@ Address address_of(std::string endpoint) {
 }
 
 json port_of(const std::string& text) {
-  const bool number = !text.empty() && text.size() <= 5 && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+  const bool number = !text.empty() && text.size() <= 5 &&
+                      std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
   return number ? json(std::stoi(text)) : json(text);
 }
 
@@ -58,10 +59,14 @@ sdk::Record registration_of(const Reading& reading, const Instance& instance, co
     if (!definition.unread.empty()) out.unread.push_back({below + name, DRIFTD_UNSUPPORTED, definition.unread});
   }
   json discovery = definition.discovery;
-  if (discovery.contains("service") && discovery["service"].contains("port") && discovery["service"]["port"].is_string()) {
+  if (discovery.contains("service") && discovery["service"].contains("port") &&
+      discovery["service"]["port"].is_string()) {
     discovery["service"]["port"] = port_of(discovery["service"]["port"].get<std::string>());
   }
-  json body = {{"type", backend.type}, {"discovery", discovery}, {"config", {{backend.type, config}}}, {"capabilities", backend.capabilities}};
+  json body = {{"type", backend.type},
+               {"discovery", discovery},
+               {"config", {{backend.type, config}}},
+               {"capabilities", backend.capabilities}};
   if (!backend.version.empty()) body["version"] = backend.version;
   out.body = render(body);
   out.metadata.insert(backend.metadata.begin(), backend.metadata.end());

@@ -35,9 +35,8 @@ constexpr std::array<Known, 17> kKnown = {{
 }};
 
 bool plain(const std::string& segment) {
-  return !segment.empty() && std::all_of(segment.begin(), segment.end(), [](unsigned char c) {
-           return std::isalnum(c) != 0 || c == '_' || c == '-';
-         });
+  return !segment.empty() && std::all_of(segment.begin(), segment.end(),
+                                         [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; });
 }
 
 /// One entry of `sensitive_attributes`: a list of {type: get_attr | index, value}.
@@ -78,7 +77,9 @@ const json* marked_value(const json& attributes, const json& steps) {
 }
 
 /// Long enough that it stands elsewhere by no accident.
-bool telling(const json& value) { return value.is_string() ? value.get_ref<const std::string&>().size() >= 4 : value.is_structured() && !value.empty(); }
+bool telling(const json& value) {
+  return value.is_string() ? value.get_ref<const std::string&>().size() >= 4 : value.is_structured() && !value.empty();
+}
 
 class Search {
  public:
@@ -112,7 +113,8 @@ class Search {
   }
   bool secret(const std::string& name) const {
     const auto& globs = settings_.sensitive;
-    if (std::any_of(globs.begin(), globs.end(), [&](const auto& glob) { return sdk::glob_match(glob, name); })) return true;
+    if (std::any_of(globs.begin(), globs.end(), [&](const auto& glob) { return sdk::glob_match(glob, name); }))
+      return true;
     return secret_name(name) || secret_name(name.substr(name.rfind('.') + 1));  // flat: `rule.0.password`
   }
   /// A provider copies what was marked into what is computed, and that copy bears no mark.
@@ -142,10 +144,28 @@ class Search {
 }  // namespace
 
 bool secret_name(std::string_view attribute) {
-  static constexpr std::array<std::string_view, 22> kWhole = {
-      "password", "passwd", "secret", "token", "private_key", "private_key_pem", "private_key_openssh", "access_key",
-      "secret_key", "api_key", "client_secret", "auth_token", "kube_config_raw", "connection_string", "client_key",
-      "passphrase", "bearer_token", "sas_token", "primary_key", "secondary_key", "password_wo", "passwords"};
+  static constexpr std::array<std::string_view, 22> kWhole = {"password",
+                                                              "passwd",
+                                                              "secret",
+                                                              "token",
+                                                              "private_key",
+                                                              "private_key_pem",
+                                                              "private_key_openssh",
+                                                              "access_key",
+                                                              "secret_key",
+                                                              "api_key",
+                                                              "client_secret",
+                                                              "auth_token",
+                                                              "kube_config_raw",
+                                                              "connection_string",
+                                                              "client_key",
+                                                              "passphrase",
+                                                              "bearer_token",
+                                                              "sas_token",
+                                                              "primary_key",
+                                                              "secondary_key",
+                                                              "password_wo",
+                                                              "passwords"};
   std::string name(attribute);
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
   if (std::find(kWhole.begin(), kWhole.end(), name) != kWhole.end()) return true;
@@ -162,7 +182,8 @@ std::vector<std::string> secret_paths(const Instance& instance, const Settings& 
   std::vector<std::string> least;  // what lies below a secret is secret with it
   for (auto& path : out) {
     const auto covers = [&path](const std::string& above) {
-      return path.starts_with(above) && (path.size() == above.size() || path[above.size()] == '.' || path[above.size()] == '[');
+      return path.starts_with(above) &&
+             (path.size() == above.size() || path[above.size()] == '.' || path[above.size()] == '[');
     };
     if (std::none_of(least.begin(), least.end(), covers)) least.push_back(std::move(path));
   }

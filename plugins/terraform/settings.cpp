@@ -14,8 +14,9 @@ std::vector<Declares> parse_declares(Fields& from) {
   std::vector<Declares> out;
   for (const auto& one : from.list("declares")) {
     Fields rule(one, "settings.declares[" + std::to_string(out.size()) + "]");
-    out.push_back({rule.required("resources", "a glob over resource types, for example postgresql_*"), rule.text("provider"),
-                   rule.required("backend", "the name of a backend of driftd"), rule.text("database")});
+    out.push_back({rule.required("resources", "a glob over resource types, for example postgresql_*"),
+                   rule.text("provider"), rule.required("backend", "the name of a backend of driftd"),
+                   rule.text("database")});
     rule.finish();
   }
   return out;
@@ -27,8 +28,9 @@ void parse_discover(Fields& from, Settings& out) {
   for (const auto& one : discover.list("resources")) {
     Fields rule(one, "settings.discover.resources[" + std::to_string(out.discover.size()) + "]");
     out.discover.push_back({rule.required("resources", "a glob over resource types, for example aws_db_instance"),
-                            rule.text("labels", "labels"), rule.text("endpoint"), rule.text("port"), rule.text("version"),
-                            rule.text("type"), rule.text("username_attribute"), rule.text("password_attribute")});
+                            rule.text("labels", "labels"), rule.text("endpoint"), rule.text("port"),
+                            rule.text("version"), rule.text("type"), rule.text("username_attribute"),
+                            rule.text("password_attribute")});
     rule.finish();
   }
   discover.finish();
@@ -153,7 +155,8 @@ Settings parse_settings(std::string_view text) {
   parse_discover(from, out);
   from.finish();
   json shape = {out.scope.text(), out.sensitive, root.value("declares", json()), root.value("discover", json())};
-  out.fingerprint = std::to_string(std::hash<std::string>{}(shape.dump(-1, ' ', false, json::error_handler_t::replace)));
+  out.fingerprint =
+      std::to_string(std::hash<std::string>{}(shape.dump(-1, ' ', false, json::error_handler_t::replace)));
   return out;
 }
 

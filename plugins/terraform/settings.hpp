@@ -13,7 +13,8 @@
 
 namespace driftd::terraform {
 
-/// Reads the members of one JSON object of the settings; each mistake throws sdk::Failure INVALID that names the member.
+/// Reads the members of one JSON object of the settings; each mistake throws sdk::Failure INVALID that names the
+/// member.
 class Fields {
  public:
   /// `where`: `settings.backend`. The object must outlive it.
@@ -54,17 +55,17 @@ struct DiscoverType {
 
 /// Settings of one instance, as in schema.json. Immutable.
 struct Settings {
-  nlohmann::json backend;               ///< {"type": …}; what its source reads by Fields
+  nlohmann::json backend;  ///< {"type": …}; what its source reads by Fields
   std::string workspace = "default";
   std::chrono::milliseconds connect{5000}, call{20000};
-  std::chrono::milliseconds poll{0};    ///< 0: the host's interval
+  std::chrono::milliseconds poll{0};  ///< 0: the host's interval
   sdk::Scope scope;
-  sdk::Scope speaks;                    ///< of registrations: `exclude` alone, as the agent has it
-  std::vector<std::string> sensitive;   ///< globs over attribute names that are secret beside the well-known ones
+  sdk::Scope speaks;                   ///< of registrations: `exclude` alone, as the agent has it
+  std::vector<std::string> sensitive;  ///< globs over attribute names that are secret beside the well-known ones
   std::vector<Declares> declares;
   std::string label_prefix = "prism.io";
   std::vector<DiscoverType> discover;
-  std::string fingerprint;              ///< differs whenever what is emitted for one and the same state would
+  std::string fingerprint;  ///< differs whenever what is emitted for one and the same state would
 };
 
 /// From the JSON that open() gets. Throws sdk::Failure INVALID with the setting's name.

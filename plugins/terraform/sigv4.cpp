@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "terraform/sigv4.hpp"
 
-#include <ctime>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <ctime>
 
 namespace driftd::terraform {
 namespace {
@@ -29,8 +29,8 @@ std::string sha256(const std::string& text) {
 std::string hmac(const std::string& key, const std::string& text) {
   unsigned char sum[EVP_MAX_MD_SIZE];
   unsigned size = 0;
-  HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), reinterpret_cast<const unsigned char*>(text.data()), text.size(),
-       sum, &size);
+  HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), reinterpret_cast<const unsigned char*>(text.data()),
+       text.size(), sum, &size);
   return {reinterpret_cast<const char*>(sum), size};
 }
 
@@ -54,12 +54,14 @@ std::vector<std::string> sign_v4(const AwsRequest& request, const AwsCredentials
       "GET\n" + request.path + "\n" + request.query + "\n" + headers + "\n" + names + "\n" + kEmptyBody;
   const std::string scope = day + "/" + request.region + "/" + request.service + "/aws4_request";
   const std::string to_sign = "AWS4-HMAC-SHA256\n" + time + "\n" + scope + "\n" + sha256(canonical);
-  std::string key = hmac(hmac(hmac(hmac("AWS4" + credentials.secret_key, day), request.region), request.service), "aws4_request");
+  std::string key =
+      hmac(hmac(hmac(hmac("AWS4" + credentials.secret_key, day), request.region), request.service), "aws4_request");
   const std::string signature = hmac(key, to_sign);
   std::vector<std::string> out = {
       "x-amz-date: " + time, std::string("x-amz-content-sha256: ") + kEmptyBody,
-      "Authorization: AWS4-HMAC-SHA256 Credential=" + credentials.access_key + "/" + scope + ", SignedHeaders=" + names +
-          ", Signature=" + hex(reinterpret_cast<const unsigned char*>(signature.data()), static_cast<unsigned>(signature.size()))};
+      "Authorization: AWS4-HMAC-SHA256 Credential=" + credentials.access_key + "/" + scope +
+          ", SignedHeaders=" + names + ", Signature=" +
+          hex(reinterpret_cast<const unsigned char*>(signature.data()), static_cast<unsigned>(signature.size()))};
   if (!credentials.session_token.empty()) out.push_back("x-amz-security-token: " + credentials.session_token);
   return out;
 }

@@ -11,8 +11,9 @@ namespace {
 
 using Open = std::unique_ptr<Source> (*)(const Settings&);
 constexpr std::pair<const char*, Open> kTypes[] = {
-    {"local", &open_local}, {"http", &open_http},   {"s3", &open_s3},      {"pg", &open_pg},
-    {"consul", &open_consul}, {"kubernetes", &open_kubernetes}, {"cloud", &open_cloud}, {"remote", &open_cloud},
+    {"local", &open_local}, {"http", &open_http},     {"s3", &open_s3},
+    {"pg", &open_pg},       {"consul", &open_consul}, {"kubernetes", &open_kubernetes},
+    {"cloud", &open_cloud}, {"remote", &open_cloud},
 };
 
 }  // namespace
@@ -27,7 +28,9 @@ std::unique_ptr<Source> open_source(const Settings& settings) {
   throw sdk::Failure(DRIFTD_INVALID, "settings.backend.type: expected one of " + known + "; found '" + type + "'");
 }
 
-void Source::watch(sdk::Call& call, const std::function<void()>&) { common::rest(call, std::chrono::steady_clock::time_point::max()); }
+void Source::watch(sdk::Call& call, const std::function<void()>&) {
+  common::rest(call, std::chrono::steady_clock::time_point::max());
+}
 
 void no_state(const std::string& what) {
   throw sdk::Failure(DRIFTD_UNAVAILABLE, what + ": there is no state; nothing is concluded from a missing state");

@@ -36,8 +36,9 @@ struct Probe {
 class Source {
  public:
   virtual ~Source() = default;
-  /// The state as it is now, unless its stamp still is `known`. Throws sdk::Failure: UNAVAILABLE (also: there is no state;
-  /// nothing follows from that), DENIED with the right, UNAUTHENTICATED, THROTTLED, DEADLINE, CANCELLED, CORRUPT, BUDGET.
+  /// The state as it is now, unless its stamp still is `known`. Throws sdk::Failure: UNAVAILABLE (also: there is no
+  /// state; nothing follows from that), DENIED with the right, UNAUTHENTICATED, THROTTLED, DEADLINE, CANCELLED,
+  /// CORRUPT, BUDGET.
   virtual Fetched fetch(sdk::Call& call, const std::string& known) = 0;
   /// Answers within a second, or throws as fetch.
   virtual Probe probe(sdk::Call& call) = 0;

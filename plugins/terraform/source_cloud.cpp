@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HCP Terraform (Terraform Cloud) and Terraform Enterprise, by their API: the workspace's current state version, the run
-// that made it, and the state behind it.
+// HCP Terraform (Terraform Cloud) and Terraform Enterprise, by their API: the workspace's current state version, the
+// run that made it, and the state behind it.
 #include <algorithm>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -99,7 +99,9 @@ class CloudSource final : public Source {
   std::string workspace_url() const {
     return base_ + "/api/v2/organizations/" + http::escape(organization_) + "/workspaces/" + http::escape(workspace_);
   }
-  std::string version_url(const std::string& id) const { return base_ + "/api/v2/workspaces/" + http::escape(id) + "/current-state-version"; }
+  std::string version_url(const std::string& id) const {
+    return base_ + "/api/v2/workspaces/" + http::escape(id) + "/current-state-version";
+  }
   std::string name() const { return organization_ + "/" + workspace_ + " at " + common::shown_url(base_); }
 
   /// The API answers 404 also where a right is missing.
@@ -115,7 +117,8 @@ class CloudSource final : public Source {
     if (answer.status != 200) refuse_api(answer, what);
     if (sent_ns != nullptr) *sent_ns = answer.sent_ns;
     json out = common::parse_bounded(answer.body).value;
-    if (text_at(out, {"data", "id"}).empty()) throw sdk::Failure(DRIFTD_CORRUPT, name() + ": " + what + ": the answer has no data.id");
+    if (text_at(out, {"data", "id"}).empty())
+      throw sdk::Failure(DRIFTD_CORRUPT, name() + ": " + what + ": the answer has no data.id");
     return out;
   }
 
@@ -148,7 +151,8 @@ class CloudSource final : public Source {
   /// The state lies behind a signed address, often of another host: that one gets no token.
   std::vector<std::string> headers_for(sdk::Call& call, const std::string& url) const {
     const bool ours = origin_of(url) == base_;
-    if (!ours && url.rfind("https://", 0) != 0) throw sdk::Failure(DRIFTD_CORRUPT, name() + ": the state's download address is no https URL");
+    if (!ours && url.rfind("https://", 0) != 0)
+      throw sdk::Failure(DRIFTD_CORRUPT, name() + ": the state's download address is no https URL");
     return ours ? headers(call) : std::vector<std::string>{};
   }
   void download(sdk::Call& call, const std::string& url, Spool& to) {
@@ -164,11 +168,13 @@ class CloudSource final : public Source {
     out.provenance["run_id"] = id;
     try {
       const json run = get(call, base_ + "/api/v2/runs/" + http::escape(id), "run " + id);
-      const std::string status = text_at(run, {"data", "attributes", "status"}), source = text_at(run, {"data", "attributes", "source"});
+      const std::string status = text_at(run, {"data", "attributes", "status"}),
+                        source = text_at(run, {"data", "attributes", "source"});
       if (!status.empty()) out.provenance["run_status"] = status;
       if (!source.empty()) out.provenance["run_source"] = source;
     } catch (const sdk::Failure& failure) {  // provenance only: the state stands without it
-      if (failure.code == DRIFTD_CANCELLED || failure.code == DRIFTD_DEADLINE || failure.code == DRIFTD_THROTTLED) throw;
+      if (failure.code == DRIFTD_CANCELLED || failure.code == DRIFTD_DEADLINE || failure.code == DRIFTD_THROTTLED)
+        throw;
       call.log(DRIFTD_LOG_INFO, "the run of a state version could not be read", {{"run", id}, {"why", failure.what()}});
     }
   }

@@ -4,8 +4,8 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "common/rest.hpp"
 #include "common/bounded_json.hpp"
+#include "common/rest.hpp"
 #include "common/shown_url.hpp"
 #include "terraform/state.hpp"
 #include "terraform/web.hpp"
@@ -39,7 +39,8 @@ class MaybeGzip {
   std::unique_ptr<Gunzip> gunzip_;
 };
 
-/// A key under that of a state (whose last slashes are not counted, as Terraform writes its chunks), with no way out of it.
+/// A key under that of a state (whose last slashes are not counted, as Terraform writes its chunks), with no way out of
+/// it.
 bool is_below(const std::string& key, std::string path) {
   while (path.ends_with('/')) path.pop_back();
   if (!key.starts_with(path + "/")) return false;
@@ -100,7 +101,8 @@ class ConsulSource final : public Source {
       const std::string now = index_of(answer);
       if (now != index) changed();
       if (now.empty()) {
-        call.log(DRIFTD_LOG_WARN, "consul: answers come without X-Consul-Index, or with 0: changes are seen by polling alone");
+        call.log(DRIFTD_LOG_WARN,
+                 "consul: answers come without X-Consul-Index, or with 0: changes are seen by polling alone");
         common::rest(call, std::chrono::steady_clock::time_point::max());
         return;
       }
@@ -110,8 +112,8 @@ class ConsulSource final : public Source {
   }
 
  private:
-  /// 0 is no index (Consul's documentation of blocking queries): a proxy that says it of all states would have hidden each
-  /// change.
+  /// 0 is no index (Consul's documentation of blocking queries): a proxy that says it of all states would have hidden
+  /// each change.
   static std::string index_of(const http::Response& answer) {
     const std::string index = answer.header("x-consul-index");
     return index == "0" ? "" : index;
@@ -147,22 +149,27 @@ class ConsulSource final : public Source {
   void check(const http::Response& answer, const std::string& key) const {
     const std::string what = "GET " + common::shown_url(base_) + "/v1/kv/" + key;
     if (answer.status == 404 && key == path_) no_state("consul: " + path_);
-    if (answer.status == 404) throw sdk::Failure(DRIFTD_UNAVAILABLE, what + ": a chunk of the state is not there; it is read again in the next cycle");
+    if (answer.status == 404)
+      throw sdk::Failure(DRIFTD_UNAVAILABLE,
+                         what + ": a chunk of the state is not there; it is read again in the next cycle");
     if (answer.status == 403 && answer.body.find("ACL not found") != std::string::npos) {
       throw sdk::Failure(DRIFTD_UNAUTHENTICATED, what + ": the access token was refused");
     }
-    if (answer.status != 200) refuse(answer, {what, "key_prefix \"" + path_ + "\" { policy = \"read\" }", "the access token or http_auth"});
+    if (answer.status != 200)
+      refuse(answer, {what, "key_prefix \"" + path_ + "\" { policy = \"read\" }", "the access token or http_auth"});
   }
   /// The chunk list of `{"current-hash": …, "chunks": […]}`; empty: the value is the state itself.
   std::vector<std::string> chunks_of(const std::string& value) const {
     if (value.size() > 512u << 10 || value.find("\"current-hash\"") == std::string::npos) return {};
     const json from = common::parse_bounded(value).value;
-    if (!from.is_object() || !from.contains("current-hash") || !from.contains("chunks") || !from["chunks"].is_array()) return {};
+    if (!from.is_object() || !from.contains("current-hash") || !from.contains("chunks") || !from["chunks"].is_array())
+      return {};
     std::vector<std::string> out;
     for (const auto& chunk : from["chunks"]) {
       // only below the state's own key: a value that others wrote names no other secret
       const std::string key = chunk.is_string() ? chunk.get<std::string>() : "";
-      if (!is_below(key, path_) || out.size() == kMostChunks) throw sdk::Failure(DRIFTD_CORRUPT, "consul: " + path_ + ": its list of chunks is none");
+      if (!is_below(key, path_) || out.size() == kMostChunks)
+        throw sdk::Failure(DRIFTD_CORRUPT, "consul: " + path_ + ": its list of chunks is none");
       out.push_back(key);
     }
     return out;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Terraform's http backend: GET of one address. 200: the state, 204 and 404: none; GitLab, Artifactory and others speak it.
+// Terraform's http backend: GET of one address. 200: the state, 204 and 404: none; GitLab, Artifactory and others speak
+// it.
 #include "common/shown_url.hpp"
 #include "terraform/web.hpp"
 
@@ -77,7 +78,8 @@ class HttpSource final : public Source {
   void check(const http::Response& answer) const {
     if (answer.status == 404 || answer.status == 204) no_state(shown_);
     if (answer.status != 200) {
-      refuse(answer, {"GET " + shown_, "GET " + shown_, username_.empty() ? "a request without user" : "the user " + username_});
+      refuse(answer, {"GET " + shown_, "GET " + shown_,
+                      username_.empty() ? "a request without user" : "the user " + username_});
     }
   }
 

@@ -7,8 +7,8 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "common/rest.hpp"
 #include "common/bounded_json.hpp"
+#include "common/rest.hpp"
 #include "common/shown_url.hpp"
 #include "terraform/state.hpp"
 #include "terraform/web.hpp"
@@ -32,14 +32,17 @@ class KubernetesSource final : public Source {
  public:
   KubernetesSource(const Settings& settings, Fields& from)
       : namespace_(from.text("namespace", "default")),
-        name_("tfstate-" + settings.workspace + "-" + from.required("secret_suffix", "the suffix of the Secret's name")),
+        name_("tfstate-" + settings.workspace + "-" +
+              from.required("secret_suffix", "the suffix of the Secret's name")),
         base_(base_url("host", from.text("host", "https://kubernetes.default.svc"))),
         token_(from.text("token")),
         token_file_(from.text("token_file")),
         web_(settings, tls_of(from)) {
-    selector_ = "tfstate=true,tfstateSecretSuffix=" + from.text("secret_suffix") + ",tfstateWorkspace=" + settings.workspace;
+    selector_ =
+        "tfstate=true,tfstateSecretSuffix=" + from.text("secret_suffix") + ",tfstateWorkspace=" + settings.workspace;
     for (const auto& [key, value] : from.map("labels")) selector_ += "," + key + "=" + value;
-    url_ = base_ + "/api/v1/namespaces/" + http::escape(namespace_) + "/secrets?labelSelector=" + http::escape(selector_);
+    url_ =
+        base_ + "/api/v1/namespaces/" + http::escape(namespace_) + "/secrets?labelSelector=" + http::escape(selector_);
   }
 
   Fetched fetch(sdk::Call& call, const std::string& known) override {
@@ -124,7 +127,8 @@ class KubernetesSource final : public Source {
     if (!token_file_.empty()) {  // projected tokens rotate: read anew each time
       std::ifstream file(token_file_);
       token.assign(std::istreambuf_iterator<char>(file), {});
-      if (token.empty()) throw sdk::Failure(DRIFTD_DENIED, token_file_ + ": no token can be read", {}, "read access to " + token_file_);
+      if (token.empty())
+        throw sdk::Failure(DRIFTD_DENIED, token_file_ + ": no token can be read", {}, "read access to " + token_file_);
       token.erase(token.find_last_not_of(" \r\n") + 1);
     }
     if (!token.empty()) headers.push_back("Authorization: Bearer " + token);
@@ -159,7 +163,9 @@ class KubernetesSource final : public Source {
       Part part{0, text_of(metadata, "uid") + "@" + text_of(metadata, "resourceVersion"), &item};
       if (name != name_) {
         const std::string prefix = name_ + "-part-", number = name.substr(std::min(name.size(), prefix.size()));
-        if (name.rfind(prefix, 0) != 0 || number.empty() || number.size() > 6 || number.find_first_not_of("0123456789") != std::string::npos) continue;
+        if (name.rfind(prefix, 0) != 0 || number.empty() || number.size() > 6 ||
+            number.find_first_not_of("0123456789") != std::string::npos)
+          continue;
         part.index = static_cast<std::size_t>(std::stoul(number));
       }
       out.push_back(std::move(part));
@@ -168,7 +174,8 @@ class KubernetesSource final : public Source {
     if (out.empty()) no_state(name());
     for (std::size_t i = 0; i < out.size(); ++i) {
       if (out[i].index == i) continue;
-      throw sdk::Failure(DRIFTD_UNAVAILABLE, name() + ": part " + std::to_string(i) + " is not there; it is read again in the next cycle");
+      throw sdk::Failure(DRIFTD_UNAVAILABLE,
+                         name() + ": part " + std::to_string(i) + " is not there; it is read again in the next cycle");
     }
     return out;
   }

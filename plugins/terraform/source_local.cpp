@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "terraform/source.hpp"
 
-#include <cerrno>
-#include <cstring>
-#include <ctime>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
 
 namespace driftd::terraform {
 namespace {
@@ -31,7 +31,8 @@ struct Fd {
 /// The change time is among it: nobody can set that one back.
 std::string stamp(const struct stat& s) {
   std::string out = std::to_string(s.st_ino) + "." + std::to_string(s.st_size);
-  for (const auto& at : {s.st_mtim, s.st_ctim}) out += "." + std::to_string(at.tv_sec) + "." + std::to_string(at.tv_nsec);
+  for (const auto& at : {s.st_mtim, s.st_ctim})
+    out += "." + std::to_string(at.tv_sec) + "." + std::to_string(at.tv_nsec);
   return out;
 }
 
@@ -39,7 +40,9 @@ std::string stamp(const struct stat& s) {
 bool young(const struct stat& s) {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
-  const auto since = [&now](const timespec& at) { return (now.tv_sec - at.tv_sec) * 1'000'000'000LL + (now.tv_nsec - at.tv_nsec); };
+  const auto since = [&now](const timespec& at) {
+    return (now.tv_sec - at.tv_sec) * 1'000'000'000LL + (now.tv_nsec - at.tv_nsec);
+  };
   return since(s.st_ctim) < kTicksNs && since(s.st_ctim) > -kTicksNs;
 }
 
@@ -98,7 +101,8 @@ class LocalSource final : public Source {
       Fetched out;
       out.sent_ns = call.now_ns();
       const Fd file(open_file());
-      struct stat before {}, after {};
+      struct stat before {
+      }, after{};
       if (::fstat(file.fd, &before) != 0) refuse(path_, errno);
       if (!S_ISREG(before.st_mode)) throw sdk::Failure(DRIFTD_INVALID, path_ + ": is no regular file");
       const std::string seen = stamp(before);
@@ -110,7 +114,8 @@ class LocalSource final : public Source {
       out.lock_age_s = lock_age(path_);
       if (::fstat(file.fd, &after) == 0 && stamp(after) == seen) return out;
     }
-    throw sdk::Failure(DRIFTD_UNAVAILABLE, path_ + ": changed under each of 5 reads; it is read again in the next cycle");
+    throw sdk::Failure(DRIFTD_UNAVAILABLE,
+                       path_ + ": changed under each of 5 reads; it is read again in the next cycle");
   }
 
   Probe probe(sdk::Call& call) override {
@@ -160,7 +165,8 @@ std::unique_ptr<Source> open_local(const Settings& settings) {
   const std::string workspaces = from.text("workspace_dir");
   from.finish();
   if (path.front() != '/') {
-    throw sdk::Failure(DRIFTD_INVALID, "settings.path: '" + path + "' is no absolute path; expected the path of a terraform.tfstate file");
+    throw sdk::Failure(DRIFTD_INVALID, "settings.path: '" + path +
+                                           "' is no absolute path; expected the path of a terraform.tfstate file");
   }
   if (settings.workspace != "default") {
     const std::string folder = workspaces.empty() ? folder_of(path) + "/terraform.tfstate.d" : workspaces;

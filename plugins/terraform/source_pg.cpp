@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Terraform's pg backend: a table with one row for each workspace. It has no column that rises, so the server's md5 over
-// the text is what a version is told by.
+// Terraform's pg backend: a table with one row for each workspace. It has no column that rises, so the server's md5
+// over the text is what a version is told by.
 #include <algorithm>
 #include <atomic>
 #include <mutex>
@@ -24,7 +24,8 @@ class PgSource final : public Source {
  public:
   PgSource(const Settings& settings, Fields& from)
       : conn_token_(from.required("conn_str", "postgres://user:password@host/database")),
-        table_(quoted(from.text("schema_name", "terraform_remote_state")) + "." + quoted(from.text("table_name", "states"))),
+        table_(quoted(from.text("schema_name", "terraform_remote_state")) + "." +
+               quoted(from.text("table_name", "states"))),
         workspace_(settings.workspace),
         files_(files_of(from)),
         connect_(settings.connect),
@@ -61,7 +62,8 @@ class PgSource final : public Source {
  private:
   static PgFiles files_of(Fields& from) {
     PgFiles out;
-    for (const auto& [setting, ours] : {std::pair("ca_file", "sslrootcert"), {"cert_file", "sslcert"}, {"key_file", "sslkey"}}) {
+    for (const auto& [setting, ours] :
+         {std::pair("ca_file", "sslrootcert"), {"cert_file", "sslcert"}, {"key_file", "sslkey"}}) {
       if (const std::string path = from.text(setting); !path.empty()) out[ours] = path;
     }
     return out;
@@ -71,7 +73,8 @@ class PgSource final : public Source {
     PgSession out(call, conn_str, files_, most);
     explicit_bzero(conn_str.data(), conn_str.size());
     if (out.in_clear() && !warned_.exchange(true)) {
-      common::warn_of_plain_transport(call, "the login, the state and the secrets in it", out.where(), "set sslmode=verify-full in conn_str");
+      common::warn_of_plain_transport(call, "the login, the state and the secrets in it", out.where(),
+                                      "set sslmode=verify-full in conn_str");
     }
     return out;
   }
@@ -83,7 +86,10 @@ class PgSource final : public Source {
   /// These columns of this workspace's row, or a Failure that says why there is none.
   PgAnswer ask(sdk::Call& call, PgSession& session, const std::string& columns, std::chrono::milliseconds most) const {
     try {
-      PgAnswer out = session.query(call, "SELECT " + columns + " FROM " + table_ + " WHERE name::text = " + session.literal(workspace_) + "::text", most);
+      PgAnswer out = session.query(
+          call,
+          "SELECT " + columns + " FROM " + table_ + " WHERE name::text = " + session.literal(workspace_) + "::text",
+          most);
       if (PQntuples(out.get()) == 0) no_state(name(session));
       return out;
     } catch (const sdk::Failure& failure) {
@@ -100,14 +106,18 @@ class PgSource final : public Source {
     if (characters == 0) no_state(name(session));
     return PQgetvalue(row.get(), 0, 0);
   }
-  std::string name(const PgSession& session) const { return session.where() + ": " + table_ + ", workspace " + workspace_; }
+  std::string name(const PgSession& session) const {
+    return session.where() + ": " + table_ + ", workspace " + workspace_;
+  }
 
   /// Piece by piece; each brings the md5 of the whole, so that no two versions are mixed.
   void read(sdk::Call& call, PgSession& session, std::uint64_t characters, Fetched& out) const {
     for (std::uint64_t at = 1; at <= characters; at += kPiece) {
-      const auto row = ask(call, session, "substr(data, " + std::to_string(at) + ", " + std::to_string(kPiece) + "), md5(data)", call_);
+      const auto row = ask(
+          call, session, "substr(data, " + std::to_string(at) + ", " + std::to_string(kPiece) + "), md5(data)", call_);
       if (out.stamp != PQgetvalue(row.get(), 0, 1)) {
-        throw sdk::Failure(DRIFTD_UNAVAILABLE, name(session) + ": changed while it was read; it is read again in the next cycle");
+        throw sdk::Failure(DRIFTD_UNAVAILABLE,
+                           name(session) + ": changed while it was read; it is read again in the next cycle");
       }
       out.state.write({PQgetvalue(row.get(), 0, 0), static_cast<std::size_t>(PQgetlength(row.get(), 0, 0))});
     }

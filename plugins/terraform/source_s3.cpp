@@ -21,7 +21,9 @@ std::string escape_path(const std::string& key) {
 std::string code_of(const std::string& body) {
   const auto at = body.find("<Code>");
   const auto end = body.find("</Code>");
-  return at == std::string::npos || end == std::string::npos || end < at || end - at > 100 ? "" : body.substr(at + 6, end - at - 6);
+  return at == std::string::npos || end == std::string::npos || end < at || end - at > 100
+             ? ""
+             : body.substr(at + 6, end - at - 6);
 }
 
 class S3Source final : public Source {
@@ -37,13 +39,15 @@ class S3Source final : public Source {
     Fields endpoints(from.object("endpoints"), "settings.backend.endpoints");
     const std::string given = endpoints.text("s3", from.text("endpoint"));
     endpoints.finish();
-    const std::string base = given.empty() ? "https://s3." + region_ + ".amazonaws.com" : base_url("endpoints.s3", given);
+    const std::string base =
+        given.empty() ? "https://s3." + region_ + ".amazonaws.com" : base_url("endpoints.s3", given);
     const bool path_style = from.flag("use_path_style", from.flag("force_path_style", false));
     const auto host_at = base.find("://") + 3;
     host_ = (path_style ? "" : bucket_ + ".") + base.substr(host_at);
     path_ = (path_style ? "/" + http::escape(bucket_) : "") + escape_path(key_);
     url_ = base.substr(0, host_at) + host_ + path_;
-    if (access_key_.empty() != secret_token_.empty()) from.invalid("access_key", "it and 'secret_key', or neither (a public object)");
+    if (access_key_.empty() != secret_token_.empty())
+      from.invalid("access_key", "it and 'secret_key', or neither (a public object)");
   }
 
   Fetched fetch(sdk::Call& call, const std::string& known) override {
@@ -103,10 +107,13 @@ class S3Source final : public Source {
     const std::string what = "GET " + name() + (code.empty() ? "" : " (" + code + ")");
     if (code == "NoSuchBucket") throw sdk::Failure(DRIFTD_UNAVAILABLE, what + ": there is no such bucket");
     if (answer.status == 404) no_state(name());
-    for (const char* refused : {"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired"}) {
-      if (code == refused) throw sdk::Failure(DRIFTD_UNAUTHENTICATED, what + ": the access key, its secret or its token was refused");
+    for (const char* refused :
+         {"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired"}) {
+      if (code == refused)
+        throw sdk::Failure(DRIFTD_UNAUTHENTICATED, what + ": the access key, its secret or its token was refused");
     }
-    if (code == "RequestTimeTooSkewed") throw sdk::Failure(DRIFTD_UNAVAILABLE, what + ": this machine's clock is wrong");
+    if (code == "RequestTimeTooSkewed")
+      throw sdk::Failure(DRIFTD_UNAVAILABLE, what + ": this machine's clock is wrong");
     if (answer.status == 301 || code == "AuthorizationHeaderMalformed" || code == "PermanentRedirect") {
       throw sdk::Failure(DRIFTD_INVALID, what + ": settings.backend.region or its endpoint is not the bucket's");
     }

@@ -71,7 +71,8 @@ void Spool::pump(std::string_view bytes, int flush) {
 
 void Spool::write(std::string_view bytes) {
   size_ += bytes.size();
-  if (size_ > kMostText) throw sdk::Failure(DRIFTD_BUDGET, "the state is larger than 512 MiB; at most that much is read");
+  if (size_ > kMostText)
+    throw sdk::Failure(DRIFTD_BUDGET, "the state is larger than 512 MiB; at most that much is read");
   XXH3_128bits_update(&deflate_->hash, bytes.data(), bytes.size());
   for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), kLargestWrite))) {
     pump(bytes.substr(0, kLargestWrite), Z_NO_FLUSH);
@@ -128,7 +129,8 @@ Spool::Reader::int_type Spool::Reader::underflow() {
     }
     const int status = inflate(&z, Z_NO_FLUSH);
     if (status == Z_STREAM_END) break;
-    if (status != Z_OK && status != Z_BUF_ERROR) throw sdk::Failure(DRIFTD_INTERNAL, "a state's copy in memory is damaged");
+    if (status != Z_OK && status != Z_BUF_ERROR)
+      throw sdk::Failure(DRIFTD_INTERNAL, "a state's copy in memory is damaged");
   }
   const std::size_t got = window.size() - z.avail_out;
   if (got == 0) return traits_type::eof();
@@ -160,7 +162,8 @@ void Gunzip::write(std::string_view bytes) {
     z.next_out = out_of(state_->window, 0);
     z.avail_out = static_cast<uInt>(kBlock);
     const int status = inflate(&z, Z_NO_FLUSH);
-    if (status != Z_OK && status != Z_STREAM_END) throw sdk::Failure(DRIFTD_CORRUPT, "the state is no gzip, or a damaged one");
+    if (status != Z_OK && status != Z_STREAM_END)
+      throw sdk::Failure(DRIFTD_CORRUPT, "the state is no gzip, or a damaged one");
     to_.write(std::string_view(state_->window).substr(0, kBlock - z.avail_out));
     state_->ended = status == Z_STREAM_END;
   }

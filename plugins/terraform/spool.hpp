@@ -11,7 +11,8 @@
 namespace driftd::terraform {
 
 /// The bytes of a state, kept deflated in memory: a state shrinks to a tenth or less, is whole and unchanging before
-/// anything is said of it, and may be read as often as it takes. Written once, then read; wiped when it goes. One thread.
+/// anything is said of it, and may be read as often as it takes. Written once, then read; wiped when it goes. One
+/// thread.
 class Spool {
  public:
   Spool();
@@ -23,9 +24,9 @@ class Spool {
   void write(std::string_view bytes);
   /// The last byte was written; nothing may be written after it.
   void finish();
-  std::uint64_t size() const { return size_; }      ///< bytes of the text
-  std::uint64_t stored() const { return stored_; }  ///< bytes in memory
-  std::string text() const;                         ///< the whole text; for small ones
+  std::uint64_t size() const { return size_; }       ///< bytes of the text
+  std::uint64_t stored() const { return stored_; }   ///< bytes in memory
+  std::string text() const;                          ///< the whole text; for small ones
   const std::string& hash() const { return hash_; }  ///< XXH3 of the text, 32 hex digits; after finish()
 
   /// The text from its first byte. The spool must outlive it.
@@ -53,7 +54,8 @@ class Spool {
   std::string hash_;
 };
 
-/// Inflates what came gzipped, as it comes, into a spool. Throws sdk::Failure CORRUPT (no gzip, cut off, a wrong checksum).
+/// Inflates what came gzipped, as it comes, into a spool. Throws sdk::Failure CORRUPT (no gzip, cut off, a wrong
+/// checksum).
 class Gunzip {
  public:
   explicit Gunzip(Spool& to);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "terraform/state.hpp"
 
-#include <memory>
 #include <openssl/evp.h>
+#include <memory>
 #include <unordered_set>
 
 #include "driftd/sdk/types.hpp"
@@ -28,7 +28,8 @@ std::string address_of(const json& resource, const json& instance) {
 }
 
 void check_resource(const json& resource) {
-  const std::string mode = text_of(resource, "mode"), type = text_of(resource, "type"), name = text_of(resource, "name");
+  const std::string mode = text_of(resource, "mode"), type = text_of(resource, "type"),
+                    name = text_of(resource, "name");
   if (type.empty() || name.empty()) corrupt("resources: an entry without type or name");
   if (mode != "managed" && mode != "data") corrupt("resources: " + type + "." + name + ": unknown mode '" + mode + "'");
 }
@@ -162,7 +163,8 @@ Head read_head(const Spool& state) {
   }
   if (head.version == 0) corrupt("the state file has no 'version'");
   if (head.version > 4) {
-    throw sdk::Failure(DRIFTD_UNSUPPORTED, "state format version " + (head.version == 1000 ? "unknown" : std::to_string(head.version)) +
+    throw sdk::Failure(DRIFTD_UNSUPPORTED, "state format version " +
+                                               (head.version == 1000 ? "unknown" : std::to_string(head.version)) +
                                                "; this provider reads versions 1 to 4");
   }
   if (head.version < 4) {

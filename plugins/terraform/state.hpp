@@ -19,7 +19,8 @@ struct Head {
   std::uint64_t managed = 0, deposed = 0, data = 0, outputs = 0;
   std::map<std::string, std::uint64_t> checks;  ///< status of `check_results` → how many
   std::vector<std::string> failing;             ///< addresses of checks that fail, at most 20
-  std::string digest;  ///< of instances and outputs, 16 hex digits: equal states differ in no resource. Empty: encrypted
+  /// of instances and outputs, 16 hex digits: equal states differ in no resource. Empty: encrypted
+  std::string digest;
 };
 
 /// One object of a managed resource. Everything is borrowed for the call that it was given to.
@@ -41,9 +42,9 @@ class Contents {
   virtual bool output(const std::string& name, const nlohmann::json& output) = 0;
 };
 
-/// Reads the whole state once and checks it: what it says afterwards is whole. Throws sdk::Failure: CORRUPT with line and
-/// column or with the place (no JSON, cut off, empty, no lineage, an unknown mode, an instance twice), UNSUPPORTED (a
-/// format that is unknown).
+/// Reads the whole state once and checks it: what it says afterwards is whole. Throws sdk::Failure: CORRUPT with line
+/// and column or with the place (no JSON, cut off, empty, no lineage, an unknown mode, an instance twice), UNSUPPORTED
+/// (a format that is unknown).
 Head read_head(const Spool& state);
 /// Lineage and serial from the first bytes of a state, as far as they stand there; for health. Never throws.
 Head peek(std::string_view beginning);

@@ -87,7 +87,8 @@ void each_object(const json& document, F f) {
 
 std::string address(const Object& object) {
   const std::string module = text_of(object.resource, "module");
-  std::string out = (module.empty() ? "" : module + ".") + text_of(object.resource, "type") + "." + text_of(object.resource, "name");
+  std::string out =
+      (module.empty() ? "" : module + ".") + text_of(object.resource, "type") + "." + text_of(object.resource, "name");
   if (object.instance.contains("index_key")) out += "[" + object.instance["index_key"].dump() + "]";
   return out;
 }
@@ -121,7 +122,8 @@ void legacy_contents(const json& document, Contents& to) {
     if (!module_of(module).empty()) continue;
     const json outputs = module.value("outputs", json::object());
     for (const auto& [name, output] : outputs.items()) {
-      wanted = wanted && to.output(name, output.is_object() && output.contains("value") ? output : json{{"value", output}});
+      wanted =
+          wanted && to.output(name, output.is_object() && output.contains("value") ? output : json{{"value", output}});
     }
   }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "terraform/web.hpp"
 
-#include <algorithm>
 #include <openssl/evp.h>
+#include <algorithm>
 #include <utility>
 
 namespace driftd::terraform {
@@ -16,7 +16,8 @@ struct Enough {};
 }  // namespace
 
 Web::Web(const Settings& settings, http::Tls tls)
-    : options_{std::move(tls), settings.connect, false, "driftd-terraform"}, call_(settings.call) {}
+    : options_{std::move(tls), settings.connect, false, "driftd-terraform"},
+      call_(settings.call) {}
 
 http::Request Web::request(const std::string& url, std::vector<std::string> headers) const {
   http::Request out;
@@ -76,7 +77,8 @@ http::Response Web::probe(sdk::Call& call, const std::string& url, std::vector<s
 
 void refuse(const http::Response& response, const Refusal& refusal) {
   sdk::Failure failure = http::failure_of(response, refusal.what);
-  if (response.status == 401) throw sdk::Failure(DRIFTD_UNAUTHENTICATED, refusal.what + ": HTTP status 401: " + refusal.login + " was refused");
+  if (response.status == 401)
+    throw sdk::Failure(DRIFTD_UNAUTHENTICATED, refusal.what + ": HTTP status 401: " + refusal.login + " was refused");
   if (response.status == 403) throw sdk::Failure(DRIFTD_DENIED, refusal.what + ": HTTP status 403", {}, refusal.right);
   // A missing object confirms no deletion of what it described.
   if (failure.code == DRIFTD_NOT_FOUND || failure.code == DRIFTD_CONFLICT) failure.code = DRIFTD_UNAVAILABLE;
@@ -97,18 +99,19 @@ std::string basic_auth(const std::string& user, const std::string& password) {
 
 std::string base64(std::string_view bytes) {
   std::string out(4 * ((bytes.size() + 2) / 3) + 1, '\0');
-  const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
-                                   reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
+  const int size =
+      EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
+                      reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
   out.resize(static_cast<std::size_t>(size));
   return out;
 }
 
 std::string from_base64(std::string_view text, const std::string& what) {
   std::string out(3 * (text.size() / 4) + 3, '\0');
-  const int size = text.size() % 4 != 0
-                       ? -1
-                       : EVP_DecodeBlock(reinterpret_cast<unsigned char*>(out.data()),
-                                         reinterpret_cast<const unsigned char*>(text.data()), static_cast<int>(text.size()));
+  const int size = text.size() % 4 != 0 ? -1
+                                        : EVP_DecodeBlock(reinterpret_cast<unsigned char*>(out.data()),
+                                                          reinterpret_cast<const unsigned char*>(text.data()),
+                                                          static_cast<int>(text.size()));
   if (size < 0) throw sdk::Failure(DRIFTD_CORRUPT, what + ": is no base64");
   std::size_t padding = 0;
   while (padding < 2 && padding < text.size() && text[text.size() - 1 - padding] == '=') ++padding;

@@ -42,12 +42,13 @@ class Web {
 
 /// How a status that is no success is told; `right` names what a 403 lacks, `login` what a 401 refuses.
 struct Refusal {
-  std::string what;   ///< "GET https://host/path"
+  std::string what;  ///< "GET https://host/path"
   std::string right, login;
 };
 [[noreturn]] void refuse(const http::Response& response, const Refusal& refusal);
 
-/// `https://host[:port]` in front of `path`, however the setting ends. Throws sdk::Failure INVALID: no http or https URL.
+/// `https://host[:port]` in front of `path`, however the setting ends. Throws sdk::Failure INVALID: no http or https
+/// URL.
 std::string base_url(const std::string& setting, const std::string& url);
 /// `Authorization: Basic …`.
 std::string basic_auth(const std::string& user, const std::string& password);

@@ -10,12 +10,16 @@ std::string Agent::binary() { return build("bin/driftd"); }
 
 Agent::Agent(const TempDir& dir, std::string body, std::map<std::string, std::string> env,
              std::vector<std::string> plugin_dirs)
-    : socket_(dir.file("driftd.sock")), data_(dir.file("data")), log_(dir.file("driftd.log")), port_(free_port()),
+    : socket_(dir.file("driftd.sock")),
+      data_(dir.file("data")),
+      log_(dir.file("driftd.log")),
+      port_(free_port()),
       env_(std::move(env)) {
   std::string dirs;
   for (const auto& plugin_dir : plugin_dirs) dirs += (dirs.empty() ? "\"" : ", \"") + plugin_dir + "\"";
   const std::string head = "agent:\n  name: test\n  data_dir: " + data_ + "\n  plugin_dirs: [" + dirs +
-                           "]\nadmin:\n  listen: \"127.0.0.1:" + std::to_string(port_) + "\"\n  socket: " + socket_ + "\n";
+                           "]\nadmin:\n  listen: \"127.0.0.1:" + std::to_string(port_) + "\"\n  socket: " + socket_ +
+                           "\n";
   config_ = dir.write("driftd.yaml", head + body);
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/floor.hpp"
 
+#include <fcntl.h>
+#include <nats/nats.h>
+#include <unistd.h>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <fcntl.h>
-#include <nats/nats.h>
 #include <stdexcept>
-#include <unistd.h>
 
 namespace driftd::test {
 namespace {

@@ -3,11 +3,11 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <stdexcept>
-#include <sys/socket.h>
-#include <unistd.h>
 
 namespace driftd::test {
 namespace {
@@ -40,21 +40,29 @@ std::string decode_base64(const std::string& text) {
 
 }  // namespace
 
-HttpReceiver::HttpReceiver(std::vector<HttpScripted> answers) : port_(free_port()), answers_(std::move(answers)) { start(); }
+HttpReceiver::HttpReceiver(std::vector<HttpScripted> answers) : port_(free_port()), answers_(std::move(answers)) {
+  start();
+}
 
 void HttpReceiver::start() {
   nlohmann::json script;
   for (const auto& answer : answers_) {
-    script["answers"].push_back({{"status", answer.status}, {"headers", answer.headers}, {"delay_ms", answer.delay_ms},
-                                 {"size", answer.size}, {"only_for", answer.only_for}});
+    script["answers"].push_back({{"status", answer.status},
+                                 {"headers", answer.headers},
+                                 {"delay_ms", answer.delay_ms},
+                                 {"size", answer.size},
+                                 {"only_for", answer.only_for}});
   }
   const std::string file = dir_.write("script.json", script.dump());
-  child_ = Child({"python3", DRIFTD_SOURCE_DIR "/tests/support/http_receiver.py", std::to_string(port_), file, log_file()},
-                 {dir_.file("receiver.log"), {}, {}});
+  child_ =
+      Child({"python3", DRIFTD_SOURCE_DIR "/tests/support/http_receiver.py", std::to_string(port_), file, log_file()},
+            {dir_.file("receiver.log"), {}, {}});
   if (!eventually([this] { return listens(port_); })) throw std::runtime_error(read_file(dir_.file("receiver.log")));
 }
 
-std::string HttpReceiver::url(const std::string& path) const { return "http://127.0.0.1:" + std::to_string(port_) + path; }
+std::string HttpReceiver::url(const std::string& path) const {
+  return "http://127.0.0.1:" + std::to_string(port_) + path;
+}
 
 std::vector<HttpReceived> HttpReceiver::received() const {
   std::vector<HttpReceived> out;

@@ -14,7 +14,7 @@ struct HttpScripted {
   int status = 200;
   std::map<std::string, std::string> headers;
   int delay_ms = 0;
-  int size = 0;  ///< bytes of the answer's body
+  int size = 0;          ///< bytes of the answer's body
   std::string only_for;  ///< answers every request whose body holds this text, and no other; empty: the next one
 };
 /// A request as it arrived; header names in lower case.

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/kafka.hpp"
 
-#include <algorithm>
 #include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 #include <memory>
 #include <stdexcept>
-#include <sys/socket.h>
-#include <unistd.h>
 
 namespace driftd::test {
 namespace {
@@ -16,11 +16,12 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::seconds;
 
-const std::map<std::string, std::string> kMains{{"kafka-topics", "org.apache.kafka.tools.TopicCommand"},
-                                                {"kafka-configs", "kafka.admin.ConfigCommand"},
-                                                {"kafka-acls", "org.apache.kafka.tools.AclCommand"},
-                                                {"kafka-consumer-groups", "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"},
-                                                {"kafka-storage", "kafka.tools.StorageTool"}};
+const std::map<std::string, std::string> kMains{
+    {"kafka-topics", "org.apache.kafka.tools.TopicCommand"},
+    {"kafka-configs", "kafka.admin.ConfigCommand"},
+    {"kafka-acls", "org.apache.kafka.tools.AclCommand"},
+    {"kafka-consumer-groups", "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"},
+    {"kafka-storage", "kafka.tools.StorageTool"}};
 
 std::string main_of(const std::string& tool, const std::string& version) {
   return tool == "kafka-acls" && version.starts_with("3.") ? "kafka.admin.AclCommand" : kMains.at(tool);
@@ -31,7 +32,8 @@ const std::string& home(const std::string& version) {
   static std::map<std::string, std::string> known;
   auto& found = known[version];
   if (!found.empty()) return found;
-  const Output out = run({std::string(DRIFTD_SOURCE_DIR) + "/tests/servers/kafka/fetch.sh", version}, {}, std::chrono::minutes(10));
+  const Output out =
+      run({std::string(DRIFTD_SOURCE_DIR) + "/tests/servers/kafka/fetch.sh", version}, {}, std::chrono::minutes(10));
   if (out.code != 0) throw std::runtime_error("fetch.sh " + version + ":\n" + out.err);
   found = out.out.substr(0, out.out.find('\n'));
   return found;
@@ -39,7 +41,8 @@ const std::string& home(const std::string& version) {
 
 std::vector<std::string> java(const std::string& version, const std::string& heap) {
   const std::string lib = home(version) + "/lib";
-  return {"java", "-Xmx" + heap, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-cp", lib + ":" + lib + "/*"};
+  return {"java",         "-Xmx" + heap, "-XX:+UseSerialGC",    "-XX:TieredStopAtLevel=1",
+          "-Xshare:auto", "-cp",         lib + ":" + lib + "/*"};
 }
 
 /// The JVM that runs the tools; one for each version in this process.
@@ -49,7 +52,8 @@ class Tools {
     auto command = java(version, "192m");
     command.insert(command.end(), {"-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "Tools", dir_.file("port")});
     child_ = Child(command, {dir_.file("tools.log"), {}, {}});
-    if (!eventually([&] { return fs::exists(dir_.file("port")) || !child_.running(); }, seconds(60)) || !child_.running()) {
+    if (!eventually([&] { return fs::exists(dir_.file("port")) || !child_.running(); }, seconds(60)) ||
+        !child_.running()) {
       throw std::runtime_error("the JVM of Kafka's tools did not start:\n" + read_file(dir_.file("tools.log")));
     }
     port_ = std::stoi(read_file(dir_.file("port")));
@@ -64,12 +68,15 @@ class Tools {
     for (const auto& word : words) text += "\n" + word;
     std::string answer;
     const bool sent = ::connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0 &&
-                      ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && ::shutdown(fd, SHUT_WR) == 0;
+                      ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+                      ::shutdown(fd, SHUT_WR) == 0;
     char buffer[65536];
-    for (ssize_t got = 0; sent && (got = ::read(fd, buffer, sizeof buffer)) > 0;) answer.append(buffer, static_cast<std::size_t>(got));
+    for (ssize_t got = 0; sent && (got = ::read(fd, buffer, sizeof buffer)) > 0;)
+      answer.append(buffer, static_cast<std::size_t>(got));
     ::close(fd);
     const auto line = answer.find('\n');
-    if (line == std::string::npos) throw std::runtime_error(main + ": no answer:\n" + read_file(dir_.file("tools.log")));
+    if (line == std::string::npos)
+      throw std::runtime_error(main + ": no answer:\n" + read_file(dir_.file("tools.log")));
     return {std::stoi(answer.substr(0, line)), answer.substr(line + 1), {}};
   }
 
@@ -80,7 +87,8 @@ class Tools {
 };
 
 void must(const Output& out, const std::string& what) {
-  if (out.code != 0) throw std::runtime_error(what + " ended with " + std::to_string(out.code) + ":\n" + out.out + out.err);
+  if (out.code != 0)
+    throw std::runtime_error(what + " ended with " + std::to_string(out.code) + ":\n" + out.out + out.err);
 }
 
 const char* kJaas = "org.apache.kafka.common.security.";
@@ -128,22 +136,28 @@ void KafkaServer::choose_ports() {
 
 void KafkaServer::write_conf() const {
   std::ofstream out(dir_.file("server.properties"));
-  const auto listener = [&](const std::string& name) { return name + "://127.0.0.1:" + std::to_string(ports_.at(name)); };
+  const auto listener = [&](const std::string& name) {
+    return name + "://127.0.0.1:" + std::to_string(ports_.at(name));
+  };
   const KafkaServer& first = options_.join == nullptr ? *this : *options_.join;
   std::string listeners, advertised;
   for (const auto& [name, port] : ports_) {
     listeners += (listeners.empty() ? "" : ",") + listener(name);
     if (name != "CONTROLLER") advertised += (advertised.empty() ? "" : ",") + listener(name);
   }
-  out << "process.roles=" << (options_.join == nullptr ? "broker,controller" : "broker") << "\nnode.id=" << options_.node
-      << "\ncontroller.quorum.voters=" << first.options_.node << "@127.0.0.1:" << first.ports_.at("CONTROLLER")
-      << "\nlisteners=" << listeners << "\nadvertised.listeners=" << advertised
+  out << "process.roles=" << (options_.join == nullptr ? "broker,controller" : "broker")
+      << "\nnode.id=" << options_.node << "\ncontroller.quorum.voters=" << first.options_.node
+      << "@127.0.0.1:" << first.ports_.at("CONTROLLER") << "\nlisteners=" << listeners
+      << "\nadvertised.listeners=" << advertised
       << "\ncontroller.listener.names=CONTROLLER\ninter.broker.listener.name=PLAINTEXT\nlistener.security.protocol.map="
-      << "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_PLAINTEXT,TLS:SASL_SSL,OTHERNAME:SASL_SSL,MTLS:SSL\nlog.dirs="
+      << "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_PLAINTEXT,TLS:SASL_SSL,OTHERNAME:SASL_SSL,MTLS:SSL\nlog."
+         "dirs="
       << dir_.file("data") << "\noffsets.topic.replication.factor=1\noffsets.topic.num.partitions=4\n"
-      << "group.initial.rebalance.delay.ms=0\nbroker.rack=r" << options_.node << "\nlog.flush.offset.checkpoint.interval.ms=600000\n";
+      << "group.initial.rebalance.delay.ms=0\nbroker.rack=r" << options_.node
+      << "\nlog.flush.offset.checkpoint.interval.ms=600000\n";
   if (options_.secure) {
-    out << "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer\nsuper.users=User:ANONYMOUS;User:admin\n";
+    out << "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer\nsuper.users=User:ANONYMOUS;"
+           "User:admin\n";
     std::string plain = std::string(kJaas) + "plain.PlainLoginModule required";
     for (const auto& [name, password] : options_.plain_users) plain += " user_" + name + "=\"" + password + "\"";
     for (const char* name : {"sasl", "tls", "othername"}) {
@@ -158,8 +172,11 @@ void KafkaServer::write_conf() const {
     out << "listener.name.mtls.ssl.client.auth=required\n";
     for (const std::string name : {"tls", "othername", "mtls"}) {
       const std::string prefix = "listener.name." + name + ".ssl.";
-      out << prefix << "keystore.type=PEM\n" << prefix << "keystore.location="
-          << dir_.file(name == "othername" ? "tls/othername.pem" : "tls/tls.pem") << "\n" << prefix << "truststore.type=PEM\n" << prefix << "truststore.location=" << ca() << "\n";
+      out << prefix << "keystore.type=PEM\n"
+          << prefix << "keystore.location=" << dir_.file(name == "othername" ? "tls/othername.pem" : "tls/tls.pem")
+          << "\n"
+          << prefix << "truststore.type=PEM\n"
+          << prefix << "truststore.location=" << ca() << "\n";
     }
   }
   for (const auto& line : options_.conf) out << line << "\n";
@@ -168,8 +185,8 @@ void KafkaServer::write_conf() const {
 void KafkaServer::make_certificates() const {
   fs::create_directories(dir_.file("tls"));
   const std::string at = dir_.file("tls") + "/";
-  must(run({"openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", at + "ca.key", "-out", at + "ca.pem", "-days",
-            "2", "-subj", "/CN=test CA"}),
+  must(run({"openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", at + "ca.key", "-out", at + "ca.pem",
+            "-days", "2", "-subj", "/CN=test CA"}),
        "openssl");
   issue("tls", "tls", "IP:127.0.0.1");
   issue("othername", "othername", "DNS:broker.example");
@@ -178,11 +195,11 @@ void KafkaServer::make_certificates() const {
 void KafkaServer::issue(const std::string& name, const std::string& common_name, const std::string& names) const {
   const std::string at = dir_.file("tls") + "/";
   dir_.write("tls/" + name + ".ext", names.empty() ? "" : "subjectAltName=" + names + "\n");
-  must(run({"openssl", "req", "-newkey", "rsa:2048", "-nodes", "-keyout", at + name + ".key", "-out", at + name + ".csr", "-subj",
-            "/CN=" + common_name}),
+  must(run({"openssl", "req", "-newkey", "rsa:2048", "-nodes", "-keyout", at + name + ".key", "-out",
+            at + name + ".csr", "-subj", "/CN=" + common_name}),
        "openssl");
-  must(run({"openssl", "x509", "-req", "-in", at + name + ".csr", "-CA", at + "ca.pem", "-CAkey", at + "ca.key", "-CAcreateserial",
-            "-days", "2", "-extfile", at + name + ".ext", "-out", at + name + ".crt"}),
+  must(run({"openssl", "x509", "-req", "-in", at + name + ".csr", "-CA", at + "ca.pem", "-CAkey", at + "ca.key",
+            "-CAcreateserial", "-days", "2", "-extfile", at + name + ".ext", "-out", at + name + ".crt"}),
        "openssl");
   dir_.write("tls/" + name + ".pem", read_file(at + name + ".key") + read_file(at + name + ".crt"));
 }
@@ -199,11 +216,14 @@ void KafkaServer::start() {
   command.insert(command.end() - 2, "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn");
   command.insert(command.end() - 2, "-Dorg.slf4j.simpleLogger.log.kafka.server.KafkaRaftServer=info");
   command.insert(command.end() - 2, "-Dorg.slf4j.simpleLogger.log.kafka.server.BrokerServer=info");
-  command.insert(command.end() - 2, "-Dorg.slf4j.simpleLogger.log.org.apache.kafka.common.network.Selector=info");  // refused logins
-  if (options_.log_requests) command.insert(command.end() - 2, "-Dorg.slf4j.simpleLogger.log.kafka.request.logger=debug");
+  // refused logins
+  command.insert(command.end() - 2, "-Dorg.slf4j.simpleLogger.log.org.apache.kafka.common.network.Selector=info");
+  if (options_.log_requests)
+    command.insert(command.end() - 2, "-Dorg.slf4j.simpleLogger.log.kafka.request.logger=debug");
   command.insert(command.end(), {"kafka.Kafka", dir_.file("server.properties")});
   child_ = Child(command, {dir_.file("server.log"), {}, {}});
-  const bool up = eventually([&] { return !child_.running() || log().find("Kafka Server started") != std::string::npos; }, seconds(90));
+  const bool up = eventually(
+      [&] { return !child_.running() || log().find("Kafka Server started") != std::string::npos; }, seconds(90));
   if (!up || !child_.running()) throw std::runtime_error("Kafka did not start:\n" + log());
 }
 
@@ -240,12 +260,17 @@ std::string KafkaServer::tool(const std::string& name, std::vector<std::string> 
 }
 
 std::string KafkaServer::topics(std::vector<std::string> words) const { return tool("kafka-topics", std::move(words)); }
-std::string KafkaServer::configs(std::vector<std::string> words) const { return tool("kafka-configs", std::move(words)); }
+std::string KafkaServer::configs(std::vector<std::string> words) const {
+  return tool("kafka-configs", std::move(words));
+}
 std::string KafkaServer::acls(std::vector<std::string> words) const { return tool("kafka-acls", std::move(words)); }
-std::string KafkaServer::groups(std::vector<std::string> words) const { return tool("kafka-consumer-groups", std::move(words)); }
+std::string KafkaServer::groups(std::vector<std::string> words) const {
+  return tool("kafka-consumer-groups", std::move(words));
+}
 
 void KafkaServer::scram_user(const std::string& name, const std::string& password, const std::string& mechanism) const {
-  configs({"--alter", "--entity-type", "users", "--entity-name", name, "--add-config", mechanism + "=[password=" + password + "]"});
+  configs({"--alter", "--entity-type", "users", "--entity-name", name, "--add-config",
+           mechanism + "=[password=" + password + "]"});
 }
 
 Output KafkaServer::shell(const std::string& lines) const {
@@ -256,15 +281,19 @@ Output KafkaServer::shell(const std::string& lines) const {
     fs::permissions(dir_.write("bin/" + name + ".sh", script + " " + main + " \"$@\"\n"), fs::perms::owner_all);
   }
   const char* path = ::getenv("PATH");
-  return run({"sh", "-euc", lines}, {{"PATH", dir_.file("bin") + ":" + (path == nullptr ? "" : path)}}, std::chrono::minutes(2));
+  return run({"sh", "-euc", lines}, {{"PATH", dir_.file("bin") + ":" + (path == nullptr ? "" : path)}},
+             std::chrono::minutes(2));
 }
 
-void KafkaServer::consume(const std::string& topic, const std::string& group, const std::function<void()>& meanwhile) const {
+void KafkaServer::consume(const std::string& topic, const std::string& group,
+                          const std::function<void()>& meanwhile) const {
   auto command = java(options_.version, "192m");
-  command.insert(command.end(), {"org.apache.kafka.tools.consumer.ConsoleConsumer", "--bootstrap-server", address(), "--topic", topic,
-                                 "--group", group});
+  command.insert(command.end(), {"org.apache.kafka.tools.consumer.ConsoleConsumer", "--bootstrap-server", address(),
+                                 "--topic", topic, "--group", group});
   Child consumer(command, {dir_.file("consumer.log"), {}, {}});
-  const auto joined = [&] { return groups({"--describe", "--group", group, "--state"}).find("Stable") != std::string::npos; };
+  const auto joined = [&] {
+    return groups({"--describe", "--group", group, "--state"}).find("Stable") != std::string::npos;
+  };
   const bool there = eventually([&] { return !consumer.running() || joined(); }, seconds(60)) && consumer.running();
   if (!there) throw std::runtime_error("the consumer did not join:\n" + read_file(dir_.file("consumer.log")));
   if (meanwhile) meanwhile();
@@ -274,7 +303,8 @@ void KafkaServer::consume(const std::string& topic, const std::string& group, co
 
 void KafkaServer::await_topic(const std::string& name, bool there) const {
   const auto listed = [&] { return ("\n" + topics({"--list"})).find("\n" + name + "\n") != std::string::npos; };
-  if (!eventually([&] { return listed() == there; })) throw std::runtime_error("topic " + name + ": still not as it should be");
+  if (!eventually([&] { return listed() == there; }))
+    throw std::runtime_error("topic " + name + ": still not as it should be");
 }
 
 }  // namespace driftd::test

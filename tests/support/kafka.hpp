@@ -22,11 +22,11 @@ class KafkaServer {
   struct Options {
     std::string version = "4.0.0";
     bool secure = false;
-    bool log_requests = false;             ///< one line of the log for each request
-    std::vector<std::string> conf;         ///< lines of server.properties
+    bool log_requests = false;                       ///< one line of the log for each request
+    std::vector<std::string> conf;                   ///< lines of server.properties
     std::map<std::string, std::string> plain_users;  ///< who may log in by PLAIN: name → password
     int node = 1;
-    const KafkaServer* join = nullptr;     ///< a broker of that server's cluster instead of a cluster of its own
+    const KafkaServer* join = nullptr;  ///< a broker of that server's cluster instead of a cluster of its own
   };
   KafkaServer() : KafkaServer(Options{}) {}
   explicit KafkaServer(const Options& options);  ///< started, or throws
@@ -43,21 +43,23 @@ class KafkaServer {
   std::string cluster_id() const { return cluster_; }
 
   void start();
-  void stop();    ///< SIGTERM and wait
-  void kill();    ///< SIGKILL
+  void stop();  ///< SIGTERM and wait
+  void kill();  ///< SIGKILL
   void pause() const { child_.signal(SIGSTOP); }
   void go_on() const { child_.signal(SIGCONT); }
   std::string log() const { return read_file(dir_.file("server.log")); }
   /// Requests by `client` so far, by their API's name (`log_requests`).
   std::map<std::string, int> requests(const std::string& client) const;
 
-  /// Kafka's own tools, with `--bootstrap-server` added: what they printed. Throws when one ends with another code than 0.
+  /// Kafka's own tools, with `--bootstrap-server` added: what they printed. Throws when one ends with another code than
+  /// 0.
   std::string topics(std::vector<std::string> words) const;
   std::string configs(std::vector<std::string> words) const;
   std::string acls(std::vector<std::string> words) const;
   std::string groups(std::vector<std::string> words) const;
   /// Sets the SCRAM credential of a user.
-  void scram_user(const std::string& name, const std::string& password, const std::string& mechanism = "SCRAM-SHA-256") const;
+  void scram_user(const std::string& name, const std::string& password,
+                  const std::string& mechanism = "SCRAM-SHA-256") const;
   /// Runs shell lines as they stand, with kafka-acls.sh and its like on PATH, each a JVM of its own.
   Output shell(const std::string& lines) const;
   /// A certificate for `CN=<common name>` of the broker's own authority, with its key in the same file: its path.

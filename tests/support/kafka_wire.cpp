@@ -4,9 +4,9 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <stdexcept>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <stdexcept>
 
 #include "support/process.hpp"
 
@@ -23,7 +23,8 @@ std::string bytes(const std::string& value) { return number(value.size(), 4) + v
 
 int error_at(const std::string& answer, std::size_t at) {
   if (answer.size() < at + 2) throw std::runtime_error("Kafka's answer is too short");
-  return static_cast<std::int16_t>((static_cast<unsigned char>(answer[at]) << 8) | static_cast<unsigned char>(answer[at + 1]));
+  return static_cast<std::int16_t>((static_cast<unsigned char>(answer[at]) << 8) |
+                                   static_cast<unsigned char>(answer[at + 1]));
 }
 
 enum Api { kOffsetCommit = 8, kFindCoordinator = 10, kJoinGroup = 11, kCreateAcls = 30, kDeleteGroups = 42 };
@@ -33,14 +34,16 @@ constexpr int kLoading = 14, kElsewhere = 16;  // the coordinator of this group 
 }  // namespace
 
 KafkaWire::KafkaWire(const std::string& address, std::string client_id)
-    : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), client_id_(std::move(client_id)) {
+    : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)),
+      client_id_(std::move(client_id)) {
   const timeval most{30, 0};
   ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
   sockaddr_in to{};
   to.sin_family = AF_INET;
   to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   to.sin_port = htons(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
-  if (::connect(fd_, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) throw std::runtime_error("Kafka is not there: " + address);
+  if (::connect(fd_, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0)
+    throw std::runtime_error("Kafka is not there: " + address);
   // the first question for a coordinator makes the topic that groups live in
   const auto coordinated = [this] { return error_at(ask(kFindCoordinator, 1, text("any") + number(0, 1)), 4) == 0; };
   if (!eventually(coordinated, std::chrono::seconds(60))) throw std::runtime_error("Kafka names no coordinator");
@@ -49,7 +52,8 @@ KafkaWire::KafkaWire(const std::string& address, std::string client_id)
 KafkaWire::~KafkaWire() { ::close(fd_); }
 
 std::string KafkaWire::ask(int api, int version, const std::string& body) const {
-  const std::string request = number(static_cast<unsigned>(api), 2) + number(static_cast<unsigned>(version), 2) + number(7, 4) + text(client_id_) + body;
+  const std::string request = number(static_cast<unsigned>(api), 2) + number(static_cast<unsigned>(version), 2) +
+                              number(7, 4) + text(client_id_) + body;
   const std::string framed = bytes(request);
   for (std::size_t sent = 0; sent < framed.size();) {
     const ssize_t wrote = ::send(fd_, framed.data() + sent, framed.size() - sent, MSG_NOSIGNAL);
@@ -70,15 +74,20 @@ std::string KafkaWire::ask(int api, int version, const std::string& body) const 
 
 int KafkaWire::commit(const std::string& group, const std::string& topic) const {
   const std::string nobody = number(~0ull, 4) + text("") + number(~0ull, 8);  // generation -1, no member, retention -1
-  const std::string body = text(group) + nobody + number(1, 4) + text(topic) + number(1, 4) + number(0, 4) + number(1, 8) + text("");
+  const std::string body =
+      text(group) + nobody + number(1, 4) + text(topic) + number(1, 4) + number(0, 4) + number(1, 8) + text("");
   int error = 0;
-  eventually([&] { return (error = error_at(ask(kOffsetCommit, 2, body), 4 + 2 + topic.size() + 4 + 4)) != kLoading && error != kElsewhere; });
+  eventually([&] {
+    return (error = error_at(ask(kOffsetCommit, 2, body), 4 + 2 + topic.size() + 4 + 4)) != kLoading &&
+           error != kElsewhere;
+  });
   return error;
 }
 
 int KafkaWire::join(const std::string& group, const std::string& metadata) const {
-  const std::string answer = ask(kJoinGroup, 2, text(group) + number(60'000, 4) + number(60'000, 4) + text("") + text("consumer") +
-                                                    number(1, 4) + text("range\xff\x1b[2J") + bytes(metadata));
+  const std::string answer = ask(kJoinGroup, 2,
+                                 text(group) + number(60'000, 4) + number(60'000, 4) + text("") + text("consumer") +
+                                     number(1, 4) + text("range\xff\x1b[2J") + bytes(metadata));
   return error_at(answer, 4);
 }
 
@@ -90,8 +99,9 @@ void KafkaWire::delete_groups(const std::vector<std::string>& groups) const {
 
 int KafkaWire::allow(const std::string& principal, const std::string& topic) const {
   constexpr int kTopic = 2, kLiteral = 3, kRead = 3, kAllow = 3;
-  return error_at(ask(kCreateAcls, 1, number(1, 4) + number(kTopic, 1) + text(topic) + number(kLiteral, 1) + text(principal) + text("*") +
-                                          number(kRead, 1) + number(kAllow, 1)),
+  return error_at(ask(kCreateAcls, 1,
+                      number(1, 4) + number(kTopic, 1) + text(topic) + number(kLiteral, 1) + text(principal) +
+                          text("*") + number(kRead, 1) + number(kAllow, 1)),
                   8);
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/kube.hpp"
 
+#include <curl/curl.h>
 #include <algorithm>
 #include <csignal>
-#include <curl/curl.h>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -71,13 +71,17 @@ std::string KubeServer::tools() {
 }
 
 KubeServer::KubeServer(std::vector<std::string> flags)
-    : flags_(std::move(flags)), port_(free_port()), etcd_port_(free_port()), peer_port_(free_port()) {
+    : flags_(std::move(flags)),
+      port_(free_port()),
+      etcd_port_(free_port()),
+      peer_port_(free_port()) {
   make_certificates();
   dir_.write("tokens.csv", admin_token() + ",admin,admin-uid,\"system:masters\"\n");
   dir_.write("token", admin_token());
-  dir_.write("kubeconfig", "apiVersion: v1\nkind: Config\ncurrent-context: admin\nclusters:\n- name: test\n  cluster: {server: \"" +
-                               server() + "\", certificate-authority: ca.pem}\nusers:\n- name: admin\n  user: {token: " +
-                               admin_token() + "}\ncontexts:\n- name: admin\n  context: {cluster: test, user: admin}\n");
+  dir_.write("kubeconfig",
+             "apiVersion: v1\nkind: Config\ncurrent-context: admin\nclusters:\n- name: test\n  cluster: {server: \"" +
+                 server() + "\", certificate-authority: ca.pem}\nusers:\n- name: admin\n  user: {token: " +
+                 admin_token() + "}\ncontexts:\n- name: admin\n  context: {cluster: test, user: admin}\n");
   start_etcd();
   start();
 }
@@ -96,21 +100,25 @@ void KubeServer::make_certificates() const {
     words.insert(words.end(), more.begin(), more.end());
     openssl(words);
   };
-  with({"req", "-x509"}, {"-days", "2", "-subj", "/CN=ca-of-the-test", "-keyout", file("ca.key"), "-out", file("ca.pem")});
-  with({"req", "-x509"}, {"-days", "2", "-subj", "/CN=another-ca", "-keyout", file("other.key"), "-out", file("other.pem")});
+  with({"req", "-x509"},
+       {"-days", "2", "-subj", "/CN=ca-of-the-test", "-keyout", file("ca.key"), "-out", file("ca.pem")});
+  with({"req", "-x509"},
+       {"-days", "2", "-subj", "/CN=another-ca", "-keyout", file("other.key"), "-out", file("other.pem")});
   dir_.write("server.ext", "subjectAltName=IP:127.0.0.1,DNS:kube.test\n");
   dir_.write("client.ext", "extendedKeyUsage=clientAuth\n");
-  for (const auto& [who, subject] : {std::pair<std::string, std::string>{"server", "/CN=kube-apiserver"}, {"client", "/O=people/CN=certified"}}) {
+  for (const auto& [who, subject] :
+       {std::pair<std::string, std::string>{"server", "/CN=kube-apiserver"}, {"client", "/O=people/CN=certified"}}) {
     with({"req"}, {"-subj", subject, "-keyout", file(who + ".key"), "-out", file(who + ".csr")});
-    openssl({"x509", "-req", "-in", file(who + ".csr"), "-CA", file("ca.pem"), "-CAkey", file("ca.key"), "-CAcreateserial",
-             "-days", "2", "-extfile", file(who + ".ext"), "-out", file(who + ".pem")});
+    openssl({"x509", "-req", "-in", file(who + ".csr"), "-CA", file("ca.pem"), "-CAkey", file("ca.key"),
+             "-CAcreateserial", "-days", "2", "-extfile", file(who + ".ext"), "-out", file(who + ".pem")});
   }
   dir_.write("client-both.pem", read_file(file("client.pem")) + read_file(file("client.key")));
   openssl({"genrsa", "-out", file("sa.key"), "2048"});
 }
 
 void KubeServer::start_etcd() {
-  const std::string url = "http://127.0.0.1:" + std::to_string(etcd_port_), peer = "http://127.0.0.1:" + std::to_string(peer_port_);
+  const std::string url = "http://127.0.0.1:" + std::to_string(etcd_port_),
+                    peer = "http://127.0.0.1:" + std::to_string(peer_port_);
   etcd_ = Child({tools() + "/etcd", "--name", "one", "--data-dir", file("etcd"), "--listen-client-urls", url,
                  "--advertise-client-urls", url, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
                  "--initial-cluster", "one=" + peer, "--unsafe-no-fsync", "--log-level", "error"},
@@ -118,14 +126,40 @@ void KubeServer::start_etcd() {
 }
 
 void KubeServer::start() {
-  std::vector<std::string> command{
-      tools() + "/kube-apiserver", "--etcd-servers", "http://127.0.0.1:" + std::to_string(etcd_port_), "--secure-port",
-      std::to_string(port_), "--bind-address", "127.0.0.1", "--advertise-address", "127.0.0.1", "--cert-dir", file("certs"),
-      "--tls-cert-file", file("server.pem"), "--tls-private-key-file", file("server.key"), "--client-ca-file", file("ca.pem"),
-      "--service-account-key-file", file("sa.key"), "--service-account-signing-key-file", file("sa.key"),
-      "--service-account-issuer", "https://kubernetes.default.svc", "--token-auth-file", file("tokens.csv"),
-      "--authorization-mode", "RBAC", "--service-cluster-ip-range", "10.96.0.0/16", "--disable-admission-plugins",
-      "ServiceAccount", "--shutdown-delay-duration", "0s", "--profiling=false"};
+  std::vector<std::string> command{tools() + "/kube-apiserver",
+                                   "--etcd-servers",
+                                   "http://127.0.0.1:" + std::to_string(etcd_port_),
+                                   "--secure-port",
+                                   std::to_string(port_),
+                                   "--bind-address",
+                                   "127.0.0.1",
+                                   "--advertise-address",
+                                   "127.0.0.1",
+                                   "--cert-dir",
+                                   file("certs"),
+                                   "--tls-cert-file",
+                                   file("server.pem"),
+                                   "--tls-private-key-file",
+                                   file("server.key"),
+                                   "--client-ca-file",
+                                   file("ca.pem"),
+                                   "--service-account-key-file",
+                                   file("sa.key"),
+                                   "--service-account-signing-key-file",
+                                   file("sa.key"),
+                                   "--service-account-issuer",
+                                   "https://kubernetes.default.svc",
+                                   "--token-auth-file",
+                                   file("tokens.csv"),
+                                   "--authorization-mode",
+                                   "RBAC",
+                                   "--service-cluster-ip-range",
+                                   "10.96.0.0/16",
+                                   "--disable-admission-plugins",
+                                   "ServiceAccount",
+                                   "--shutdown-delay-duration",
+                                   "0s",
+                                   "--profiling=false"};
   command.insert(command.end(), flags_.begin(), flags_.end());
   apiserver_ = Child(command, {file("apiserver.log"), {}, {}});
   const bool up = eventually([this] { return !apiserver_.running() || ready(); }, std::chrono::seconds(120));
@@ -180,25 +214,29 @@ KubeServer::Answer KubeServer::request_as(const std::string& token, const std::s
 
 json KubeServer::create(const std::string& path, const json& object) const {
   const Answer answer = request("POST", path, object.dump());
-  if (answer.status != 201) throw std::runtime_error("POST " + path + ": " + std::to_string(answer.status) + answer.body.dump());
+  if (answer.status != 201)
+    throw std::runtime_error("POST " + path + ": " + std::to_string(answer.status) + answer.body.dump());
   return answer.body;
 }
 
 json KubeServer::patch(const std::string& path, const json& change) const {
   const Answer answer = request("PATCH", path, change.dump());
-  if (answer.status != 200) throw std::runtime_error("PATCH " + path + ": " + std::to_string(answer.status) + answer.body.dump());
+  if (answer.status != 200)
+    throw std::runtime_error("PATCH " + path + ": " + std::to_string(answer.status) + answer.body.dump());
   return answer.body;
 }
 
 json KubeServer::get(const std::string& path) const {
   const Answer answer = request("GET", path);
-  if (answer.status != 200) throw std::runtime_error("GET " + path + ": " + std::to_string(answer.status) + answer.body.dump());
+  if (answer.status != 200)
+    throw std::runtime_error("GET " + path + ": " + std::to_string(answer.status) + answer.body.dump());
   return answer.body;
 }
 
 void KubeServer::remove(const std::string& path) const {
   const Answer answer = request("DELETE", path);
-  if (answer.status != 200) throw std::runtime_error("DELETE " + path + ": " + std::to_string(answer.status) + answer.body.dump());
+  if (answer.status != 200)
+    throw std::runtime_error("DELETE " + path + ": " + std::to_string(answer.status) + answer.body.dump());
 }
 
 void KubeServer::apply(const std::string& yaml) const {
@@ -209,7 +247,8 @@ void KubeServer::apply(const std::string& yaml) const {
     const std::string kind = member(document, "kind"), path = collection(kind, member(document, "namespace"));
     const Answer answer = request("POST", path, document, "application/yaml");
     if (answer.status != 201 && answer.status != 409) {
-      throw std::runtime_error("POST " + path + ": " + std::to_string(answer.status) + answer.body.dump() + "\n" + document);
+      throw std::runtime_error("POST " + path + ": " + std::to_string(answer.status) + answer.body.dump() + "\n" +
+                               document);
     }
     if (kind.ends_with("RoleBinding")) await_binding(get(path + "/" + member(document, "name")));
   }
@@ -232,7 +271,8 @@ void KubeServer::await_right(const std::string& token, const std::string& space,
   if (rule.contains("resourceNames")) what["name"] = rule.at("resourceNames").at(0);
   const json review = {{"spec", {{"resourceAttributes", what}}}};
   const auto allowed = [&] {
-    const Answer answer = request_as(token, "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review.dump());
+    const Answer answer =
+        request_as(token, "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review.dump());
     return answer.status == 201 && answer.body.at("status").at("allowed") == true;
   };
   if (!eventually(allowed)) throw std::runtime_error("the API server does not grant what was bound: " + what.dump());
@@ -242,7 +282,8 @@ void KubeServer::create_namespace(const std::string& name) const {
   create("/api/v1/namespaces", {{"metadata", {{"name", name}}}});
 }
 
-json KubeServer::create_secret(const std::string& space, const std::string& name, const json& values, const json& labels) const {
+json KubeServer::create_secret(const std::string& space, const std::string& name, const json& values,
+                               const json& labels) const {
   return create("/api/v1/namespaces/" + space + "/secrets",
                 {{"metadata", {{"name", name}, {"labels", labels}}}, {"stringData", values}});
 }
@@ -267,7 +308,10 @@ std::string KubeServer::account(const std::string& space, const std::string& nam
 }
 
 json KubeServer::settings(const std::vector<std::string>& namespaces) const {
-  return {{"server", server()}, {"tls", {{"ca_file", ca_file()}}}, {"token_file", file("token")}, {"namespaces", namespaces}};
+  return {{"server", server()},
+          {"tls", {{"ca_file", ca_file()}}},
+          {"token_file", file("token")},
+          {"namespaces", namespaces}};
 }
 
 int KubeServer::counted(const std::string& metric, const std::vector<std::string>& labels) const {
@@ -283,22 +327,25 @@ int KubeServer::counted(const std::string& metric, const std::vector<std::string
 
 void KubeServer::install_prism() const {
   const json any = {{"type", "object"}, {"x-kubernetes-preserve-unknown-fields", true}};
-  const json version = {{"name", "v1alpha1"}, {"served", true}, {"storage", true}, {"schema", {{"openAPIV3Schema", any}}}};
-  const json definition = {{"apiVersion", "apiextensions.k8s.io/v1"},
-                           {"kind", "CustomResourceDefinition"},
-                           {"metadata", {{"name", "prismbackends.prism.io"}}},
-                           {"spec",
-                            {{"group", "prism.io"},
-                             {"scope", "Namespaced"},
-                             {"names", {{"kind", "PrismBackend"}, {"plural", "prismbackends"}, {"singular", "prismbackend"}}},
-                             {"versions", json::array({version})}}}};
+  const json version = {
+      {"name", "v1alpha1"}, {"served", true}, {"storage", true}, {"schema", {{"openAPIV3Schema", any}}}};
+  const json definition = {
+      {"apiVersion", "apiextensions.k8s.io/v1"},
+      {"kind", "CustomResourceDefinition"},
+      {"metadata", {{"name", "prismbackends.prism.io"}}},
+      {"spec",
+       {{"group", "prism.io"},
+        {"scope", "Namespaced"},
+        {"names", {{"kind", "PrismBackend"}, {"plural", "prismbackends"}, {"singular", "prismbackend"}}},
+        {"versions", json::array({version})}}}};
   const int made = request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition.dump()).status;
   const auto served = [this] {  // its objects, and in the list of types: that is written by another thread
     const std::string group = "/apis/prism.io", version = group + "/v1alpha1";
-    return request("GET", version).text.find("\"prismbackends\"") != std::string::npos && request("GET", group).status == 200 &&
-           request("GET", version + "/prismbackends").status == 200;
+    return request("GET", version).text.find("\"prismbackends\"") != std::string::npos &&
+           request("GET", group).status == 200 && request("GET", version + "/prismbackends").status == 200;
   };
-  if ((made != 201 && made != 409) || !eventually(served)) throw std::runtime_error("the CRD of PrismBackend is not served");
+  if ((made != 201 && made != 409) || !eventually(served))
+    throw std::runtime_error("the CRD of PrismBackend is not served");
 }
 
 Output KubeServer::helm(std::vector<std::string> words) const {

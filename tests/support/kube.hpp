@@ -11,8 +11,8 @@
 
 namespace driftd::test {
 
-/// A real kube-apiserver (tests/servers/kube) with its etcd on free loopback ports, with a CA, RBAC, an admin's token and
-/// service accounts. No kubelet and no controllers: objects stay as they are written.
+/// A real kube-apiserver (tests/servers/kube) with its etcd on free loopback ports, with a CA, RBAC, an admin's token
+/// and service accounts. No kubelet and no controllers: objects stay as they are written.
 class KubeServer {
  public:
   struct Answer {
@@ -34,9 +34,9 @@ class KubeServer {
   std::string client_certificate() const { return dir_.file("client-both.pem"); }
   static std::string tools();  ///< the folder of etcd, helm, informer
 
-  void stop();    ///< the API server, SIGTERM
-  void kill();    ///< the API server, SIGKILL
-  void start();   ///< again, on the same port; waits until it is ready
+  void stop();   ///< the API server, SIGTERM
+  void kill();   ///< the API server, SIGKILL
+  void start();  ///< again, on the same port; waits until it is ready
   void pause() { apiserver_.signal(SIGSTOP); }
   void resume() { apiserver_.signal(SIGCONT); }
   void compact() const;  ///< etcd forgets every version but the newest
@@ -44,17 +44,18 @@ class KubeServer {
   int counted(const std::string& metric, const std::vector<std::string>& labels) const;
 
   /// As the admin. `type`: of the body; empty: JSON, for PATCH a merge patch. Any thread.
-  Answer request(const std::string& method, const std::string& path, const std::string& body = {}, std::string type = {}) const;
+  Answer request(const std::string& method, const std::string& path, const std::string& body = {},
+                 std::string type = {}) const;
   /// As whoever has this token.
-  Answer request_as(const std::string& token, const std::string& method, const std::string& path, const std::string& body = {},
-                    std::string type = {}) const;
+  Answer request_as(const std::string& token, const std::string& method, const std::string& path,
+                    const std::string& body = {}, std::string type = {}) const;
   /// POST; throws when it was not created.
   nlohmann::json create(const std::string& path, const nlohmann::json& object) const;
   nlohmann::json patch(const std::string& path, const nlohmann::json& change) const;
   nlohmann::json get(const std::string& path) const;
   void remove(const std::string& path) const;
-  /// YAML documents, one after the other, each created where its kind belongs. What a binding grants to a service account is
-  /// granted by then.
+  /// YAML documents, one after the other, each created where its kind belongs. What a binding grants to a service
+  /// account is granted by then.
   void apply(const std::string& yaml) const;
 
   void create_namespace(const std::string& name) const;
@@ -63,7 +64,8 @@ class KubeServer {
                                const nlohmann::json& labels = nlohmann::json::object()) const;
   /// A service account's token by TokenRequest. `secret`: with whose end it ends.
   std::string token_of(const std::string& space, const std::string& account, const std::string& secret = {}) const;
-  /// A service account `account` in `space` and a Role there with these rules, and its token, which has these rights by then.
+  /// A service account `account` in `space` and a Role there with these rules, and its token, which has these rights by
+  /// then.
   std::string account(const std::string& space, const std::string& account, const nlohmann::json& rules) const;
   /// Settings of the provider for this server, as whoever has the token in `token_file`.
   nlohmann::json settings(const std::vector<std::string>& namespaces) const;
@@ -98,9 +100,9 @@ class Relay {
   /// Each connection is cut once so many bytes came back; 0: never.
   void cut_after(std::size_t bytes);
   void slow(std::size_t bytes_per_second);  ///< what comes back on each connection, on the average since it began
-  void cut_now();           ///< all connections
-  void mute_now();          ///< nothing passes on those that there are, and nobody is told; new ones are as usual
-  void close();             ///< all are cut, and new ones until it is opened again
+  void cut_now();                           ///< all connections
+  void mute_now();  ///< nothing passes on those that there are, and nobody is told; new ones are as usual
+  void close();     ///< all are cut, and new ones until it is opened again
   void open();
   void point_to(int port);  ///< later connections go there
   int cuts() const;

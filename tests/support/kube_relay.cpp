@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <arpa/inet.h>
-#include <atomic>
-#include <chrono>
 #include <fcntl.h>
-#include <mutex>
 #include <netinet/in.h>
 #include <poll.h>
-#include <stdexcept>
 #include <sys/socket.h>
-#include <thread>
 #include <unistd.h>
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
 
 #include "support/kube.hpp"
 
@@ -100,7 +100,8 @@ void Relay::State::run() {
     }
     pairs = std::move(left);
     if (fds[0].revents == 0) continue;
-    Pair fresh{::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC), ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), 0};
+    Pair fresh{::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC), ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
+               0};
     const sockaddr_in address = loopback(to);
     if (!closed && ::connect(fresh.far, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
       pairs.push_back(fresh);
@@ -118,7 +119,8 @@ Relay::Relay(int to) : state_(std::make_shared<State>()) {
   state_->listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = loopback(0);
   socklen_t size = sizeof address;
-  if (::bind(state_->listener, reinterpret_cast<sockaddr*>(&address), size) != 0 || ::listen(state_->listener, 16) != 0 ||
+  if (::bind(state_->listener, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
+      ::listen(state_->listener, 16) != 0 ||
       ::getsockname(state_->listener, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
     throw std::runtime_error("relay: no port");
   }

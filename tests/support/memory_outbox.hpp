@@ -37,7 +37,8 @@ class MemoryOutbox final : public core::Outbox {
     const auto from = events.begin() + std::min<std::int64_t>(after, static_cast<std::int64_t>(events.size()));
     std::vector<core::StoredEvent> out;
     std::size_t bytes = 0;
-    for (auto event = from; event != events.end() && out.size() < static_cast<std::size_t>(limit) && bytes < kFull; ++event) {
+    for (auto event = from; event != events.end() && out.size() < static_cast<std::size_t>(limit) && bytes < kFull;
+         ++event) {
       out.push_back(*event);
       bytes += event->payload.size();
     }

@@ -2,15 +2,15 @@
 #include "support/nats.hpp"
 
 #include <arpa/inet.h>
-#include <csignal>
-#include <mutex>
 #include <nats/nats.h>
 #include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <csignal>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
-#include <sys/socket.h>
 #include <utility>
-#include <unistd.h>
 
 namespace driftd::test {
 namespace {
@@ -78,11 +78,12 @@ NatsServer::NatsServer(const std::string& config) : port_(free_port()), configur
 }
 
 void NatsServer::start() {
-  std::vector<std::string> command = {"nats-server", "-a", "127.0.0.1", "-p", std::to_string(port_), "-js", "-sd",
-                                      dir_.file("js")};
+  std::vector<std::string> command = {"nats-server",         "-a",  "127.0.0.1", "-p",
+                                      std::to_string(port_), "-js", "-sd",       dir_.file("js")};
   if (configured_) command.insert(command.end(), {"-c", dir_.file("nats.conf")});
   child_ = Child(command, {dir_.file("nats.log"), {}, {}});
-  if (!eventually([this] { return reachable(); })) throw std::runtime_error("nats-server: " + read_file(dir_.file("nats.log")));
+  if (!eventually([this] { return reachable(); }))
+    throw std::runtime_error("nats-server: " + read_file(dir_.file("nats.log")));
 }
 
 bool NatsServer::reachable() const {
@@ -121,7 +122,8 @@ void NatsServer::intrude(const std::string& subject, int count) {
   {
     const auto connection = connect_to(url());
     const auto stream = jetstream_of(connection.get());
-    for (int i = 0; i < count; ++i) must(js_Publish(nullptr, stream.get(), subject.c_str(), "x", 1, nullptr, nullptr), "publish");
+    for (int i = 0; i < count; ++i)
+      must(js_Publish(nullptr, stream.get(), subject.c_str(), "x", 1, nullptr, nullptr), "publish");
   }
   stop();
   port_ = usual;
@@ -144,7 +146,8 @@ NatsSubscriber::NatsSubscriber(const std::string& url, const std::string& subjec
     state->received.back().at = now;
     natsMsg_Destroy(message);
   };
-  must(natsConnection_Subscribe(&state_->subscription, state_->connection, subject.c_str(), handler, state_.get()), subject);
+  must(natsConnection_Subscribe(&state_->subscription, state_->connection, subject.c_str(), handler, state_.get()),
+       subject);
   must(natsConnection_FlushTimeout(state_->connection, kWaitMs), "flush");
 }
 
@@ -178,7 +181,8 @@ void change_stream(const std::string& url, const std::string& verb, const Foreig
   const std::string subject = "$JS.API.STREAM." + verb + "." + stream.name;
   must(natsConnection_RequestString(&raw, connection.get(), subject.c_str(), body.c_str(), kWaitMs), subject);
   const Owned<natsMsg> answer(raw);
-  const auto said = nlohmann::json::parse(std::string(natsMsg_GetData(raw), static_cast<std::size_t>(natsMsg_GetDataLength(raw))));
+  const auto said =
+      nlohmann::json::parse(std::string(natsMsg_GetData(raw), static_cast<std::size_t>(natsMsg_GetDataLength(raw))));
   if (said.contains("error")) throw std::runtime_error(subject + ": " + said["error"].dump());
 }
 

@@ -21,11 +21,12 @@ class NatsServer {
   void sigkill();  ///< at once, without a farewell
   void stop();     ///< SIGTERM, waits
   void signal(int number) { child_.signal(number); }
-  void start();    ///< again, on the same port and folder
-  void wipe();     ///< removes what JetStream stored; only while it is down
-  void keep();     ///< a copy of what it stored, as of a backup; only while it is down
-  void put_back(); ///< replaces what it stored by that copy; only while it is down
-  /// Somebody else's messages get into what it stored; only while it is down (another process serves the folder a while).
+  void start();     ///< again, on the same port and folder
+  void wipe();      ///< removes what JetStream stored; only while it is down
+  void keep();      ///< a copy of what it stored, as of a backup; only while it is down
+  void put_back();  ///< replaces what it stored by that copy; only while it is down
+  /// Somebody else's messages get into what it stored; only while it is down (another process serves the folder a
+  /// while).
   void intrude(const std::string& subject, int count);
   bool reachable() const;
 
@@ -65,8 +66,8 @@ struct ForeignStream {
 /// `verb`: CREATE, UPDATE or DELETE, by the server's own API. Throws when the server refuses.
 void change_stream(const std::string& url, const std::string& verb, const ForeignStream& stream);
 
-/// Everything stored in a stream, in its order, read by sequence; nothing where there is no such stream (yet). Throws when
-/// the server does not answer.
+/// Everything stored in a stream, in its order, read by sequence; nothing where there is no such stream (yet). Throws
+/// when the server does not answer.
 std::vector<NatsReceived> stream_contents(const std::string& url, const std::string& stream);
 
 }  // namespace driftd::test

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/postgres.hpp"
 
+#include <libpq-fe.h>
+#include <pwd.h>
+#include <unistd.h>
 #include <algorithm>
 #include <csignal>
 #include <fstream>
-#include <libpq-fe.h>
 #include <memory>
-#include <pwd.h>
 #include <stdexcept>
-#include <unistd.h>
 
 namespace driftd::test {
 namespace {
@@ -32,7 +32,8 @@ std::string program(const std::string& name) { return bin_of_debian() + "/" + na
 /// to others: then they run from a copy, one in each test process.
 std::string bin_of(const std::string& version) {
   if (version.empty()) return bin_of_debian();
-  const Output out = run({std::string(DRIFTD_SOURCE_DIR) + "/tests/servers/postgres/fetch.sh", version}, {}, std::chrono::minutes(10));
+  const Output out =
+      run({std::string(DRIFTD_SOURCE_DIR) + "/tests/servers/postgres/fetch.sh", version}, {}, std::chrono::minutes(10));
   if (out.code != 0) throw std::runtime_error("fetch.sh " + version + ":\n" + out.err);
   const std::string kept = out.out.substr(0, out.out.find('\n'));
   if (::getuid() != 0) return kept + "/bin";
@@ -105,8 +106,8 @@ PostgresServer::PostgresServer(const Options& options) : bin_(bin_of(options.ver
   make_folder(socket_folder());
   if (options.standby_of != nullptr) {
     const PostgresServer& primary = *options.standby_of;
-    must_run({program("pg_basebackup"), "-h", primary.host(), "-p", std::to_string(primary.port()), "-U", primary.user(),
-              "-D", data_folder(), "-R", "-X", "stream", "-c", "fast", "--no-sync"},
+    must_run({program("pg_basebackup"), "-h", primary.host(), "-p", std::to_string(primary.port()), "-U",
+              primary.user(), "-D", data_folder(), "-R", "-X", "stream", "-c", "fast", "--no-sync"},
              dir_.file("pg_basebackup.log"), {{"PGPASSWORD", primary.password()}});
   } else if (options.own_identity || !options.version.empty()) {
     initdb(bin_, data_folder(), socket_folder(), password());
@@ -164,13 +165,16 @@ PostgresServer::Rows PostgresServer::sql_as(const std::string& user, const std::
   if (PQstatus(connection.get()) != CONNECTION_OK) throw std::runtime_error(PQerrorMessage(connection.get()));
   const Answer answer(PQexec(connection.get(), text.c_str()), &PQclear);
   const ExecStatusType status = PQresultStatus(answer.get());
-  if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) throw std::runtime_error(PQerrorMessage(connection.get()));
+  if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK)
+    throw std::runtime_error(PQerrorMessage(connection.get()));
   Rows rows;
   for (int r = 0; r < PQntuples(answer.get()); ++r) {
     auto& row = rows.emplace_back();
     for (int c = 0; c < PQnfields(answer.get()); ++c) {
-      if (PQgetisnull(answer.get(), r, c) != 0) row.emplace_back();
-      else row.emplace_back(PQgetvalue(answer.get(), r, c));
+      if (PQgetisnull(answer.get(), r, c) != 0)
+        row.emplace_back();
+      else
+        row.emplace_back(PQgetvalue(answer.get(), r, c));
     }
   }
   return rows;

@@ -9,15 +9,16 @@
 
 namespace driftd::test {
 
-/// A real PostgreSQL cluster of its own: data in a temporary folder, free loopback port, Unix socket in the same folder,
-/// SCRAM for everybody, fsync off. Runs as `postgres` when we are root. Ends with the object. One thread.
+/// A real PostgreSQL cluster of its own: data in a temporary folder, free loopback port, Unix socket in the same
+/// folder, SCRAM for everybody, fsync off. Runs as `postgres` when we are root. Ends with the object. One thread.
 class PostgresServer {
  public:
   struct Options {
     std::vector<std::string> conf;  ///< lines appended to postgresql.conf
-    bool own_identity = false;      ///< initdb of its own; else a copy of this process's template (same system identifier)
+    bool own_identity = false;  ///< initdb of its own; else a copy of this process's template (same system identifier)
     const PostgresServer* standby_of = nullptr;  ///< a streaming standby of this one, made by pg_basebackup
-    std::string version = {};  ///< `12.22.0`: by tests/servers/postgres/fetch.sh, of an identity of its own; empty: Debian's
+    /// `12.22.0`: by tests/servers/postgres/fetch.sh, of an identity of its own; empty: Debian's
+    std::string version = {};
   };
   using Rows = std::vector<std::vector<std::optional<std::string>>>;
 

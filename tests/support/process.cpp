@@ -4,40 +4,43 @@
 #include "support/patience.hpp"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pwd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <algorithm>
 #include <csignal>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
-#include <fcntl.h>
 #include <fstream>
-#include <grp.h>
-#include <netinet/in.h>
 #include <optional>
-#include <poll.h>
-#include <pwd.h>
-#include <sstream>
 #include <random>
+#include <sstream>
 #include <stdexcept>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <sys/wait.h>
 #include <thread>
-#include <unistd.h>
 
 namespace driftd::test {
 namespace {
 
 using Steady = std::chrono::steady_clock;
 
-/// A program to run. The constructor allocates all that run() needs, because the child of a process with threads must not
-/// allocate: another thread may have held the allocator's lock at the fork, and then nobody releases it in the child (seen
-/// under AddressSanitizer).
+/// A program to run. The constructor allocates all that run() needs, because the child of a process with threads must
+/// not allocate: another thread may have held the allocator's lock at the fork, and then nobody releases it in the
+/// child (seen under AddressSanitizer).
 class Program {
  public:
   Program(std::vector<std::string> command, const std::map<std::string, std::string>& env, const std::string& user)
-      : command_(std::move(command)), environment_(merged(env)), argv_(pointers(command_)), envp_(pointers(environment_)) {
+      : command_(std::move(command)),
+        environment_(merged(env)),
+        argv_(pointers(command_)),
+        envp_(pointers(environment_)) {
     if (!user.empty() && ::getuid() == 0) become(user);
   }
 
@@ -83,7 +86,8 @@ class Program {
     user_ = {entry.pw_uid, entry.pw_gid};
     int count = 64;
     groups_.resize(static_cast<std::size_t>(count));
-    if (::getgrouplist(user.c_str(), user_->gid, groups_.data(), &count) < 0) throw std::runtime_error("too many groups: " + user);
+    if (::getgrouplist(user.c_str(), user_->gid, groups_.data(), &count) < 0)
+      throw std::runtime_error("too many groups: " + user);
     groups_.resize(static_cast<std::size_t>(count));
   }
 
@@ -134,8 +138,9 @@ TempDir::TempDir() {
 
 namespace {
 
-/// What a sanitizer said of a process whose log goes with the folder: of a worker of an agent, which has no environment. Said
-/// again where ctest reads it (FAIL_REGULAR_EXPRESSION), or a worker that was killed and started again would pass.
+/// What a sanitizer said of a process whose log goes with the folder: of a worker of an agent, which has no
+/// environment. Said again where ctest reads it (FAIL_REGULAR_EXPRESSION), or a worker that was killed and started
+/// again would pass.
 void say_reports(const std::filesystem::path& folder) {
   std::error_code gone;
   for (const auto& file : std::filesystem::directory_iterator(folder, gone)) {
@@ -180,8 +185,9 @@ bool is_free(int port) {
   return bound;
 }
 
-/// A descriptor that reserves the port among all test processes while it is open; -1: another one has it, or some server.
-/// The name is the kernel's own (unix(7), abstract): of the network namespace, as the port is, and gone with its process.
+/// A descriptor that reserves the port among all test processes while it is open; -1: another one has it, or some
+/// server. The name is the kernel's own (unix(7), abstract): of the network namespace, as the port is, and gone with
+/// its process.
 int reserve(int port) {
   const std::string name = "driftd-test-port-" + std::to_string(port);
   sockaddr_un address{};
@@ -242,8 +248,10 @@ bool Child::running() {
 }
 
 void Child::signal(int number) const {
-  if (pid_ > 0 && number == SIGSTOP) freeze(pid_);
-  else if (pid_ > 0) ::kill(pid_, number);
+  if (pid_ > 0 && number == SIGSTOP)
+    freeze(pid_);
+  else if (pid_ > 0)
+    ::kill(pid_, number);
 }
 
 int Child::wait(std::chrono::milliseconds most) {

@@ -3,12 +3,12 @@
 // condition with a deadline.
 #pragma once
 
+#include <sys/types.h>
 #include <chrono>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <string>
-#include <sys/types.h>
 #include <vector>
 
 namespace driftd::test {
@@ -29,8 +29,8 @@ class TempDir {
   std::filesystem::path path_;
 };
 
-/// A TCP port on loopback that was free a moment ago and is given to no other test process while this one lives; `other`
-/// above 0: so is the one at port + `other`.
+/// A TCP port on loopback that was free a moment ago and is given to no other test process while this one lives;
+/// `other` above 0: so is the one at port + `other`.
 int free_port(int other = 0);
 
 /// A child process: stdout and stderr go to `log` (a file). Killed (SIGKILL to its own process group) and reaped in the

@@ -3,12 +3,12 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
 #include <mutex>
 #include <optional>
-#include <poll.h>
 #include <stdexcept>
 #include <thread>
-#include <unistd.h>
 
 #include "driftd/ext/watch.h"
 #include "support/patience.hpp"
@@ -31,7 +31,8 @@ struct Call {
 
   std::function<void()> before_request;  ///< each time that a permit is asked for
   Call(const std::map<std::string, std::string>& known, std::chrono::milliseconds most)
-      : secrets(&known), deadline(Steady::now() + most * kPatience) {
+      : secrets(&known),
+        deadline(Steady::now() + most * kPatience) {
     if (::pipe2(cancel_pipe, O_CLOEXEC | O_NONBLOCK) != 0) throw std::runtime_error("pipe");
   }
   ~Call() {
@@ -64,12 +65,14 @@ sdk::Record copy(const driftd_record& r) {
     out.unread.push_back({text(r.unread[i].path), r.unread[i].code, text(r.unread[i].reason)});
   }
   for (std::uint64_t i = 0; i < r.sensitive_count; ++i) out.sensitive.push_back(text(r.sensitive[i]));
-  for (std::uint32_t i = 0; i < r.metadata_count; ++i) out.metadata[text(r.metadata[i].key)] = text(r.metadata[i].value);
+  for (std::uint32_t i = 0; i < r.metadata_count; ++i)
+    out.metadata[text(r.metadata[i].key)] = text(r.metadata[i].value);
   return out;
 }
 
 std::int64_t now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
 }
 std::mutex log_mutex;
 std::vector<std::string> log_lines;
@@ -115,8 +118,20 @@ driftd_status secret(driftd_call c, driftd_str token, driftd_use_fn use, void* u
 }
 const void* query(driftd_str, std::uint32_t) { return nullptr; }
 
-const driftd_host_table kHost = {sizeof(driftd_host_table), DRIFTD_ABI_MINOR, now,  log,    metric, cancelled, deadline,
-                                 cancel_fd,                 emit,             mark, diag,   permit, secret,    query};
+const driftd_host_table kHost = {sizeof(driftd_host_table),
+                                 DRIFTD_ABI_MINOR,
+                                 now,
+                                 log,
+                                 metric,
+                                 cancelled,
+                                 deadline,
+                                 cancel_fd,
+                                 emit,
+                                 mark,
+                                 diag,
+                                 permit,
+                                 secret,
+                                 query};
 
 void append(void* user, driftd_str s) { *static_cast<std::string*>(user) = text(s); }
 
@@ -162,7 +177,8 @@ const sdk::Diagnostic* Collected::diagnostic(driftd_status code) const {
 
 ProviderProbe::ProviderProbe(const std::string& so, const nlohmann::json& settings,
                              std::map<std::string, std::string> secrets)
-    : table_(load(so)), secrets_(std::move(secrets)) {
+    : table_(load(so)),
+      secrets_(std::move(secrets)) {
   Call call(secrets_, std::chrono::seconds(5));
   const std::string json = settings.dump();
   const driftd_open_args args{sizeof args, 0, sdk::str("probe"), sdk::str(json)};
@@ -190,13 +206,15 @@ Collected ProviderProbe::refresh(const std::string& cursor, std::chrono::millise
 Collected ProviderProbe::refresh_ok() {
   Collected out;
   if (eventually([&] { return (out = refresh()).status == DRIFTD_OK; })) return out;
-  throw std::runtime_error("no refresh was OK: " + (out.diagnostics.empty() ? std::to_string(out.status) : out.diagnostics[0].text));
+  throw std::runtime_error("no refresh was OK: " +
+                           (out.diagnostics.empty() ? std::to_string(out.status) : out.diagnostics[0].text));
 }
 
 Collected ProviderProbe::read(const std::vector<sdk::Identity>& ids) {
   Call call(secrets_, std::chrono::seconds(20));
   std::vector<driftd_identity> wanted;
-  for (const auto& id : ids) wanted.push_back({sizeof(driftd_identity), 0, sdk::str(id.kind), sdk::str(id.id), sdk::str(id.backend)});
+  for (const auto& id : ids)
+    wanted.push_back({sizeof(driftd_identity), 0, sdk::str(id.kind), sdk::str(id.id), sdk::str(id.backend)});
   call.out.status = table_->read(instance_, call.handle(), wanted.data(), static_cast<std::uint32_t>(wanted.size()),
                                  sizeof(driftd_identity));
   return call.out;
@@ -204,7 +222,8 @@ Collected ProviderProbe::read(const std::vector<sdk::Identity>& ids) {
 
 Collected ProviderProbe::health(std::chrono::milliseconds most) {
   std::optional<Collected> in_time;
-  const auto sure = [&] {  // a provider gives up before the second is over: then a slow machine looks like a system that is down
+  // a provider gives up before the second is over: then a slow machine looks like a system that is down
+  const auto sure = [&] {
     const auto begin = Steady::now();
     Collected out = ask_health();
     const auto took = Steady::now() - begin;
@@ -220,8 +239,8 @@ Collected ProviderProbe::health(std::chrono::milliseconds most) {
 Collected ProviderProbe::ask_health() {
   Call call(secrets_, std::chrono::seconds(1));
   const auto take = [](void* user, const driftd_health* h) {
-    static_cast<Collected*>(user)->health = {h->state,      h->latency_us,           text(h->reason),
-                                             text(h->role), text(h->system_identity), text(h->server_version)};
+    static_cast<Collected*>(user)->health = {
+        h->state, h->latency_us, text(h->reason), text(h->role), text(h->system_identity), text(h->server_version)};
   };
   call.out.status = table_->health(instance_, call.handle(), take, &call.out);
   return call.out;
@@ -267,8 +286,8 @@ Collected ProviderProbe::discover() {
 
 Collected ProviderProbe::watch(const std::string& cursor, const std::function<bool(const Collected&)>& enough,
                                std::chrono::milliseconds most, const std::function<void()>& watching) {
-  const auto* table = static_cast<const driftd_watch_table*>(
-      table_->query(sdk::str(DRIFTD_EXT_WATCH), DRIFTD_EXT_WATCH_REVISION));
+  const auto* table =
+      static_cast<const driftd_watch_table*>(table_->query(sdk::str(DRIFTD_EXT_WATCH), DRIFTD_EXT_WATCH_REVISION));
   if (table == nullptr) throw std::runtime_error("the provider has no watch");
   Call call(secrets_, most + std::chrono::seconds(60));
   call.enough = enough;

@@ -23,9 +23,9 @@ struct Collected {
   std::vector<sdk::Record> records;
   std::map<std::string, std::uint64_t> complete;  ///< kind → count, of the instance's own backend
   std::map<std::pair<std::string, std::string>, std::uint64_t> complete_of;  ///< (backend, kind) → count, of others
-  std::vector<sdk::Backend> backends;             ///< discovered
+  std::vector<sdk::Backend> backends;                                        ///< discovered
   bool discovery_complete = false;
-  std::string cursor;                             ///< of the last CHECKPOINT or BOOKMARK
+  std::string cursor;  ///< of the last CHECKPOINT or BOOKMARK
   int marks = 0;
   std::vector<sdk::Diagnostic> diagnostics;
   bool unchanged = false;
@@ -47,14 +47,15 @@ class ProviderProbe {
   ProviderProbe& operator=(const ProviderProbe&) = delete;
 
   Collected refresh(const std::string& cursor = {}, std::chrono::milliseconds most = std::chrono::seconds(20));
-  /// `work` runs in each refresh from now on, on its thread, whenever a permit for a request is asked for: what changes between
-  /// two requests of one refresh.
+  /// `work` runs in each refresh from now on, on its thread, whenever a permit for a request is asked for: what changes
+  /// between two requests of one refresh.
   void before_each_request(std::function<void()> work) { before_request_ = std::move(work); }
-  /// The first that is OK, of a system that is there: for settings whose time-outs are made for when it is not. Else throws.
+  /// The first that is OK, of a system that is there: for settings whose time-outs are made for when it is not. Else
+  /// throws.
   Collected refresh_ok();
   Collected read(const std::vector<sdk::Identity>& ids);
-  /// With the second that the ABI gives it; asked up to five times, for a machine that stands still spoils one: until it took
-  /// less than `most`, and what is not up was said at once. Throws when none took less.
+  /// With the second that the ABI gives it; asked up to five times, for a machine that stands still spoils one: until
+  /// it took less than `most`, and what is not up was said at once. Throws when none took less.
   Collected health(std::chrono::milliseconds most = std::chrono::milliseconds(1500));
   Collected discover();
   /// Watches until `enough` says so of what was collected so far (asked after each mark) or `most` has passed. From the

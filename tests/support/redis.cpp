@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/redis.hpp"
 
-#include <algorithm>
 #include <hiredis/hiredis.h>
+#include <algorithm>
 #include <memory>
 #include <sstream>
 #include <stdexcept>
@@ -21,27 +21,33 @@ std::string text_of(const redisReply& reply) {
 /// The setup test has fetched it.
 std::string program_of(const std::string& other) {
   if (other.empty()) return "redis-server";
-  const Output out = run({std::string(DRIFTD_SOURCE_DIR) + "/tests/servers/redis/fetch.sh", other}, {}, std::chrono::minutes(5));
+  const Output out =
+      run({std::string(DRIFTD_SOURCE_DIR) + "/tests/servers/redis/fetch.sh", other}, {}, std::chrono::minutes(5));
   if (out.code != 0) throw std::runtime_error("fetch.sh " + other + ":\n" + out.err);
   return out.out.substr(0, out.out.find('\n'));
 }
 
 /// Redis before 7.0 has its cluster bus at its port + 10000 and cannot be told another.
 int port_for(const std::vector<std::string>& options) {
-  const auto has = [&](const char* option) { return std::find(options.begin(), options.end(), option) != options.end(); };
+  const auto has = [&](const char* option) {
+    return std::find(options.begin(), options.end(), option) != options.end();
+  };
   return has("--cluster-enabled") && !has("--cluster-port") ? free_port(10'000) : free_port();
 }
 
 }  // namespace
 
 RedisServer::RedisServer(std::vector<std::string> options, const std::string& other)
-    : program_(program_of(other)), port_(port_for(options)), options_(std::move(options)) {
+    : program_(program_of(other)),
+      port_(port_for(options)),
+      options_(std::move(options)) {
   start();
 }
 
 void RedisServer::start() {
-  std::vector<std::string> command{program_, "--port", std::to_string(port_), "--bind", "127.0.0.1", "--dir",
-                                   dir_.path().string(), "--save", "", "--appendonly", "no", "--daemonize", "no"};
+  std::vector<std::string> command{
+      program_, "--port", std::to_string(port_), "--bind", "127.0.0.1",   "--dir", dir_.path().string(),
+      "--save", "",       "--appendonly",        "no",     "--daemonize", "no"};
   command.insert(command.end(), options_.begin(), options_.end());
   child_ = Child(command, {dir_.file("redis.log"), {}, {}});
   if (!eventually([this] { return !this->command({"PING"}).empty(); })) {
@@ -105,12 +111,13 @@ void RedisServer::grant_readme(const std::string& password) const {
   run_block(port_, readme_grants("redis", "redis"), password);
 }
 
-RedisSentinel::RedisSentinel(const std::string& master, int primary_port, const std::string& other) : port_(free_port()) {
-  const std::string conf = dir_.write(
-      "sentinel.conf", "port " + std::to_string(port_) + "\nbind 127.0.0.1\ndir " + dir_.path().string() +
-                           "\nsentinel monitor " + master + " 127.0.0.1 " + std::to_string(primary_port) +
-                           " 1\nsentinel down-after-milliseconds " + master + " 1000\nsentinel failover-timeout " +
-                           master + " 5000\n");
+RedisSentinel::RedisSentinel(const std::string& master, int primary_port, const std::string& other)
+    : port_(free_port()) {
+  const std::string conf =
+      dir_.write("sentinel.conf", "port " + std::to_string(port_) + "\nbind 127.0.0.1\ndir " + dir_.path().string() +
+                                      "\nsentinel monitor " + master + " 127.0.0.1 " + std::to_string(primary_port) +
+                                      " 1\nsentinel down-after-milliseconds " + master +
+                                      " 1000\nsentinel failover-timeout " + master + " 5000\n");
   child_ = Child({program_of(other), conf, "--sentinel"}, {dir_.file("sentinel.log"), {}, {}});
   if (!eventually([this] { return command({"PING"}) == "PONG"; })) {
     throw std::runtime_error("the Sentinel did not start:\n" + read_file(dir_.file("sentinel.log")));

@@ -19,8 +19,8 @@ namespace driftd::test {
 
 class RelayRunner {
  public:
-  using MakeSink = std::function<Result<std::unique_ptr<core::Sink>>(asio::any_io_executor core, asio::any_io_executor io,
-                                                                    const Clock& clock)>;
+  using MakeSink = std::function<Result<std::unique_ptr<core::Sink>>(asio::any_io_executor core,
+                                                                     asio::any_io_executor io, const Clock& clock)>;
   /// `before`: the outbox as an earlier agent left it.
   explicit RelayRunner(MakeSink make, std::chrono::milliseconds check_every = std::chrono::milliseconds(300),
                        MemoryOutbox before = {})

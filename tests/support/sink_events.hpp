@@ -19,8 +19,10 @@ inline core::BackendEvent sample_event(std::int64_t n, const std::string& what =
   event.type = type;
   event.what = what;
   event.source = "kubernetes";
-  event.old_state = core::BackendSnapshot{"orders-kafka", "kafka", "kafka:9092", R"({"retention.ms":"1"})", {{"region", "eu"}}, {"publish"}};
-  event.new_state = core::BackendSnapshot{"orders-kafka", "kafka", "kafka:9092", R"({"retention.ms":"2"})", {{"region", "eu"}}, {"publish"}};
+  event.old_state = core::BackendSnapshot{"orders-kafka",     "kafka",    "kafka:9092", R"({"retention.ms":"1"})",
+                                          {{"region", "eu"}}, {"publish"}};
+  event.new_state = core::BackendSnapshot{"orders-kafka",     "kafka",    "kafka:9092", R"({"retention.ms":"2"})",
+                                          {{"region", "eu"}}, {"publish"}};
   event.changed_fields = {"topic/t" + std::to_string(n) + ":config[\"retention.ms\"]"};
   event.policy = core::Action::manual;
   event.reconciliation_status = "pending";
@@ -37,7 +39,8 @@ inline core::BackendEvent sample_event(std::int64_t n, const std::string& what =
 inline core::StoredEvent sample_stored(std::int64_t n, const std::string& what = "config.updated",
                                        core::ChangeType type = core::ChangeType::config_drift_detected) {
   const std::string id = "abcdefghij0123456789-" + std::to_string(1'000'000'000'000'000 + n);
-  return proto::store_form(sample_event(n, what, type), {id, n, static_cast<std::uint64_t>(n), 1'763'700'000'000'000'000});
+  return proto::store_form(sample_event(n, what, type),
+                           {id, n, static_cast<std::uint64_t>(n), 1'763'700'000'000'000'000});
 }
 
 }  // namespace driftd::test

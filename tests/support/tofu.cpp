@@ -2,12 +2,12 @@
 #include "support/tofu.hpp"
 
 #include <arpa/inet.h>
-#include <filesystem>
 #include <netinet/in.h>
-#include <sstream>
-#include <stdexcept>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <filesystem>
+#include <sstream>
+#include <stdexcept>
 
 namespace driftd::test {
 namespace {
@@ -37,7 +37,8 @@ bool send_to(int port, const std::string& request) {
   bool done = ::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
   char answer[256];
   if (done && !request.empty()) {
-    done = ::write(fd, request.data(), request.size()) == static_cast<ssize_t>(request.size()) && ::read(fd, answer, sizeof answer) > 0;
+    done = ::write(fd, request.data(), request.size()) == static_cast<ssize_t>(request.size()) &&
+           ::read(fd, answer, sizeof answer) > 0;
   }
   ::close(fd);
   return done;
@@ -70,8 +71,9 @@ std::string Tofu::state_file(const std::string& workspace) const {
 }
 
 StateServer::StateServer() : port_(free_port()) {
-  child_ = Child({"python3", DRIFTD_SOURCE_DIR "/tests/servers/state/server.py", std::to_string(port_), dir_.path().string()},
-                 {dir_.file("server.log"), {}, {}});
+  child_ = Child(
+      {"python3", DRIFTD_SOURCE_DIR "/tests/servers/state/server.py", std::to_string(port_), dir_.path().string()},
+      {dir_.file("server.log"), {}, {}});
   if (!eventually([this] { return send_to(port_, {}); })) throw std::runtime_error(read_file(dir_.file("server.log")));
 }
 
@@ -88,7 +90,8 @@ std::vector<std::string> StateServer::requests() {
   for (std::string line; std::getline(lines, line);) {
     const auto json = nlohmann::json::parse(line, nullptr, false);
     if (json.is_discarded()) break;  // being written
-    all.push_back(json["method"].get<std::string>() + " " + json["path"].get<std::string>() + " " + json["status"].dump());
+    all.push_back(json["method"].get<std::string>() + " " + json["path"].get<std::string>() + " " +
+                  json["status"].dump());
   }
   std::vector<std::string> fresh(all.begin() + static_cast<std::ptrdiff_t>(std::min(seen_, all.size())), all.end());
   seen_ = all.size();
@@ -97,8 +100,9 @@ std::vector<std::string> StateServer::requests() {
 
 Front::Front(int server_port, const nlohmann::json& how) : port_(free_port()) {
   behave(how);
-  child_ = Child({"python3", DRIFTD_SOURCE_DIR "/tests/servers/state/front.py", std::to_string(port_), std::to_string(server_port),
-                  dir_.file("how.json")}, {dir_.file("front.log"), {}, {}});
+  child_ = Child({"python3", DRIFTD_SOURCE_DIR "/tests/servers/state/front.py", std::to_string(port_),
+                  std::to_string(server_port), dir_.file("how.json")},
+                 {dir_.file("front.log"), {}, {}});
   if (!eventually([this] { return send_to(port_, {}); })) throw std::runtime_error(read_file(dir_.file("front.log")));
 }
 
@@ -109,11 +113,15 @@ void Front::behave(const nlohmann::json& how) const {
 Moto::Moto(bool strict) : port_(free_port()) {
   static const std::string python = last_line_of({DRIFTD_SOURCE_DIR "/tests/support/venv.sh", "moto[server]==5.1.5"});
   const std::string file = dir_.file("keys.json");
-  child_ = Child({python, DRIFTD_SOURCE_DIR "/tests/servers/moto/serve.py", std::to_string(port_), file, strict ? "strict" : "open"}, {dir_.file("moto.log"), {}, {}});
-  const bool up = eventually([&] {
-    keys_ = nlohmann::json::parse(read_file(file), nullptr, false);
-    return keys_.is_object();
-  }, std::chrono::seconds(60));
+  child_ = Child({python, DRIFTD_SOURCE_DIR "/tests/servers/moto/serve.py", std::to_string(port_), file,
+                  strict ? "strict" : "open"},
+                 {dir_.file("moto.log"), {}, {}});
+  const bool up = eventually(
+      [&] {
+        keys_ = nlohmann::json::parse(read_file(file), nullptr, false);
+        return keys_.is_object();
+      },
+      std::chrono::seconds(60));
   if (!up) throw std::runtime_error("moto does not come up: " + read_file(dir_.file("moto.log")));
 }
 

@@ -10,8 +10,8 @@
 
 namespace driftd::test {
 
-/// A real OpenTofu (tests/servers/tofu, built once) with a configuration and, unless a backend says otherwise, a state in
-/// a temporary folder. Offline: only `terraform_data`. One thread.
+/// A real OpenTofu (tests/servers/tofu, built once) with a configuration and, unless a backend says otherwise, a state
+/// in a temporary folder. Offline: only `terraform_data`. One thread.
 class Tofu {
  public:
   explicit Tofu(std::map<std::string, std::string> env = {});
@@ -64,8 +64,8 @@ class Front {
   Child child_;
 };
 
-/// moto's S3 and IAM (tests/servers/moto) on a free loopback port: bucket `states`, a user that may do everything and one
-/// that may read nothing.
+/// moto's S3 and IAM (tests/servers/moto) on a free loopback port: bucket `states`, a user that may do everything and
+/// one that may read nothing.
 class Moto {
  public:
   /// `strict`: signatures and rights are checked (moto's check takes libcurl's signatures, but not OpenTofu's).

@@ -96,7 +96,8 @@ int zoo_read_settings(zoo_instance* self, const driftd_open_args* args) {
 static void fill(zoo_instance* self, int kind, unsigned i, driftd_record* r, char* id, char* body) {
   snprintf(id, 32, "%s-%03u", kKindNames[kind], i);
   if (kind == kTopics) {
-    snprintf(body, kBody, "{\"partitions\":%u,\"retention\":\"%uh\",\"owner\":\"%s\"}", i + 1, 24 * (i + 1), self->owner);
+    snprintf(body, kBody, "{\"partitions\":%u,\"retention\":\"%uh\",\"owner\":\"%s\"}", i + 1, 24 * (i + 1),
+             self->owner);
   } else {
     snprintf(body, kBody, "{\"login\":true,\"limit\":%u}", 10 * i);
   }
@@ -110,7 +111,8 @@ static void fill(zoo_instance* self, int kind, unsigned i, driftd_record* r, cha
 
 static driftd_status make_mark(driftd_call call, zoo_run* at, uint32_t type, const char* kind, const char* cursor) {
   const uint64_t count = type == DRIFTD_MARK_COMPLETE ? at->next : 0;
-  driftd_mark mark = {.size = sizeof mark, .type = type, .kind = zoo_str(kind), .cursor = zoo_str(cursor), .count = count};
+  driftd_mark mark = {
+      .size = sizeof mark, .type = type, .kind = zoo_str(kind), .cursor = zoo_str(cursor), .count = count};
   animal_mark(&mark);
   const driftd_status answer = zoo_host.mark(call, &mark);
   at->stopped |= answer == DRIFTD_FINISH_SOON;

@@ -18,10 +18,10 @@ enum { kTopics, kRoles, kKinds, kPage = 3, kRolesCount = 4, kDefaultTopics = 8, 
 
 typedef struct zoo_instance {
   unsigned count[kKinds];
-  char token[128];  /* of the setting `password`; empty: not given */
-  char owner[64];   /* the backend's name, fit for JSON */
-  int nudge;        /* eventfd that wake() writes */
-  char note[64];    /* of the animal */
+  char token[128]; /* of the setting `password`; empty: not given */
+  char owner[64];  /* the backend's name, fit for JSON */
+  int nudge;       /* eventfd that wake() writes */
+  char note[64];   /* of the animal */
 } zoo_instance;
 
 /* A listing of the kinds of `scope` (a bit each) from a position on. */

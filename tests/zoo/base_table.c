@@ -74,7 +74,8 @@ driftd_status base_diff(driftd_instance self, const driftd_diff_args* args, drif
 driftd_status base_health(driftd_instance self, driftd_call call, driftd_health_fn push, void* user) {
   (void)self;
   (void)call;
-  const driftd_health health = {.size = sizeof health, .state = DRIFTD_HEALTH_UP, .latency_us = 1, .role = zoo_str("keeper")};
+  const driftd_health health = {
+      .size = sizeof health, .state = DRIFTD_HEALTH_UP, .latency_us = 1, .role = zoo_str("keeper")};
   push(user, &health);
   return DRIFTD_OK;
 }
@@ -114,9 +115,12 @@ const void* base_query(driftd_str id, uint32_t revision) {
 }
 
 driftd_status base_entry(const driftd_host_table* host, const driftd_offer* offer, driftd_accept* out) {
-  static const driftd_provider_table kTable = {
-      sizeof kTable, 0,           &animal_describe, &animal_schema, &animal_open,  &animal_read,
-      &animal_refresh, &animal_diff, &animal_health,   &animal_wake,   &animal_close, &animal_query};
+  static const driftd_provider_table kTable = {sizeof kTable,    0,
+                                               &animal_describe, &animal_schema,
+                                               &animal_open,     &animal_read,
+                                               &animal_refresh,  &animal_diff,
+                                               &animal_health,   &animal_wake,
+                                               &animal_close,    &animal_query};
   (void)offer; /* minor 0 is all it needs: every host has that */
   if (zoo_host.size == 0) memcpy(&zoo_host, host, host->size < sizeof zoo_host ? host->size : sizeof zoo_host);
   out->minor_built = DRIFTD_ABI_MINOR;
@@ -138,8 +142,7 @@ AS_BASE(driftd_status, read,
 AS_BASE(driftd_status, refresh,
         (driftd_instance self, driftd_call call, const driftd_refresh_args* args, driftd_refresh_result* result),
         (self, call, args, result))
-AS_BASE(driftd_status, diff,
-        (driftd_instance self, const driftd_diff_args* args, driftd_verdict_fn push, void* user),
+AS_BASE(driftd_status, diff, (driftd_instance self, const driftd_diff_args* args, driftd_verdict_fn push, void* user),
         (self, args, push, user))
 AS_BASE(driftd_status, health, (driftd_instance self, driftd_call call, driftd_health_fn push, void* user),
         (self, call, push, user))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wrong before the first call. textrel, exec_stack, rpath and no_relro differ in how they are linked, see CMakeLists. */
+/* Wrong before the first call. textrel, exec_stack, rpath and no_relro differ in how they are linked, see CMakeLists.
+ */
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>

@@ -15,7 +15,7 @@
 
 #include "base.h"
 
-#define REFRESH                                                                                             \
+#define REFRESH                                                                                         \
   driftd_status animal_refresh(driftd_instance self, driftd_call call, const driftd_refresh_args* args, \
                                driftd_refresh_result* result)
 
@@ -72,7 +72,8 @@ REFRESH {
   return base_refresh(self, call, args, result);
 }
 
-#elif defined(ZOO_fork_bomb) /* goes off only where a seccomp filter is active: elsewhere it would take the machine down */
+#elif defined(ZOO_fork_bomb) /* goes off only where a seccomp filter is active: elsewhere it would take the machine \
+                                down */
 REFRESH {
   (void)self, (void)args, (void)result;
   if (prctl(PR_GET_SECCOMP) != 2) return zoo_fail(call, DRIFTD_UNSUPPORTED, "no filter is active: not here");

@@ -12,7 +12,7 @@
 
 #include "base.h"
 
-#define REFRESH                                                                                             \
+#define REFRESH                                                                                         \
   driftd_status animal_refresh(driftd_instance self, driftd_call call, const driftd_refresh_args* args, \
                                driftd_refresh_result* result)
 

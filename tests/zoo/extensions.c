@@ -123,9 +123,10 @@ static driftd_status apply(driftd_instance self, driftd_call call, const driftd_
 
 driftd_status animal_schema(driftd_str what, driftd_push_fn push, void* user) {
   if (!zoo_is(what, "role")) return base_schema(what, push, user);
-  return zoo_push(push, user,
-                  "{\"schema\":\"driftd-schema/1\",\"kind\":\"role\",\"revision\":2,\"title\":\"a role\",\"attributes\":{"
-                  "\"login\":{\"type\":\"bool\"},\"limit\":{\"type\":\"int\"}}}");
+  return zoo_push(
+      push, user,
+      "{\"schema\":\"driftd-schema/1\",\"kind\":\"role\",\"revision\":2,\"title\":\"a role\",\"attributes\":{"
+      "\"login\":{\"type\":\"bool\"},\"limit\":{\"type\":\"int\"}}}");
 }
 static driftd_status upgrade(const driftd_upgrade_args* args, driftd_push_fn push, void* user) {
   static unsigned asked;

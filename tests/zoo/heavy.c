@@ -12,7 +12,8 @@ void animal_record(zoo_instance* self, driftd_record* record, char* body) {
   (void)self, (void)body;
   if (!zoo_is(record->kind, kKindNames[kTopics])) return;
   int at = snprintf(large, sizeof large, "{\"partitions\":3,\"owner\":[");
-  for (int i = 0; i < kValues; ++i) at += snprintf(large + at, sizeof large - (size_t)at, "%s%d", i == 0 ? "" : ",", 1000000000 + i);
+  for (int i = 0; i < kValues; ++i)
+    at += snprintf(large + at, sizeof large - (size_t)at, "%s%d", i == 0 ? "" : ",", 1000000000 + i);
   at += snprintf(large + at, sizeof large - (size_t)at, "]}");
   record->body = (driftd_str){large, (uint64_t)at};
 }

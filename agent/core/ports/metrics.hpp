@@ -25,8 +25,8 @@ class Metrics {
   virtual void records(const std::string& backend, std::uint64_t received, std::uint64_t unchanged) = 0;
   /// Changes that became no event: `ignore-rule`, `standing`, `unsettled`, `equivalent`.
   virtual void suppressed(const std::string& backend, const std::string& reason, std::uint64_t count) = 0;
-  /// An attempt to deliver ended; `outcome`: delivered | retry_event | retry_sink | refused | permanent | disabled. `age`
-  /// is from the event's commit.
+  /// An attempt to deliver ended; `outcome`: delivered | retry_event | retry_sink | refused | permanent | disabled.
+  /// `age` is from the event's commit.
   virtual void observe_delivery(const std::string& sink, const std::string& outcome, Seconds age) = 0;
   /// Fill and bound of a queue by name: `store`, `diff`, `delivery:ops`.
   virtual void queue(const std::string& name, std::uint64_t depth, std::uint64_t bound) = 0;

@@ -12,11 +12,11 @@
 namespace driftd::core {
 
 struct DriftFilter {
-  std::string backend, kind, id;           ///< names or globs; empty: all
-  std::optional<DriftStatus> status;       ///< absent: the open ones (pending, rejected, ignored)
-  bool all = false;                        ///< history too
+  std::string backend, kind, id;      ///< names or globs; empty: all
+  std::optional<DriftStatus> status;  ///< absent: the open ones (pending, rejected, ignored)
+  bool all = false;                   ///< history too
   int limit = 1000;
-  std::string drift{};                     ///< how the drift's own id begins; empty: any
+  std::string drift{};  ///< how the drift's own id begins; empty: any
 };
 struct DriftRow {
   Drift drift;

@@ -50,10 +50,10 @@ struct ProviderInfo {
   int concurrency = 1;
   std::vector<Extension> extensions;  ///< that it offers and this agent uses
   std::string settings_schema;
-  std::string describe;      ///< all that describe said, JSON
+  std::string describe;                                              ///< all that describe said, JSON
   std::map<std::string, std::shared_ptr<const KindSchema>> schemas;  ///< per kind
   std::map<std::string, std::string> schema_texts;
-  std::vector<FreeForm> free_form;   ///< describe().free_form
+  std::vector<FreeForm> free_form;  ///< describe().free_form
 
   bool offers(std::string_view extension) const {
     return std::any_of(extensions.begin(), extensions.end(), [&](const Extension& e) { return e.id == extension; });
@@ -61,8 +61,8 @@ struct ProviderInfo {
 };
 
 struct Demotion {
-  std::size_t index = 0;  ///< of the change
-  bool unsettled = false; ///< false: equivalent
+  std::size_t index = 0;   ///< of the change
+  bool unsettled = false;  ///< false: equivalent
   std::string reason;
 };
 
@@ -80,7 +80,8 @@ class Session {
   virtual Task<Status> watch(std::string cursor, PageHandler on_page) = 0;
   /// The provider's own verdicts on changes: empty when it has none.
   virtual Task<Result<std::vector<Demotion>>> demote(ResourceId id, std::vector<Change> changes) = 0;
-  /// The backends that the provider knows of (driftd.discover/1). `unsupported` without the extension, as the two below.
+  /// The backends that the provider knows of (driftd.discover/1). `unsupported` without the extension, as the two
+  /// below.
   virtual Task<Result<DiscoverOutcome>> discover() = 0;
   /// A stored body of an older schema revision in the current one's form (driftd.upgrade/1), canonical JSON.
   /// `unsupported` also for a revision that the provider does not know; `corrupt` when it answers no JSON object.
@@ -99,17 +100,17 @@ class Session {
 
 struct Budgets {
   std::int64_t rss_bytes = 512ll << 20;
-  std::chrono::milliseconds call{60'000};  ///< wall time of a refresh unless the request says less
+  std::chrono::milliseconds call{60'000};                 ///< wall time of a refresh unless the request says less
   std::uint64_t records = 1'000'000, bytes = 1ull << 30;  ///< per refresh
-  std::uint64_t resources = 1'000'000;     ///< known of a backend at a time, those that went not long ago included
-  std::chrono::milliseconds cpu{0};        ///< processor time of one call but watch; 0: as much as `call` lets it
-  int files = 1024, threads = 512;         ///< of the worker: descriptors, threads (the host's own few among them)
+  std::uint64_t resources = 1'000'000;  ///< known of a backend at a time, those that went not long ago included
+  std::chrono::milliseconds cpu{0};     ///< processor time of one call but watch; 0: as much as `call` lets it
+  int files = 1024, threads = 512;      ///< of the worker: descriptors, threads (the host's own few among them)
 };
 
 struct SessionSpec {
   std::string backend;
-  std::string provider;      ///< plugin id or backend type, as found by the library scan
-  std::string settings_json; ///< validated against the settings schema; sensitive values are tokens
+  std::string provider;                        ///< plugin id or backend type, as found by the library scan
+  std::string settings_json;                   ///< validated against the settings schema; sensitive values are tokens
   std::map<std::string, std::string> secrets;  ///< token → bytes
   std::vector<RedactRule> redact;              ///< of the config, in order
   enum class Isolation { process, in_process } isolation = Isolation::process;
@@ -122,7 +123,8 @@ struct SessionSpec {
 /// Something that the agent should know of.
 struct SessionEvent {
   std::string backend;  ///< or, of a file that no backend uses, empty
-  std::string what;     ///< budget | crashed | parked | misbehaved | secret_denied | upgraded | upgrade_refused | plugin_refused
+  std::string what;     ///< budget | crashed | parked | misbehaved | secret_denied | upgraded | upgrade_refused |
+                        ///< plugin_refused
   std::string message;
 };
 
@@ -130,7 +132,10 @@ struct SessionEvent {
 class SessionFactory {
  public:
   virtual ~SessionFactory() = default;
-  struct Use { std::string backend; WorkerStatus worker; };
+  struct Use {
+    std::string backend;
+    WorkerStatus worker;
+  };
   /// A plugin file, described by a short-lived worker; a bad one carries its error.
   struct Found {
     std::string file;

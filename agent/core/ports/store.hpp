@@ -16,14 +16,14 @@ namespace driftd::core {
 
 /// A backend's row: the registration and the marks of its cycles.
 struct BackendRow {
-  std::string uid;   ///< random, 16 hex; survives a rename
+  std::string uid;  ///< random, 16 hex; survives a rename
   std::string name, type, provider;
   std::string registration;     ///< canonical JSON of the registration without secrets; a change emits UPDATED
   std::string system_identity;  ///< cluster id, system_identifier, lineage as accepted
   std::string cursor, watch_cursor;
   std::map<std::string, bool> established;  ///< kind → has its baseline
   HealthReport::State health = HealthReport::State::unknown;
-  std::uint64_t sequence = 0;   ///< of its last event
+  std::uint64_t sequence = 0;  ///< of its last event
   std::optional<Nanos> deleted_ns;
   std::map<std::string, std::string> notes;  ///< what a cycle remembers: `serial`, `last_complete_ns` ...
 };
@@ -80,8 +80,8 @@ struct Committed {
 };
 
 /// The one writer of state. Core thread calls; the work runs on the store thread, grouped: whatever queued during the
-/// previous fsync goes into one transaction. A commit that returned is durable. `conflict`: a revision moved (nothing of
-/// that page is written): load, judge again, commit again. An fsync error ends the process.
+/// previous fsync goes into one transaction. A commit that returned is durable. `conflict`: a revision moved (nothing
+/// of that page is written): load, judge again, commit again. An fsync error ends the process.
 class Store {
  public:
   virtual ~Store() = default;
@@ -89,17 +89,23 @@ class Store {
   virtual Task<Result<std::vector<IndexEntry>>> index(std::string backend_uid) = 0;
   virtual Task<Result<std::vector<StoredResource>>> load(std::string backend_uid, std::vector<ResourceId> ids) = 0;
   /// Kind and schema revision of what is stored of a backend, each pair once.
-  virtual Task<Result<std::vector<std::pair<std::string, std::uint32_t>>>> schema_revisions(std::string backend_uid) = 0;
-  /// Deletes what came and went and nobody accepted, at most `limit` of a backend, the oldest first; returns what it was.
+  virtual Task<Result<std::vector<std::pair<std::string, std::uint32_t>>>> schema_revisions(
+      std::string backend_uid) = 0;
+  /// Deletes what came and went and nobody accepted, at most `limit` of a backend, the oldest first; returns what it
+  /// was.
   virtual Task<Result<std::vector<ResourceId>>> forget_gone(std::string backend_uid, std::int64_t limit) = 0;
   /// What one source declares; what all sources declare of one backend; with bodies, of those ids, by source's name.
   virtual Task<Result<std::vector<DeclaredEntry>>> declared_by(std::string source_uid) = 0;
   virtual Task<Result<std::vector<DeclaredEntry>>> declared_of(std::string target) = 0;
   virtual Task<Result<std::vector<Declaration>>> declarations(std::string target, std::vector<ResourceId> ids) = 0;
   virtual Task<Result<Committed>> commit(PageCommit page) = 0;
-  /// The resource that an open drift belongs to: backend uid and row. `drift_id` may be a prefix of at least 6 characters
-  /// that only one open drift has. not_found: no such drift; conflict: it is closed, or several begin so.
-  struct Owner { std::string backend_uid; StoredResource resource; std::string drift_id; };
+  /// The resource that an open drift belongs to: backend uid and row. `drift_id` may be a prefix of at least 6
+  /// characters that only one open drift has. not_found: no such drift; conflict: it is closed, or several begin so.
+  struct Owner {
+    std::string backend_uid;
+    StoredResource resource;
+    std::string drift_id;
+  };
   virtual Task<Result<Owner>> owner_of(std::string drift_id) = 0;
   /// Appends one line to the audit log.
   virtual Task<Status> audit(AuditEntry entry) = 0;
@@ -122,11 +128,11 @@ struct SinkCursor {
 struct SinkSettlement {
   std::string sink;
   std::int64_t low_water = 0;
-  std::vector<DeliveryState> upsert;   ///< failing or dead
-  std::vector<std::int64_t> settled;   ///< exceptions that were delivered
+  std::vector<DeliveryState> upsert;  ///< failing or dead
+  std::vector<std::int64_t> settled;  ///< exceptions that were delivered
   std::optional<std::map<std::string, std::string>> notes;
-  std::vector<std::int64_t> dropped;   ///< dead letters that a person gave up; they stay dropped when the mark goes back
-  std::vector<EventDraft> events;      ///< what tells of it (`dead_letter`, `gap`), appended with it: both or neither
+  std::vector<std::int64_t> dropped;  ///< dead letters that a person gave up; they stay dropped when the mark goes back
+  std::vector<EventDraft> events;     ///< what tells of it (`dead_letter`, `gap`), appended with it: both or neither
 };
 
 /// What the relay sees of the store. Same threads and promises as Store.
@@ -151,7 +157,9 @@ class Outbox {
   /// Deletes what retention allows, at most 1,000 rows; true: there is more.
   virtual Task<Result<bool>> prune(Nanos delivered_before, Nanos undelivered_before) = 0;
   /// Bytes and count of events not yet settled by every sink.
-  struct Backlog { std::int64_t bytes = 0, events = 0; };
+  struct Backlog {
+    std::int64_t bytes = 0, events = 0;
+  };
   virtual Task<Result<Backlog>> backlog() = 0;
 };
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sinks/file/log_file.hpp"
 
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 namespace driftd::sinks {
 namespace {
@@ -83,13 +83,15 @@ Status LogFile::cut_torn_line() {
 
 /// Returns true if the open file is the one that a reader finds; refreshes its size, which others may cut.
 bool LogFile::at_its_path() {
-  struct stat named {}, open {};
+  struct stat named {
+  }, open{};
   if (::stat(settings_.path.c_str(), &named) != 0 || ::fstat(fd_, &open) != 0) return false;
   size_ = open.st_size;
   return named.st_dev == open.st_dev && named.st_ino == open.st_ino;
 }
 
-/// What is written to a file without a name is lost for its readers: goes on in the one that stands at the path, or makes it.
+/// What is written to a file without a name is lost for its readers: goes on in the one that stands at the path, or
+/// makes it.
 Status LogFile::follow_path() {
   if (settings_.path.empty() || (ours_ && at_its_path())) return Status{};
   return open_again();
@@ -126,8 +128,9 @@ Status LogFile::sync() {
   if (!astray_) return Status{};
   DRIFTD_CHECK(follow_path());
   astray_ = false;
-  return fail(Code::unavailable, settings_.path.string() + " was removed or renamed by somebody else: what was not synced "
-                                                           "before is written again");
+  return fail(Code::unavailable, settings_.path.string() +
+                                     " was removed or renamed by somebody else: what was not synced "
+                                     "before is written again");
 }
 
 /// Moves path.1 to path.2 and so on, up to the first number that is free: a rotation that failed half-way and is tried

@@ -11,9 +11,9 @@
 
 namespace driftd::sinks {
 
-/// A file of lines, appended. Invariant: between calls it ends with a whole line: a torn last line (a kill in the middle
-/// of a write) is cut off by open(), a short write (disk full) at once. A file that somebody removes or moves is made
-/// anew, and what was not synced before then counts as lost: the next sync() says so. Not thread-safe.
+/// A file of lines, appended. Invariant: between calls it ends with a whole line: a torn last line (a kill in the
+/// middle of a write) is cut off by open(), a short write (disk full) at once. A file that somebody removes or moves is
+/// made anew, and what was not synced before then counts as lost: the next sync() says so. Not thread-safe.
 class LogFile {
  public:
   explicit LogFile(FileSettings settings) : settings_(std::move(settings)) {}
@@ -26,8 +26,8 @@ class LogFile {
   Status open();
   /// Writes one line (without its end); rotates first when it would pass the limit.
   Status write(std::string_view line);
-  /// fdatasync of what was written. Fails if lines since the last sync went to a file that is no longer at its path: they
-  /// have to be written again.
+  /// fdatasync of what was written. Fails if lines since the last sync went to a file that is no longer at its path:
+  /// they have to be written again.
   Status sync();
 
  private:
@@ -42,7 +42,7 @@ class LogFile {
 
   FileSettings settings_;
   int fd_ = -1;
-  bool ours_ = false;  ///< a descriptor that open() opened
+  bool ours_ = false;             ///< a descriptor that open() opened
   std::optional<Stream> stream_;  ///< it is no regular file
   std::int64_t size_ = 0;
   bool unsynced_ = false;  ///< lines since the last sync

@@ -14,8 +14,8 @@
 namespace driftd::sinks {
 namespace {
 
-/// Does not block where the kernel lets us say so: a socket; a descriptor with O_NONBLOCK; else a piece for which a pipe that
-/// is ready has room (pipe(7)).
+/// Does not block where the kernel lets us say so: a socket; a descriptor with O_NONBLOCK; else a piece for which a
+/// pipe that is ready has room (pipe(7)).
 ssize_t write_some(int fd, std::string_view text) {
   const ssize_t sent = ::send(fd, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   if (sent >= 0 || errno != ENOTSOCK) return sent;

@@ -9,9 +9,9 @@
 
 namespace driftd::sinks {
 
-/// Lines to whom somebody else drains: a pipe, a FIFO, a terminal, a socket. It waits for a reader who stands still no longer
-/// than kPatience, then fails at once until there is room again. Invariant: no line is joined with another: one that was
-/// written in part is finished before the next begins. Not thread-safe.
+/// Lines to whom somebody else drains: a pipe, a FIFO, a terminal, a socket. It waits for a reader who stands still no
+/// longer than kPatience, then fails at once until there is room again. Invariant: no line is joined with another: one
+/// that was written in part is finished before the next begins. Not thread-safe.
 class Stream {
  public:
   static constexpr std::chrono::milliseconds kPatience{1'000};
@@ -32,8 +32,8 @@ class Stream {
   bool stuck_ = false;     ///< the reader stood still when it was last waited for
 };
 
-/// A descriptor of its own for a stream that others hold too, so that not blocking is our matter alone (O_NONBLOCK is of the
-/// open file description). -1: there is none for this one (a socket; a pipe of another user).
+/// A descriptor of its own for a stream that others hold too, so that not blocking is our matter alone (O_NONBLOCK is
+/// of the open file description). -1: there is none for this one (a socket; a pipe of another user).
 int open_again_without_blocking(int fd);
 
 }  // namespace driftd::sinks

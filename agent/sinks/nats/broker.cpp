@@ -9,8 +9,12 @@
 namespace driftd::sinks {
 namespace {
 
-struct FreeOptions { void operator()(natsOptions* o) const { natsOptions_Destroy(o); } };
-struct FreeStatistics { void operator()(natsStatistics* s) const { natsStatistics_Destroy(s); } };
+struct FreeOptions {
+  void operator()(natsOptions* o) const { natsOptions_Destroy(o); }
+};
+struct FreeStatistics {
+  void operator()(natsStatistics* s) const { natsStatistics_Destroy(s); }
+};
 using Options = std::unique_ptr<natsOptions, FreeOptions>;
 using Statistics = std::unique_ptr<natsStatistics, FreeStatistics>;
 
@@ -25,7 +29,8 @@ constexpr double kMostReconnectMs = 5'000;  // what waited for the broker shall 
 /// nats.c asks on its own thread; 250 ms ×2 → 5 s, ±20 %.
 std::int64_t reconnect_delay(natsConnection*, int attempts, void*) {
   thread_local std::minstd_rand random{std::random_device{}()};
-  const double base = std::min(kMostReconnectMs, kFirstReconnectMs * static_cast<double>(1 << std::clamp(attempts - 1, 0, 10)));
+  const double base =
+      std::min(kMostReconnectMs, kFirstReconnectMs * static_cast<double>(1 << std::clamp(attempts - 1, 0, 10)));
   return static_cast<std::int64_t>(base * std::uniform_real_distribution<double>(0.8, 1.2)(random));
 }
 
@@ -47,7 +52,8 @@ natsStatus set_reliability(natsOptions* options, const NatsSettings& settings, I
   if (s == NATS_OK) s = natsOptions_SetDisconnectedCB(options, &Inbox::on_disconnected, &inbox);
   if (s == NATS_OK) s = natsOptions_SetReconnectedCB(options, &Inbox::on_reconnected, &inbox);
   if (s == NATS_OK) s = natsOptions_SetClosedCB(options, &Inbox::on_closed, &inbox);
-  // Ends a write to a broker that does not read, and its connection. With TLS the library would turn in circles instead.
+  // Ends a write to a broker that does not read, and its connection. With TLS the library would turn in circles
+  // instead.
   if (s == NATS_OK && !over_tls(settings)) s = natsOptions_SetWriteDeadline(options, kWriteDeadlineMs);
   return s;
 }
@@ -84,15 +90,18 @@ std::uint64_t Broker::reconnects() const {
   return count;
 }
 
-Error failure(const NatsSettings& settings, natsStatus status, int code, const std::string& subject, const Inbox* inbox) {
+Error failure(const NatsSettings& settings, natsStatus status, int code, const std::string& subject,
+              const Inbox* inbox) {
   std::string text = "NATS at " + names_of(settings.servers) + ": ";
   if (inbox != nullptr && status == NATS_TIMEOUT) {
     if (inbox->denied(subject)) return {Code::denied, text + "the account may not publish to " + subject};
     const std::string replies = inbox->denied_reply();
-    if (!replies.empty()) return {Code::denied, text + "the account may not subscribe to " + replies + ", where answers come"};
+    if (!replies.empty())
+      return {Code::denied, text + "the account may not subscribe to " + replies + ", where answers come"};
   }
   text += status_text(status) + explain(code);
-  if (status == NATS_NO_RESPONDERS) text += " on " + subject + ": JetStream is not enabled for this account, or has no leader";
+  if (status == NATS_NO_RESPONDERS)
+    text += " on " + subject + ": JetStream is not enabled for this account, or has no leader";
   if (status == NATS_TIMEOUT && !subject.empty()) text += " of " + subject;
   const bool denied = status == NATS_CONNECTION_AUTH_FAILED || status == NATS_NOT_PERMITTED;
   return {denied ? Code::denied : Code::unavailable, std::move(text)};

@@ -25,6 +25,7 @@ Result<Broker> connect(const NatsSettings& settings, const std::string& name, In
 
 /// The error of a call to the server. `subject`: where the call went; if the server refused that, the error says which
 /// right is missing. `inbox` may be null.
-Error failure(const NatsSettings& settings, natsStatus status, int code, const std::string& subject, const Inbox* inbox);
+Error failure(const NatsSettings& settings, natsStatus status, int code, const std::string& subject,
+              const Inbox* inbox);
 
 }  // namespace driftd::sinks

@@ -16,8 +16,8 @@ struct NatsMessage {
   std::string message_id;  ///< `Nats-Msg-Id`: the event's id, `_t` / `_s` behind it for the views
 };
 
-/// Messages of one event, the canonical one first. A replay has its own message ids (`_r<marker>`): within the duplicate
-/// window the stream would drop it otherwise; `ce-id` stays.
+/// Messages of one event, the canonical one first. A replay has its own message ids (`_r<marker>`): within the
+/// duplicate window the stream would drop it otherwise; `ce-id` stays.
 std::vector<NatsMessage> messages_of(const core::StoredEvent& event, const NatsSettings& settings,
                                      const std::string& replay_marker);
 

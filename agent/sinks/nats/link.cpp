@@ -123,8 +123,8 @@ void Inbox::on_reconnected(natsConnection* connection, void* closure) {
   });
 }
 
-/// Errors reach us by the calls that fail, but for a missing right: the call only times out, and what the server said of it
-/// comes here. (Without a handler the library would print to stderr.)
+/// Errors reach us by the calls that fail, but for a missing right: the call only times out, and what the server said
+/// of it comes here. (Without a handler the library would print to stderr.)
 void Inbox::on_error(natsConnection*, natsSubscription*, natsStatus status, void* closure) {
   if (status != NATS_NOT_PERMITTED) return;
   natsStatus ignored = NATS_OK;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <nats/nats.h>
 #include <atomic>
 #include <boost/asio/steady_timer.hpp>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <nats/nats.h>
 #include <set>
 #include <string>
 
@@ -15,9 +15,15 @@
 
 namespace driftd::sinks {
 
-struct FreeConnection { void operator()(natsConnection* c) const { natsConnection_Destroy(c); } };
-struct FreeContext { void operator()(jsCtx* c) const { jsCtx_Destroy(c); } };
-struct FreeMessage { void operator()(natsMsg* m) const { natsMsg_Destroy(m); } };
+struct FreeConnection {
+  void operator()(natsConnection* c) const { natsConnection_Destroy(c); }
+};
+struct FreeContext {
+  void operator()(jsCtx* c) const { jsCtx_Destroy(c); }
+};
+struct FreeMessage {
+  void operator()(natsMsg* m) const { natsMsg_Destroy(m); }
+};
 using Connection = std::unique_ptr<natsConnection, FreeConnection>;
 using StreamContext = std::unique_ptr<jsCtx, FreeContext>;
 using Message = std::unique_ptr<natsMsg, FreeMessage>;
@@ -37,7 +43,7 @@ struct Flight {
   asio::steady_timer done;
   std::int64_t event;  ///< its number; 0: a replay
   int left = 0;
-  bool over = false;     ///< nothing more is waited for
+  bool over = false;  ///< nothing more is waited for
   core::Attempt attempt;
   std::set<std::string> stored;  ///< ids of the messages that the stream has
 };
@@ -67,12 +73,12 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
   static void on_reconnected(natsConnection* connection, void* closure);
   static void on_closed(natsConnection* connection, void* closure);
   static void on_error(natsConnection* connection, natsSubscription* subscription, natsStatus status, void* closure);
-  /// This is the connection from now on. What the library says of it is remembered, for to ask the library takes the lock
-  /// of the connection, which a write to a broker that does not read holds. [io]
+  /// This is the connection from now on. What the library says of it is remembered, for to ask the library takes the
+  /// lock of the connection, which a write to a broker that does not read holds. [io]
   void watch(natsConnection* connection);
-  bool up() const { return up_; }                       ///< connected, as far as the library has said. Any thread
-  bool closed() const { return closed_; }               ///< for good. Any thread
-  std::uint64_t changes() const { return changes_; }    ///< how often that changed. Any thread
+  bool up() const { return up_; }                     ///< connected, as far as the library has said. Any thread
+  bool closed() const { return closed_; }             ///< for good. Any thread
+  std::uint64_t changes() const { return changes_; }  ///< how often that changed. Any thread
 
   /// Core thread. `reader` is told until close().
   void open(Reader& reader);
@@ -94,9 +100,9 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
   void answer_denied(const std::string& subject);
 
   mutable std::mutex mutex_;
-  bool open_ = false;             ///< guarded by mutex_
-  asio::any_io_executor core_;    ///< guarded by mutex_
-  std::set<std::string> denied_;  ///< guarded by mutex_
+  bool open_ = false;                  ///< guarded by mutex_
+  asio::any_io_executor core_;         ///< guarded by mutex_
+  std::set<std::string> denied_;       ///< guarded by mutex_
   natsConnection* watched_ = nullptr;  ///< guarded by mutex_
   std::atomic<bool> up_ = false, closed_ = true;
   std::atomic<std::uint64_t> changes_ = 0;

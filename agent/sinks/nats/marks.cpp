@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t kEvery = 256;  // messages between two promises that stay
 constexpr std::size_t kMost = 17;
-constexpr std::size_t kRecent = 8;     // that are never thinned out
+constexpr std::size_t kRecent = 8;  // that are never thinned out
 
 }  // namespace
 
@@ -38,8 +38,8 @@ void Marks::promise(std::int64_t settled_to) {
   thin_out();
 }
 
-/// Takes out the promise whose neighbours are nearest to each other for their age. The oldest stays: what was sent before
-/// it never has to be sent again, however far a broker falls back.
+/// Takes out the promise whose neighbours are nearest to each other for their age. The oldest stays: what was sent
+/// before it never has to be sent again, however far a broker falls back.
 void Marks::thin_out() {
   while (marks_.size() > kMost) {
     const auto gap_for_its_age = [this](std::size_t i) {
@@ -62,7 +62,8 @@ void Marks::keep_oldest(std::size_t count) {
 void Marks::write(std::map<std::string, std::string>& notes) const {
   std::string text;
   for (const auto& mark : marks_) {
-    text += (text.empty() ? "" : " ") + std::to_string(mark.stream_seq) + ":" + std::to_string(mark.safe) + ":" + mark.id;
+    text +=
+        (text.empty() ? "" : " ") + std::to_string(mark.stream_seq) + ":" + std::to_string(mark.safe) + ":" + mark.id;
   }
   notes["marks"] = text;
 }

@@ -23,11 +23,11 @@ struct Mark : Position {
 /// that a broker that went backwards is found out after a restart, too. Invariant: the promises ascend in both numbers.
 class Marks {
  public:
-  /// Notes that the stream has a message of event number `event` (0: of a replay, whose first sending stands where it was).
-  /// Returns false if no stream that kept its messages could say so: a new message at or below an older one.
+  /// Notes that the stream has a message of event number `event` (0: of a replay, whose first sending stands where it
+  /// was). Returns false if no stream that kept its messages could say so: a new message at or below an older one.
   bool acked(std::uint64_t stream_seq, bool duplicate, const std::string& id, std::int64_t event);
-  /// Every event up to `settled_to` was acknowledged, none above the last position. Promises that say more are lowered, here
-  /// and by an event that is sent late (a dead letter lives again, the cursor went back).
+  /// Every event up to `settled_to` was acknowledged, none above the last position. Promises that say more are lowered,
+  /// here and by an event that is sent late (a dead letter lives again, the cursor went back).
   void promise(std::int64_t settled_to);
   /// Forgets all but the oldest `count` promises; the last of them is the last position now.
   void keep_oldest(std::size_t count);

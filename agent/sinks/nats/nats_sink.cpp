@@ -37,7 +37,10 @@ struct Dial {
 };
 struct Inspect {
   Inspect(std::shared_ptr<Broker> b, std::shared_ptr<const Dialled> w, std::shared_ptr<Inbox> i, Memory m)
-      : broker(std::move(b)), what(std::move(w)), inbox(std::move(i)), memory(std::make_shared<const Memory>(std::move(m))) {}
+      : broker(std::move(b)),
+        what(std::move(w)),
+        inbox(std::move(i)),
+        memory(std::make_shared<const Memory>(std::move(m))) {}
   Result<Inspection> operator()() const {
     const std::uint64_t before = broker->reconnects();
     DRIFTD_TRY(Inspection out, inspect(*broker, what->settings, *memory, *inbox));
@@ -50,13 +53,19 @@ struct Inspect {
   std::shared_ptr<const Memory> memory;
 };
 
-/// Nothing is published on a connection before the stream was looked at on it, and an acknowledgement that comes on another
-/// one settles nothing: only so can a broker that lost acknowledged events not hide that behind new ones. Core thread.
+/// Nothing is published on a connection before the stream was looked at on it, and an acknowledgement that comes on
+/// another one settles nothing: only so can a broker that lost acknowledged events not hide that behind new ones. Core
+/// thread.
 class NatsSink final : public core::Sink, private Inbox::Reader {
  public:
   NatsSink(std::string name, NatsSettings settings, asio::any_io_executor core, asio::any_io_executor io)
-      : name_(std::move(name)), settings_(std::move(settings)), core_(core), io_(asio::make_strand(std::move(io))), inbox_(Inbox::make(core)),
-        shared_(std::make_shared<const Dialled>(Dialled{settings_, name_})), publisher_(std::make_shared<Publisher>(core_, io_)) {}
+      : name_(std::move(name)),
+        settings_(std::move(settings)),
+        core_(core),
+        io_(asio::make_strand(std::move(io))),
+        inbox_(Inbox::make(core)),
+        shared_(std::make_shared<const Dialled>(Dialled{settings_, name_})),
+        publisher_(std::make_shared<Publisher>(core_, io_)) {}
   ~NatsSink() override { inbox_->close(); }
 
   core::RetryPolicy policy() const override { return {true, {}, settings_.jetstream ? kInFlight : kCoreInFlight}; }
@@ -94,7 +103,8 @@ class NatsSink final : public core::Sink, private Inbox::Reader {
 
   std::string name_;
   NatsSettings settings_;
-  asio::any_io_executor core_, io_;  ///< io_: a strand. A broker that stands still holds one thread of the pool, not two
+  /// io_: a strand. A broker that stands still holds one thread of the pool, not two
+  asio::any_io_executor core_, io_;
   std::shared_ptr<Inbox> inbox_;
   std::shared_ptr<const Dialled> shared_;
   std::shared_ptr<Publisher> publisher_;
@@ -106,7 +116,7 @@ class NatsSink final : public core::Sink, private Inbox::Reader {
   unsigned looks_ = 0;
   Marks marks_;
   bool marks_read_ = false;
-  std::vector<std::string> subjects_;   ///< of the stream, as last seen
+  std::vector<std::string> subjects_;  ///< of the stream, as last seen
   std::string worries_;
   std::set<std::string> stored_parts_;  ///< messages of events that the stream has in part: not published again
 };
@@ -136,12 +146,14 @@ void NatsSink::on_ack(const Expected& message, const Ack& ack) {
 void NatsSink::acknowledged(const Expected& message, const Ack& ack) {
   Attempt& attempt = message.flight->attempt;
   if (ack.stream_seq == 0) {  // "duplicate" of a message that was never stored (nats-server #6415)
-    attempt = {Outcome::retry_event, message.subject + ": the stream calls it a duplicate of a message that it does not have", 0};
+    attempt = {Outcome::retry_event,
+               message.subject + ": the stream calls it a duplicate of a message that it does not have", 0};
   } else if (!trusted()) {
     attempt = {Outcome::retry_sink, "acknowledged on a connection on which the stream was not looked at yet", 0};
   } else if (!marks_.acked(ack.stream_seq, ack.duplicate, message.id, message.flight->event)) {
     ++doubts_;
-    attempt = {Outcome::retry_sink, "stream " + settings_.stream + " gave a sequence again that it had given before", 0};
+    attempt = {Outcome::retry_sink, "stream " + settings_.stream + " gave a sequence again that it had given before",
+               0};
     wake_();
   } else {
     message.flight->stored.insert(message.id);
@@ -156,7 +168,8 @@ std::string NatsSink::about_the_subject(const std::string& subject, const Ack& a
   }
   if (ack.status == NATS_NOT_PERMITTED) return "the account may not publish to it";
   if (ack.code == JSStreamNotMatchErr) return "another stream takes it" + explain(ack.code);
-  if (ack.code == JSStreamStoreFailedErr && ack.text.find("per subject") != std::string::npos) return ack.text + explain(ack.code);
+  if (ack.code == JSStreamStoreFailedErr && ack.text.find("per subject") != std::string::npos)
+    return ack.text + explain(ack.code);
   return "";
 }
 
@@ -269,7 +282,8 @@ Task<Result<std::optional<std::int64_t>>> NatsSink::check(std::map<std::string, 
   auto seen = co_await run_on(io_, work);
   if (!seen) co_return Answer(tl::unexpected(seen.error()));
   if (closed() || !(before == now())) {
-    co_return Answer(fail(Code::unavailable, "NATS: the connection changed while stream " + settings_.stream + " was looked at"));
+    co_return Answer(
+        fail(Code::unavailable, "NATS: the connection changed while stream " + settings_.stream + " was looked at"));
   }
   looked_ = before;
   reconnects_ = seen->reconnects;

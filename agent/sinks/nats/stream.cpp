@@ -8,7 +8,9 @@
 namespace driftd::sinks {
 namespace {
 
-struct FreeInfo { void operator()(jsStreamInfo* i) const { jsStreamInfo_Destroy(i); } };
+struct FreeInfo {
+  void operator()(jsStreamInfo* i) const { jsStreamInfo_Destroy(i); }
+};
 using Info = std::unique_ptr<jsStreamInfo, FreeInfo>;
 
 constexpr std::size_t kSample = 4;  // older marks of one look
@@ -20,7 +22,10 @@ enum class Found { ours, not_ours, unreadable };
 class Look {
  public:
   Look(const Broker& broker, const NatsSettings& settings, const Memory& memory, const Inbox& inbox)
-      : broker_(broker), settings_(settings), memory_(memory), inbox_(inbox) {}
+      : broker_(broker),
+        settings_(settings),
+        memory_(memory),
+        inbox_(inbox) {}
   Result<Inspection> run();
 
  private:
@@ -57,7 +62,8 @@ Status Look::read_info() {
   info_.reset(raw);
   const bool absent = status == NATS_NOT_FOUND || code == JSStreamNotFoundErr;
   if (absent && settings_.create_stream) return create();
-  if (absent) return fail(Code::unavailable, "NATS: there is no stream " + settings_.stream + explain(JSStreamNotFoundErr));
+  if (absent)
+    return fail(Code::unavailable, "NATS: there is no stream " + settings_.stream + explain(JSStreamNotFoundErr));
   if (status != NATS_OK) return fail(failed(status, static_cast<int>(code), "INFO"));
   return whole();
 }
@@ -86,7 +92,8 @@ Status Look::create() {
 /// nats.c takes an answer without a configuration for one.
 Status Look::whole() const {
   if (info_ != nullptr && info_->Config != nullptr) return Status{};
-  return fail(Code::unavailable, "NATS at " + names_of(settings_.servers) + ": what it says of stream " + settings_.stream +
+  return fail(Code::unavailable, "NATS at " + names_of(settings_.servers) + ": what it says of stream " +
+                                     settings_.stream +
                                      " has no configuration; is this a nats-server, and nobody in between?");
 }
 
@@ -183,7 +190,8 @@ Result<Inspection> Look::run() {
 
 }  // namespace
 
-Result<Inspection> inspect(const Broker& broker, const NatsSettings& settings, const Memory& memory, const Inbox& inbox) {
+Result<Inspection> inspect(const Broker& broker, const NatsSettings& settings, const Memory& memory,
+                           const Inbox& inbox) {
   return Look(broker, settings, memory, inbox).run();
 }
 

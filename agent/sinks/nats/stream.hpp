@@ -13,8 +13,8 @@ namespace driftd::sinks {
 /// What is known of the stream before it is looked at.
 struct Memory {
   Marks marks;
-  std::string created;      ///< when the stream was made; empty: never seen before
-  unsigned looks = 0;       ///< picks the sample of older marks
+  std::string created;  ///< when the stream was made; empty: never seen before
+  unsigned looks = 0;   ///< picks the sample of older marks
 };
 
 struct Loss {
@@ -23,15 +23,16 @@ struct Loss {
 };
 
 struct Inspection {
-  std::uint64_t reconnects = 0;       ///< of the connection on which it was made
+  std::uint64_t reconnects = 0;  ///< of the connection on which it was made
   std::string created;
   std::vector<std::string> subjects;  ///< that the stream takes
   std::optional<Loss> loss;           ///< it lost messages that it had acknowledged
   std::string worries;                ///< what cannot be checked, or will be evicted; empty: none
 };
 
-/// Creates the stream when it is absent, and looks whether it went backwards: made anew, shorter than it was, or another
-/// message stands at our last position or at one of a sample of positions behind it. Blocks; [io].
-Result<Inspection> inspect(const Broker& broker, const NatsSettings& settings, const Memory& memory, const Inbox& inbox);
+/// Creates the stream when it is absent, and looks whether it went backwards: made anew, shorter than it was, or
+/// another message stands at our last position or at one of a sample of positions behind it. Blocks; [io].
+Result<Inspection> inspect(const Broker& broker, const NatsSettings& settings, const Memory& memory,
+                           const Inbox& inbox);
 
 }  // namespace driftd::sinks

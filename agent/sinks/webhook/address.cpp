@@ -2,9 +2,9 @@
 #include "sinks/webhook/address.hpp"
 
 #include <arpa/inet.h>
+#include <netinet/in.h>
 #include <charconv>
 #include <cstring>
-#include <netinet/in.h>
 
 namespace driftd::sinks {
 namespace {
@@ -16,16 +16,32 @@ struct Refused {
   const char* why;
 };
 /// What is not global unicast, and what tunnels to it.
-constexpr Refused kRefused[] = {
-    {"0.0.0.0/8", "this network"},        {"10.0.0.0/8", "private"},          {"100.64.0.0/10", "carrier-grade NAT"},
-    {"127.0.0.0/8", "loopback"},          {"169.254.0.0/16", "link-local"},   {"172.16.0.0/12", "private"},
-    {"192.0.0.0/24", "protocol space"},   {"192.0.2.0/24", "documentation"},  {"192.88.99.0/24", "6to4 relay"},
-    {"192.168.0.0/16", "private"},        {"198.18.0.0/15", "benchmarking"},  {"198.51.100.0/24", "documentation"},
-    {"203.0.113.0/24", "documentation"},  {"224.0.0.0/4", "multicast"},       {"240.0.0.0/4", "reserved"},
-    {"::/96", "unspecified or loopback"}, {"64:ff9b::/96", "NAT64"},          {"64:ff9b:1::/48", "NAT64"},
-    {"100::/64", "discard"},              {"2001::/32", "Teredo"},            {"2001:db8::/32", "documentation"},
-    {"2002::/16", "6to4"},                {"fc00::/7", "private"},            {"fe80::/10", "link-local"},
-    {"fec0::/10", "site-local"},          {"ff00::/8", "multicast"}};
+constexpr Refused kRefused[] = {{"0.0.0.0/8", "this network"},
+                                {"10.0.0.0/8", "private"},
+                                {"100.64.0.0/10", "carrier-grade NAT"},
+                                {"127.0.0.0/8", "loopback"},
+                                {"169.254.0.0/16", "link-local"},
+                                {"172.16.0.0/12", "private"},
+                                {"192.0.0.0/24", "protocol space"},
+                                {"192.0.2.0/24", "documentation"},
+                                {"192.88.99.0/24", "6to4 relay"},
+                                {"192.168.0.0/16", "private"},
+                                {"198.18.0.0/15", "benchmarking"},
+                                {"198.51.100.0/24", "documentation"},
+                                {"203.0.113.0/24", "documentation"},
+                                {"224.0.0.0/4", "multicast"},
+                                {"240.0.0.0/4", "reserved"},
+                                {"::/96", "unspecified or loopback"},
+                                {"64:ff9b::/96", "NAT64"},
+                                {"64:ff9b:1::/48", "NAT64"},
+                                {"100::/64", "discard"},
+                                {"2001::/32", "Teredo"},
+                                {"2001:db8::/32", "documentation"},
+                                {"2002::/16", "6to4"},
+                                {"fc00::/7", "private"},
+                                {"fe80::/10", "link-local"},
+                                {"fec0::/10", "site-local"},
+                                {"ff00::/8", "multicast"}};
 
 bool to_bytes(const sockaddr* address, unsigned char (&out)[16]) {
   if (address->sa_family == AF_INET6) {
@@ -52,7 +68,8 @@ std::string text_of(const unsigned char (&ip)[16]) {
 
 Result<Network> Network::parse(std::string_view text) {
   const auto bad = [text] {
-    return fail(Code::invalid, "'" + std::string(text) + "' is no network; expected CIDR such as 10.1.0.0/16 or fd00::/8");
+    return fail(Code::invalid,
+                "'" + std::string(text) + "' is no network; expected CIDR such as 10.1.0.0/16 or fd00::/8");
   };
   const auto slash = text.find('/');
   const std::string host(text.substr(0, slash));
@@ -102,7 +119,8 @@ std::string AddressGuard::refusal(const sockaddr* address) const {
   for (const auto& refused : kRefused) {
     const auto network = Network::parse(refused.cidr);
     if (network && network->contains(ip)) {
-      return text_of(ip) + " is " + refused.why + " (" + refused.cidr + "); allow it in the sink's `allow` if it is meant";
+      return text_of(ip) + " is " + refused.why + " (" + refused.cidr +
+             "); allow it in the sink's `allow` if it is meant";
     }
   }
   return {};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/socket.h>
 #include <string>
 #include <string_view>
-#include <sys/socket.h>
 #include <vector>
 
 #include "base/result.hpp"

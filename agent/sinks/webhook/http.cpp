@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sinks/webhook/http.hpp"
 
-#include <atomic>
 #include <curl/curl.h>
+#include <unistd.h>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <thread>
-#include <unistd.h>
 
 namespace driftd::sinks {
 namespace {
@@ -63,8 +63,10 @@ bool about_endpoint(CURLcode code) {
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:
     case CURLE_UNSUPPORTED_PROTOCOL:
-    case CURLE_URL_MALFORMAT: return true;
-    default: return false;
+    case CURLE_URL_MALFORMAT:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -111,7 +113,8 @@ HttpAnswer answer_of(Transfer& transfer, CURLcode code) {
     curl_easy_getinfo(transfer.easy, CURLINFO_RESPONSE_CODE, &answer.status);
     curl_off_t seconds = 0;
     curl_easy_getinfo(transfer.easy, CURLINFO_RETRY_AFTER, &seconds);
-    answer.retry_after_ms = std::clamp<std::int64_t>(seconds, 0, kRetryAfterCap / 1000) * 1000;  // a date that is over is below 0
+    // a date that is over is below 0
+    answer.retry_after_ms = std::clamp<std::int64_t>(seconds, 0, kRetryAfterCap / 1000) * 1000;
     return answer;
   }
   curl_off_t connected = 0;

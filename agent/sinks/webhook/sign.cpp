@@ -35,7 +35,8 @@ Result<std::string> signing_key(std::string_view secret) {
     DRIFTD_TRY(key, decode(secret.substr(kPrefix.size())));
   }
   if (key.size() < kLeast) {
-    return fail(Code::invalid, "webhook secret: " + std::to_string(key.size()) + " bytes; expected at least 16 (24 to 64 are usual)");
+    return fail(Code::invalid,
+                "webhook secret: " + std::to_string(key.size()) + " bytes; expected at least 16 (24 to 64 are usual)");
   }
   return key;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sinks/webhook/webhook_sink.hpp"
 
+#include <curl/curl.h>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <curl/curl.h>
 
 #include "proto/codec.hpp"
 #include "sinks/webhook/sign.hpp"
@@ -37,8 +37,13 @@ class WebhookSink final : public core::Sink {
  public:
   WebhookSink(std::string name, WebhookSettings settings, std::vector<std::string> keys, AddressGuard guard,
               asio::any_io_executor core, asio::any_io_executor io, const Clock& clock)
-      : name_(std::move(name)), settings_(std::move(settings)), keys_(std::move(keys)), guard_(std::move(guard)),
-        core_(std::move(core)), io_(std::move(io)), clock_(clock) {}
+      : name_(std::move(name)),
+        settings_(std::move(settings)),
+        keys_(std::move(keys)),
+        guard_(std::move(guard)),
+        core_(std::move(core)),
+        io_(std::move(io)),
+        clock_(clock) {}
 
   core::RetryPolicy policy() const override {
     using namespace std::chrono_literals;
@@ -171,9 +176,7 @@ Attempt attempt_of(const std::string& sink, const HttpAnswer& answer, int refusa
 
 Result<std::unique_ptr<core::Sink>> open_webhook(std::string name, WebhookSettings settings, asio::any_io_executor core,
                                                  asio::any_io_executor io, const Clock& clock) {
-  const auto named = [&name](Error error) {
-    return fail(error.code, "webhook " + name + ": " + error.message);
-  };
+  const auto named = [&name](Error error) { return fail(error.code, "webhook " + name + ": " + error.message); };
   if (const Status url = check_url(settings); !url) return named(url.error());
   std::vector<std::string> keys;
   for (const auto& secret : settings.secrets) {

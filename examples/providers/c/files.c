@@ -13,17 +13,27 @@
 enum { MOST = 16 << 20 }; /* bytes; a larger file gets no digest */
 static const uint32_t EVENTS = IN_CLOSE_WRITE | IN_ATTRIB | IN_MOVE | IN_DELETE | IN_MOVE_SELF | IN_ONLYDIR;
 static const char describe[] =
-  "{\"id\": \"files\", \"version\": \"0.1.0\", \"types\": [\"files\"], \"kinds\": [\"file\"], \"concurrency\": 2,"
-  "\"extensions\": [{\"id\": \"driftd.watch\", \"revision\": 1}], \"metrics\": []}";
-static const char* const documents[] = {"settings",
-  "{\"type\": \"object\", \"required\": [\"path\", \"key\"], \"additionalProperties\": false, \"properties\": {"
-  "\"path\": {\"type\": \"string\", \"format\": \"path\", \"description\": \"the folder\"},"
-  "\"key\": {\"type\": \"string\", \"writeOnly\": true, \"description\": \"key of the digests\"}}}", "file",
-  "{\"schema\": \"driftd-schema/1\", \"kind\": \"file\", \"revision\": 1, \"class\": \"config\", \"title\": \"a file\", \"attributes\":"
-  "{\"executable\": {\"type\": \"bool\"}, \"size\": {\"type\": \"int\"}, \"digest\": {\"type\": \"string\"}}}", NULL};
+    "{\"id\": \"files\", \"version\": \"0.1.0\", \"types\": [\"files\"], \"kinds\": [\"file\"], \"concurrency\": 2,"
+    "\"extensions\": [{\"id\": \"driftd.watch\", \"revision\": 1}], \"metrics\": []}";
+static const char* const documents[] = {
+    "settings",
+    "{\"type\": \"object\", \"required\": [\"path\", \"key\"], \"additionalProperties\": false, \"properties\": {"
+    "\"path\": {\"type\": \"string\", \"format\": \"path\", \"description\": \"the folder\"},"
+    "\"key\": {\"type\": \"string\", \"writeOnly\": true, \"description\": \"key of the digests\"}}}",
+    "file",
+    "{\"schema\": \"driftd-schema/1\", \"kind\": \"file\", \"revision\": 1, \"class\": \"config\", \"title\": \"a "
+    "file\", \"attributes\":"
+    "{\"executable\": {\"type\": \"bool\"}, \"size\": {\"type\": \"int\"}, \"digest\": {\"type\": \"string\"}}}",
+    NULL};
 static const driftd_host_table* host;
-typedef struct Folder { cJSON* settings; const char *path, *token; } Folder; /* not written after open */
-typedef struct Look { driftd_secret key; DIR* at; } Look;                      /* what one call works with */
+typedef struct Folder {
+  cJSON* settings;
+  const char *path, *token;
+} Folder; /* not written after open */
+typedef struct Look {
+  driftd_secret key;
+  DIR* at;
+} Look;                                                                      /* what one call works with */
 static driftd_status fail(const Folder* self, driftd_call call, int error) { /* the code tells the host what to do */
   char right[4096];
   snprintf(right, sizeof right, "r-x on %s", self->path);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // An example provider: a folder of files, one kind `file`. Its attribute `digest` tells that a content changed without
 // showing it: HMAC-SHA256 under a secret setting, since the plain hash of a short file can be guessed.
-#include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <openssl/hmac.h>
-#include <optional>
 #include <poll.h>
-#include <set>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
 #include "driftd/provider.hpp"
 namespace {
 namespace sdk = driftd::sdk;
@@ -75,6 +75,7 @@ class Folder final : public sdk::Instance {  // const after open: its calls may 
       for (char drain[4096]; ::read(events.fd, drain, sizeof drain) > 0;) continue;
     }
   }
+
  private:
   [[noreturn]] void fail(int error) const {  // the code tells the host what to do next; a missing right is named
     const auto text = folder_ + ": " + std::generic_category().message(error);

@@ -15,13 +15,17 @@ driftd_status go_emit(driftd_call call, go_text* kind, go_text* id, go_text* bod
   return driftd_emit(host, call, kind, id, body, observed_ns, path != NULL ? &unread : NULL);
 }
 driftd_status go_mark(driftd_call call, uint32_t type, go_text* kind, go_text* cursor, uint64_t count) {
-  const driftd_mark out = {.size = sizeof out, .type = type, .kind = driftd_text(kind), .cursor = driftd_text(cursor),
-                           .count = count};
+  const driftd_mark out = {
+      .size = sizeof out, .type = type, .kind = driftd_text(kind), .cursor = driftd_text(cursor), .count = count};
   return host->mark(call, &out);
 }
 void go_diag(driftd_call call, driftd_status code, go_text* kind, go_text* id, go_text* text, go_text* right) {
-  const driftd_diagnostic out = {.size = sizeof out, .code = code, .kind = driftd_text(kind), .id = driftd_text(id),
-                                 .text = driftd_text(text), .right = driftd_text(right)};
+  const driftd_diagnostic out = {.size = sizeof out,
+                                 .code = code,
+                                 .kind = driftd_text(kind),
+                                 .id = driftd_text(id),
+                                 .text = driftd_text(text),
+                                 .right = driftd_text(right)};
   if (*driftd_why() != NULL) snprintf(*driftd_why(), DRIFTD_FAILURE_ROOM, "%s", text);
   host->diag(call, &out);
 }
@@ -79,8 +83,8 @@ static const void* query(driftd_str id, uint32_t revision) {
 
 DRIFTD_EXPORT driftd_status driftd_provider_v1(const driftd_host_table* given, const driftd_offer* offer,
                                                driftd_accept* out) {
-  static const driftd_provider_table table = {sizeof table, 0,      describe, schema, open,           read,
-                                              refresh,      diff,   health,   wake,   close_instance, query};
+  static const driftd_provider_table table = {sizeof table, 0,    describe, schema, open,           read,
+                                              refresh,      diff, health,   wake,   close_instance, query};
   (void)offer; /* minor_needed is 0: any host of this major will do */
   host = given;
   out->minor_built = DRIFTD_ABI_MINOR;

@@ -65,21 +65,21 @@ typedef void* driftd_instance;
 
 /* ---- status codes: they say what the scheduler must do ------------------------------------------------------ */
 typedef int32_t driftd_status;
-#define DRIFTD_OK 0               /* done */
-#define DRIFTD_INVALID 1          /* the caller's fault: fix the settings or the call; no retry */
-#define DRIFTD_DENIED 2           /* a right is missing; say which in a diagnostic */
-#define DRIFTD_UNAUTHENTICATED 3  /* the credential was refused */
-#define DRIFTD_NOT_FOUND 4        /* it is not there; the only code that can become a deletion */
-#define DRIFTD_CONFLICT 5         /* somebody else changed it meanwhile */
-#define DRIFTD_THROTTLED 6        /* come later, see driftd_diagnostic.retry_after_ms */
-#define DRIFTD_UNAVAILABLE 7      /* the system cannot be reached; retry with backoff */
-#define DRIFTD_DEADLINE 8         /* the deadline of the call passed */
-#define DRIFTD_CANCELLED 9        /* the host asked to stop */
-#define DRIFTD_CURSOR_EXPIRED 10  /* the cursor is unknown or too old; refresh without one */
-#define DRIFTD_UNSUPPORTED 11     /* this provider or this server cannot do that */
-#define DRIFTD_BUDGET 12          /* a budget of the host is used up */
-#define DRIFTD_CORRUPT 13         /* the system answered something that cannot be understood */
-#define DRIFTD_INTERNAL 14        /* a bug of the provider; an unknown code is read as this */
+#define DRIFTD_OK 0              /* done */
+#define DRIFTD_INVALID 1         /* the caller's fault: fix the settings or the call; no retry */
+#define DRIFTD_DENIED 2          /* a right is missing; say which in a diagnostic */
+#define DRIFTD_UNAUTHENTICATED 3 /* the credential was refused */
+#define DRIFTD_NOT_FOUND 4       /* it is not there; the only code that can become a deletion */
+#define DRIFTD_CONFLICT 5        /* somebody else changed it meanwhile */
+#define DRIFTD_THROTTLED 6       /* come later, see driftd_diagnostic.retry_after_ms */
+#define DRIFTD_UNAVAILABLE 7     /* the system cannot be reached; retry with backoff */
+#define DRIFTD_DEADLINE 8        /* the deadline of the call passed */
+#define DRIFTD_CANCELLED 9       /* the host asked to stop */
+#define DRIFTD_CURSOR_EXPIRED 10 /* the cursor is unknown or too old; refresh without one */
+#define DRIFTD_UNSUPPORTED 11    /* this provider or this server cannot do that */
+#define DRIFTD_BUDGET 12         /* a budget of the host is used up */
+#define DRIFTD_CORRUPT 13        /* the system answered something that cannot be understood */
+#define DRIFTD_INTERNAL 14       /* a bug of the provider; an unknown code is read as this */
 /* Flow, only from driftd_host_table.emit and mark: accepted, but return from the call soon. */
 #define DRIFTD_FINISH_SOON (-1) /* taken; stop at the next good place, without COMPLETE for what is not whole */
 /* Below, `->` lists what a function may answer. "common" stands for OK, INVALID, DENIED, UNAUTHENTICATED, THROTTLED,
@@ -106,9 +106,9 @@ typedef struct driftd_identity {
 /* An attribute that exists but could not be read: judged unknown, never drift. */
 typedef struct driftd_unread {
   uint32_t size;
-  driftd_status code;  /* DRIFTD_DENIED, DRIFTD_UNAVAILABLE, DRIFTD_UNSUPPORTED ... */
-  driftd_str path;     /* attribute path, `a.b[0].c`, `config["min.insync.replicas"]`; may end in `.**` */
-  driftd_str reason;   /* one sentence; names the missing right */
+  driftd_status code; /* DRIFTD_DENIED, DRIFTD_UNAVAILABLE, DRIFTD_UNSUPPORTED ... */
+  driftd_str path;    /* attribute path, `a.b[0].c`, `config["min.insync.replicas"]`; may end in `.**` */
+  driftd_str reason;  /* one sentence; names the missing right */
 } driftd_unread;
 
 /* One resource as read now. Names, versions and paths: at most 4 KiB each; body: 4 MiB; status: 1 MiB. */
@@ -117,23 +117,23 @@ typedef struct driftd_record {
   uint32_t schema_revision; /* of the kind's driftd-schema/1 document; 0 = 1 */
   driftd_str kind;
   driftd_str id;
-  driftd_str backend;       /* empty: the backend of this instance; a source names others */
-  driftd_str body;          /* JSON object of attributes: what can drift. Raw values; the host judges equality */
-  driftd_str status;        /* JSON object, volatile and health; never compared. Empty = {} */
-  driftd_str version;       /* etag, resourceVersion, serial; opaque */
-  driftd_str external_name; /* identity the system gave it (topic UUID, role oid); another one = recreated */
-  driftd_str origin;        /* "kubernetes-secret", "terraform-state"...; empty: the provider's id */
+  driftd_str backend;          /* empty: the backend of this instance; a source names others */
+  driftd_str body;             /* JSON object of attributes: what can drift. Raw values; the host judges equality */
+  driftd_str status;           /* JSON object, volatile and health; never compared. Empty = {} */
+  driftd_str version;          /* etag, resourceVersion, serial; opaque */
+  driftd_str external_name;    /* identity the system gave it (topic UUID, role oid); another one = recreated */
+  driftd_str origin;           /* "kubernetes-secret", "terraform-state"...; empty: the provider's id */
   const driftd_unread* unread; /* {call} NULL with unread_count 0 */
   uint32_t unread_count;
-  uint32_t unread_stride;   /* sizeof of one element */
+  uint32_t unread_stride;    /* sizeof of one element */
   const driftd_kv* metadata; /* {call} goes into the event; NULL with metadata_count 0 */
   uint32_t metadata_count;
   uint32_t metadata_stride;
   const driftd_str* sensitive; /* {call} attribute paths that are secret beyond what the schema says; digested in the
                                 * worker; NULL with sensitive_count 0 */
   uint64_t sensitive_count;
-  int64_t observed_ns;      /* wall clock when the request was SENT (watch: when the change was received) */
-  uint32_t tombstone;       /* watch only: 1 = the resource is gone; body is ignored */
+  int64_t observed_ns; /* wall clock when the request was SENT (watch: when the change was received) */
+  uint32_t tombstone;  /* watch only: 1 = the resource is gone; body is ignored */
   uint32_t reserved;
 } driftd_record;
 
@@ -198,8 +198,8 @@ typedef struct driftd_host_table {
   int64_t (*now)(void);
   /* [call] a log line with key/values; scrubbed of the instance's secrets, rate-limited. `kv` {call} may be NULL. */
   void (*log)(driftd_call call, int32_t level, driftd_str text, const driftd_kv* kv, uint32_t kv_count);
-  /* [call] a gauge of the plugin, `name` declared in describe().metrics. 500 a second are taken, 10,000 at once; what is
-   * more is dropped and counted as a misuse. -> OK, INVALID (an undeclared name, not a number), CANCELLED, DEADLINE,
+  /* [call] a gauge of the plugin, `name` declared in describe().metrics. 500 a second are taken, 10,000 at once; what
+   * is more is dropped and counted as a misuse. -> OK, INVALID (an undeclared name, not a number), CANCELLED, DEADLINE,
    * INTERNAL */
   driftd_status (*metric)(driftd_call call, driftd_str name, double value);
   /* [call] 1 when the host wants the call to end, else 0. */
@@ -216,8 +216,8 @@ typedef struct driftd_host_table {
   driftd_status (*mark)(driftd_call call, const driftd_mark* mark);
   /* [call] a diagnostic. */
   void (*diag)(driftd_call call, const driftd_diagnostic* diagnostic);
-  /* [call] waits for `tokens` of the host-owned rate limiter `bucket`. -> OK, INVALID, CANCELLED, DEADLINE, UNAVAILABLE,
-   * INTERNAL */
+  /* [call] waits for `tokens` of the host-owned rate limiter `bucket`. -> OK, INVALID, CANCELLED, DEADLINE,
+   * UNAVAILABLE, INTERNAL */
   driftd_status (*permit)(driftd_call call, driftd_str bucket, uint32_t tokens);
   /* [call] resolves a token found in a sensitive setting: calls `use` once before it returns, or not at all. -> OK,
    * INVALID, DENIED (a token that was not minted for this instance) */
@@ -246,13 +246,13 @@ typedef struct driftd_refresh_args {
 
 typedef struct driftd_refresh_result {
   uint32_t size;
-  uint32_t unchanged;  /* 1: nothing changed since `cursor`; nothing was emitted and all stands as it was */
-  int64_t next_ms;     /* come again in so many ms, at least 500; 0: the host's interval */
+  uint32_t unchanged; /* 1: nothing changed since `cursor`; nothing was emitted and all stands as it was */
+  int64_t next_ms;    /* come again in so many ms, at least 500; 0: the host's interval */
 } driftd_refresh_result;
 
 typedef struct driftd_change {
   uint32_t size;
-  uint32_t index;       /* of this change in the array that it stands in */
+  uint32_t index; /* of this change in the array that it stands in */
   driftd_str path;
   driftd_str old_value; /* JSON text; empty: absent */
   driftd_str new_value;
@@ -272,7 +272,7 @@ typedef struct driftd_diff_args {
 #define DRIFTD_VERDICT_UNSETTLED 2  /* the system is still applying it: judged unknown */
 typedef struct driftd_verdict {
   uint32_t size;
-  uint32_t index;   /* the change that is demoted */
+  uint32_t index; /* the change that is demoted */
   uint32_t verdict;
   uint32_t reserved;
   driftd_str reason; /* shown by `driftd explain`; required */
@@ -323,9 +323,9 @@ typedef struct driftd_provider_table {
 /* ---- entry -------------------------------------------------------------------------------------------------- */
 typedef struct driftd_offer {
   uint32_t size;
-  uint32_t minor_min;     /* oldest minor that the host still serves */
-  uint32_t minor_max;     /* newest minor that the host speaks */
-  uint32_t in_process;    /* 1: loaded into the agent itself, beside other plugins; 0: in a worker of its own */
+  uint32_t minor_min;  /* oldest minor that the host still serves */
+  uint32_t minor_max;  /* newest minor that the host speaks */
+  uint32_t in_process; /* 1: loaded into the agent itself, beside other plugins; 0: in a worker of its own */
   driftd_str host_version;
 } driftd_offer;
 
@@ -335,7 +335,7 @@ typedef struct driftd_accept {
   uint32_t minor_needed; /* oldest host minor that it can live with; also filled by a refusal */
   uint32_t reserved;
   const driftd_provider_table* table; /* {process} static */
-  driftd_str refusal;    /* {process} why UNSUPPORTED, when it is not minor_needed: "runs in a worker only (Go)" */
+  driftd_str refusal; /* {process} why UNSUPPORTED, when it is not minor_needed: "runs in a worker only (Go)" */
 } driftd_accept;
 
 /* The one exported symbol. [pure] `host` {process}, `offer` {call}, `out` {out}. May be called more than once and

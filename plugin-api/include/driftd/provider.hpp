@@ -27,7 +27,8 @@ struct Table {
     return guarded(handle, [&](Call& call) {
       const auto args = adopt(given);
       auto made = P().open(call, view(args.backend), view(args.settings));
-      if (made == nullptr) throw Failure(DRIFTD_INTERNAL, "the provider's open gave no instance; throw a Failure that says why");
+      if (made == nullptr)
+        throw Failure(DRIFTD_INTERNAL, "the provider's open gave no instance; throw a Failure that says why");
       *out = made.release();
     });
   }
@@ -54,7 +55,8 @@ struct Table {
       result->next_ms = out.next_ms;
     });
   }
-  static driftd_status diff(driftd_instance instance, const driftd_diff_args* given, driftd_verdict_fn push, void* user) {
+  static driftd_status diff(driftd_instance instance, const driftd_diff_args* given, driftd_verdict_fn push,
+                            void* user) {
     return guarded([&] {
       if (!P().has_diff) return DRIFTD_UNSUPPORTED;
       const auto args = adopt(given);
@@ -79,8 +81,8 @@ struct Table {
   static driftd_status health(driftd_instance instance, driftd_call handle, driftd_health_fn push, void* user) {
     return guarded(handle, [&](Call& call) {
       const Health h = health_of(instance, call);
-      const driftd_health out{sizeof out,  h.state,     h.latency_us, str(h.reason),
-                              str(h.role), str(h.system_identity), str(h.server_version)};
+      const driftd_health out{
+          sizeof out, h.state, h.latency_us, str(h.reason), str(h.role), str(h.system_identity), str(h.server_version)};
       push(user, &out);
     });
   }
@@ -91,8 +93,8 @@ struct Table {
     guarded([&] { return delete static_cast<Instance*>(instance), DRIFTD_OK; });
   }
   static constexpr driftd_provider_table kTable{
-      sizeof(driftd_provider_table), 0,     &describe, &schema, &open,   &read,
-      &refresh,                      &diff, &health,   &wake,   &close,  &ExtensionTables<P>::query};
+      sizeof(driftd_provider_table), 0, &describe, &schema, &open, &read, &refresh, &diff, &health, &wake, &close,
+      &ExtensionTables<P>::query};
   static driftd_status entry(const driftd_host_table* table, const driftd_offer*, driftd_accept* out) {
     // minor_needed is 0: any host of this major will do
     take_host(table);
@@ -106,8 +108,8 @@ struct Table {
 }  // namespace driftd::sdk::detail
 
 /// Defines the one exported symbol for `const driftd::sdk::Plugin& plugin()`.
-#define DRIFTD_PROVIDER(plugin)                                                                                    \
+#define DRIFTD_PROVIDER(plugin)                                                                                       \
   extern "C" DRIFTD_EXPORT driftd_status driftd_provider_v1(const driftd_host_table* host, const driftd_offer* offer, \
-                                                            driftd_accept* out) {                                  \
-    return driftd::sdk::detail::Table<&plugin>::entry(host, offer, out);                                           \
+                                                            driftd_accept* out) {                                     \
+    return driftd::sdk::detail::Table<&plugin>::entry(host, offer, out);                                              \
   }

@@ -18,7 +18,8 @@ core::BackendEvent event() {
   out.type = core::ChangeType::credential_rotated;
   out.what = "credentials.rotated";
   out.source = "kubernetes";
-  out.old_state = core::BackendSnapshot{"kafka-prod", "kafka", "kafka:9092", R"({"a":1})", {{"team", "orders"}}, {"acl"}};
+  out.old_state =
+      core::BackendSnapshot{"kafka-prod", "kafka", "kafka:9092", R"({"a":1})", {{"team", "orders"}}, {"acl"}};
   out.new_state = out.old_state;
   out.changed_fields = {"config.kafka.auth.sasl.password"};
   out.policy = core::Action::automatic;
@@ -71,10 +72,8 @@ TEST(Rfc, EveryChangeTypeAndPolicyHasTheRfcsNumber) {
     EXPECT_EQ(rfc::BackendChangeType_Name(consumed(one).change_type()),
               "BACKEND_CHANGE_TYPE_" + std::string(core::render(one.type)));
   }
-  const std::vector<std::pair<core::Action, int>> policies = {{core::Action::automatic, 1},
-                                                              {core::Action::manual, 2},
-                                                              {core::Action::ignore, 3},
-                                                              {core::Action::enforce, 4}};
+  const std::vector<std::pair<core::Action, int>> policies = {
+      {core::Action::automatic, 1}, {core::Action::manual, 2}, {core::Action::ignore, 3}, {core::Action::enforce, 4}};
   for (const auto& [action, number] : policies) {
     core::BackendEvent one = event();
     one.policy = action;

@@ -108,7 +108,8 @@ TEST(AbiHeaders, EveryStructStartsWithItsSize) {
 }
 
 TEST(AbiHeaders, NothingWhoseSizeACompilerChoosesCrosses) {
-  const std::regex loose(R"(\b(enum|bool|_Bool|long|short|int|char|unsigned|union|size_t|float|wchar_t|time_t)\b[^(]*;|\.\.\.|: *\d+;|\w\[)");
+  const std::regex loose(
+      R"(\b(enum|bool|_Bool|long|short|int|char|unsigned|union|size_t|float|wchar_t|time_t)\b[^(]*;|\.\.\.|: *\d+;|\w\[)");
   for (const auto& path : abi_headers()) {
     for (const auto& declared : structs_of(read_file(path))) {
       for (const auto& member : declared.members) {

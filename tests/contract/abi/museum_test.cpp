@@ -35,9 +35,7 @@ class OtherTimes : public ::testing::TestWithParam<SessionSpec::Isolation> {
     session_ = factory_->open(spec).value();
     return *session_;
   }
-  Result<core::RefreshOutcome> refresh(core::Session& session) {
-    return core_.run(session.refresh({}, keep(pages_)));
-  }
+  Result<core::RefreshOutcome> refresh(core::Session& session) { return core_.run(session.refresh({}, keep(pages_))); }
   Core core_;
   std::shared_ptr<core::SessionFactory> factory_;
   std::shared_ptr<core::Session> session_;

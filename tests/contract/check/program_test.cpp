@@ -63,7 +63,8 @@ TEST(DriftdCheck, WithoutTheSettingsThatAreRequiredChecksAreNotMade) {
 TEST(DriftdCheck, SettingsFromAFileOpenIt) {
   const TempDir folder;
   (void)folder.write("one.conf", "text");
-  const std::string settings = folder.write("settings.yaml", "path: " + folder.path().string() + "\nkey: k-1234567890\n");
+  const std::string settings =
+      folder.write("settings.yaml", "path: " + folder.path().string() + "\nkey: k-1234567890\n");
   std::vector<std::string> arguments = quick(DRIFTD_EXAMPLE);
   arguments.insert(arguments.end(), {"--settings", settings});
   const Output done = check(arguments);
@@ -90,9 +91,7 @@ TEST(DriftdCheck, AnUnknownCheckAndAMissingFileAreWrongCommandLines) {
   EXPECT_EQ(check({animal("sound"), "--json", "--junit"}).code, 2);
 }
 
-Output shell(const std::string& command) {
-  return run({"sh", "-c", command}, {}, std::chrono::minutes(4));
-}
+Output shell(const std::string& command) { return run({"sh", "-c", command}, {}, std::chrono::minutes(4)); }
 const char* const kProgram = DRIFTD_BINARY_DIR "/bin/driftd-check ";
 
 TEST(DriftdCheck, AReportThatCannotBeWrittenIsTwo) {
@@ -161,11 +160,13 @@ TEST(DriftdCheck, ListShowsAllAndRunsNothing) {
 
 TEST(DriftdCheck, JUnitIsWellFormed) {
   const TempDir folder;
-  const std::string xml = folder.write("report.xml", check({animal("segfault"), "--only", "refresh.works", "--only", "binary", "--junit"}).out);
-  const Output parsed = run({DRIFTD_PYTHON, "-c",
-                             "import sys, xml.etree.ElementTree as t; s = t.parse(sys.argv[1]).getroot().find('testsuite'); "
-                             "print(s.get('failures'), len(s.findall('testcase')), len(s.findall('testcase/failure')))",
-                             xml});
+  const std::string xml = folder.write(
+      "report.xml", check({animal("segfault"), "--only", "refresh.works", "--only", "binary", "--junit"}).out);
+  const Output parsed =
+      run({DRIFTD_PYTHON, "-c",
+           "import sys, xml.etree.ElementTree as t; s = t.parse(sys.argv[1]).getroot().find('testsuite'); "
+           "print(s.get('failures'), len(s.findall('testcase')), len(s.findall('testcase/failure')))",
+           xml});
   EXPECT_EQ(parsed.out, "1 12 1\n") << parsed.err;
 }
 

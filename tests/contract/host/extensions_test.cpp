@@ -71,8 +71,7 @@ TEST_P(Extensions, InfoNamesThoseThatAreSettled) {
 TEST_P(Extensions, InfoNamesAnExperimentalOneOnlyWithTheOperatorsFlag) {
   const auto info = core_.run(open({}, true).info());
   ASSERT_TRUE(info) << info.error().message;
-  EXPECT_THAT(names(**info),
-              ElementsAre("driftd.apply/1", "driftd.discover/1", "driftd.upgrade/1", "driftd.watch/1"));
+  EXPECT_THAT(names(**info), ElementsAre("driftd.apply/1", "driftd.discover/1", "driftd.upgrade/1", "driftd.watch/1"));
 }
 
 TEST_P(Extensions, ADiscoveryBringsEachBackendWhole) {
@@ -118,7 +117,8 @@ TEST_P(Extensions, ABackendPushedTwiceOrWithoutANameCostsItselfAndIsCounted) {
   EXPECT_THAT(events_, ElementsAre(HasSubstr("backend orders was pushed twice"), HasSubstr("must not be empty")));
 }
 
-/// What stands beside a backend is anybody's to write: it costs itself and never the name, else no discovery is ever complete.
+/// What stands beside a backend is anybody's to write: it costs itself and never the name, else no discovery is ever
+/// complete.
 TEST_P(Extensions, MetadataThatBreaksALimitCostsTheMetadataButWhereTheBackendIsDefined) {
   const auto outcome = core_.run(open({{"discover", "wordy"}}).discover());
   ASSERT_TRUE(outcome) << outcome.error().message;
@@ -131,7 +131,8 @@ TEST_P(Extensions, MetadataThatBreaksALimitCostsTheMetadataButWhereTheBackendIsD
 }
 
 std::size_t of(const core::DiscoverOutcome& outcome, const std::string& space) {
-  return static_cast<std::size_t>(std::ranges::count_if(outcome.backends, [&](const auto& each) { return each.name.starts_with(space + "-"); }));
+  return static_cast<std::size_t>(
+      std::ranges::count_if(outcome.backends, [&](const auto& each) { return each.name.starts_with(space + "-"); }));
 }
 
 /// Who writes in one namespace takes no other's room, wherever it sorts, and ends nobody's discovery.

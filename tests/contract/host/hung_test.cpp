@@ -88,7 +88,8 @@ class Tracer {
     const bool said = ::read(ends[0], &failed, sizeof failed) == sizeof failed;
     ::close(ends[0]);
     ::close(ends[1]);
-    if (!said || failed != 0) throw std::runtime_error(std::string("cannot trace the worker: ") + std::strerror(failed));
+    if (!said || failed != 0)
+      throw std::runtime_error(std::string("cannot trace the worker: ") + std::strerror(failed));
   }
   ~Tracer() {
     ::kill(pid_, SIGKILL);

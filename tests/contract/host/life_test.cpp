@@ -66,7 +66,8 @@ TEST_F(Life, AForeignSecretIsDeniedCountedAndNamed) {
   EXPECT_EQ(session.status().last_misuse, "secret: a token that was not minted for this instance (in refresh)");
   EXPECT_THAT(events_, Contains("secret_denied: " + lives("v1") +
                                 " asked for a secret that was not minted for it (in refresh); denied, 1 times so far"));
-  EXPECT_EQ(std::count_if(events_.begin(), events_.end(), [](const auto& e) { return e.starts_with("secret_denied"); }), 1)
+  EXPECT_EQ(std::count_if(events_.begin(), events_.end(), [](const auto& e) { return e.starts_with("secret_denied"); }),
+            1)
       << "an event once, a count always";
 }
 

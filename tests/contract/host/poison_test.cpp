@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A record that cannot be taken as it is costs that record only: it stands there with all of it unread, its neighbours and
-// the COMPLETE of its kind arrive, and who it was is told.
+// A record that cannot be taken as it is costs that record only: it stands there with all of it unread, its neighbours
+// and the COMPLETE of its kind arrive, and who it was is told.
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -72,9 +72,16 @@ TEST_P(Poison, TheCountFitsEveryIdentityIsItsOwnAndTheNextRefreshSaysTheSame) {
 TEST_P(Poison, WhatCannotBeJudgedIsUnreadAsAWholeWithItsReason) {
   const auto all = refreshed();
   const std::vector<std::pair<std::string, std::string>> expected = {
-      {"long-body", "`body` has "}, {"deep", "`body`: "},   {"deeper", "`body`: "},         {"twice", "`body`: "},
-      {"digest", "$hmac"},          {"no-json", "`body`: "}, {"bytes", "not UTF-8"},         {"secrets", "`sensitive`"},
-      {"blind", "`unread`"},        {"~unidentified~iiii", "`id` has 5001 bytes, at most 4096"},
+      {"long-body", "`body` has "},
+      {"deep", "`body`: "},
+      {"deeper", "`body`: "},
+      {"twice", "`body`: "},
+      {"digest", "$hmac"},
+      {"no-json", "`body`: "},
+      {"bytes", "not UTF-8"},
+      {"secrets", "`sensitive`"},
+      {"blind", "`unread`"},
+      {"~unidentified~iiii", "`id` has 5001 bytes, at most 4096"},
       {"~unidentified~~", "`id` must not be empty"}};
   for (const auto& [id, reason] : expected) {
     const auto* o = find(all, id);
@@ -177,7 +184,8 @@ TEST_P(Poison, WhatIsSaidOfAnotherBackendKeepsWhereItIsDefinedAndIsBlamedOnThatO
   EXPECT_EQ(told, 2u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Isolations, Poison, ::testing::Values(SessionSpec::Isolation::process, SessionSpec::Isolation::in_process),
+INSTANTIATE_TEST_SUITE_P(Isolations, Poison,
+                         ::testing::Values(SessionSpec::Isolation::process, SessionSpec::Isolation::in_process),
                          [](const auto& info) {
                            return info.param == SessionSpec::Isolation::process ? "Process" : "InProcess";
                          });

@@ -51,7 +51,8 @@ class Upgrade : public ::testing::Test {
   /// By rename, as `install` and package managers do.
   void install(const std::string& version, const std::string& name = "lives") {
     fs::create_directories(folder_);
-    fs::copy_file(DRIFTD_BINARY_DIR "/tests/lives/" + version + ".so", folder_ + "/new", fs::copy_options::overwrite_existing);
+    fs::copy_file(DRIFTD_BINARY_DIR "/tests/lives/" + version + ".so", folder_ + "/new",
+                  fs::copy_options::overwrite_existing);
     fs::rename(folder_ + "/new", file(name));
   }
   std::string file(const std::string& name = "lives") const { return folder_ + "/" + name + ".so"; }
@@ -76,7 +77,8 @@ class Upgrade : public ::testing::Test {
   }
   Result<core::RefreshOutcome> refresh() { return core_.run(session_->refresh({}, keep(pages_))); }
   bool told(const std::string& part) const {
-    return std::any_of(events_.begin(), events_.end(), [&](const auto& e) { return e.find(part) != std::string::npos; });
+    return std::any_of(events_.begin(), events_.end(),
+                       [&](const auto& e) { return e.find(part) != std::string::npos; });
   }
   SessionFactory::Found found(const std::string& path) {
     for (auto& one : core_.run(factory_->scan())) {
@@ -302,7 +304,8 @@ TEST_F(Upgrade, BytesWrittenOverInPlaceDoNotReachTheWorkerThatRunsThem) {
   install("v1");
   auto& session = open();
   ASSERT_TRUE(refresh());
-  std::ofstream(file(), std::ios::binary | std::ios::trunc) << read_file(DRIFTD_BINARY_DIR "/tests/lives/open_breaks.so");
+  std::ofstream(file(), std::ios::binary | std::ios::trunc)
+      << read_file(DRIFTD_BINARY_DIR "/tests/lives/open_breaks.so");
   core_.until([&] { return !session.status().upgrade_refused.empty(); });
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(refresh());
   EXPECT_EQ(session.status().crashes, 0u);
@@ -416,7 +419,8 @@ TEST_F(Upgrade, AnUnpinnedPluginIsRefusedWithTheNextStep) {
   auto& session = open();
   EXPECT_EQ(session.status().state, "no plugin");
   EXPECT_EQ(found(file()).pin, "unpinned");
-  EXPECT_THAT(found(file()).info.error().message, AllOf(HasSubstr("does not name it"), HasSubstr("`driftd plugin lock`")));
+  EXPECT_THAT(found(file()).info.error().message,
+              AllOf(HasSubstr("does not name it"), HasSubstr("`driftd plugin lock`")));
   fs::remove(options_.plugin_lock);
   core_.until([&] { return session.status().state == "running"; });
 }

@@ -27,7 +27,9 @@ class Files : public testing::TestWithParam<std::string> {
   Files() { fs::create_directory(folder()); }
   static std::string library() { return "providers-examples/" + GetParam() + "/files.so"; }
   std::string folder() const { return dir_.file("watched"); }
-  std::string put(const std::string& name, const std::string& text) const { return dir_.write("watched/" + name, text); }
+  std::string put(const std::string& name, const std::string& text) const {
+    return dir_.write("watched/" + name, text);
+  }
   ProviderProbe probe(const std::string& key = "key-canary") const {
     return ProviderProbe(library(), {{"path", folder()}, {"key", "token-1"}}, {{"token-1", key}});
   }
@@ -56,7 +58,8 @@ TEST_P(Files, EveryRegularFileIsARecordAndTheKindIsComplete) {
 TEST_P(Files, DigestIsTheHmacOfTheContentUnderTheSecretKey) {
   put("fox", "The quick brown fox jumps over the lazy dog");
   auto p = probe("key");
-  EXPECT_EQ(p.refresh().body("file", "fox")["digest"], "f7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd8");
+  EXPECT_EQ(p.refresh().body("file", "fox")["digest"],
+            "f7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd8");
 }
 
 TEST_P(Files, NeitherKeyNorContentIsInAnyOutput) {
@@ -177,7 +180,10 @@ TEST_P(Files, CancelEndsABlockedWatchSoonerThanItsOwnLookAtTheClock) {
   auto fastest = std::chrono::steady_clock::duration::max();
   for (int attempt = 0; attempt < 5; ++attempt) {  // one quick end proves it, whatever else the machine does
     const auto begin = std::chrono::steady_clock::now();
-    EXPECT_EQ(p.watch({}, [](const Collected&) { return false; }, 100ms).status, DRIFTD_OK);
+    EXPECT_EQ(p.watch(
+                   {}, [](const Collected&) { return false; }, 100ms)
+                  .status,
+              DRIFTD_OK);
     fastest = std::min(fastest, std::chrono::steady_clock::now() - begin);
   }
   EXPECT_LT(fastest, 900ms);

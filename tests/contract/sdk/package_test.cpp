@@ -41,7 +41,8 @@ class InstalledSdk : public testing::Test {
   Collected used(const std::string& library) const {
     fs::create_directory(dir_.file("data"));
     dir_.write("data/a.conf", "one");
-    ProviderProbe probe(fs::relative(library, DRIFTD_BINARY_DIR), {{"path", dir_.file("data")}, {"key", "t"}}, {{"t", "k"}});
+    ProviderProbe probe(fs::relative(library, DRIFTD_BINARY_DIR), {{"path", dir_.file("data")}, {"key", "t"}},
+                        {{"t", "k"}});
     return probe.refresh();
   }
   const std::string example_ = DRIFTD_SOURCE_DIR "/examples/providers/cpp";
@@ -65,8 +66,9 @@ TEST_F(InstalledSdk, ExampleBuildsThroughPkgConfigAndLoads) {
 }
 
 TEST_F(InstalledSdk, HeadersStandAloneInC11) {
-  const std::string source = dir_.write("c.c", "#include <driftd/provider.h>\n#include <driftd/ext/watch.h>\n"
-                                               "int size(void) { return (int)sizeof(driftd_watch_table); }\n");
+  const std::string source = dir_.write("c.c",
+                                        "#include <driftd/provider.h>\n#include <driftd/ext/watch.h>\n"
+                                        "int size(void) { return (int)sizeof(driftd_watch_table); }\n");
   shell(DRIFTD_CC " -std=c11 -Wall -Wextra -Wpedantic -Werror $(pkg-config --cflags driftd-plugin-api) -c -o " +
         dir_.file("c.o") + " " + source);
 }
@@ -86,10 +88,12 @@ TEST_F(InstalledSdk, VersionIsThatOfTheAbiAndAnotherMajorIsRefused) {
   const std::string abi = std::to_string(DRIFTD_ABI_MAJOR) + "." + std::to_string(DRIFTD_ABI_MINOR);
   EXPECT_EQ(shell("pkg-config --modversion driftd-plugin-api"), abi + "\n");
   fs::create_directory(dir_.file("next"));
-  dir_.write("next/CMakeLists.txt", "cmake_minimum_required(VERSION 3.25)\nproject(next LANGUAGES C)\n"
-                                    "find_package(driftd_plugin_api 2.0 REQUIRED)\n");
-  const Output refused = run({DRIFTD_CMAKE, "-S", dir_.file("next"), "-B", dir_.file("next/build"),
-                              "-DCMAKE_PREFIX_PATH=" + prefix()}, {}, kMost);
+  dir_.write("next/CMakeLists.txt",
+             "cmake_minimum_required(VERSION 3.25)\nproject(next LANGUAGES C)\n"
+             "find_package(driftd_plugin_api 2.0 REQUIRED)\n");
+  const Output refused =
+      run({DRIFTD_CMAKE, "-S", dir_.file("next"), "-B", dir_.file("next/build"), "-DCMAKE_PREFIX_PATH=" + prefix()}, {},
+          kMost);
   EXPECT_NE(refused.code, 0);
   EXPECT_THAT(refused.err, testing::ContainsRegex("version: " + abi));
 }

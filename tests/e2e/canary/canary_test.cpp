@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Markers in settings, in servers and in a state: the real agent at level trace, and nothing that it writes or answers has
-// one of them in it. What a provider maps and every single setting: tests/unit/k8s/canary_test.cpp, tests/unit/host.
-#include <filesystem>
+// Markers in settings, in servers and in a state: the real agent at level trace, and nothing that it writes or answers
+// has one of them in it. What a provider maps and every single setting: tests/unit/k8s/canary_test.cpp,
+// tests/unit/host.
 #include <gmock/gmock.h>
+#include <filesystem>
 
 #include "support/agent.hpp"
 #include "support/kafka.hpp"
@@ -17,38 +18,56 @@ using std::chrono::seconds;
 using testing::HasSubstr;
 using testing::Not;
 
-/// A state as Terraform writes it without marks: each attribute that a state is known to hide a secret in. The serial never
-/// rises, so that a change was made by hand and waits for a decision.
+/// A state as Terraform writes it without marks: each attribute that a state is known to hide a secret in. The serial
+/// never rises, so that a change was made by hand and waits for a decision.
 std::string state(const std::string& canary) {
   const auto resource = [](const std::string& type, const json& attributes) {
-    return json{{"mode", "managed"}, {"type", type}, {"name", "a"}, {"provider", "p"}, {"instances", {{{"schema_version", 0}, {"attributes", attributes}}}}};
+    return json{{"mode", "managed"},
+                {"type", type},
+                {"name", "a"},
+                {"provider", "p"},
+                {"instances", {{{"schema_version", 0}, {"attributes", attributes}}}}};
   };
   const json resources = {
-      resource("azurerm_kubernetes_cluster", {{"id", "cluster-1"}, {"kube_admin_config_raw", canary}, {"location", "westeurope"}}),
+      resource("azurerm_kubernetes_cluster",
+               {{"id", "cluster-1"}, {"kube_admin_config_raw", canary}, {"location", "westeurope"}}),
       resource("digitalocean_kubernetes_cluster", {{"kube_config", {{{"raw_config", canary}}}}}),
       resource("linode_lke_cluster", {{"kubeconfig", canary}}),
       resource("vault_kv_secret_v2", {{"data", {{"user", canary}}}}),
       resource("aws_vpn_connection", {{"tunnel1_preshared_key", canary}, {"customer_gateway_configuration", canary}}),
-      resource("azurerm_servicebus_namespace", {{"default_primary_key", canary}, {"primary_shared_key", canary}, {"primary_readonly_key", canary}}),
+      resource("azurerm_servicebus_namespace",
+               {{"default_primary_key", canary}, {"primary_shared_key", canary}, {"primary_readonly_key", canary}}),
       resource("github_actions_secret", {{"plaintext_value", canary}}),
       resource("gitlab_project_variable", {{"value", canary}}),
-      resource("aws_lambda_function", {{"environment", {{{"variables", {{"DB_PASS", canary}, {"URL", "redis://h/?x=" + canary}}}}}}, {"memory_size", 128}}),
-      resource("null_resource", {{"triggers", {{"pem", "-----BEGIN PRIVATE KEY-----\n" + canary}, {"url", "postgres://u:" + canary + "@h/x"}}}})};
-  return json{{"version", 4}, {"terraform_version", "1.9.0"}, {"serial", 1}, {"lineage", "one"},
-              {"outputs", {{"url", {{"value", "https://u:" + canary + "@h/x"}, {"type", "string"}}}, {"words", {{"value", canary}, {"type", "string"}}}}},
+      resource("aws_lambda_function",
+               {{"environment", {{{"variables", {{"DB_PASS", canary}, {"URL", "redis://h/?x=" + canary}}}}}},
+                {"memory_size", 128}}),
+      resource("null_resource",
+               {{"triggers",
+                 {{"pem", "-----BEGIN PRIVATE KEY-----\n" + canary}, {"url", "postgres://u:" + canary + "@h/x"}}}})};
+  return json{{"version", 4},
+              {"terraform_version", "1.9.0"},
+              {"serial", 1},
+              {"lineage", "one"},
+              {"outputs",
+               {{"url", {{"value", "https://u:" + canary + "@h/x"}, {"type", "string"}}},
+                {"words", {{"value", canary}, {"type", "string"}}}}},
               {"resources", resources}}
       .dump();
 }
 
-/// A cluster with secrets in every place that has one: logins, URLs of its static configuration, a JAAS line, a password of
-/// a plugin that Kafka does not know.
+/// A cluster with secrets in every place that has one: logins, URLs of its static configuration, a JAAS line, a
+/// password of a plugin that Kafka does not know.
 KafkaServer::Options of_kafka() {
   KafkaServer::Options out;
   out.secure = true;
   out.plain_users = {{"driftd", "canary-kafka-password"}, {"app", "canary-kafka-app"}};
-  out.conf = {"sasl.oauthbearer.token.endpoint.url=https://app:canary-kafka-url@idp.example/token?client_secret=canary-kafka-query",
-              "sasl.oauthbearer.jwks.endpoint.url=https://idp.example/keys?access_token=canary-kafka-jwks",
-              "sasl.oauthbearer.client.credentials.client.secret=canary-kafka-client", "reporter.api.key=canary-kafka-reporter"};
+  out.conf = {
+      "sasl.oauthbearer.token.endpoint.url=https://app:canary-kafka-url@idp.example/"
+      "token?client_secret=canary-kafka-query",
+      "sasl.oauthbearer.jwks.endpoint.url=https://idp.example/keys?access_token=canary-kafka-jwks",
+      "sasl.oauthbearer.client.credentials.client.secret=canary-kafka-client",
+      "reporter.api.key=canary-kafka-reporter"};
   return out;
 }
 
@@ -58,7 +77,8 @@ class CanaryLine : public testing::Test {
     kafka_.topics({"--create", "--topic", "orders"});
     kafka_.await_topic("orders", true);
     for (const auto& where : {std::vector<std::string>{"--cluster"}, {"--topic", "*"}}) {
-      std::vector<std::string> words{"--add", "--allow-principal", "User:driftd", "--operation", "Describe", "--operation", "DescribeConfigs"};
+      std::vector<std::string> words{"--add",    "--allow-principal", "User:driftd",    "--operation",
+                                     "Describe", "--operation",       "DescribeConfigs"};
       words.insert(words.end(), where.begin(), where.end());
       kafka_.acls(words);
     }
@@ -70,23 +90,42 @@ class CanaryLine : public testing::Test {
     agent_ = std::make_unique<Agent>(
         dir_,
         "log: { level: trace }\ndefaults: { interval: 300ms }\nbackends:\n"
-        "  - { name: cache, provider: redis, settings: { address: \"" + redis_.address() + "\", username: driftd, password: \"${env:REDIS}\" } }\n"
-        "  - { name: db, provider: postgres, settings: { endpoints: [\"" + postgres_.endpoint() + "\"], user: driftd, password: \"${env:PG}\", sslmode: disable } }\n"
-        "  - { name: platform, provider: terraform, settings: { backend: { type: local, path: \"" + dir_.file("terraform.tfstate") + "\" } } }\n"
-        "  - { name: bus, provider: kafka, settings: { bootstrap_servers: \"" + kafka_.sasl_address() +
+        "  - { name: cache, provider: redis, settings: { address: \"" +
+            redis_.address() +
+            "\", username: driftd, password: \"${env:REDIS}\" } }\n"
+            "  - { name: db, provider: postgres, settings: { endpoints: [\"" +
+            postgres_.endpoint() +
+            "\"], user: driftd, password: \"${env:PG}\", sslmode: disable } }\n"
+            "  - { name: platform, provider: terraform, settings: { backend: { type: local, path: \"" +
+            dir_.file("terraform.tfstate") +
+            "\" } } }\n"
+            "  - { name: bus, provider: kafka, settings: { bootstrap_servers: \"" +
+            kafka_.sasl_address() +
             "\", sasl: { mechanism: PLAIN, username: driftd, password: \"${env:KAFKA}\" }, exclude: [quota], "
             "scram_hello: { users: [{ name: app, mechanism: SCRAM-SHA-512 }], interval_s: 1 } } }\n"
-        "  - { name: wrong-kafka, provider: kafka, settings: { bootstrap_servers: \"127.0.0.1:1\", sasl: { mechanism: PLAIN, username: \"${env:WORD}\", "
+            "  - { name: wrong-kafka, provider: kafka, settings: { bootstrap_servers: \"127.0.0.1:1\", sasl: { "
+            "mechanism: PLAIN, username: \"${env:WORD}\", "
             "password: \"${env:KAFKA}\" } } }\n"
-        "  - { name: wrong-redis, provider: redis, settings: { address: \"${env:REDIS_URL}\", password: \"${env:REDIS}\" } }\n"
-        "  - { name: wrong-pg, provider: postgres, settings: { endpoints: [\"127.0.0.1:1\"], user: \"${env:WORD}\", password: \"${env:PG}\" } }\n"
-        "  - { name: wrong-tf, provider: terraform, settings: { backend: { type: http, address: \"${env:TF_URL}\" } } }\n"
-        "  - { name: literal-tf, provider: terraform, settings: { backend: { type: http, address: \"http://127.0.0.1:1/s?private_token=canary-literal-token\" } } }\n"
-        "sinks:\n  file: { type: file, path: \"" + dir_.file("events.jsonl") + "\" }\n"
-        "  bare: { type: file, path: \"" + dir_.file("bare.jsonl") + "\", events: digests_only }\n",
-        std::map<std::string, std::string>{{"REDIS", "canary-requirepass"}, {"PG", "canary-pg-password"}, {"WORD", "canary-word"}, {"KAFKA", "canary-kafka-password"},
-                                           {"REDIS_URL", "redis://app:canary-redis-url@127.0.0.1:1/0?token=canary-redis-query"},
-                                           {"TF_URL", "http://app:canary%2Dtf@127.0.0.1:1/state?private_token=canary-tf-query"}});
+            "  - { name: wrong-redis, provider: redis, settings: { address: \"${env:REDIS_URL}\", password: "
+            "\"${env:REDIS}\" } }\n"
+            "  - { name: wrong-pg, provider: postgres, settings: { endpoints: [\"127.0.0.1:1\"], user: "
+            "\"${env:WORD}\", password: \"${env:PG}\" } }\n"
+            "  - { name: wrong-tf, provider: terraform, settings: { backend: { type: http, address: \"${env:TF_URL}\" "
+            "} } }\n"
+            "  - { name: literal-tf, provider: terraform, settings: { backend: { type: http, address: "
+            "\"http://127.0.0.1:1/s?private_token=canary-literal-token\" } } }\n"
+            "sinks:\n  file: { type: file, path: \"" +
+            dir_.file("events.jsonl") +
+            "\" }\n"
+            "  bare: { type: file, path: \"" +
+            dir_.file("bare.jsonl") + "\", events: digests_only }\n",
+        std::map<std::string, std::string>{
+            {"REDIS", "canary-requirepass"},
+            {"PG", "canary-pg-password"},
+            {"WORD", "canary-word"},
+            {"KAFKA", "canary-kafka-password"},
+            {"REDIS_URL", "redis://app:canary-redis-url@127.0.0.1:1/0?token=canary-redis-query"},
+            {"TF_URL", "http://app:canary%2Dtf@127.0.0.1:1/state?private_token=canary-tf-query"}});
   }
   /// The same places get other values: a drift of each.
   void plant(const std::string& word) {
@@ -107,7 +146,8 @@ class CanaryLine : public testing::Test {
       entity.insert(entity.end(), {"--add-config", what});
       kafka_.configs(entity);
     };
-    alter({"--entity-type", "topics", "--entity-name", "orders"}, "retention.ms=" + std::to_string(100'000 + word.size() * 1'000 + static_cast<unsigned char>(word[0])));
+    alter({"--entity-type", "topics", "--entity-name", "orders"},
+          "retention.ms=" + std::to_string(100'000 + word.size() * 1'000 + static_cast<unsigned char>(word[0])));
     alter({"--entity-type", "brokers", "--entity-default"}, "reporter.api.token=" + canary);
     alter({"--entity-type", "brokers", "--entity-name", "1"}, "listener.name.sasl.ssl.truststore.password=" + canary);
     kafka_.acls({"--add", "--allow-principal", "User:" + word, "--operation", "Read", "--topic", "orders"});
@@ -119,8 +159,18 @@ class CanaryLine : public testing::Test {
   }
   std::string everything() const {
     std::string out = agent_->log() + read_file(dir_.file("events.jsonl")) + read_file(dir_.file("bare.jsonl"));
-    const std::vector<std::vector<std::string>> questions = {{"status"}, {"drifts"}, {"backends"}, {"queue"}, {"plugin", "ls"}, {"events"}, {"audit"},
-                                                             {"resources", "cache"}, {"resources", "db"}, {"resources", "platform"}, {"resources", "bus", "--bodies"}, {"explain", "bus", "broker/1", "--all"}};
+    const std::vector<std::vector<std::string>> questions = {{"status"},
+                                                             {"drifts"},
+                                                             {"backends"},
+                                                             {"queue"},
+                                                             {"plugin", "ls"},
+                                                             {"events"},
+                                                             {"audit"},
+                                                             {"resources", "cache"},
+                                                             {"resources", "db"},
+                                                             {"resources", "platform"},
+                                                             {"resources", "bus", "--bodies"},
+                                                             {"explain", "bus", "broker/1", "--all"}};
     for (const auto& words : questions) {
       std::vector<std::string> as_json = words;
       as_json.insert(as_json.end(), {"-o", "json"});
@@ -129,8 +179,9 @@ class CanaryLine : public testing::Test {
     for (const char* path : {"/metrics", "/readyz"}) {
       out += run({"curl", "-s", "http://127.0.0.1:" + std::to_string(agent_->admin_port()) + path}).out;
     }
-    for (const auto* path : {"/v1/backends", "/v1/drifts", "/v1/drifts?whole=true", "/v1/events", "/v1/resources?backend=platform&whole=true",
-                             "/v1/resources?backend=db&whole=true", "/v1/resources?backend=bus&whole=true", "/v1/resources?limit=10000"}) {
+    for (const auto* path : {"/v1/backends", "/v1/drifts", "/v1/drifts?whole=true", "/v1/events",
+                             "/v1/resources?backend=platform&whole=true", "/v1/resources?backend=db&whole=true",
+                             "/v1/resources?backend=bus&whole=true", "/v1/resources?limit=10000"}) {
       out += run({"curl", "-s", "--unix-socket", agent_->socket(), std::string("http://localhost") + path}).out;
     }
     for (const auto& file : std::filesystem::directory_iterator(agent_->data_dir())) {
@@ -148,9 +199,16 @@ class CanaryLine : public testing::Test {
 
 TEST_F(CanaryLine, NoMarkerIsInAnythingThatTheAgentWritesOrAnswers) {
   agent_->start();
-  ASSERT_TRUE(eventually([&] { return agent_->established({"cache", "db", "platform"}) && agent_->backend("bus")->dump().find("\"established\":true") != std::string::npos; }, seconds(60))) << agent_->log();
+  ASSERT_TRUE(eventually(
+      [&] {
+        return agent_->established({"cache", "db", "platform"}) &&
+               agent_->backend("bus")->dump().find("\"established\":true") != std::string::npos;
+      },
+      seconds(60)))
+      << agent_->log();
   plant("two");
-  ASSERT_TRUE(eventually([&] { return open("platform") >= 1 && open("db") >= 1 && open("bus") >= 2; }, seconds(60))) << agent_->cli({"drifts"}).out;
+  ASSERT_TRUE(eventually([&] { return open("platform") >= 1 && open("db") >= 1 && open("bus") >= 2; }, seconds(60)))
+      << agent_->cli({"drifts"}).out;
   ASSERT_TRUE(eventually([&] { return agent_->log().find("wrong-tf") != std::string::npos; }, seconds(30)));
   const std::string all = everything();
   ASSERT_GT(all.size(), 100'000u);
@@ -164,7 +222,8 @@ TEST_F(CanaryLine, NoMarkerIsInAnythingThatTheAgentWritesOrAnswers) {
   for (const char* secret : {R"("sasl.oauthbearer.token.endpoint.url":"[REDACTED]")", R"("salt":"[REDACTED]")"}) {
     EXPECT_THAT(all, HasSubstr(secret)) << "it was read, and is compared by its digest";
   }
-  EXPECT_THAT(read_file(dir_.file("bare.jsonl")), Not(HasSubstr("westeurope"))) << "but to the sink that gets no values";
+  EXPECT_THAT(read_file(dir_.file("bare.jsonl")), Not(HasSubstr("westeurope")))
+      << "but to the sink that gets no values";
   EXPECT_THAT(read_file(dir_.file("bare.jsonl")), HasSubstr("digest:"));
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Terraform state beside the systems that it speaks of: what is changed there by another hand is a drift of the declared
-// resource, without terraform. State attributes as cyrilgdn/postgresql 1.25, Mongey/kafka 0.12 and hashicorp/kubernetes 2.38
-// write them.
+// A Terraform state beside the systems that it speaks of: what is changed there by another hand is a drift of the
+// declared resource, without terraform. State attributes as cyrilgdn/postgresql 1.25, Mongey/kafka 0.12 and
+// hashicorp/kubernetes 2.38 write them.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -22,31 +22,46 @@ using testing::IsEmpty;
 
 json resource(const std::string& provider, const std::string& type, const std::string& name, const json& attributes,
               const json& sensitive = json::array()) {
-  return {{"mode", "managed"}, {"type", type}, {"name", name}, {"provider", "provider[\"registry.opentofu.org/" + provider + "\"]"},
+  return {{"mode", "managed"},
+          {"type", type},
+          {"name", name},
+          {"provider", "provider[\"registry.opentofu.org/" + provider + "\"]"},
           {"instances", {{{"schema_version", 0}, {"attributes", attributes}, {"sensitive_attributes", sensitive}}}}};
 }
 
 json state_of(int serial, const json& resources) {
-  return {{"version", 4}, {"terraform_version", "1.10.6"}, {"serial", serial}, {"lineage", "3b1f0c6e-join"}, {"outputs", json::object()},
+  return {{"version", 4},
+          {"terraform_version", "1.10.6"},
+          {"serial", serial},
+          {"lineage", "3b1f0c6e-join"},
+          {"outputs", json::object()},
           {"resources", resources}};
 }
 
 json role(bool create_db) {
   return resource("cyrilgdn/postgresql", "postgresql_role", "app",
-                  {{"name", "app"}, {"login", true}, {"superuser", false}, {"create_database", create_db}, {"create_role", false},
-                   {"inherit", true}, {"replication", false}, {"connection_limit", 20}, {"password", nullptr}});
+                  {{"name", "app"},
+                   {"login", true},
+                   {"superuser", false},
+                   {"create_database", create_db},
+                   {"create_role", false},
+                   {"inherit", true},
+                   {"replication", false},
+                   {"connection_limit", 20},
+                   {"password", nullptr}});
 }
 
 json topic(const std::string& retention) {
-  return resource("mongey/kafka", "kafka_topic", "orders",
-                  {{"name", "orders"}, {"partitions", 3}, {"replication_factor", 1}, {"config", {{"retention.ms", retention}}}});
+  return resource(
+      "mongey/kafka", "kafka_topic", "orders",
+      {{"name", "orders"}, {"partitions", 3}, {"replication_factor", 1}, {"config", {{"retention.ms", retention}}}});
 }
 
 json secret(const std::string& password) {
-  return resource("hashicorp/kubernetes", "kubernetes_secret", "db",
-                  {{"type", "Opaque"}, {"data", {{"password", password}}},
-                   {"metadata", {{{"name", "db"}, {"namespace", "prod"}}}}},
-                  json::array({json::array({{{"type", "get_attr"}, {"value", "data"}}})}));
+  return resource(
+      "hashicorp/kubernetes", "kubernetes_secret", "db",
+      {{"type", "Opaque"}, {"data", {{"password", password}}}, {"metadata", {{{"name", "db"}, {"namespace", "prod"}}}}},
+      json::array({json::array({{{"type", "get_attr"}, {"value", "data"}}})}));
 }
 
 class Join : public testing::Test {
@@ -63,18 +78,28 @@ class Join : public testing::Test {
   }
   Agent agent() const {
     const std::string state = (dir_.path() / "infra/terraform.tfstate").string();
-    const std::string kube = "{ server: \"" + kube_.server() + "\", tls: { ca_file: \"" + kube_.ca_file() + "\" }, token_file: \"" +
-                             kube_.file("token") + "\", namespaces: [prod], include: [secret] }";
+    const std::string kube = "{ server: \"" + kube_.server() + "\", tls: { ca_file: \"" + kube_.ca_file() +
+                             "\" }, token_file: \"" + kube_.file("token") +
+                             "\", namespaces: [prod], include: [secret] }";
     return Agent(dir_,
                  "defaults: { interval: 1s }\nbackends:\n"
-                 "  - name: infra\n    provider: terraform\n    settings:\n      path: " + state + "\n      declares:\n"
-                 "        - { resources: \"postgresql_*\", backend: db }\n        - { resources: \"kafka_*\", backend: bus }\n"
-                 "        - { resources: \"kubernetes_*\", backend: cluster }\n"
-                 "  - name: db\n    provider: postgres\n    settings: { socket: \"" + postgres_.socket_file() +
+                 "  - name: infra\n    provider: terraform\n    settings:\n      path: " +
+                     state +
+                     "\n      declares:\n"
+                     "        - { resources: \"postgresql_*\", backend: db }\n        - { resources: \"kafka_*\", "
+                     "backend: bus }\n"
+                     "        - { resources: \"kubernetes_*\", backend: cluster }\n"
+                     "  - name: db\n    provider: postgres\n    settings: { socket: \"" +
+                     postgres_.socket_file() +
                      "\", user: postgres, password: \"${env:PG}\", include: [\"role/*\"] }\n"
-                 "  - name: bus\n    provider: kafka\n    settings: { bootstrap_servers: \"" + kafka_.address() + "\", include: [\"topic/*\"] }\n"
-                 "  - name: cluster\n    provider: k8s\n    settings: " + kube + "\n"
-                 "sinks:\n  bus: { type: nats, servers: [\"" + nats_.url() + "\"], views: false }\n",
+                     "  - name: bus\n    provider: kafka\n    settings: { bootstrap_servers: \"" +
+                     kafka_.address() +
+                     "\", include: [\"topic/*\"] }\n"
+                     "  - name: cluster\n    provider: k8s\n    settings: " +
+                     kube +
+                     "\n"
+                     "sinks:\n  bus: { type: nats, servers: [\"" +
+                     nats_.url() + "\"], views: false }\n",
                  {{"PG", postgres_.password()}});
   }
   /// Open drifts against what is declared, as `backend kind/id paths`.
@@ -105,7 +130,12 @@ TEST_F(Join, WhatAnotherHandChangesIsADriftOfTheDeclaredResourceAndGoesWithIt) {
   write(7, {role(false), topic("3600000"), secret("canary-one")});
   Agent a = agent();
   a.start();
-  ASSERT_TRUE(eventually([&] { return a.established({"infra", "db", "bus", "cluster"}); }, seconds(90))) << a.log() << a.cli({"backends"}).out;
+  ASSERT_TRUE(eventually(
+      [&] {
+        return a.established({"infra", "db", "bus", "cluster"});
+      },
+      seconds(90)))
+      << a.log() << a.cli({"backends"}).out;
   const auto judged = [&] {  // every declaration was held against its live resource
     return a.backend("infra")->dump().find("declared:cluster/secret") != std::string::npos;
   };
@@ -113,31 +143,39 @@ TEST_F(Join, WhatAnotherHandChangesIsADriftOfTheDeclaredResourceAndGoesWithIt) {
   EXPECT_THAT(declared(a), IsEmpty()) << a.cli({"drifts"}).out;
 
   postgres_.sql("alter role app createdb");
-  kafka_.configs({"--alter", "--entity-type", "topics", "--entity-name", "orders", "--add-config", "retention.ms=60000"});
+  kafka_.configs(
+      {"--alter", "--entity-type", "topics", "--entity-name", "orders", "--add-config", "retention.ms=60000"});
   kube_.patch("/api/v1/namespaces/prod/secrets/db", {{"stringData", {{"password", "canary-two"}}}});
-  ASSERT_TRUE(stands(a, {"bus topic/orders config[\"retention.ms\"]", "cluster secret/prod/db data.password", "db role/app create_db"}))
+  ASSERT_TRUE(stands(a, {"bus topic/orders config[\"retention.ms\"]", "cluster secret/prod/db data.password",
+                         "db role/app create_db"}))
       << a.cli({"drifts"}).out << a.cli({"backends"}).out << a.log();
-  EXPECT_THAT(a.cli({"drifts", "-o", "json"}).out, HasSubstr("declared by infra (postgresql_role.app, since serial 7)"));
+  EXPECT_THAT(a.cli({"drifts", "-o", "json"}).out,
+              HasSubstr("declared by infra (postgresql_role.app, since serial 7)"));
   EXPECT_THAT(a.cli({"explain", "bus", "topic/orders"}).out, HasSubstr("declared by infra (kafka_topic.orders"));
 
   postgres_.sql("alter role app nocreatedb");
-  kafka_.configs({"--alter", "--entity-type", "topics", "--entity-name", "orders", "--add-config", "retention.ms=3600000"});
+  kafka_.configs(
+      {"--alter", "--entity-type", "topics", "--entity-name", "orders", "--add-config", "retention.ms=3600000"});
   kube_.patch("/api/v1/namespaces/prod/secrets/db", {{"stringData", {{"password", "canary-one"}}}});
   EXPECT_TRUE(stands(a, {})) << a.cli({"drifts"}).out;
 
-  write(8, {role(true), topic("3600000")});  // an apply that was never made here, and a Secret that is not declared any more
+  // an apply that was never made here, and a Secret that is not declared any more
+  write(8, {role(true), topic("3600000")});
   EXPECT_TRUE(stands(a, {"db role/app create_db"})) << a.cli({"drifts"}).out;
   kube_.patch("/api/v1/namespaces/prod/secrets/db", {{"stringData", {{"password", "canary-three"}}}});
   postgres_.sql("alter role app createdb");
   EXPECT_TRUE(stands(a, {})) << a.cli({"drifts"}).out;
 
   postgres_.sql("drop role app");
-  ASSERT_TRUE(eventually([&] {
-    for (const auto& drift : a.rows({"drifts"})) {
-      if (drift.value("resource", "") == "role/app" && drift.value("operation", "") == "deleted") return true;
-    }
-    return false;
-  }, seconds(30))) << a.cli({"drifts"}).out;
+  ASSERT_TRUE(eventually(
+      [&] {
+        for (const auto& drift : a.rows({"drifts"})) {
+          if (drift.value("resource", "") == "role/app" && drift.value("operation", "") == "deleted") return true;
+        }
+        return false;
+      },
+      seconds(30)))
+      << a.cli({"drifts"}).out;
 
   std::string everything = a.log();
   ASSERT_TRUE(eventually([&] { return !stream_contents(nats_.url(), "DRIFT").empty(); })) << "nothing to look in";

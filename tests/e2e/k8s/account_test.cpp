@@ -20,7 +20,8 @@ struct K8sAccount : K8sLine {
   K8sAccount() {
     kube.create_secret("prod", "db", {{"password", "canary-before"}});
     for (const char* each : {"bound-a", "bound-b"}) kube.create_secret("prod", each, {{"a", "b"}});
-    const json rule = {{"apiGroups", {""}}, {"resources", {"secrets", "configmaps", "services"}}, {"verbs", {"get", "list", "watch"}}};
+    const json rule = {
+        {"apiGroups", {""}}, {"resources", {"secrets", "configmaps", "services"}}, {"verbs", {"get", "list", "watch"}}};
     kube.account("prod", "driftd", json::array({rule}));
   }
   /// As the kubelet does it: a folder of its own for each version, and a link that is renamed onto the one before.
@@ -35,16 +36,19 @@ struct K8sAccount : K8sLine {
     fs::rename(fresh, link);
     if (!before.empty()) fs::remove_all(fs::path(account) / before);
     for (const char* each : {"token", "ca.crt"}) {
-      if (!fs::exists(fs::symlink_status(fs::path(account) / each))) fs::create_symlink(fs::path("..data") / each, fs::path(account) / each);
+      if (!fs::exists(fs::symlink_status(fs::path(account) / each)))
+        fs::create_symlink(fs::path("..data") / each, fs::path(account) / each);
     }
   }
   testing::AssertionResult rotated(long count) const {
-    return arrives(nats, {"cluster", "secret/prod/db", "credentials.rotated", "auto-applied", "changed", "data.password"}, count);
+    return arrives(
+        nats, {"cluster", "secret/prod/db", "credentials.rotated", "auto-applied", "changed", "data.password"}, count);
   }
 };
 
 TEST_F(K8sAccount, AProjectedTokenThatIsReplacedWhileTheWatchRunsIsTheOneToAskWith) {
-  const std::string first = kube.token_of("prod", "driftd", "bound-a"), second = kube.token_of("prod", "driftd", "bound-b");
+  const std::string first = kube.token_of("prod", "driftd", "bound-a"),
+                    second = kube.token_of("prod", "driftd", "bound-b");
   project("1", first);
   Relay relay(kube.port());
   Agent a = agent(relay.port(), "service_account: \"" + account + "\"");
@@ -53,11 +57,13 @@ TEST_F(K8sAccount, AProjectedTokenThatIsReplacedWhileTheWatchRunsIsTheOneToAskWi
   ASSERT_TRUE(rotated(1)) << a.log();
   project("2", second);
   kube.remove(secrets() + "/bound-a");
-  ASSERT_TRUE(eventually([&] { return kube.request_as(first, "GET", secrets()).status == 401; }, seconds(60))) << "the first token still counts";
+  ASSERT_TRUE(eventually([&] { return kube.request_as(first, "GET", secrets()).status == 401; }, seconds(60)))
+      << "the first token still counts";
   relay.cut_now();  // the watch has to say again who it is
   rotate("db", "canary-two");
   EXPECT_TRUE(rotated(2)) << a.log();
-  EXPECT_TRUE(eventually([&] { return a.backend("cluster")->at("health").value("state", "") == "up"; })) << a.backend("cluster")->dump();
+  EXPECT_TRUE(eventually([&] { return a.backend("cluster")->at("health").value("state", "") == "up"; }))
+      << a.backend("cluster")->dump();
   EXPECT_EQ(a.log().find(second.substr(0, 40)), std::string::npos);
 }
 
@@ -91,8 +97,10 @@ TEST_F(K8sLine, AnotherClusterBehindTheEndpointIsAskedAboutAndNothingOfItIsDrift
   relay.point_to(other.port());
   relay.cut_now();
   EXPECT_TRUE(arrives(nats, {"cluster", "backend/cluster", "endpoint.changed", "pending", {}, {}})) << a.log();
-  EXPECT_TRUE(eventually([&] { return a.backend("cluster")->value("state", "") == "held"; })) << a.backend("cluster")->dump();
-  for (const auto& event : stream_events(nats)) EXPECT_NE(event.resource_kind(), "secret") << event.resource_id() << " " << event.operation();
+  EXPECT_TRUE(eventually([&] { return a.backend("cluster")->value("state", "") == "held"; }))
+      << a.backend("cluster")->dump();
+  for (const auto& event : stream_events(nats))
+    EXPECT_NE(event.resource_kind(), "secret") << event.resource_id() << " " << event.operation();
 }
 
 }  // namespace

@@ -17,8 +17,8 @@ TEST_F(K8sLine, ARotatedSecretIsACredentialEventWithItsFieldAndWithoutItsValue) 
   Agent a = agent();
   ASSERT_NO_FATAL_FAILURE(begin(a));
   const NatsSubscriber events(nats.url(), "backend.>");
-  // Each once, for what is acknowledged late is published again; without those of the start, which a sink that connects late
-  // tells after we listen.
+  // Each once, for what is acknowledged late is published again; without those of the start, which a sink that connects
+  // late tells after we listen.
   const auto told = [&events] {
     std::vector<NatsReceived> out;
     std::set<std::string> seen;

@@ -27,7 +27,8 @@ struct Sample {
 };
 
 json pod(const std::string& image, const std::string& mode = "fast") {
-  const json env = json::array({{{"name", "DB_PASSWORD"}, {"value", "canary-env"}}, {{"name", "MODE"}, {"value", mode}}});
+  const json env =
+      json::array({{{"name", "DB_PASSWORD"}, {"value", "canary-env"}}, {{"name", "MODE"}, {"value", mode}}});
   const json container = {{"name", "main"}, {"image", image}, {"env", env}};
   return {{"metadata", {{"labels", {{"app", "x"}}}}}, {"spec", {{"containers", json::array({container})}}}};
 }
@@ -72,12 +73,16 @@ struct K8sKindsLine : testing::Test {
   }
 
   Agent agent() const {
-    const std::string settings = "{ server: \"" + kube.server() + "\", tls: { ca_file: \"" + kube.ca_file() + "\" }, token_file: \"" +
-                                 kube.file("token") + "\", namespaces: [prod], exclude: [registration, \"service/prod/web*\", "
-                                 "\"deployment/prod/web*\"], objects: [ { group: policy, kind: PodDisruptionBudget } ] }";
-    return Agent(dir, "backends:\n  - name: cluster\n    provider: k8s\n    discover: false\n    settings: " + settings +
-                          "\n    policy: { config: manual, credential: manual, endpoint: manual }\n"
-                          "sinks:\n  bus: { type: nats, servers: [\"" + nats.url() + "\"], views: false }\n");
+    const std::string settings =
+        "{ server: \"" + kube.server() + "\", tls: { ca_file: \"" + kube.ca_file() + "\" }, token_file: \"" +
+        kube.file("token") +
+        "\", namespaces: [prod], exclude: [registration, \"service/prod/web*\", "
+        "\"deployment/prod/web*\"], objects: [ { group: policy, kind: PodDisruptionBudget } ] }";
+    return Agent(dir,
+                 "backends:\n  - name: cluster\n    provider: k8s\n    discover: false\n    settings: " + settings +
+                     "\n    policy: { config: manual, credential: manual, endpoint: manual }\n"
+                     "sinks:\n  bus: { type: nats, servers: [\"" +
+                     nats.url() + "\"], views: false }\n");
   }
   /// An object `x` at `path`, by the API; `before` and `after` are merge patches, the first is also what it is made of.
   Sample object(const std::string& resource, const std::string& what, const std::string& field, const std::string& path,
@@ -102,12 +107,17 @@ struct K8sKindsLine : testing::Test {
     const auto deploy = [this](const std::string& verb, const std::string& tag) {
       helm({verb, "web", chart, "-n", "prod", "--set", "image.tag=" + tag, "--disable-openapi-validation"});
     };
-    return {"helm_release/prod/web", kConfig,
+    return {"helm_release/prod/web",
+            kConfig,
             "values",
             [deploy] { deploy("install", "canary-1"); },
             [deploy] { deploy("upgrade", "canary-2"); },
-            [this] { helm({"rollback", "web", "1", "-n", "prod"}); },
-            [this] { helm({"uninstall", "web", "-n", "prod"}); },
+            [this] {
+              helm({"rollback", "web", "1", "-n", "prod"});
+            },
+            [this] {
+              helm({"uninstall", "web", "-n", "prod"});
+            },
             [] { return std::string(); }};
   }
   std::vector<Sample> samples() {
@@ -119,13 +129,15 @@ struct K8sKindsLine : testing::Test {
         object("config_map/prod/x", kConfig, "data.level", core + "configmaps", {{"data", {{"level", "info"}}}},
                {{"data", {{"level", "debug"}}}}),
         object("service/prod/x", kEndpoint, "ports", core + "services", ports(80), ports(81)),
-        object("endpoint_slice/prod/x", kEndpoint, "addresses", "/apis/discovery.k8s.io/v1/namespaces/prod/endpointslices",
-               addresses("db.example.org"), addresses("db2.example.org")),
-        object("ingress/prod/x", kEndpoint, "default_backend.service", "/apis/networking.k8s.io/v1/namespaces/prod/ingresses",
-               to_service("x"), to_service("y")),
-        object("deployment/prod/x", kConfig, image, apps + "deployments", workload("Deployment"), templated(pod("example.org/x:2"))),
-        object("stateful_set/prod/x", kConfig, image, apps + "statefulsets", workload("StatefulSet", {{"serviceName", "x"}}),
+        object("endpoint_slice/prod/x", kEndpoint, "addresses",
+               "/apis/discovery.k8s.io/v1/namespaces/prod/endpointslices", addresses("db.example.org"),
+               addresses("db2.example.org")),
+        object("ingress/prod/x", kEndpoint, "default_backend.service",
+               "/apis/networking.k8s.io/v1/namespaces/prod/ingresses", to_service("x"), to_service("y")),
+        object("deployment/prod/x", kConfig, image, apps + "deployments", workload("Deployment"),
                templated(pod("example.org/x:2"))),
+        object("stateful_set/prod/x", kConfig, image, apps + "statefulsets",
+               workload("StatefulSet", {{"serviceName", "x"}}), templated(pod("example.org/x:2"))),
         object("daemon_set/prod/x", kConfig, mode, apps + "daemonsets", workload("DaemonSet"),
                templated(pod("example.org/x:1", "slow"))),
         release(),
@@ -151,7 +163,8 @@ struct K8sKindsLine : testing::Test {
   }
   void expect_identities(const Sample& sample, const std::string& before) const {
     for (const auto& event : stream_events(nats)) {
-      if (event.resource_kind() + "/" + event.resource_id() != sample.resource || event.operation() != "recreated") continue;
+      if (event.resource_kind() + "/" + event.resource_id() != sample.resource || event.operation() != "recreated")
+        continue;
       EXPECT_THAT(event.old_state().config_json(), HasSubstr(before)) << sample.resource;
       EXPECT_THAT(event.new_state().config_json(), HasSubstr(sample.identity())) << sample.resource;
     }
@@ -172,12 +185,16 @@ TEST_F(K8sKindsLine, EveryKindChangesRevertsGoesAndComesBackAsAnother) {
   for (const auto& sample : all) sample.back();
   for (const auto& sample : all) EXPECT_TRUE(arrives(sample, "reverted", {}, sample.field));
   for (const auto& sample : all) sample.remove();
-  for (const auto& sample : all) EXPECT_TRUE(test::arrives(nats, {"cluster", sample.resource, {}, "pending", "deleted", {}}));
+  for (const auto& sample : all)
+    EXPECT_TRUE(test::arrives(nats, {"cluster", sample.resource, {}, "pending", "deleted", {}}));
   for (const auto& sample : all) sample.make();
-  for (const auto& sample : all) EXPECT_TRUE(test::arrives(nats, {"cluster", sample.resource, {}, "pending", "recreated", {}}));
+  for (const auto& sample : all)
+    EXPECT_TRUE(test::arrives(nats, {"cluster", sample.resource, {}, "pending", "recreated", {}}));
 
   for (const auto& sample : all) {
-    EXPECT_THAT(told(sample), ElementsAre("changed pending", "changed reverted", "deleted pending", "recreated pending")) << sample.resource;
+    EXPECT_THAT(told(sample),
+                ElementsAre("changed pending", "changed reverted", "deleted pending", "recreated pending"))
+        << sample.resource;
     if (!identities[sample.resource].empty()) expect_identities(sample, identities[sample.resource]);
   }
   std::string everything = a.log();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long it takes from the request that changes a Secret to JetStream's word that it keeps the event; beside it, by
 // turns, the same without an agent: such a request, fdatasync, publish.
+#include <poll.h>
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <poll.h>
 
 #include "line.hpp"
 #include "support/floor.hpp"
@@ -22,7 +22,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kChanges = 100;
 constexpr int kRounds = 5;
 constexpr double kMost = 100;  // ms, p99
-/// Where the same without an agent has a p99 above a third of that in every round, the machine is slow: so many times that.
+/// Where the same without an agent has a p99 above a third of that in every round, the machine is slow: so many times
+/// that.
 constexpr double kMostOfFloor = 3;
 
 struct Spread {
@@ -39,8 +40,8 @@ void print(const std::string& what, const Spread& s) {
   std::cout << "  " << what << ": p50 " << s.p50 << " ms, p99 " << s.p99 << " ms, worst " << s.most << " ms\n";
 }
 
-/// The acks that JetStream sends to whoever publishes: the very messages that settle the agent's outbox. The agent is the
-/// only one that publishes to that stream.
+/// The acks that JetStream sends to whoever publishes: the very messages that settle the agent's outbox. The agent is
+/// the only one that publishes to that stream.
 class Acks {
  public:
   explicit Acks(const std::string& url) : inboxes_(url, "_INBOX.>") {}
@@ -103,7 +104,8 @@ struct K8sLatency : K8sLine {
     for (const auto& each : changes) {
       if (each.ack.seq == 0 || each.ack.seq > stored.size()) return {};
       const auto event = event_of(stored[each.ack.seq - 1]);
-      EXPECT_EQ(event.what() + " " + event.resource_id(), "credentials.rotated prod/db") << "the ack is of another event";
+      EXPECT_EQ(event.what() + " " + event.resource_id(), "credentials.rotated prod/db")
+          << "the ack is of another event";
       const auto since = [&](std::int64_t ns) { return static_cast<double>(ns - each.wall.count()) / 1e6; };
       out.acked.push_back(std::chrono::duration<double, std::milli>(each.ack.at - each.began).count());
       out.observed.push_back(since(event.observed_ns()));
@@ -121,7 +123,9 @@ TEST_F(K8sLatency, ASecretsRotationIsAcknowledgedByJetStreamWithinATenthOfASecon
   Agent a = agent();
   ASSERT_NO_FATAL_FAILURE(begin(a));
   rotate("db", "first");  // the watch has begun when this one is seen
-  ASSERT_TRUE(arrives(nats, {"cluster", "secret/prod/db", "credentials.rotated", "auto-applied", "changed", "data.password"})) << a.log();
+  ASSERT_TRUE(
+      arrives(nats, {"cluster", "secret/prod/db", "credentials.rotated", "auto-applied", "changed", "data.password"}))
+      << a.log();
   bool kept = false, quiet = false, kept_ratio = false;
   for (int i = 0; i < kRounds && !kept; ++i) {
     const Round done = round(i);

@@ -25,12 +25,15 @@ struct K8sLine : testing::Test {
   static std::string secrets() { return "/api/v1/namespaces/prod/secrets"; }
 
   /// Settings of the admin who trusts the CA of `kube`.
-  std::string admin() const { return "tls: { ca_file: \"" + kube.ca_file() + "\" }, token_file: \"" + kube.file("token") + "\""; }
+  std::string admin() const {
+    return "tls: { ca_file: \"" + kube.ca_file() + "\" }, token_file: \"" + kube.file("token") + "\"";
+  }
   /// `port`: of a relay before the API server; 0: none. `who`: settings beside `server`.
   Agent agent(int port = 0, std::string who = {}) const {
     if (who.empty()) who = admin();
     const std::string server = "https://127.0.0.1:" + std::to_string(port == 0 ? kube.port() : port);
-    const std::string settings = "{ server: \"" + server + "\", " + who + ", namespaces: [prod], include: [secret, config_map, service] }";
+    const std::string settings =
+        "{ server: \"" + server + "\", " + who + ", namespaces: [prod], include: [secret, config_map, service] }";
     return Agent(dir, "backends:\n  - name: cluster\n    provider: k8s\n    settings: " + settings +
                           "\nsinks:\n  bus: { type: nats, servers: [\"" + nats.url() + "\"], views: false }\n");
   }

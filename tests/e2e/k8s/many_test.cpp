@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 10,000 Secrets: agent and worker need less than a third of an informer's memory, and nothing is missed or told twice while
-// the API server restarts, while the watch is cut off, and when etcd forgot where the watch was.
+// 10,000 Secrets: agent and worker need less than a third of an informer's memory, and nothing is missed or told twice
+// while the API server restarts, while the watch is cut off, and when etcd forgot where the watch was.
 #include <atomic>
 #include <cstdlib>
 #include <fstream>
@@ -44,7 +44,8 @@ Memory memory(const std::string& pid) {
 }
 
 void print(const std::string& what, const Memory& of) {
-  std::cout << "  " << what << ": PSS " << of.pss << " MB, of it anonymous " << of.anonymous << " MB; most RSS " << of.peak << " MB\n";
+  std::cout << "  " << what << ": PSS " << of.pss << " MB, of it anonymous " << of.anonymous << " MB; most RSS "
+            << of.peak << " MB\n";
 }
 
 struct K8sMany : K8sLine {
@@ -67,7 +68,9 @@ struct K8sMany : K8sLine {
   std::string value;
 
   static std::string name(int number) { return "s-" + std::to_string(number); }
-  void create(int number) const { kube.create_secret("prod", name(number), {{"password", value + std::to_string(number)}}); }
+  void create(int number) const {
+    kube.create_secret("prod", name(number), {{"password", value + std::to_string(number)}});
+  }
   void rotate_all(int from, int to, const std::string& value) const {
     for (int i = from; i < to; ++i) rotate(name(i), value + std::to_string(i));
   }
@@ -90,7 +93,8 @@ struct K8sMany : K8sLine {
     // Something that comes last, so that a second word about the others would have come before it.
     rotate(name(kMany - 1), of);
     const std::string last = "prod/" + name(kMany - 1);
-    EXPECT_TRUE(eventually([&] { return told(from).contains(last); }, seconds(180))) << "the last word did not come\n" << agent.log();
+    EXPECT_TRUE(eventually([&] { return told(from).contains(last); }, seconds(180))) << "the last word did not come\n"
+                                                                                     << agent.log();
     auto all = told(from);
     all.erase(last);
     int missed = 0, twice = 0, wrong = 0;
@@ -98,7 +102,8 @@ struct K8sMany : K8sLine {
       const auto found = all.extract("prod/" + name(number));
       missed += found.empty() ? 1 : 0;
       twice += !found.empty() && found.mapped().size() > 1 ? 1 : 0;
-      if (!found.empty() && found.mapped().front() != what) ++wrong, ADD_FAILURE() << name(number) << ": " << found.mapped().front();
+      if (!found.empty() && found.mapped().front() != what)
+        ++wrong, ADD_FAILURE() << name(number) << ": " << found.mapped().front();
     }
     std::cout << of << ": " << expected.size() << " expected, " << missed << " missed, " << twice << " twice, " << wrong
               << " as something else, " << all.size() << " others\n";
@@ -116,10 +121,11 @@ TEST_F(K8sMany, SecretsThroughARestartOfTheApiServerNoneMissedNoneTwice) {
   const json worker = a.backend("cluster")->at("worker");
   const std::string pid = worker.at("pid").is_string() ? worker.at("pid").get<std::string>() : worker.at("pid").dump();
 
-  Child informer({"sh", "-c", "exec \"$0\" \"$@\" < /dev/zero", KubeServer::tools() + "/informer", kube.server(), kube.ca_file(),
-                  kube.file("token"), "prod"},
+  Child informer({"sh", "-c", "exec \"$0\" \"$@\" < /dev/zero", KubeServer::tools() + "/informer", kube.server(),
+                  kube.ca_file(), kube.file("token"), "prod"},
                  {dir.file("informer.log"), {}, {}});
-  ASSERT_TRUE(eventually([&] { return read_file(dir.file("informer.log")).find("synced 10000") != std::string::npos; }, seconds(120)))
+  ASSERT_TRUE(eventually([&] { return read_file(dir.file("informer.log")).find("synced 10000") != std::string::npos; },
+                         seconds(120)))
       << read_file(dir.file("informer.log"));
   std::cout << "10,000 Secrets of " << value.size() << " bytes: baseline in " << listed << " s\n";
   // What a list freed is given back a moment later; the informer's own moments of collection move its figure, too.
@@ -132,8 +138,9 @@ TEST_F(K8sMany, SecretsThroughARestartOfTheApiServerNoneMissedNoneTwice) {
   print("worker", ours);
   print("agent, with store and sink", whole);
   print("client-go informer", theirs);
-  std::cout << "  worker / informer: " << ours.pss / theirs.pss << "; agent + worker / informer: " << (whole.pss + ours.pss) / theirs.pss
-            << ", anonymous " << (whole.anonymous + ours.anonymous) / theirs.anonymous << "\n";
+  std::cout << "  worker / informer: " << ours.pss / theirs.pss
+            << "; agent + worker / informer: " << (whole.pss + ours.pss) / theirs.pss << ", anonymous "
+            << (whole.anonymous + ours.anonymous) / theirs.anonymous << "\n";
   EXPECT_TRUE(small) << "more than a third of an informer";
 
   const std::size_t from = stream_events(nats).size();
@@ -181,7 +188,8 @@ TEST_F(K8sMany, SecretsWhosePositionEtcdForgotWhileTheWatchWasCutOffNoneMissedNo
   expect(expected, 300, 400, "changed auto-applied");
   meanwhile.get();
   expect_told(a, from, expected, "compaction");
-  EXPECT_NE(a.log().find("no longer knows where this watch was"), std::string::npos) << "the 410 was never met:\n" << a.log();
+  EXPECT_NE(a.log().find("no longer knows where this watch was"), std::string::npos) << "the 410 was never met:\n"
+                                                                                     << a.log();
   EXPECT_EQ(confirmed(), 50) << "each deletion was confirmed by the API server, once";
 }
 

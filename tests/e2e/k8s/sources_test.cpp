@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cluster as a source: what its labels define is a backend of the registry, what its Secrets and Services say of it is that
-// backend's event, under the registration's field names.
+// A cluster as a source: what its labels define is a backend of the registry, what its Secrets and Services say of it
+// is that backend's event, under the registration's field names.
 #include <gmock/gmock.h>
 
 #include "driftd/v1/event.pb.h"
@@ -16,7 +16,8 @@ using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr const char* kLabels = R"({"prism.io/backend":"true","prism.io/backend-name":"orders","prism.io/backend-type":"kafka"})";
+constexpr const char* kLabels =
+    R"({"prism.io/backend":"true","prism.io/backend-name":"orders","prism.io/backend-type":"kafka"})";
 
 struct K8sSource : testing::Test {
   KubeServer kube;
@@ -33,10 +34,12 @@ struct K8sSource : testing::Test {
     kube.create_secret("prod", "orders-login", {{"username", "app"}, {"password", "canary-one"}}, json::parse(kLabels));
   }
   Agent agent(const std::string& more = "") const {
-    const std::string settings = "{ server: \"" + kube.server() + "\", tls: { ca_file: \"" + kube.ca_file() + "\" }, token_file: \"" +
-                                 kube.file("token") + "\", namespaces: [prod], exclude: [endpoint_slice] }";
-    return Agent(dir, "defaults: { interval: 1s }\nbackends:\n  - name: cluster\n    provider: k8s\n    settings: " + settings + "\n" + more +
-                          "sinks:\n  bus: { type: nats, servers: [\"" + nats.url() + "\"], views: false }\n");
+    const std::string settings = "{ server: \"" + kube.server() + "\", tls: { ca_file: \"" + kube.ca_file() +
+                                 "\" }, token_file: \"" + kube.file("token") +
+                                 "\", namespaces: [prod], exclude: [endpoint_slice] }";
+    return Agent(
+        dir, "defaults: { interval: 1s }\nbackends:\n  - name: cluster\n    provider: k8s\n    settings: " + settings +
+                 "\n" + more + "sinks:\n  bus: { type: nats, servers: [\"" + nats.url() + "\"], views: false }\n");
   }
   static v1::BackendChangeEvent event_of(const NatsReceived& message) {
     v1::BackendChangeEvent out;
@@ -61,7 +64,12 @@ TEST_F(K8sSource, LabelledBackendIsRegisteredRotatedMovedAndGone) {
   const NatsSubscriber events(nats.url(), "backend.orders.>");
   Agent a = agent();
   a.start();
-  ASSERT_TRUE(eventually([&] { return a.established({"cluster", "orders"}); }, seconds(60))) << a.log() << a.cli({"backends"}).out;
+  ASSERT_TRUE(eventually(
+      [&] {
+        return a.established({"cluster", "orders"});
+      },
+      seconds(60)))
+      << a.log() << a.cli({"backends"}).out;
   ASSERT_TRUE(eventually([&] { return told(events, "backend.orders.created").size() == 1; })) << a.log();
   const auto created = told(events, "backend.orders.created")[0];
   EXPECT_EQ(created.change_type(), v1::BACKEND_CHANGE_TYPE_CREATED);
@@ -85,40 +93,54 @@ TEST_F(K8sSource, LabelledBackendIsRegisteredRotatedMovedAndGone) {
   ASSERT_TRUE(eventually([&] { return !told(events, "backend.orders.endpoint.changed").empty(); })) << a.log();
   EXPECT_THAT(fields(told(events, "backend.orders.endpoint.changed")[0]), testing::Contains("discovery.service.port"));
 
-  kube.patch("/api/v1/namespaces/prod/secrets/orders-login", {{"metadata", {{"annotations", {{"note", "a label is no rotation"}}}}}});
-  kube.patch("/api/v1/namespaces/prod/services/orders-kafka", {{"metadata", {{"labels", {{"prism.io/backend", nullptr}}}}}});
-  kube.patch("/api/v1/namespaces/prod/secrets/orders-login", {{"metadata", {{"labels", {{"prism.io/backend", nullptr}}}}}});
+  kube.patch("/api/v1/namespaces/prod/secrets/orders-login",
+             {{"metadata", {{"annotations", {{"note", "a label is no rotation"}}}}}});
+  kube.patch("/api/v1/namespaces/prod/services/orders-kafka",
+             {{"metadata", {{"labels", {{"prism.io/backend", nullptr}}}}}});
+  kube.patch("/api/v1/namespaces/prod/secrets/orders-login",
+             {{"metadata", {{"labels", {{"prism.io/backend", nullptr}}}}}});
   ASSERT_TRUE(eventually([&] { return told(events, "backend.orders.deleted").size() == 1; }, seconds(30))) << a.log();
   EXPECT_EQ(told(events, "backend.orders.credentials.rotated").size(), 1u);
   EXPECT_FALSE(a.backend("orders"));
 
-  std::string everything = a.log() + a.cli({"backends", "-o", "json"}).out + a.cli({"resources", "orders", "--bodies"}).out;
+  std::string everything =
+      a.log() + a.cli({"backends", "-o", "json"}).out + a.cli({"resources", "orders", "--bodies"}).out;
   for (const auto& each : events.received()) everything += each.body + json(each.headers).dump();
   EXPECT_EQ(everything.find("canary-"), std::string::npos) << "a value left the worker";
 }
 
 TEST_F(K8sSource, SpeaksForTheBackendThatTheConfigReads) {
   define();
-  const std::string state = dir.write("empty.tfstate", R"({"version":4,"terraform_version":"1.9.0","serial":1,"lineage":"l","outputs":{},"resources":[]})");
+  const std::string state =
+      dir.write("empty.tfstate",
+                R"({"version":4,"terraform_version":"1.9.0","serial":1,"lineage":"l","outputs":{},"resources":[]})");
   const NatsSubscriber events(nats.url(), "backend.orders.>");
-  Agent a = agent("  - name: orders\n    provider: terraform\n    spoken_by: [{ source: cluster, namespace: prod }]\n    settings: { path: \"" + state + "\" }\n");
+  Agent a = agent(
+      "  - name: orders\n    provider: terraform\n    spoken_by: [{ source: cluster, namespace: prod }]\n    settings: "
+      "{ path: \"" +
+      state + "\" }\n");
   a.start();
   ASSERT_TRUE(eventually([&] { return a.established({"cluster", "orders"}); }, seconds(60))) << a.log();
   const auto registered = [&] { return a.cli({"resources", "orders"}).out.find("registration") != std::string::npos; };
-  ASSERT_TRUE(eventually([&] { return registered() && a.established({"orders"}); })) << a.cli({"resources", "orders"}).out << a.log();
+  ASSERT_TRUE(eventually([&] { return registered() && a.established({"orders"}); }))
+      << a.cli({"resources", "orders"}).out << a.log();
   kube.patch("/api/v1/namespaces/prod/secrets/orders-login", {{"stringData", {{"password", "canary-two"}}}});
   ASSERT_TRUE(eventually([&] { return !told(events, "backend.orders.credentials.rotated").empty(); })) << a.log();
-  EXPECT_THAT(fields(told(events, "backend.orders.credentials.rotated")[0]), ElementsAre("config.kafka.auth.sasl.password"));
+  EXPECT_THAT(fields(told(events, "backend.orders.credentials.rotated")[0]),
+              ElementsAre("config.kafka.auth.sasl.password"));
   EXPECT_EQ(a.backend("orders")->at("type"), "terraform") << "its own provider reads it";
 
   for (const char* defining : {"services/orders-kafka", "secrets/orders-login"}) {
-    kube.patch("/api/v1/namespaces/prod/" + std::string(defining), {{"metadata", {{"labels", {{"prism.io/backend", nullptr}}}}}});
+    kube.patch("/api/v1/namespaces/prod/" + std::string(defining),
+               {{"metadata", {{"labels", {{"prism.io/backend", nullptr}}}}}});
   }
   const auto gone = [&] { return told(events, "backend.orders.config.updated"); };
-  ASSERT_TRUE(eventually([&] { return gone().size() == 1; }, seconds(30))) << a.log() << a.cli({"backends", "-o", "json"}).out;
+  ASSERT_TRUE(eventually([&] { return gone().size() == 1; }, seconds(30)))
+      << a.log() << a.cli({"backends", "-o", "json"}).out;
   EXPECT_EQ(gone()[0].operation(), "deleted");
   EXPECT_EQ(gone()[0].resource_kind(), "registration");
-  kube.patch("/api/v1/namespaces/prod/services/orders-kafka", {{"metadata", {{"labels", {{"prism.io/backend", "true"}}}}}});
+  kube.patch("/api/v1/namespaces/prod/services/orders-kafka",
+             {{"metadata", {{"labels", {{"prism.io/backend", "true"}}}}}});
   EXPECT_TRUE(eventually([&] { return gone().size() == 2; }, seconds(30))) << "defined again: reverted\n" << a.log();
 }
 

@@ -36,17 +36,20 @@ TEST_F(KafkaLine, ConfigurationOfTopicBrokerAndClusterIsAskedAboutAtItsOwnerAndR
   make_topic("orders");
   ASSERT_NO_FATAL_FAILURE(start(backend("kafka", kNoUsers), {"kafka"}, kKinds));
   const Altered topic(kafka_, {"--entity-type", "topics", "--entity-name", "orders"});
-  asked_and_reverted("topic/orders", "config[\"retention.ms\"]", topic.add("retention.ms=60000"), topic.remove("retention.ms"));
+  asked_and_reverted("topic/orders", "config[\"retention.ms\"]", topic.add("retention.ms=60000"),
+                     topic.remove("retention.ms"));
   const Altered broker(kafka_, {"--entity-type", "brokers", "--entity-name", "1"});
-  asked_and_reverted("broker/1", "dynamic[\"log.retention.ms\"]", broker.add("log.retention.ms=7200000"), broker.remove("log.retention.ms"));
+  asked_and_reverted("broker/1", "dynamic[\"log.retention.ms\"]", broker.add("log.retention.ms=7200000"),
+                     broker.remove("log.retention.ms"));
   const Altered all(kafka_, {"--entity-type", "brokers", "--entity-default"});
-  asked_and_reverted("cluster/cluster", "broker_defaults[\"log.segment.bytes\"]", all.add("log.segment.bytes=104857600"),
-                     all.remove("log.segment.bytes"));
+  asked_and_reverted("cluster/cluster", "broker_defaults[\"log.segment.bytes\"]",
+                     all.add("log.segment.bytes=104857600"), all.remove("log.segment.bytes"));
   kafka_.topics({"--alter", "--topic", "orders", "--partitions", "3"});
   EXPECT_TRUE(arrives({"kafka", "topic/orders", "config.updated", "pending", "changed", "partitions"}));
   for (const auto& event : stream_events(nats_)) {
     const std::string id = event.resource_id();
-    EXPECT_TRUE(id.empty() || id == "orders" || id == "1" || id == "cluster") << "an inherited value is one drift: " << event.ShortDebugString();
+    EXPECT_TRUE(id.empty() || id == "orders" || id == "1" || id == "cluster")
+        << "an inherited value is one drift: " << event.ShortDebugString();
   }
 }
 
@@ -65,7 +68,9 @@ TEST_F(KafkaLine, TopicsAndBindingsComeAndGoAndWhatIsHiddenIsNotGone) {
   bind("--add", hide);
   const std::string denied = "acl/User:driftd|*|Describe|Deny|Topic|bills|Literal";
   EXPECT_TRUE(arrives({"kafka", denied, "config.updated", "pending", "created", {}}));
-  ASSERT_TRUE(eventually([&] { return coverage("kafka", "topic").dump().find("Describe on Topic bills") != std::string::npos; }, seconds(30)));
+  ASSERT_TRUE(
+      eventually([&] { return coverage("kafka", "topic").dump().find("Describe on Topic bills") != std::string::npos; },
+                 seconds(30)));
   EXPECT_TRUE(cycles("kafka", 3));
   EXPECT_FALSE(any_deleted());
   bind("--remove", hide);
@@ -80,7 +85,8 @@ TEST_F(KafkaLine, TopicsAndBindingsComeAndGoAndWhatIsHiddenIsNotGone) {
   kafka_.topics({"--delete", "--topic", "bills"});
   EXPECT_TRUE(arrives({"kafka", "topic/bills", "config.updated", "pending", "deleted", {}}));
   make_topic("bills");
-  EXPECT_TRUE(arrives({"kafka", "topic/bills", "config.updated", "reverted", {}, {}})) << "this library tells no topic ids";
+  EXPECT_TRUE(arrives({"kafka", "topic/bills", "config.updated", "reverted", {}, {}}))
+      << "this library tells no topic ids";
   make_topic("fresh");
   EXPECT_TRUE(arrives({"kafka", "topic/fresh", "config.updated", "pending", "created", {}}));
   for (const auto& event : stream_events(nats_)) EXPECT_NE(event.resource_id(), "parcels") << event.ShortDebugString();
@@ -104,13 +110,15 @@ TEST_F(KafkaLine, StateOfAGroupIsSeenAndIsNoDriftItsDeletionIsOne) {
 
 TEST_F(KafkaLine, PasswordThatIsSetAnewIsACredentialDriftAndIsNowhere) {
   kafka_.scram_user("app", "user-canary-1", "SCRAM-SHA-512");
-  ASSERT_NO_FATAL_FAILURE(start(backend("kafka", "scram_hello: { users: [{ name: app, mechanism: SCRAM-SHA-512 }], interval_s: 1 }"),
-                                {"kafka"}, {"scram_user", "topic"}));
+  ASSERT_NO_FATAL_FAILURE(
+      start(backend("kafka", "scram_hello: { users: [{ name: app, mechanism: SCRAM-SHA-512 }], interval_s: 1 }"),
+            {"kafka"}, {"scram_user", "topic"}));
   EXPECT_EQ(coverage("kafka", "scram_user").value("state", ""), "seen");
   EXPECT_EQ(coverage("kafka", "quota").value("state", ""), "unsupported");
   const std::string app = "scram_user/app/SCRAM-SHA-512";
   kafka_.scram_user("app", "user-canary-1", "SCRAM-SHA-512");
-  EXPECT_TRUE(arrives({"kafka", app, "credentials.rotated", "auto-applied", "changed", "salt"})) << "the same password, set anew";
+  EXPECT_TRUE(arrives({"kafka", app, "credentials.rotated", "auto-applied", "changed", "salt"}))
+      << "the same password, set anew";
   const Altered user(kafka_, {"--entity-type", "users", "--entity-name", "app"});
   user.add("SCRAM-SHA-512=[iterations=8192,password=user-canary-2]")();
   EXPECT_TRUE(arrives({"kafka", app, "config.updated", "pending", "changed", "iterations"}));
@@ -131,8 +139,9 @@ TEST_F(KafkaLine, ClientCertificatesAreReadInTheWorkersJailAndAWrongOneIsNamedAn
   const Certificates elsewhere;
   elsewhere.issue("wrong", "driftd");
   const auto by = [&](const std::string& name, const std::string& certificate, const std::string& key) {
-    return "  - name: " + name + "\n    provider: kafka\n    settings: { bootstrap_servers: \"" + kafka_.mtls_address() +
-           "\", tls: { ca: \"" + kafka_.ca() + "\", certificate: \"" + certificate + "\", key: \"" + key + "\" }, " + kNoUsers + " }\n";
+    return "  - name: " + name + "\n    provider: kafka\n    settings: { bootstrap_servers: \"" +
+           kafka_.mtls_address() + "\", tls: { ca: \"" + kafka_.ca() + "\", certificate: \"" + certificate +
+           "\", key: \"" + key + "\" }, " + kNoUsers + " }\n";
   };
   const std::string ours = kafka_.client_certificate("driftd"), stranger = kafka_.client_certificate("stranger");
   ASSERT_NO_FATAL_FAILURE(start(by("kafka", ours, ours) + by("stranger", stranger, stranger) +
@@ -144,7 +153,8 @@ TEST_F(KafkaLine, ClientCertificatesAreReadInTheWorkersJailAndAWrongOneIsNamedAn
   EXPECT_TRUE(says("stranger", "Describe on Topic *")) << agent_->backend("stranger")->dump();
   EXPECT_EQ(coverage("stranger", "topic").value("state", ""), "denied");
   EXPECT_TRUE(says("wrong", "settings.tls.certificate")) << agent_->backend("wrong")->dump();
-  EXPECT_TRUE(eventually([&] { return agent_->backend("wrong")->at("health").value("state", "") == "degraded"; }, seconds(60)))
+  EXPECT_TRUE(
+      eventually([&] { return agent_->backend("wrong")->at("health").value("state", "") == "degraded"; }, seconds(60)))
       << agent_->backend("wrong")->dump();
   EXPECT_TRUE(cycles("kafka", 3));
   EXPECT_THAT(drifts(), IsEmpty());
@@ -157,14 +167,16 @@ TEST_F(KafkaNewerLine, TopicMadeAgainIsRecreatedAndAUserThatIsGoneIsDeleted) {
   make_topic("twice");
   kafka_.scram_user("reports", "user-canary-4");
   kafka_.scram_user("billing", "user-canary-5");
-  ASSERT_NO_FATAL_FAILURE(start(backend("kafka", "scram_hello: { users: [{ name: reports, mechanism: SCRAM-SHA-256 }], interval_s: 1 }"),
-                                {"kafka"}, {"scram_user", "topic"}, "tests/newer"));
+  ASSERT_NO_FATAL_FAILURE(
+      start(backend("kafka", "scram_hello: { users: [{ name: reports, mechanism: SCRAM-SHA-256 }], interval_s: 1 }"),
+            {"kafka"}, {"scram_user", "topic"}, "tests/newer"));
   kafka_.topics({"--delete", "--topic", "twice"});
   EXPECT_TRUE(arrives({"kafka", "topic/twice", "config.updated", "pending", "deleted", {}}));
   make_topic("twice");
   EXPECT_TRUE(arrives({"kafka", "topic/twice", "config.updated", "pending", "recreated", {}}));
   kafka_.scram_user("reports", "user-canary-4");
-  EXPECT_TRUE(arrives({"kafka", "scram_user/reports/SCRAM-SHA-256", "credentials.rotated", "auto-applied", "changed", "salt"}));
+  EXPECT_TRUE(
+      arrives({"kafka", "scram_user/reports/SCRAM-SHA-256", "credentials.rotated", "auto-applied", "changed", "salt"}));
   const Altered user(kafka_, {"--entity-type", "users", "--entity-name", "billing"});
   user.remove("SCRAM-SHA-256")();
   EXPECT_TRUE(arrives({"kafka", "scram_user/billing/SCRAM-SHA-256", "config.updated", "pending", "deleted", {}}));

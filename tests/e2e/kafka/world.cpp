@@ -19,7 +19,8 @@ KafkaServer& KafkaLine::shared() {
   server = std::make_unique<KafkaServer>(options);
   for (const char* principal : {"User:driftd", "User:CN=driftd"}) {
     for (const auto& where : {std::vector<std::string>{"--cluster"}, {"--topic", "*"}}) {
-      std::vector<std::string> words{"--add", "--allow-principal", principal, "--operation", "Describe", "--operation", "DescribeConfigs"};
+      std::vector<std::string> words{"--add",    "--allow-principal", principal,        "--operation",
+                                     "Describe", "--operation",       "DescribeConfigs"};
       words.insert(words.end(), where.begin(), where.end());
       server->acls(words);
     }
@@ -28,17 +29,19 @@ KafkaServer& KafkaLine::shared() {
 }
 
 std::string KafkaLine::backend(const std::string& name, const std::string& more) const {
-  return "  - name: " + name + "\n    provider: kafka\n    settings: { bootstrap_servers: \"" + kafka_.tls_address() + "\", tls: { ca: \"" +
-         kafka_.ca() + "\" }, sasl: { mechanism: PLAIN, username: driftd, password: \"${env:KAFKA_PASSWORD}\" }, " + more + " }\n";
+  return "  - name: " + name + "\n    provider: kafka\n    settings: { bootstrap_servers: \"" + kafka_.tls_address() +
+         "\", tls: { ca: \"" + kafka_.ca() +
+         "\" }, sasl: { mechanism: PLAIN, username: driftd, password: \"${env:KAFKA_PASSWORD}\" }, " + more + " }\n";
 }
 
-void KafkaLine::start(const std::string& backends, const std::vector<std::string>& names, const std::vector<std::string>& kinds,
-                      const std::string& plugins) {
-  agent_ = std::make_unique<Agent>(dir_,
-                                   "defaults:\n  interval: 500ms\nbackends:\n" + backends + "sinks:\n  bus: { type: nats, servers: [\"" +
-                                       nats_.url() + "\"], views: false }\n",
-                                   std::map<std::string, std::string>{{"KAFKA_PASSWORD", kKafkaPassword}},
-                                   std::vector<std::string>{Agent::build(plugins)});
+void KafkaLine::start(const std::string& backends, const std::vector<std::string>& names,
+                      const std::vector<std::string>& kinds, const std::string& plugins) {
+  agent_ =
+      std::make_unique<Agent>(dir_,
+                              "defaults:\n  interval: 500ms\nbackends:\n" + backends +
+                                  "sinks:\n  bus: { type: nats, servers: [\"" + nats_.url() + "\"], views: false }\n",
+                              std::map<std::string, std::string>{{"KAFKA_PASSWORD", kKafkaPassword}},
+                              std::vector<std::string>{Agent::build(plugins)});
   agent_->start();
   const auto established = [&] {
     for (const auto& name : names) {
@@ -56,8 +59,8 @@ void KafkaLine::make_topic(const std::string& name) const {
   kafka_.await_topic(name, true);
 }
 
-void KafkaLine::asked_and_reverted(const std::string& resource, const std::string& field, const std::function<void()>& change,
-                                   const std::function<void()>& back) const {
+void KafkaLine::asked_and_reverted(const std::string& resource, const std::string& field,
+                                   const std::function<void()>& change, const std::function<void()>& back) const {
   change();
   EXPECT_TRUE(arrives({"kafka", resource, "config.updated", "pending", "changed", field}));
   back();
@@ -88,8 +91,11 @@ bool KafkaLine::cycles(const std::string& backend, int more) const {
 
 std::string KafkaLine::everything() {
   std::string out;
-  for (const auto& words : std::vector<std::vector<std::string>>{
-           {"drifts", "--all"}, {"events"}, {"status"}, {"resources", "kafka", "--bodies"}, {"backends", "-o", "json"}}) {
+  for (const auto& words : std::vector<std::vector<std::string>>{{"drifts", "--all"},
+                                                                 {"events"},
+                                                                 {"status"},
+                                                                 {"resources", "kafka", "--bodies"},
+                                                                 {"backends", "-o", "json"}}) {
     const Output said = agent_->cli(words);
     out += said.out + said.err;
   }

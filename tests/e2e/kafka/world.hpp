@@ -24,7 +24,9 @@ class KafkaLine : public testing::Test {
   void start(const std::string& backends, const std::vector<std::string>& names, const std::vector<std::string>& kinds,
              const std::string& plugins = "providers");
   void make_topic(const std::string& name) const;
-  testing::AssertionResult arrives(const Expected& expected, long count = 1) const { return test::arrives(nats_, expected, count); }
+  testing::AssertionResult arrives(const Expected& expected, long count = 1) const {
+    return test::arrives(nats_, expected, count);
+  }
   /// A change of configuration is asked about, and taking it back reverts it.
   void asked_and_reverted(const std::string& resource, const std::string& field, const std::function<void()>& change,
                           const std::function<void()>& back) const;

@@ -63,22 +63,31 @@ class Manifests : public testing::Test {
   }
   static std::string place(const json& object) {
     static const std::map<std::string, std::string> kGroups = {
-        {"Namespace", "/api/v1"},         {"ConfigMap", "/api/v1"},
-        {"ServiceAccount", "/api/v1"},    {"PersistentVolumeClaim", "/api/v1"},
-        {"Deployment", "/apis/apps/v1"},  {"DaemonSet", "/apis/apps/v1"},
-        {"Role", "/apis/rbac.authorization.k8s.io/v1"},        {"RoleBinding", "/apis/rbac.authorization.k8s.io/v1"},
-        {"ClusterRole", "/apis/rbac.authorization.k8s.io/v1"}, {"ClusterRoleBinding", "/apis/rbac.authorization.k8s.io/v1"}};
+        {"Namespace", "/api/v1"},
+        {"ConfigMap", "/api/v1"},
+        {"ServiceAccount", "/api/v1"},
+        {"PersistentVolumeClaim", "/api/v1"},
+        {"Deployment", "/apis/apps/v1"},
+        {"DaemonSet", "/apis/apps/v1"},
+        {"Role", "/apis/rbac.authorization.k8s.io/v1"},
+        {"RoleBinding", "/apis/rbac.authorization.k8s.io/v1"},
+        {"ClusterRole", "/apis/rbac.authorization.k8s.io/v1"},
+        {"ClusterRoleBinding", "/apis/rbac.authorization.k8s.io/v1"}};
     const std::string kind = object.at("kind");
     std::string plural = kind + "s";
-    std::transform(plural.begin(), plural.end(), plural.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    std::transform(plural.begin(), plural.end(), plural.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     const json& metadata = object.at("metadata");
-    const std::string space = metadata.contains("namespace") ? "/namespaces/" + metadata.at("namespace").get<std::string>() : "";
+    const std::string space =
+        metadata.contains("namespace") ? "/namespaces/" + metadata.at("namespace").get<std::string>() : "";
     return kGroups.at(kind) + space + "/" + plural;
   }
   static KubeServer& kube() { return *kube_; }
   /// A pod of the template, as the API server would take it from the controller.
   static KubeServer::Answer dry_pod(const json& workload, const json& change = json::object()) {
-    json pod = {{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", workload.at("spec").at("template").at("metadata")},
+    json pod = {{"apiVersion", "v1"},
+                {"kind", "Pod"},
+                {"metadata", workload.at("spec").at("template").at("metadata")},
                 {"spec", workload.at("spec").at("template").at("spec")}};
     pod["metadata"]["name"] = "probe";
     pod["spec"]["containers"][0].update(change);
@@ -114,7 +123,9 @@ TEST_F(Manifests, ExactlyThatServiceAccountSeesItsNamespaceWholeAndNothingElse) 
   kube().create_namespace("elsewhere");
   const std::string token = kube().token_of("driftd", "driftd-cluster");
   const auto settings = [&](const std::string& space) {
-    return json{{"server", kube().server()}, {"token", "the-token"}, {"tls", {{"ca_file", kube().ca_file()}}},
+    return json{{"server", kube().server()},
+                {"token", "the-token"},
+                {"tls", {{"ca_file", kube().ca_file()}}},
                 {"namespaces", {space}}};
   };
   ProviderProbe probe("providers/k8s.so", settings("default"), {{"the-token", token}});
@@ -131,14 +142,18 @@ TEST_F(Manifests, ExactlyThatServiceAccountSeesItsNamespaceWholeAndNothingElse) 
   ProviderProbe other("providers/k8s.so", settings("elsewhere"), {{"the-token", token}});
   const Collected nothing = other.refresh();
   ASSERT_NE(nothing.diagnostic(DRIFTD_DENIED), nullptr);
-  for (const char* kind : {"secret", "config_map", "service", "deployment"}) EXPECT_FALSE(nothing.complete.contains(kind)) << kind;
+  for (const char* kind : {"secret", "config_map", "service", "deployment"})
+    EXPECT_FALSE(nothing.complete.contains(kind)) << kind;
   EXPECT_THAT(nothing.records, IsEmpty());
 }
 
 TEST_F(Manifests, AccountOfTheNodesMayDoNothing) {
   const std::string token = kube().token_of("driftd", "driftd-node");
   ProviderProbe probe("providers/k8s.so",
-                      {{"server", kube().server()}, {"token", "t"}, {"tls", {{"ca_file", kube().ca_file()}}}, {"namespaces", {"default"}}},
+                      {{"server", kube().server()},
+                       {"token", "t"},
+                       {"tls", {{"ca_file", kube().ca_file()}}},
+                       {"namespaces", {"default"}}},
                       {{"t", token}});
   const Collected got = probe.refresh();
   EXPECT_THAT(got.records, IsEmpty());
@@ -154,8 +169,8 @@ TEST_F(Manifests, ConfigurationsAreValidOnANode) {
     ASSERT_NE(config.find(installed), std::string::npos);
     config.replace(config.find(installed), installed.size(), DRIFTD_BINARY_DIR "/providers");
     dir.write(name, config);
-    const Output checked = run({DRIFTD_BINARY_DIR "/bin/driftd", "validate", "--no-secrets", dir.file(name)},
-                                 {{"NODE_NAME", "worker-1"}});
+    const Output checked =
+        run({DRIFTD_BINARY_DIR "/bin/driftd", "validate", "--no-secrets", dir.file(name)}, {{"NODE_NAME", "worker-1"}});
     EXPECT_EQ(checked.code, 0) << name << ": " << checked.out << checked.err;
   }
 }

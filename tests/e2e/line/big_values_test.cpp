@@ -21,11 +21,15 @@ class BigValues : public testing::Test {
   static constexpr long kMayGrow = 64 * 1024;  // KiB
   TempDir dir;
   std::string state = dir.write("infra/terraform.tfstate", tfstate(7, 3));
-  Agent agent{dir, config(10), {{"HOOK_SECRET", "hook-canary-of-24-bytes!"}}, {Agent::build("providers"), Agent::build("tests/zoo")}};
+  Agent agent{dir,
+              config(10),
+              {{"HOOK_SECRET", "hook-canary-of-24-bytes!"}},
+              {Agent::build("providers"), Agent::build("tests/zoo")}};
 
   std::string config(int topics) const {
     return "defaults:\n  interval: 1h\nbackends:\n" + terraform_backend(state) + "    interval: 1s\n" +
-           "  - { name: heavy, provider: heavy, settings: { count: " + std::to_string(topics) + " }, budgets: { call: 120s } }\n";
+           "  - { name: heavy, provider: heavy, settings: { count: " + std::to_string(topics) +
+           " }, budgets: { call: 120s } }\n";
   }
   void change_topics(int from, int to) const {
     std::string text = read_file(agent.config());
@@ -35,7 +39,9 @@ class BigValues : public testing::Test {
     replace_file(agent.config(), text.replace(at, before.size(), now));
   }
   std::string get(const std::string& target) const {
-    return run({"curl", "-s", "-m", "100", "--unix-socket", agent.socket(), "http://localhost" + target}, {}, seconds(110)).out;
+    return run({"curl", "-s", "-m", "100", "--unix-socket", agent.socket(), "http://localhost" + target}, {},
+               seconds(110))
+        .out;
   }
   /// The slowest answer of /livez while `target` is asked for, in seconds; its answer's size goes to `bytes`.
   double slowest_probe(const std::string& target, std::size_t& bytes) const {
@@ -46,7 +52,9 @@ class BigValues : public testing::Test {
     });
     double slowest = 0;
     while (!done) {
-      const auto out = run({"curl", "-s", "-o", "/dev/null", "-w", "%{time_total}", "--unix-socket", agent.socket(), "http://localhost/livez"}).out;
+      const auto out = run({"curl", "-s", "-o", "/dev/null", "-w", "%{time_total}", "--unix-socket", agent.socket(),
+                            "http://localhost/livez"})
+                           .out;
       slowest = std::max(slowest, std::stod(out));
     }
     list.join();
@@ -66,7 +74,8 @@ TEST_F(BigValues, AListOf150MiBNeitherStandsTheAgentStillNorGrowsIt) {
     EXPECT_LT(slowest_probe(target, bytes), 1.0) << target;
     EXPECT_GT(bytes, 100'000u) << target;
     EXPECT_LT(bytes, 20u << 20) << target;
-    EXPECT_LE(kib_of(agent.pid(), "VmHWM:") - before, kMayGrow) << target << ": KiB above the " << before << " of before";
+    EXPECT_LE(kib_of(agent.pid(), "VmHWM:") - before, kMayGrow)
+        << target << ": KiB above the " << before << " of before";
   }
   EXPECT_THAT(get("/v1/resources?kind=topic&limit=10000"), HasSubstr("\"total\":150,\"truncated\":false"));
   EXPECT_THAT(get("/v1/resources?kind=topic&limit=10000&whole=true"), HasSubstr("\"total\":150,\"truncated\":true"));
@@ -85,7 +94,9 @@ TEST_F(BigValues, ABacklogOfLargeEventsIsDeliveredWithinABound) {
   change_topics(10, 130);
   agent.start();
   const std::string all = "\"total\":120,";
-  ASSERT_TRUE(eventually([&] { return get("/v1/drifts?backend=heavy&limit=1").find(all) != std::string::npos; }, seconds(120))) << agent.log();
+  ASSERT_TRUE(
+      eventually([&] { return get("/v1/drifts?backend=heavy&limit=1").find(all) != std::string::npos; }, seconds(120)))
+      << agent.log();
   ASSERT_EQ(agent.stop(), 0);
 
   // Without the plugin nothing is read: the memory is that of delivery.
@@ -111,9 +122,13 @@ TEST_F(BigValues, ASmallDriftIsSeenBesideSixtyFourBigOnes) {
   change_topics(10, 74);
   agent.start();
   const std::string all = "\"total\":64,";
-  ASSERT_TRUE(eventually([&] { return get("/v1/drifts?backend=heavy&limit=1").find(all) != std::string::npos; }, seconds(120))) << agent.log();
+  ASSERT_TRUE(
+      eventually([&] { return get("/v1/drifts?backend=heavy&limit=1").find(all) != std::string::npos; }, seconds(120)))
+      << agent.log();
   replace_file(state, tfstate(7, 4));  // of another serial it were an apply, and no drift
-  ASSERT_TRUE(eventually([&] { return get("/v1/drifts?backend=platform").find("partitions") != std::string::npos; }, seconds(60))) << agent.log();
+  ASSERT_TRUE(eventually([&] { return get("/v1/drifts?backend=platform").find("partitions") != std::string::npos; },
+                         seconds(60)))
+      << agent.log();
 
   const auto list = agent.cli({"drifts"});
   EXPECT_EQ(list.code, 1) << list.err;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Backends whose peers never answer: a provider that listens to cancel returns in time, one that does not is killed, and
-// the backend beside them keeps its promise.
+// Backends whose peers never answer: a provider that listens to cancel returns in time, one that does not is killed,
+// and the backend beside them keeps its promise.
 #include "check/address.hpp"
 #include "support/naps.hpp"
 #include "world.hpp"
@@ -16,7 +16,8 @@ std::string address(const BlackHole& hole) { return "\"" + hole.host() + ":" + s
 
 /// With a call budget of one second: every second cycle or so of a backend meets it.
 std::string backend(const std::string& name, const std::string& provider, const std::string& settings) {
-  return "  - { name: " + name + ", provider: " + provider + ", settings: { " + settings + " }, budgets: { call: 1s } }\n";
+  return "  - { name: " + name + ", provider: " + provider + ", settings: { " + settings +
+         " }, budgets: { call: 1s } }\n";
 }
 
 const std::vector<std::string> kPatient = {"redis-deaf", "redis-full", "postgres-deaf", "postgres-full"};
@@ -26,16 +27,17 @@ class BlackHoles : public testing::Test {
   BlackHoles() {
     redis_.grant_readme("redis-canary");
     const std::string postgres = "database: postgres, user: driftd, password: \"${env:REDIS_PASSWORD}\", endpoints: [";
-    agent_ = std::make_unique<Agent>(
-        dir_,
-        "defaults:\n  interval: 200ms\nbackends:\n" + redis_backend(redis_) + "    interval: 1s\n" +
-            backend("redis-deaf", "redis", "address: " + address(deaf_)) +
-            backend("redis-full", "redis", "address: " + address(full_)) +
-            backend("postgres-deaf", "postgres", postgres + address(deaf_) + "]") +
-            backend("postgres-full", "postgres", postgres + address(full_) + "]") +
-            backend("stubborn", "black_hole", "address: " + address(full_)) + "sinks:\n  desk: { type: notifications }\n",
-        std::map<std::string, std::string>{{"REDIS_PASSWORD", "redis-canary"}},
-        std::vector<std::string>{Agent::build("providers"), Agent::build("tests/zoo")});
+    agent_ = std::make_unique<Agent>(dir_,
+                                     "defaults:\n  interval: 200ms\nbackends:\n" + redis_backend(redis_) +
+                                         "    interval: 1s\n" +
+                                         backend("redis-deaf", "redis", "address: " + address(deaf_)) +
+                                         backend("redis-full", "redis", "address: " + address(full_)) +
+                                         backend("postgres-deaf", "postgres", postgres + address(deaf_) + "]") +
+                                         backend("postgres-full", "postgres", postgres + address(full_) + "]") +
+                                         backend("stubborn", "black_hole", "address: " + address(full_)) +
+                                         "sinks:\n  desk: { type: notifications }\n",
+                                     std::map<std::string, std::string>{{"REDIS_PASSWORD", "redis-canary"}},
+                                     std::vector<std::string>{Agent::build("providers"), Agent::build("tests/zoo")});
   }
   std::int64_t number(const std::string& backend, const char* member) {
     const auto row = agent_->backend(backend);
@@ -54,11 +56,12 @@ TEST_F(BlackHoles, PatientProvidersReturnStubbornOnesAreKilledAndNobodyElseWaits
   const std::int64_t before = number("cache", "cycles");
   const Naps naps;
   for (const auto& name : kPatient) {
-    EXPECT_TRUE(eventually([&] { return number(name, "failures") >= 2; }, seconds(40))) << name << "\n" << agent_->log();
+    EXPECT_TRUE(eventually([&] { return number(name, "failures") >= 2; }, seconds(40))) << name << "\n"
+                                                                                        << agent_->log();
     EXPECT_EQ(agent_->backend(name)->at("worker").value("restarts", -1), 0) << name << " was killed\n" << agent_->log();
   }
-  EXPECT_TRUE(eventually([&] { return agent_->log().find("[stubborn] crashed: no answer within") != std::string::npos; },
-                         seconds(40)))
+  EXPECT_TRUE(eventually(
+      [&] { return agent_->log().find("[stubborn] crashed: no answer within") != std::string::npos; }, seconds(40)))
       << agent_->log();
   ASSERT_TRUE(eventually([&] { return number("cache", "cycles") >= before + 10; }, seconds(40)));
   const long promised = naps.seconds() - 1;

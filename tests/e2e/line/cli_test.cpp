@@ -19,9 +19,10 @@ class CliLine : public testing::Test {
   CliLine() : state_(dir_.write("infra/terraform.tfstate", tfstate(7, 3))) {}
 
   void run_agent(const std::string& sinks, const std::string& more = "") {
-    agent_ = std::make_unique<Agent>(
-        dir_, more + "defaults:\n  interval: 200ms\nbackends:\n" + terraform_backend(state_) + more_of_backend_ + "sinks:\n" + sinks,
-        std::map<std::string, std::string>{{"HOOK_SECRET", "hook-canary-of-24-bytes!"}});
+    agent_ = std::make_unique<Agent>(dir_,
+                                     more + "defaults:\n  interval: 200ms\nbackends:\n" + terraform_backend(state_) +
+                                         more_of_backend_ + "sinks:\n" + sinks,
+                                     std::map<std::string, std::string>{{"HOOK_SECRET", "hook-canary-of-24-bytes!"}});
     agent_->start();
     ASSERT_TRUE(eventually([&] { return agent_->established({"platform"}); }, seconds(40))) << agent_->log();
   }
@@ -112,7 +113,8 @@ TEST_F(CliLine, ReplaySendsStoredEventsAgainUnderTheirIds) {
 
 TEST_F(CliLine, FollowedEventsArriveWhileTheyHappen) {
   ASSERT_NO_FATAL_FAILURE(run_agent("  desk: { type: notifications }\n"));
-  Child follow({Agent::binary(), "events", "--follow", "--socket", agent_->socket(), "-o", "json"}, {dir_.file("followed"), {}, {}});
+  Child follow({Agent::binary(), "events", "--follow", "--socket", agent_->socket(), "-o", "json"},
+               {dir_.file("followed"), {}, {}});
   const std::string id = drift();
   EXPECT_TRUE(eventually([&] { return read_file(dir_.file("followed")).find(id) != std::string::npos; }))
       << read_file(dir_.file("followed"));
@@ -120,18 +122,20 @@ TEST_F(CliLine, FollowedEventsArriveWhileTheyHappen) {
 
 TEST_F(CliLine, MetricsCarryThePrefixTheLogIsJsonAndAnInProcessBackendWorks) {
   more_of_backend_ = "    isolation: in-process\n";
-  ASSERT_NO_FATAL_FAILURE(run_agent("  desk: { type: notifications }\n", "metrics: { prefix: prism }\nlog: { format: json }\n"));
+  ASSERT_NO_FATAL_FAILURE(
+      run_agent("  desk: { type: notifications }\n", "metrics: { prefix: prism }\nlog: { format: json }\n"));
   drift();
   const Output metrics = run({"curl", "-sS", "http://127.0.0.1:" + std::to_string(agent_->admin_port()) + "/metrics"});
-  EXPECT_THAT(metrics.out, AllOf(HasSubstr("prism_backend_drift_detected_total{backend=\"platform\""),
-                                 Not(HasSubstr("\ndriftd_"))));
+  EXPECT_THAT(metrics.out,
+              AllOf(HasSubstr("prism_backend_drift_detected_total{backend=\"platform\""), Not(HasSubstr("\ndriftd_"))));
   EXPECT_EQ(agent_->backend("platform")->at("worker").at("state"), "in-process");
   std::istringstream lines(agent_->log());
   int read = 0;
   for (std::string line; std::getline(lines, line); ++read) {
     const auto entry = nlohmann::json::parse(line, nullptr, false);
     ASSERT_TRUE(entry.is_object()) << line;
-    EXPECT_TRUE(entry.contains("time") && entry.contains("level") && entry.contains("room") && entry.contains("message"));
+    EXPECT_TRUE(entry.contains("time") && entry.contains("level") && entry.contains("room") &&
+                entry.contains("message"));
   }
   EXPECT_GT(read, 0);
 }
@@ -156,7 +160,8 @@ TEST_F(CliLine, SigtermDuringTheStartIsObeyed) {
     // The key is made while the rooms are built; the start is under way a few milliseconds later.
     ASSERT_TRUE(eventually([&] { return std::filesystem::exists(configured.data_dir() + "/installation.key"); }));
     agent.signal(SIGTERM);
-    EXPECT_NE(agent.wait(seconds(10)), -1) << "round " << round << ": it runs on\n" << read_file(dir_.file("start.log"));
+    EXPECT_NE(agent.wait(seconds(10)), -1) << "round " << round << ": it runs on\n"
+                                           << read_file(dir_.file("start.log"));
   }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // data_dir on a file system of 1 MiB that is full for a while: nothing is promised, nothing is lost.
+#include <unistd.h>
 #include <filesystem>
 #include <fstream>
-#include <unistd.h>
 
 #include "world.hpp"
 
@@ -17,9 +17,11 @@ TEST(FullDisk, AgentSaysSoGoesOnAndDeliversOnceThereIsRoomAgain) {
   TempDir dir;
   NatsServer nats;
   const std::string state = dir.write("infra/terraform.tfstate", tfstate(7, 3));
-  Agent agent(dir, "defaults:\n  interval: 200ms\nbackends:\n" + terraform_backend(state) + "sinks:\n" + nats_sink(nats));
+  Agent agent(dir,
+              "defaults:\n  interval: 200ms\nbackends:\n" + terraform_backend(state) + "sinks:\n" + nats_sink(nats));
   std::filesystem::create_directory(agent.data_dir());
-  agent.start({"unshare", "-m", "sh", "-c", "mount -t tmpfs -o size=1m,mode=0700 tmpfs \"$0\" && exec \"$@\"", agent.data_dir()});
+  agent.start({"unshare", "-m", "sh", "-c", "mount -t tmpfs -o size=1m,mode=0700 tmpfs \"$0\" && exec \"$@\"",
+               agent.data_dir()});
   ASSERT_TRUE(eventually([&] { return agent.established({"platform"}); }, seconds(40))) << agent.log();
 
   const std::string inside = "/proc/" + std::to_string(agent.pid()) + "/root" + agent.data_dir();
@@ -30,15 +32,18 @@ TEST(FullDisk, AgentSaysSoGoesOnAndDeliversOnceThereIsRoomAgain) {
   fill.close();
 
   replace_file(state, tfstate(7, 4));
-  ASSERT_TRUE(eventually([&] { return agent.log().find("were not stored") != std::string::npos; }, seconds(40))) << agent.log();
+  ASSERT_TRUE(eventually([&] { return agent.log().find("were not stored") != std::string::npos; }, seconds(40)))
+      << agent.log();
   EXPECT_TRUE(agent.running());
-  EXPECT_TRUE(eventually([&] { return agent.backend("platform")->dump().find("full") != std::string::npos; }, seconds(40)))
+  EXPECT_TRUE(
+      eventually([&] { return agent.backend("platform")->dump().find("full") != std::string::npos; }, seconds(40)))
       << agent.backend("platform")->dump();
   EXPECT_EQ(events_of_stream(nats).count("platform/instance/kafka_topic.orders"), 0u);
 
   std::filesystem::remove(inside + "/fill");
   EXPECT_TRUE(eventually([&] { return agent.rows({"drifts"}).size() == 1; }, seconds(40))) << agent.log();
-  EXPECT_TRUE(eventually([&] { return events_of_stream(nats)["platform/instance/kafka_topic.orders"].size() == 1; }, seconds(40)))
+  EXPECT_TRUE(eventually([&] { return events_of_stream(nats)["platform/instance/kafka_topic.orders"].size() == 1; },
+                         seconds(40)))
       << agent.log();
   EXPECT_EQ(agent.stop(), 0);
 }

@@ -7,7 +7,8 @@ namespace {
 
 TEST(Independent, StandardWebhooksAndCloudeventsAcceptWhatTheWebhookSinkSends) {
   const std::string secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
-  const Output python = run({"sh", std::string(DRIFTD_SOURCE_DIR) + "/tests/support/venv.sh"}, {}, std::chrono::seconds(200));
+  const Output python =
+      run({"sh", std::string(DRIFTD_SOURCE_DIR) + "/tests/support/venv.sh"}, {}, std::chrono::seconds(200));
   ASSERT_EQ(python.code, 0) << python.err;
   const TempDir dir;
   const std::string state = dir.write("infra/terraform.tfstate", tfstate(1, 3));
@@ -19,8 +20,9 @@ TEST(Independent, StandardWebhooksAndCloudeventsAcceptWhatTheWebhookSinkSends) {
   replace_file(state, tfstate(1, 4));
   ASSERT_TRUE(eventually([&] { return events_of_webhook(receiver).count("platform/instance/kafka_topic.orders") > 0; }))
       << agent.log();
-  const Output checked = run({python.out.substr(0, python.out.find('\n')),
-                              std::string(DRIFTD_SOURCE_DIR) + "/tests/support/check_webhook.py", receiver.log_file(), secret});
+  const Output checked =
+      run({python.out.substr(0, python.out.find('\n')),
+           std::string(DRIFTD_SOURCE_DIR) + "/tests/support/check_webhook.py", receiver.log_file(), secret});
   EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
   EXPECT_THAT(checked.out, testing::HasSubstr("requests verified"));
 }

@@ -26,17 +26,25 @@ TEST(Kills, EveryChangeReachesJetStreamAndTheWebhookUnderOneId) {
   grant_readme(postgres);
   std::vector<std::string> topics = {"orders"};
   const std::string state = dir.write("infra/terraform.tfstate", tfstate_of(topics));
-  Agent agent(dir,
-              "defaults:\n  interval: 100ms\nbackends:\n" + redis_backend(redis) + postgres_backend(postgres) +
-                  terraform_backend(state) + "sinks:\n" + nats_sink(nats) + webhook_sink(receiver),
-              {{"REDIS_PASSWORD", "redis-canary"}, {"PG_PASSWORD", "pg-canary"}, {"HOOK_SECRET", "hook-canary-of-24-bytes!"}});
+  Agent agent(
+      dir,
+      "defaults:\n  interval: 100ms\nbackends:\n" + redis_backend(redis) + postgres_backend(postgres) +
+          terraform_backend(state) + "sinks:\n" + nats_sink(nats) + webhook_sink(receiver),
+      {{"REDIS_PASSWORD", "redis-canary"}, {"PG_PASSWORD", "pg-canary"}, {"HOOK_SECRET", "hook-canary-of-24-bytes!"}});
   agent.start();
-  ASSERT_TRUE(eventually([&] { return agent.established({"cache", "orders-db", "platform"}); }, seconds(40))) << agent.log();
+  ASSERT_TRUE(eventually(
+      [&] {
+        return agent.established({"cache", "orders-db", "platform"});
+      },
+      seconds(40)))
+      << agent.log();
 
   std::set<std::string> ledger;
   using Clock = std::chrono::steady_clock;
   Clock::time_point receiver_down{};
-  const auto down_long_enough = [&] { return Clock::now() - receiver_down > seconds(times("DRIFTD_WEBHOOK_DOWN", 10)); };
+  const auto down_long_enough = [&] {
+    return Clock::now() - receiver_down > seconds(times("DRIFTD_WEBHOOK_DOWN", 10));
+  };
   for (int kill = 0; kill < agent_kills; ++kill) {
     for (int i = 0; i < 3; ++i) {
       const std::string fresh = std::to_string(kill) + "-" + std::to_string(i);
@@ -45,11 +53,13 @@ TEST(Kills, EveryChangeReachesJetStreamAndTheWebhookUnderOneId) {
       topics.push_back("t" + fresh);
       replace_file(state, tfstate_of(topics));
       redis.command({"CONFIG", "SET", "maxmemory", std::to_string((kill * 3 + i + 1) * 1'000'000)});
-      ledger.insert({"cache/acl_user/u" + fresh, "orders-db/role/r" + fresh, "platform/instance/kafka_topic.t" + fresh});
+      ledger.insert(
+          {"cache/acl_user/u" + fresh, "orders-db/role/r" + fresh, "platform/instance/kafka_topic.t" + fresh});
     }
     const std::size_t seen = agent.log().size();
     if (kill % 2 == 0) {  // half of the kills hit a line at work: some event of this batch is on its way
-      eventually([&] { return agent.log().size() > seen || agent.rows({"drifts"}).size() > ledger.size() / 2; }, seconds(1));
+      eventually([&] { return agent.log().size() > seen || agent.rows({"drifts"}).size() > ledger.size() / 2; },
+                 seconds(1));
     }
     agent.kill();
     if (kill % std::max(1, agent_kills / nats_kills) == 1) {
@@ -75,7 +85,8 @@ TEST(Kills, EveryChangeReachesJetStreamAndTheWebhookUnderOneId) {
   // The long form has more to deliver: a second for each ten changes on top.
   const seconds more(static_cast<long>(ledger.size()) / 10);
   EXPECT_TRUE(eventually([&] { return missing(events_of_stream(nats)).empty(); }, seconds(60) + more))
-      << missing(events_of_stream(nats)) << agent.log().substr(agent.log().size() > 4000 ? agent.log().size() - 4000 : 0);
+      << missing(events_of_stream(nats))
+      << agent.log().substr(agent.log().size() > 4000 ? agent.log().size() - 4000 : 0);
   EXPECT_TRUE(eventually([&] { return missing(events_of_webhook(receiver)).empty(); }, seconds(90) + more))
       << missing(events_of_webhook(receiver));
   const std::vector<std::map<std::string, std::vector<std::string>>> arrived = {events_of_stream(nats),

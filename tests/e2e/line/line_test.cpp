@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole line on real servers: a change from outside, a drift in the store, a message in the stream.
+#include <sys/resource.h>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <sys/resource.h>
 
 #include "support/floor.hpp"
 #include "world.hpp"
@@ -42,7 +42,9 @@ class Line : public testing::Test {
 
   Agent agent(const std::string& interval, const std::string& backends, const std::string& sinks) const {
     return Agent(dir_, "defaults:\n  interval: " + interval + "\nbackends:\n" + backends + "sinks:\n" + sinks,
-                 {{"REDIS_PASSWORD", "redis-canary"}, {"PG_PASSWORD", "pg-canary"}, {"HOOK_SECRET", "hook-canary-of-24-bytes!"}});
+                 {{"REDIS_PASSWORD", "redis-canary"},
+                  {"PG_PASSWORD", "pg-canary"},
+                  {"HOOK_SECRET", "hook-canary-of-24-bytes!"}});
   }
   static void start(Agent& agent, const std::vector<std::string>& backends) {
     agent.start();
@@ -112,7 +114,8 @@ TEST_F(Line, RightRevokedOrServerStoppedOpensNoDriftAndCoverageNamesTheRight) {
   Agent a = agent("200ms", redis_backend(redis_), nats_sink(nats));
   ASSERT_NO_FATAL_FAILURE(start(a, {"cache"}));
   redis_.command({"ACL", "SETUSER", "driftd", "-config|get", "-acl|list"});
-  ASSERT_TRUE(eventually([&] { return a.backend("cache")->dump().find("+config|get") != std::string::npos; })) << a.log();
+  ASSERT_TRUE(eventually([&] { return a.backend("cache")->dump().find("+config|get") != std::string::npos; }))
+      << a.log();
   redis_.stop();
   ASSERT_TRUE(eventually([&] { return a.backend("cache")->at("health").dump().find("down") != std::string::npos; }))
       << a.backend("cache")->dump();
@@ -200,7 +203,8 @@ TEST_F(Line, EditWithoutASerialIsAskedAndAnApplyIsAcceptedByItself) {
   Agent a = agent("200ms", terraform_backend(state_), nats_sink(nats));
   ASSERT_NO_FATAL_FAILURE(start(a, {"platform"}));
   replace_file(state_, tfstate(8, 5));
-  ASSERT_TRUE(eventually([&] { return has(events_of_stream(nats), "platform/instance/kafka_topic.orders"); })) << a.log();
+  ASSERT_TRUE(eventually([&] { return has(events_of_stream(nats), "platform/instance/kafka_topic.orders"); }))
+      << a.log();
   EXPECT_THAT(drifts(a, "platform"), testing::IsEmpty());
   replace_file(state_, tfstate(8, 6));
   EXPECT_TRUE(eventually([&] { return drifts(a, "platform").size() == 1; })) << a.log();
@@ -222,12 +226,14 @@ TEST_F(Line, NoCanaryIsInAnyEventLogStoreFileOrOutput) {
   postgres.sql("alter role app password 'role-canary-2'");
   replace_file(state_, tfstate(7, 3, "tf-canary-2"));
   redis_.command({"CONFIG", "SET", "requirepass", "require-canary"});  // the last word: the test itself has no password
-  const std::vector<std::string> rotated = {"cache/server/server",  "cache/acl_user/app",
-                                            "cache/acl_user/default", "orders-db/role/app",
-                                            "platform/instance/kafka_topic.orders"};
+  const std::vector<std::string> rotated = {"cache/server/server", "cache/acl_user/app", "cache/acl_user/default",
+                                            "orders-db/role/app", "platform/instance/kafka_topic.orders"};
   for (const auto& subject : rotated) {
-    ASSERT_TRUE(eventually([&] { return has(events_of_stream(nats), subject) && has(events_of_webhook(receiver), subject); }))
-        << subject << "\n" << a.log();
+    ASSERT_TRUE(eventually([&] {
+      return has(events_of_stream(nats), subject) && has(events_of_webhook(receiver), subject);
+    })) << subject
+        << "\n"
+        << a.log();
   }
   std::string everything = a.log();
   for (const auto& command : {"drifts", "resources", "events", "backends", "queue", "status", "audit"}) {
@@ -283,15 +289,19 @@ TEST_F(Line, OnceOnAFreshStoreFindsWhatAnExpectationForbids) {
 TEST_F(Line, StateInAFolderThatIsReplacedOrBehindALinkThatIsSwitchedIsFollowed) {
   namespace fs = std::filesystem;
   TempDir infra;  // apart from the agent's own folders, so that the folder is opened
-  for (const char* version : {"1", "2", "3"}) infra.write(std::string("releases/") + version + "/terraform.tfstate", tfstate(7, 3));
+  for (const char* version : {"1", "2", "3"})
+    infra.write(std::string("releases/") + version + "/terraform.tfstate", tfstate(7, 3));
   fs::create_directory_symlink(infra.file("releases/1"), infra.file("current"));
-  Agent a = agent("200ms", terraform_backend(infra.file("current/terraform.tfstate")), "  desk: { type: notifications }\n");
+  Agent a =
+      agent("200ms", terraform_backend(infra.file("current/terraform.tfstate")), "  desk: { type: notifications }\n");
   ASSERT_NO_FATAL_FAILURE(start(a, {"platform"}));
   const auto told = [&](int partitions) {
-    return eventually([&] {
-      const auto open = drifts(a, "platform");
-      return open.size() == 1 && open[0].at("changes").at(0).value("new", nlohmann::json()) == partitions;
-    }, seconds(30));
+    return eventually(
+        [&] {
+          const auto open = drifts(a, "platform");
+          return open.size() == 1 && open[0].at("changes").at(0).value("new", nlohmann::json()) == partitions;
+        },
+        seconds(30));
   };
   fs::create_directory_symlink(infra.file("releases/2"), infra.file("next"));
   fs::rename(infra.file("next"), infra.file("current"));
@@ -302,13 +312,17 @@ TEST_F(Line, StateInAFolderThatIsReplacedOrBehindALinkThatIsSwitchedIsFollowed) 
   replace_file(infra.file("releases/2/terraform.tfstate"), tfstate(7, 5));
   EXPECT_TRUE(told(5)) << "moved\n" << a.log();
   fs::remove_all(infra.file("releases/2"));
-  EXPECT_TRUE(eventually([&] {
-    const nlohmann::json coverage = a.backend("platform")->at("coverage");
-    for (const auto& line : coverage) {
-      if (line.at("kind") == "instance") return line.at("state") == "stale";
-    }
-    return false;
-  }, seconds(20))) << "coverage says that nothing is seen\n" << a.backend("platform")->dump();
+  EXPECT_TRUE(eventually(
+      [&] {
+        const nlohmann::json coverage = a.backend("platform")->at("coverage");
+        for (const auto& line : coverage) {
+          if (line.at("kind") == "instance") return line.at("state") == "stale";
+        }
+        return false;
+      },
+      seconds(20)))
+      << "coverage says that nothing is seen\n"
+      << a.backend("platform")->dump();
   infra.write("releases/2/terraform.tfstate", tfstate(7, 6));  // as `git clone` makes it anew
   EXPECT_TRUE(told(6)) << "made anew\n" << a.log();
   EXPECT_TRUE(eventually([&] { return a.backend("platform")->at("state") == "ok"; }, seconds(30)));
@@ -322,7 +336,8 @@ TEST_F(Line, OutageIsToldByItsCauseAndAWrongPasswordAsDenied) {
   const auto error = [&] { return a.backend("orders-db")->value("last_error", ""); };
   postgres.stop();
   EXPECT_TRUE(eventually([&] { return error().find("onnection") != std::string::npos; }, seconds(30)));
-  EXPECT_THAT(error(), Not(testing::AnyOf(HasSubstr("does not say which one it is"), HasSubstr("\t"), HasSubstr("\n"))));
+  EXPECT_THAT(error(),
+              Not(testing::AnyOf(HasSubstr("does not say which one it is"), HasSubstr("\t"), HasSubstr("\n"))));
   postgres.start();
   EXPECT_TRUE(eventually([&] { return error().empty(); }, seconds(60))) << error();
   postgres.sql("alter role driftd password 'another'");
@@ -334,9 +349,12 @@ TEST_F(Line, OutageIsToldByItsCauseAndAWrongPasswordAsDenied) {
 }
 
 TEST_F(Line, RecordOfAPipelineWithoutAnInstallationComparesBesideItsKey) {
-  const Agent a(dir_, "backends:\n" + terraform_backend(state_) + "    policy: { credential: manual }\nsinks:\n  desk: { type: notifications }\n");
+  const Agent a(dir_, "backends:\n" + terraform_backend(state_) +
+                          "    policy: { credential: manual }\nsinks:\n  desk: { type: notifications }\n");
   const std::string record = dir_.file("base.json");
-  const auto once = [&](const char* flag) { return run({Agent::binary(), "--config", a.config(), "once", flag, record}); };
+  const auto once = [&](const char* flag) {
+    return run({Agent::binary(), "--config", a.config(), "once", flag, record});
+  };
   const Output recorded = once("--record");
   EXPECT_EQ(recorded.code, 0) << recorded.err;
   EXPECT_THAT(recorded.err, HasSubstr(record + ".key"));
@@ -353,17 +371,19 @@ TEST_F(Line, RecordOfAPipelineWithoutAnInstallationComparesBesideItsKey) {
 }
 
 TEST_F(Line, ReferenceInASettingThatIsNoSecretIsItsValue) {
-  Agent a(dir_,
-          "backends:\n  - name: cache\n    provider: redis\n    settings: { address: \"${env:REDIS_ADDRESS}\", username: "
-          "driftd, password: \"${env:REDIS_PASSWORD}\" }\nsinks:\n  desk: { type: notifications }\n",
-          {{"REDIS_ADDRESS", redis_.address()}, {"REDIS_PASSWORD", "redis-canary"}});
+  Agent a(
+      dir_,
+      "backends:\n  - name: cache\n    provider: redis\n    settings: { address: \"${env:REDIS_ADDRESS}\", username: "
+      "driftd, password: \"${env:REDIS_PASSWORD}\" }\nsinks:\n  desk: { type: notifications }\n",
+      {{"REDIS_ADDRESS", redis_.address()}, {"REDIS_PASSWORD", "redis-canary"}});
   ASSERT_NO_FATAL_FAILURE(start(a, {"cache"}));
   EXPECT_EQ(a.backend("cache")->at("state"), "ok") << a.log();
 }
 
 TEST_F(Line, ValidateNeedsNoSecretsAndNamesThePluginsThatItRefuses) {
   const auto text = [](const std::string& plugins) {
-    return "agent: { plugin_dirs: [\"" + plugins + "\"] }\nbackends:\n  - { name: cache, provider: redis }\nsinks:\n"
+    return "agent: { plugin_dirs: [\"" + plugins +
+           "\"] }\nbackends:\n  - { name: cache, provider: redis }\nsinks:\n"
            "  hook: { type: webhook, url: \"https://example.org/in\", secret: \"${env:NOT_THERE}\" }\n";
   };
   const auto validate = [&](const std::string& plugins, const char* how = "--no-secrets") {
@@ -387,15 +407,17 @@ TEST_F(Line, ExamplesAreValidForTheirSinksAndPlugins) {
   dir_.write("secrets/redis", "redis-secret");
   for (const char* name : {"driftd.yaml", "minimal.yaml"}) {
     std::string text = read_file(std::string(DRIFTD_SOURCE_DIR) + "/examples/" + name);
-    for (const auto& [from, to] : std::map<std::string, std::string>{{"/usr/lib/driftd/providers", Agent::build("providers")},
-                                                                     {"/run/secrets/redis", dir_.file("secrets/redis")}}) {
+    for (const auto& [from, to] :
+         std::map<std::string, std::string>{{"/usr/lib/driftd/providers", Agent::build("providers")},
+                                            {"/run/secrets/redis", dir_.file("secrets/redis")}}) {
       if (const auto at = text.find(from); at != std::string::npos) text.replace(at, from.size(), to);
     }
     if (text.find("\nagent:") == std::string::npos) {
       text += "agent: { plugin_dirs: [\"" + Agent::build("providers") + "\"] }\n";
     }
-    const Output checked = run({Agent::binary(), "validate", "--config", dir_.write(name, text)},
-                               {{"HOOK_SECRET", "a-hook-secret-of-some-length"}, {"CREDENTIALS_DIRECTORY", dir_.file("secrets")}});
+    const Output checked =
+        run({Agent::binary(), "validate", "--config", dir_.write(name, text)},
+            {{"HOOK_SECRET", "a-hook-secret-of-some-length"}, {"CREDENTIALS_DIRECTORY", dir_.file("secrets")}});
     EXPECT_EQ(checked.code, 0) << name << "\n" << checked.out << checked.err;
   }
 }
@@ -454,7 +476,9 @@ TEST_F(Line, ValidateNamesABackendThatLeftWithOpenDrifts) {
   replace_file(state_, tfstate(7, 8));
   ASSERT_TRUE(eventually([&] { return !drifts(a, "platform").empty(); })) << a.log();
   EXPECT_EQ(a.stop(), 0);
-  const auto validate = [&](const std::string& how) { return run({Agent::binary(), "--config", a.config(), "validate", how}); };
+  const auto validate = [&](const std::string& how) {
+    return run({Agent::binary(), "--config", a.config(), "validate", how});
+  };
   EXPECT_THAT(validate("--strict").err, Not(HasSubstr("not in this file"))) << "it is there";
   std::string text = read_file(a.config());
   text.replace(text.find("name: platform"), 14, "name: another");
@@ -497,7 +521,8 @@ TEST_F(Line, BadStateFilesAreReportedAndNothingIsDeleted) {
   Agent a = agent("100ms", terraform_backend(state_), "  desk: { type: notifications }\n");
   ASSERT_NO_FATAL_FAILURE(start(a, {"platform"}));
   const std::string good = tfstate(7, 3);
-  for (const std::string& bad : {std::string(), good.substr(0, 80), std::string("{\"version\":99}"), std::string("not json")}) {
+  for (const std::string& bad :
+       {std::string(), good.substr(0, 80), std::string("{\"version\":99}"), std::string("not json")}) {
     const auto before = a.backend("platform")->at("failures").get<std::int64_t>();
     replace_file(state_, bad);
     ASSERT_TRUE(eventually([&] { return a.backend("platform")->at("failures").get<std::int64_t>() > before; })) << bad;

@@ -18,10 +18,11 @@ class PluginLine : public testing::Test {
   PluginLine() : folder_(dir_.file("plugins")), state_(dir_.write("infra/terraform.tfstate", tfstate(7, 3))) {}
 
   void configure(const std::string& backend) {
-    agent_ = std::make_unique<Agent>(
-        dir_, "defaults:\n  interval: 200ms\nbackends:\n" + terraform_backend(state_) + "    interval: 1s\n" + backend +
-                  "sinks:\n  desk: { type: notifications }\n",
-        std::map<std::string, std::string>{}, std::vector<std::string>{Agent::build("providers"), folder_});
+    agent_ = std::make_unique<Agent>(dir_,
+                                     "defaults:\n  interval: 200ms\nbackends:\n" + terraform_backend(state_) +
+                                         "    interval: 1s\n" + backend + "sinks:\n  desk: { type: notifications }\n",
+                                     std::map<std::string, std::string>{},
+                                     std::vector<std::string>{Agent::build("providers"), folder_});
   }
   void start() {
     agent_->start();
@@ -63,19 +64,24 @@ TEST_F(PluginLine, FilesAreTakenUpUpgradedAndRefusedWithoutARestart) {
   EXPECT_EQ(worker().at("version"), "1.0");
 
   install("v2");
-  ASSERT_TRUE(eventually([&] { return agent_->backend("mine")->at("coverage").size() == 2 && agent_->established({"mine"}); },
-                         seconds(40)))
+  ASSERT_TRUE(
+      eventually([&] { return agent_->backend("mine")->at("coverage").size() == 2 && agent_->established({"mine"}); },
+                 seconds(40)))
       << agent_->backend("mine")->dump();
   EXPECT_THAT(ls(), HasSubstr("2.0"));
-  EXPECT_THAT(agent_->cli({"plugin", "describe", "lives"}).out, AllOf(HasSubstr("kind two"), HasSubstr("driftd.watch/1")));
+  EXPECT_THAT(agent_->cli({"plugin", "describe", "lives"}).out,
+              AllOf(HasSubstr("kind two"), HasSubstr("driftd.watch/1")));
 
   install("describe_breaks");
   ASSERT_TRUE(eventually([&] { return ls().find("is not taken up") != std::string::npos; }, seconds(40))) << ls();
   EXPECT_THAT(ls(), AllOf(HasSubstr("signal 6"), HasSubstr("version 2.0 goes on")));
-  EXPECT_TRUE(eventually([&] { return agent_->ask({"events"}).dump().find("upgrade_refused") != std::string::npos ||
-                                      agent_->cli({"events"}).out.find("upgrade_refused") != std::string::npos; }));
+  EXPECT_TRUE(eventually([&] {
+    return agent_->ask({"events"}).dump().find("upgrade_refused") != std::string::npos ||
+           agent_->cli({"events"}).out.find("upgrade_refused") != std::string::npos;
+  }));
   const auto before = *agent_->backend("mine");  // the old version goes on, and well
-  EXPECT_TRUE(eventually([&] { return agent_->backend("mine")->at("cycles").get<int>() >= before.at("cycles").get<int>() + 2; }));
+  EXPECT_TRUE(eventually(
+      [&] { return agent_->backend("mine")->at("cycles").get<int>() >= before.at("cycles").get<int>() + 2; }));
   EXPECT_EQ(agent_->backend("mine")->at("failures"), before.at("failures"));
   EXPECT_EQ(worker().at("version"), "2.0");
   EXPECT_EQ(agent_->backend("platform")->at("failures").get<int>(), 0) << "nobody else missed a cycle";
@@ -103,8 +109,9 @@ TEST_F(PluginLine, AParkedPluginIsNamedAndFreedByHand) {
   ASSERT_NO_FATAL_FAILURE(start());
   ASSERT_TRUE(eventually([&] { return worker().at("state") == "parked"; }, seconds(60))) << agent_->log();
   EXPECT_THAT(ls(), AllOf(HasSubstr("parked until"), HasSubstr("signal 6 (Aborted) in refresh")));
-  ASSERT_TRUE(eventually([&] { return agent_->cli({"status"}).out.find("driftd plugin resume mine") != std::string::npos; }))
-      << agent_->cli({"status"}).out;
+  ASSERT_TRUE(eventually([&] {
+    return agent_->cli({"status"}).out.find("driftd plugin resume mine") != std::string::npos;
+  })) << agent_->cli({"status"}).out;
   EXPECT_THAT(agent_->cli({"plugin", "resume", "platform"}).err, HasSubstr("nothing of 'platform' is parked"));
   EXPECT_EQ(agent_->cli({"plugin", "resume", "platform"}).code, 1);
   const auto restarts = worker().at("restarts").get<int>();

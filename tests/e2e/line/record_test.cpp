@@ -37,7 +37,8 @@ TEST_F(Record, EveryDifferenceDecidesThePipelineWhateverAPolicyMakesOfIt) {
   replace_file(state_, tfstate(7, 3, "new-canary"));  // credential: auto
   const Output secret = once("--baseline");
   EXPECT_EQ(secret.code, 1) << secret.out << secret.err;
-  EXPECT_THAT(secret.out, AllOf(HasSubstr("sasl_password"), HasSubstr("auto-applied"), testing::Not(HasSubstr("canary"))));
+  EXPECT_THAT(secret.out,
+              AllOf(HasSubstr("sasl_password"), HasSubstr("auto-applied"), testing::Not(HasSubstr("canary"))));
   replace_file(state_, tfstate(8, 9, "old-canary"));  // config, but of an apply: auto
   const Output applied = once("--baseline");
   EXPECT_EQ(applied.code, 1) << applied.out << applied.err;
@@ -127,7 +128,8 @@ TEST_F(Record, ARecordThatWasCutIsRefusedByItsPlace) {
     EXPECT_THAT(refused.err, HasSubstr(record_)) << cut;
   }
   std::string without = whole;
-  without.erase(without.find("{\"resource\""), without.find('\n', without.find("{\"resource\"")) - without.find("{\"resource\"") + 1);
+  without.erase(without.find("{\"resource\""),
+                without.find('\n', without.find("{\"resource\"")) - without.find("{\"resource\"") + 1);
   std::ofstream(record_, std::ios::trunc) << without;
   EXPECT_EQ(once("--baseline").code, 69) << "a line is missing: its resource would look as if it came";
 }

@@ -48,8 +48,10 @@ TEST_F(SinksOfTheConfig, AReloadStartsASinkThatIsNewAndTakingItBackKeepsTheNextS
   const Output reloaded = run({Agent::binary(), "reload", "--config", a.config()});
   ASSERT_EQ(reloaded.code, 0) << reloaded.err;
   replace_file(state_, tfstate(8, 9));
-  EXPECT_TRUE(eventually([&] { return read_file(file("fresh")).find("config.updated") != std::string::npos; })) << a.log();
-  EXPECT_TRUE(eventually([&] { return read_file(file("old")).find("config.updated") != std::string::npos; })) << a.log();
+  EXPECT_TRUE(eventually([&] { return read_file(file("fresh")).find("config.updated") != std::string::npos; }))
+      << a.log();
+  EXPECT_TRUE(eventually([&] { return read_file(file("old")).find("config.updated") != std::string::npos; }))
+      << a.log();
   EXPECT_EQ(a.stop(), 0);
   rewrite(a, sinks({"old", "fresh"}), sinks({"old"}));
   a.start();
@@ -60,14 +62,17 @@ TEST_F(SinksOfTheConfig, AReloadStartsASinkThatIsNewAndTakingItBackKeepsTheNextS
 TEST_F(SinksOfTheConfig, AStopDuringAReloadEndsTheAgent) {
   const std::string secret = dir_.write("secret", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
   Agent a(dir_, "defaults:\n  interval: 200ms\nbackends:\n" + terraform_backend(state_) +
-                    "sinks:\n  hook: { type: webhook, url: \"http://127.0.0.1:9/in\", allow_http_loopback: true, secret: \"${file:" + secret + "}\" }\n");
+                    "sinks:\n  hook: { type: webhook, url: \"http://127.0.0.1:9/in\", allow_http_loopback: true, "
+                    "secret: \"${file:" +
+                    secret + "}\" }\n");
   a.start();
   ASSERT_TRUE(eventually([&] { return a.established({"platform"}); }, std::chrono::seconds(40))) << a.log();
   replace_file(secret, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
   a.signal(SIGHUP);
   ASSERT_TRUE(eventually([&] { return a.log().find("reloading ") != std::string::npos; })) << a.log();
   EXPECT_EQ(a.stop(), 0) << a.log();
-  EXPECT_EQ(a.log().find("\"reload: "), std::string::npos) << "nothing is taken over by an agent that stops: " << a.log();
+  EXPECT_EQ(a.log().find("\"reload: "), std::string::npos)
+      << "nothing is taken over by an agent that stops: " << a.log();
 }
 
 TEST_F(SinksOfTheConfig, ASinkThatAReloadBringsGetsNoValuesWhereItIsToGetNone) {
@@ -80,8 +85,10 @@ TEST_F(SinksOfTheConfig, ASinkThatAReloadBringsGetsNoValuesWhereItIsToGetNone) {
   rewrite(a, sinks({"old"}), wanted);
   ASSERT_EQ(run({Agent::binary(), "reload", "--config", a.config()}).code, 0);
   replace_file(state_, tfstate(8, 9));
-  EXPECT_TRUE(eventually([&] { return read_file(file("old")).find("config.updated") != std::string::npos; })) << a.log();
-  EXPECT_TRUE(eventually([&] { return read_file(file("bare")).find("config.updated") != std::string::npos; })) << a.log();
+  EXPECT_TRUE(eventually([&] { return read_file(file("old")).find("config.updated") != std::string::npos; }))
+      << a.log();
+  EXPECT_TRUE(eventually([&] { return read_file(file("bare")).find("config.updated") != std::string::npos; }))
+      << a.log();
   EXPECT_EQ(read_file(file("old")).find("digest:"), std::string::npos);
   EXPECT_NE(read_file(file("bare")).find("digest:"), std::string::npos) << read_file(file("bare"));
 }
@@ -92,7 +99,8 @@ TEST_F(SinksOfTheConfig, ASinkThatLeftWithPendingEventsIsAnOrphanUntilItComesBac
   a.start();
   ASSERT_TRUE(eventually([&] { return a.established({"platform"}); }, std::chrono::seconds(40))) << a.log();
   replace_file(state_, tfstate(8, 9));
-  ASSERT_TRUE(eventually([&] { return read_file(file("log")).find("config.updated") != std::string::npos; })) << a.log();
+  ASSERT_TRUE(eventually([&] { return read_file(file("log")).find("config.updated") != std::string::npos; }))
+      << a.log();
   EXPECT_EQ(a.stop(), 0);
   rewrite(a, sinks({"log", "stuck"}), sinks({"log"}));
   const auto validate = [&](std::vector<std::string> more) {
@@ -114,7 +122,8 @@ TEST_F(SinksOfTheConfig, ASinkThatLeftWithPendingEventsIsAnOrphanUntilItComesBac
   std::filesystem::remove(file("stuck"));
   rewrite(a, sinks({"log"}), sinks({"log", "stuck"}));
   EXPECT_EQ(run({Agent::binary(), "reload", "--config", a.config()}).code, 0);
-  EXPECT_TRUE(eventually([&] { return read_file(file("stuck")).find("config.updated") != std::string::npos; })) << a.log();
+  EXPECT_TRUE(eventually([&] { return read_file(file("stuck")).find("config.updated") != std::string::npos; }))
+      << a.log();
 }
 
 }  // namespace

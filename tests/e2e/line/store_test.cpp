@@ -19,7 +19,8 @@ class StoreOfAnAgent : public ::testing::Test {
   std::string state = dir.write("infra/terraform.tfstate", tfstate(7, 3));
   std::string sink = dir.file("out/events.jsonl");
   Agent agent{dir, "defaults:\n  interval: 200ms\nbackends:\n" + terraform_backend(state) +
-                       "sinks:\n  out: { type: file, path: " + sink + " }\n  aside: { type: file, path: " + dir.file("out/aside.jsonl") +
+                       "sinks:\n  out: { type: file, path: " + sink +
+                       " }\n  aside: { type: file, path: " + dir.file("out/aside.jsonl") +
                        " }\nroutes:\n  - { to: [out] }\n  - { match: { change: [config.updated] }, to: [aside] }\n"};
 
   void SetUp() override {
@@ -49,7 +50,10 @@ class StoreOfAnAgent : public ::testing::Test {
   std::string sealed_cursor() const {
     sqlite3* db = nullptr;
     std::string out;
-    const auto take = +[](void* to, int, char** values, char**) { *static_cast<std::string*>(to) += values[0]; return 0; };
+    const auto take = +[](void* to, int, char** values, char**) {
+      *static_cast<std::string*>(to) += values[0];
+      return 0;
+    };
     EXPECT_EQ(sqlite3_open_v2((agent.data_dir() + "/store.db").c_str(), &db, SQLITE_OPEN_READONLY, nullptr), SQLITE_OK);
     sqlite3_busy_timeout(db, 5000);
     sqlite3_exec(db, "SELECT cursor FROM backend", take, &out, nullptr);
@@ -85,7 +89,8 @@ TEST_F(StoreOfAnAgent, RestoredBackupTellsConsumersThatItBeginsAnew) {
   EXPECT_THAT(restored.out, HasSubstr("the former store is"));
   const auto before = sent("subject", kTopic).size();
   agent.start();
-  ASSERT_TRUE(eventually([&] { return sent("subject", kTopic).size() > before && !sent("type", kBeginning).empty(); })) << agent.log();
+  ASSERT_TRUE(eventually([&] { return sent("subject", kTopic).size() > before && !sent("type", kBeginning).empty(); }))
+      << agent.log();
   EXPECT_GT(order_of(sent("subject", kTopic).back()), last_of_the_lost_time);
   EXPECT_EQ(sent("type", kBeginning).front().at("data").at("details").at("reason"), "restored");
   const std::string aside = read_file(dir.file("out/aside.jsonl"));
@@ -128,7 +133,9 @@ TEST_F(StoreOfAnAgent, LostStoreIsNoNewBaseline) {
 
 TEST_F(StoreOfAnAgent, WhatACommandFindsInTheStoreFollowsTheRoutesToo) {
   replace_file(state, tfstate(8, 4));
-  ASSERT_TRUE(eventually([&] { return read_file(dir.file("out/aside.jsonl")).find("config.updated") != std::string::npos; })) << agent.log();
+  ASSERT_TRUE(eventually([&] {
+    return read_file(dir.file("out/aside.jsonl")).find("config.updated") != std::string::npos;
+  })) << agent.log();
   ASSERT_EQ(agent.stop(), 0);
   const std::string file = agent.data_dir() + "/store.db";
   sqlite3* db = nullptr;
@@ -153,14 +160,16 @@ TEST_F(StoreOfAnAgent, RemovedUnderTheRunningAgentEndsIt) {
 std::string two_topics(int orders, int other) {
   std::string resources;
   for (const auto& [name, partitions] : {std::pair("orders", orders), std::pair("other", other)}) {
-    resources += std::string(resources.empty() ? "" : ",") + R"({"mode":"managed","type":"kafka_topic","name":")" + name +
-                 R"(","provider":"p","instances":[{"attributes":{"partitions":)" + std::to_string(partitions) + "}}]}";
+    resources += std::string(resources.empty() ? "" : ",") + R"({"mode":"managed","type":"kafka_topic","name":")" +
+                 name + R"(","provider":"p","instances":[{"attributes":{"partitions":)" + std::to_string(partitions) +
+                 "}}]}";
   }
-  return R"({"version":4,"terraform_version":"1.9.0","serial":8,"lineage":"abc","outputs":{},"resources":[)" + resources + "]}";
+  return R"({"version":4,"terraform_version":"1.9.0","serial":8,"lineage":"abc","outputs":{},"resources":[)" +
+         resources + "]}";
 }
 
-/// A resource, and the drift of another one, change on the disk: reading the first takes both back. What still differs is
-/// told anew by the agent that begins anew; one that went on would settle it as unchanged for ever.
+/// A resource, and the drift of another one, change on the disk: reading the first takes both back. What still differs
+/// is told anew by the agent that begins anew; one that went on would settle it as unchanged for ever.
 TEST_F(StoreOfAnAgent, RowsMendedUnderTheRunningAgentEndItAndTheNextOneTellsWhatStillDiffers) {
   const std::string other = "platform/instance/kafka_topic.other";
   const auto drifts_of_other = [&] {
@@ -179,13 +188,16 @@ TEST_F(StoreOfAnAgent, RowsMendedUnderTheRunningAgentEndItAndTheNextOneTellsWhat
   sqlite3* db = nullptr;
   ASSERT_EQ(sqlite3_open((agent.data_dir() + "/store.db").c_str(), &db), SQLITE_OK);
   sqlite3_busy_timeout(db, 5000);
-  EXPECT_EQ(sqlite3_exec(db, "UPDATE drift SET reason = 'of a broken disk' WHERE name LIKE '%other' AND open = 1; "
-                             "UPDATE resource SET version = 'of a broken disk' WHERE name LIKE '%orders'", nullptr, nullptr, nullptr), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(db,
+                         "UPDATE drift SET reason = 'of a broken disk' WHERE name LIKE '%other' AND open = 1; "
+                         "UPDATE resource SET version = 'of a broken disk' WHERE name LIKE '%orders'",
+                         nullptr, nullptr, nullptr),
+            SQLITE_OK);
   sqlite3_close(db);
   replace_file(state, two_topics(5, 4));
   ASSERT_TRUE(eventually([&] { return !agent.running(); })) << agent.log();
-  EXPECT_THAT(agent.log(), AllOf(HasSubstr("did not match their checksum and were mended"), HasSubstr("drift " + before.front()),
-                                 HasSubstr("begins anew from the store")));
+  EXPECT_THAT(agent.log(), AllOf(HasSubstr("did not match their checksum and were mended"),
+                                 HasSubstr("drift " + before.front()), HasSubstr("begins anew from the store")));
   agent.start();
   ASSERT_TRUE(eventually([&] { return drifts_of_other().size() == 1; })) << agent.log();
   EXPECT_NE(drifts_of_other(), before);
@@ -198,8 +210,10 @@ TEST_F(StoreOfAnAgent, RowsMendedUnderTheRunningAgentEndItAndTheNextOneTellsWhat
 }
 
 TEST_F(StoreOfAnAgent, WhoIsRefusedAtTheSocketHasMadeNoStore) {
-  const std::string config = dir.write("second.yaml", "agent: { data_dir: " + dir.file("second") + ", plugin_dirs: [" + Agent::build("providers") +
-                                                          "] }\nadmin: { socket: " + agent.socket() + ", listen: \"\" }\nbackends:\n" + terraform_backend(state));
+  const std::string config =
+      dir.write("second.yaml", "agent: { data_dir: " + dir.file("second") + ", plugin_dirs: [" +
+                                   Agent::build("providers") + "] }\nadmin: { socket: " + agent.socket() +
+                                   ", listen: \"\" }\nbackends:\n" + terraform_backend(state));
   const Output refused = run({Agent::binary(), "run", "--config", config});
   EXPECT_EQ(refused.code, 69) << refused.out << refused.err;
   EXPECT_THAT(refused.err, HasSubstr("an agent answers on " + agent.socket()));
@@ -211,7 +225,9 @@ TEST_F(StoreOfAnAgent, StartSaysWhatItTookOver) {
   EXPECT_THAT(agent.log(), HasSubstr("new store: the first complete refresh"));
   ASSERT_EQ(agent.stop(), 0);
   agent.start();
-  EXPECT_TRUE(eventually([&] { return agent.log().find("the store was taken over: 1 backends,") != std::string::npos; })) << agent.log();
+  EXPECT_TRUE(eventually([&] {
+    return agent.log().find("the store was taken over: 1 backends,") != std::string::npos;
+  })) << agent.log();
 }
 
 }  // namespace

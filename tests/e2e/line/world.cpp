@@ -16,11 +16,11 @@ std::string tfstate(int serial, int partitions, const std::string& secret) {
 std::string tfstate_of(const std::vector<std::string>& topics) {
   std::string resources;
   for (const auto& topic : topics) {
-    resources += std::string(resources.empty() ? "" : ",") + R"({"mode":"managed","type":"kafka_topic","name":")" + topic +
-                 R"(","provider":"p","instances":[{"attributes":{"partitions":3}}]})";
+    resources += std::string(resources.empty() ? "" : ",") + R"({"mode":"managed","type":"kafka_topic","name":")" +
+                 topic + R"(","provider":"p","instances":[{"attributes":{"partitions":3}}]})";
   }
-  return R"({"version":4,"terraform_version":"1.9.0","serial":7,"lineage":"abc","outputs":{},"resources":[)" + resources +
-         "]}";
+  return R"({"version":4,"terraform_version":"1.9.0","serial":7,"lineage":"abc","outputs":{},"resources":[)" +
+         resources + "]}";
 }
 
 void grant_readme(const PostgresServer& server) {

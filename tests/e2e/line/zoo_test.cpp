@@ -81,8 +81,9 @@ const std::vector<Beast> kRefused = {
 };
 
 /// Harmless to the agent or only slow; nothing of theirs may reach the neighbours.
-const std::vector<std::string> kQuiet = {"shouts",      "spinning_watch", "deaf_watch",  "blocks_in_close", "blocks_in_wake",
-                                         "slow_health", "leaks_refresh",  "random_body", "miscounts",       "same_id_twice"};
+const std::vector<std::string> kQuiet = {"shouts",         "spinning_watch", "deaf_watch",    "blocks_in_close",
+                                         "blocks_in_wake", "slow_health",    "leaks_refresh", "random_body",
+                                         "miscounts",      "same_id_twice"};
 
 class ZooLine : public testing::Test {
  protected:
@@ -107,7 +108,9 @@ class ZooLine : public testing::Test {
     if (!row) return "no such backend";
     return row->at("health").value("state", "") + ": " + row->at("health").value("reason", "");
   }
-  std::int64_t cycles(const std::string& backend) const { return agent_->backend(backend)->at("cycles").get<std::int64_t>(); }
+  std::int64_t cycles(const std::string& backend) const {
+    return agent_->backend(backend)->at("cycles").get<std::int64_t>();
+  }
   /// The row of a backend in `driftd plugin ls`; empty: none.
   std::string row_of(const std::string& plugins, const std::string& backend) const {
     std::istringstream lines(plugins);
@@ -169,7 +172,8 @@ TEST_F(ZooLine, EachBadBackendSaysWhyAndTheOnesBesideItMissNoCycle) {
     EXPECT_TRUE(eventually([&] { return told(beast); }, seconds(60))) << beast.name << " says " << why(beast.name);
   }
   for (const auto& beast : kSlow) {
-    EXPECT_TRUE(eventually([&] { return agent_->log().find(beast.reason) != std::string::npos; }, seconds(60))) << beast.name;
+    EXPECT_TRUE(eventually([&] { return agent_->log().find(beast.reason) != std::string::npos; }, seconds(60)))
+        << beast.name;
   }
   for (const auto& beast : kMisbehaving) {
     EXPECT_TRUE(eventually([&] { return agent_->log().find(beast.reason) != std::string::npos; }, seconds(60)))
@@ -200,7 +204,8 @@ TEST_F(ZooLine, DriftOfTheGoodBackendIsStillSeenWithinItsInterval) {
     const bool seen = eventually([&] { return !agent_->rows({"drifts"}).empty(); }, seconds(2));
     redis_.command({"CONFIG", "SET", "maxmemory", "0"});
     const std::int64_t then = cycles("cache");
-    EXPECT_TRUE(eventually([&] { return cycles("cache") >= then + 2 && agent_->rows({"drifts"}).empty(); }, seconds(60)));
+    EXPECT_TRUE(
+        eventually([&] { return cycles("cache") >= then + 2 && agent_->rows({"drifts"}).empty(); }, seconds(60)));
     return seen;
   })) << agent_->log();
 }

@@ -129,13 +129,17 @@ TEST_F(PostgresLine, WhatIsDroppedIsDeletedAndWhatIsMadeAgainIsAnother) {
   EXPECT_TRUE(arrives({"db", "slot/standby_1", "config.updated", "reverted", {}, {}})) << "a slot has no identity";
 }
 
-/// A role that gives itself settings of megabytes: a backdoor that comes after it is told, as is what the role itself gains.
+/// A role that gives itself settings of megabytes: a backdoor that comes after it is told, as is what the role itself
+/// gains.
 TEST_F(PostgresLine, ARoleThatPoisonsItsOwnRecordHidesNothingButItsSettings) {
   ASSERT_NO_FATAL_FAILURE(start(backend("db", server_.endpoint()), {"db"}));
   server_.sql_as("app", "role-canary-1",
-                 "DO $$ BEGIN EXECUTE 'ALTER ROLE current_user SET search_path = ' || (SELECT string_agg('\"' || repeat('a', 24) || n || "
+                 "DO $$ BEGIN EXECUTE 'ALTER ROLE current_user SET search_path = ' || (SELECT string_agg('\"' || "
+                 "repeat('a', 24) || n || "
                  "'\"', ', ') FROM generate_series(1, 160000) n); END $$");
-  ASSERT_TRUE(eventually([&] { return agent_->backend("db")->dump().find("longer than 64 KiB, which is not read") != std::string::npos; }, seconds(60)))
+  ASSERT_TRUE(eventually(
+      [&] { return agent_->backend("db")->dump().find("longer than 64 KiB, which is not read") != std::string::npos; },
+      seconds(60)))
       << agent_->backend("db")->dump();
   server_.sql("CREATE ROLE zz_backdoor SUPERUSER; ALTER ROLE app CREATEROLE");
   EXPECT_TRUE(arrives({"db", "role/zz_backdoor", "config.updated", "pending", "created", {}}));

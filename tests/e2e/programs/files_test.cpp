@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A real agent whose Redis password stands in a file that is rotated with the server's: no restart, and nothing shows it.
+// A real agent whose Redis password stands in a file that is rotated with the server's: no restart, and nothing shows
+// it.
 #include <gmock/gmock.h>
 #include <filesystem>
 
@@ -21,9 +22,11 @@ class SecretFiles : public testing::Test {
     mount("1", "file-canary-1");
     fs::create_symlink("..data/password", secret());
     dir_.write("address", redis_.address() + "\n");
-    agent_ = std::make_unique<Agent>(dir_, "defaults:\n  interval: 500ms\nbackends:\n  - name: cache\n    provider: redis\n    settings: "
-                                           "{ address: \"${file:address}\", username: driftd, password: \"${file:" + secret() +
-                                           "}\" }\nsinks:\n  desk: { type: notifications }\n");
+    agent_ = std::make_unique<Agent>(
+        dir_,
+        "defaults:\n  interval: 500ms\nbackends:\n  - name: cache\n    provider: redis\n    settings: "
+        "{ address: \"${file:address}\", username: driftd, password: \"${file:" +
+            secret() + "}\" }\nsinks:\n  desk: { type: notifications }\n");
   }
   std::string secret() const { return dir_.file("password"); }
   /// As the kubelet projects a Secret: a folder for each version, and one link that is switched.
@@ -46,7 +49,11 @@ class SecretFiles : public testing::Test {
   }
   bool sees(const std::string& setting, const std::string& value) const {
     redis_.command({"CONFIG", "SET", setting, value});
-    return eventually([&] { return agent_->cli({"drifts", "-o", "json"}).out.find(setting) != std::string::npos; }, seconds(20));
+    return eventually(
+        [&] {
+          return agent_->cli({"drifts", "-o", "json"}).out.find(setting) != std::string::npos;
+        },
+        seconds(20));
   }
   std::string fault() const { return agent_->backend("cache")->at("worker").value("secret_fault", "?"); }
   std::string health() const { return agent_->backend("cache")->at("health").value("state", ""); }
@@ -79,9 +86,12 @@ TEST_F(SecretFiles, OneThatIsGoneIsToldAndWhatWasReadStaysInUse) {
   ASSERT_NO_FATAL_FAILURE(start());
   fs::remove(dir_.file("..data"));
   ASSERT_TRUE(eventually([&] { return fault() != ""; })) << agent_->log();
-  EXPECT_THAT(fault(), HasSubstr("setting password: secret file " + secret() + " cannot be read: No such file or directory"));
+  EXPECT_THAT(fault(),
+              HasSubstr("setting password: secret file " + secret() + " cannot be read: No such file or directory"));
   EXPECT_THAT(agent_->cli({"status"}).out, HasSubstr("what was read before stays in use"));
-  EXPECT_TRUE(eventually([&] { return agent_->cli({"events", "-o", "json"}).out.find("secret_file_failed") != std::string::npos; }));
+  EXPECT_TRUE(eventually([&] {
+    return agent_->cli({"events", "-o", "json"}).out.find("secret_file_failed") != std::string::npos;
+  }));
   ASSERT_TRUE(sees("maxmemory", "64mb")) << agent_->log();
   EXPECT_EQ(health(), "up");
   set_password("file-canary-2");
@@ -95,8 +105,9 @@ TEST_F(SecretFiles, OneThatIsGoneIsToldAndWhatWasReadStaysInUse) {
 TEST_F(SecretFiles, AnAddressInAFileIsFollowedToo) {
   ASSERT_NO_FATAL_FAILURE(start());
   dir_.write("address", "localhost:" + std::to_string(redis_.port()) + "\n");
-  ASSERT_TRUE(eventually([&] { return agent_->log().find("setting address (" + dir_.file("address") + ") changed") != std::string::npos; }))
-      << agent_->log();
+  ASSERT_TRUE(eventually([&] {
+    return agent_->log().find("setting address (" + dir_.file("address") + ") changed") != std::string::npos;
+  })) << agent_->log();
   EXPECT_TRUE(sees("maxmemory", "64mb")) << agent_->log();
   EXPECT_EQ(reload().err, "");
 }

@@ -22,10 +22,13 @@ class Programs : public testing::Test {
     redis_.grant_readme("program-canary-1");
     secret("program-canary-1");
     script("cat " + dir_.file("secret"));
-    agent_ = std::make_unique<Agent>(dir_, "defaults:\n  interval: 500ms\nbackends:\n  - name: cache\n    provider: redis\n    settings: "
-                                           "{ address: \"" + redis_.address() + "\", username: driftd, password: '${exec:" + tool() +
-                                           " --for \"the cache\"}' }\n  - name: open\n    provider: redis\n    settings: { address: \"" +
-                                           open_.address() + "\" }\nsinks:\n  desk: { type: notifications }\n");
+    agent_ = std::make_unique<Agent>(
+        dir_,
+        "defaults:\n  interval: 500ms\nbackends:\n  - name: cache\n    provider: redis\n    settings: "
+        "{ address: \"" +
+            redis_.address() + "\", username: driftd, password: '${exec:" + tool() +
+            " --for \"the cache\"}' }\n  - name: open\n    provider: redis\n    settings: { address: \"" +
+            open_.address() + "\" }\nsinks:\n  desk: { type: notifications }\n");
     allow("{ path: " + tool() + ", refresh: 500ms, timeout: 1s }");
   }
   std::string tool() const { return dir_.file("tool"); }
@@ -50,10 +53,13 @@ class Programs : public testing::Test {
   }
   std::string why() const {
     const auto row = agent_->backend("cache");
-    return row ? row->at("health").value("state", "") + ": " + row->at("health").value("reason", "") : "no such backend";
+    return row ? row->at("health").value("state", "") + ": " + row->at("health").value("reason", "")
+               : "no such backend";
   }
   int worker() const { return agent_->backend("cache")->at("worker").value("pid", 0); }
-  bool told(const std::string& text) const { return agent_->cli({"events", "-o", "json"}).out.find(text) != std::string::npos; }
+  bool told(const std::string& text) const {
+    return agent_->cli({"events", "-o", "json"}).out.find(text) != std::string::npos;
+  }
   /// Children of the agent that are gone and not reaped.
   int zombies() const {
     const std::string zombie = ") Z " + std::to_string(agent_->pid()) + " ";  // state and parent, proc_pid_stat(5)
@@ -101,14 +107,19 @@ TEST_F(Programs, APasswordThatChangesIsFollowedWithoutARestartAndShownNowhere) {
   EXPECT_EQ(worker(), first) << "the program ran again and answered the same";
   rotate("program-canary-2");
   redis_.command({"CONFIG", "SET", "maxmemory", "64mb"});
-  ASSERT_TRUE(eventually([&] { return agent_->cli({"drifts", "-o", "json"}).out.find("maxmemory") != std::string::npos; }, seconds(15)))
+  ASSERT_TRUE(eventually(
+      [&] {
+        return agent_->cli({"drifts", "-o", "json"}).out.find("maxmemory") != std::string::npos;
+      },
+      seconds(15)))
       << agent_->log();
   ASSERT_TRUE(eventually([&] { return why() == "up: "; })) << why();
   EXPECT_NE(worker(), first);
   EXPECT_EQ(agent_->backend("open")->at("worker").value("pid", 0), others) << "who does not use it goes on";
   // The program fails, and says more than it should.
   script("cat " + dir_.file("secret") + "; echo \"cannot renew $(cat " + dir_.file("secret") + ")\" >&2; exit 7");
-  ASSERT_TRUE(eventually([&] { return told("exited with 7: cannot renew [REDACTED]; the answer of "); })) << agent_->log();
+  ASSERT_TRUE(eventually([&] { return told("exited with 7: cannot renew [REDACTED]; the answer of "); }))
+      << agent_->log();
   EXPECT_TRUE(told("program_failed")) << agent_->log();
   EXPECT_EQ(why(), "up: ") << "the last answer stays in use";
   std::string all = everything();
@@ -125,7 +136,8 @@ TEST_F(Programs, OneThatHangsCostsItsBackendOnlyAndIsTriedAgain) {
   script("echo $$ > " + dir_.file("pid") + "; exec /bin/sleep 1000");
   agent_->start();
   ASSERT_TRUE(eventually([&] { return agent_->established({"open"}); }, seconds(40))) << agent_->log();
-  ASSERT_TRUE(eventually([&] { return told("tool did not end within 1 s: killed; there is no answer of it yet"); })) << agent_->log();
+  ASSERT_TRUE(eventually([&] { return told("tool did not end within 1 s: killed; there is no answer of it yet"); }))
+      << agent_->log();
   const std::string degraded = "degraded: setting password has no value: " + tool() + " did not end within 1 s: killed";
   ASSERT_TRUE(eventually([&] { return why() == degraded; })) << why();
   EXPECT_EQ(agent_->backend("cache")->at("worker").value("state", ""), "no secret");
@@ -167,7 +179,8 @@ TEST_F(Programs, ValidateRunsThemOnlyWhenAskedAndOnceUsesThem) {
   EXPECT_FALSE(fs::exists(dir_.file("ran")));
   const Output tried = driftd({"validate", "--run-programs"});
   EXPECT_EQ(tried.code, 78);
-  EXPECT_THAT(tried.err, HasSubstr("backend 'cache', setting 'password': " + tool() + " exited with 4: no such profile"));
+  EXPECT_THAT(tried.err,
+              HasSubstr("backend 'cache', setting 'password': " + tool() + " exited with 4: no such profile"));
   const Output failed = driftd({"once"});
   EXPECT_EQ(failed.code, 3) << failed.out << failed.err;
   EXPECT_THAT(failed.out, HasSubstr("setting password has no value"));

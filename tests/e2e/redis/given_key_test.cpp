@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The installation's key lies where the configuration says, as systemd gives a credential: nothing that the agent writes holds it.
+// The installation's key lies where the configuration says, as systemd gives a credential: nothing that the agent
+// writes holds it.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <filesystem>
@@ -22,7 +23,8 @@ class GivenKeyLine : public testing::Test {
  protected:
   GivenKeyLine() {
     server_.grant_readme("redis-canary");
-    for (const char* user : {"steady", "moving"}) server_.command({"ACL", "SETUSER", user, "on", ">old-canary", "~app:*", "+get"});
+    for (const char* user : {"steady", "moving"})
+      server_.command({"ACL", "SETUSER", user, "on", ">old-canary", "~app:*", "+get"});
     fs::create_directory(dir_.file("credentials"));
   }
   void name_key() {
@@ -55,20 +57,24 @@ class GivenKeyLine : public testing::Test {
     said_ += out.out + out.err;
     return out;
   }
-  bool told_of(const std::string& user) const { return read_file(dir_.file("events.jsonl")).find("acl_user/" + user) != std::string::npos; }
+  bool told_of(const std::string& user) const {
+    return read_file(dir_.file("events.jsonl")).find("acl_user/" + user) != std::string::npos;
+  }
   std::map<std::string, std::string> store_files() const {
     std::map<std::string, std::string> out;
     for (const auto& entry : fs::directory_iterator(agent_.data_dir())) {
       const std::string name = entry.path().filename();
       std::string bytes = read_file(entry.path());
-      const bool of_a_reader = name.ends_with("-shm") || (name.ends_with("-wal") && bytes.empty());  // it cannot take them away
+      // it cannot take them away
+      const bool of_a_reader = name.ends_with("-shm") || (name.ends_with("-wal") && bytes.empty());
       if (name != "lock" && !of_a_reader) out[name] = std::move(bytes);
     }
     return out;
   }
   static std::map<std::string, std::string> digests_of(const std::map<std::string, std::string>& files) {
     std::map<std::string, std::string> out;
-    for (const auto& [name, bytes] : files) out[name] = std::to_string(bytes.size()) + " bytes, " + to_hex(sha256(bytes));
+    for (const auto& [name, bytes] : files)
+      out[name] = std::to_string(bytes.size()) + " bytes, " + to_hex(sha256(bytes));
     return out;
   }
   /// The links of a key, as text and as bytes.
@@ -79,7 +85,8 @@ class GivenKeyLine : public testing::Test {
       if (word.size() != 64) continue;
       out.push_back(word);
       std::string bytes;
-      for (std::size_t i = 0; i < 64; i += 2) bytes.push_back(static_cast<char>(std::stoi(word.substr(i, 2), nullptr, 16)));
+      for (std::size_t i = 0; i < 64; i += 2)
+        bytes.push_back(static_cast<char>(std::stoi(word.substr(i, 2), nullptr, 16)));
       out.push_back(bytes);
     }
     return out;
@@ -101,12 +108,14 @@ class GivenKeyLine : public testing::Test {
   TempDir dir_;
   RedisServer server_;
   const std::string key_ = dir_.file("credentials/driftd.key"), next_ = dir_.file("next.key");
-  const std::map<std::string, std::string> env_{{"REDIS_PASSWORD", "redis-canary"}, {"CREDENTIALS_DIRECTORY", dir_.file("credentials")}};
-  Agent agent_{dir_,
-               "defaults:\n  interval: 200ms\nbackends:\n  - name: cache\n    provider: redis\n    settings: { address: \"" +
-                   server_.address() + "\", username: driftd, password: \"${env:REDIS_PASSWORD}\" }\n" +
-                   "sinks:\n  out: { type: file, path: " + dir_.file("events.jsonl") + " }\n",
-               env_};
+  const std::map<std::string, std::string> env_{{"REDIS_PASSWORD", "redis-canary"},
+                                                {"CREDENTIALS_DIRECTORY", dir_.file("credentials")}};
+  Agent agent_{
+      dir_,
+      "defaults:\n  interval: 200ms\nbackends:\n  - name: cache\n    provider: redis\n    settings: { address: \"" +
+          server_.address() + "\", username: driftd, password: \"${env:REDIS_PASSWORD}\" }\n" +
+          "sinks:\n  out: { type: file, path: " + dir_.file("events.jsonl") + " }\n",
+      env_};
   std::string said_;  ///< by every command and every start
 };
 
@@ -114,7 +123,8 @@ TEST_F(GivenKeyLine, NothingOfItIsWrittenAndARotationHidesNothing) {
   name_key();
   const Output without = refused();
   EXPECT_EQ(without.code, 78);
-  EXPECT_THAT(without.err, AllOf(HasSubstr("driftd.yaml:3:21"), HasSubstr("No such file"), HasSubstr("driftd key new --out")));
+  EXPECT_THAT(without.err,
+              AllOf(HasSubstr("driftd.yaml:3:21"), HasSubstr("No such file"), HasSubstr("driftd key new --out")));
   EXPECT_FALSE(fs::exists(agent_.data_dir())) << "no key is made where one is named";
   ASSERT_EQ(driftd({"key", "new", "--out", key_}).code, 0);
   EXPECT_EQ(driftd({"key", "new", "--out", key_}).code, 69) << "a key is not written over";
@@ -131,7 +141,8 @@ TEST_F(GivenKeyLine, NothingOfItIsWrittenAndARotationHidesNothing) {
   ASSERT_NO_FATAL_FAILURE(start());
   EXPECT_TRUE(eventually([&] { return told_of("moving"); })) << agent_.log();
   EXPECT_FALSE(told_of("steady"));
-  EXPECT_THAT(driftd({"key"}).out, AllOf(HasSubstr("layer"), HasSubstr("in force"), HasSubstr("${credential:driftd.key}"), HasSubstr(key_)));
+  EXPECT_THAT(driftd({"key"}).out,
+              AllOf(HasSubstr("layer"), HasSubstr("in force"), HasSubstr("${credential:driftd.key}"), HasSubstr(key_)));
   EXPECT_EQ(driftd({"backup", dir_.file("b.db"), "--with-key"}).code, 2);
   const Output backup = driftd({"backup", dir_.file("b.db")});
   EXPECT_THAT(backup.out, HasSubstr("it needs the key of ${credential:driftd.key}"));
@@ -163,13 +174,15 @@ TEST_F(GivenKeyLine, AKeyThatIsNoneOrThatOthersMayWriteStartsNothing) {
   std::string flipped = whole;
   flipped.replace(flipped.find("\nstore ") + 20, 2, "zz");
   const auto before = store_files();
-  for (const std::string& text : {whole.substr(0, whole.size() / 2), flipped, whole + "more\n", std::string("hello"), whole + whole}) {
+  for (const std::string& text :
+       {whole.substr(0, whole.size() / 2), flipped, whole + "more\n", std::string("hello"), whole + whole}) {
     write_key(text);
     const Output damaged = refused(), checked = driftd({"validate"}), shown = driftd({"key"});
     EXPECT_EQ(damaged.code, 69);
     EXPECT_EQ(checked.code, 78);
     for (const auto& said : {damaged.err, checked.err, shown.err}) {
-      EXPECT_THAT(said, AllOf(HasSubstr("driftd.yaml:3"), HasSubstr("${credential:driftd.key} names is not an installation key"),
+      EXPECT_THAT(said, AllOf(HasSubstr("driftd.yaml:3"),
+                              HasSubstr("${credential:driftd.key} names is not an installation key"),
                               HasSubstr("put the copy of the key")));
     }
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The installation's key is rotated between two starts of a real agent: nobody is told of a change that was none, and of each
-// that was one.
+// The installation's key is rotated between two starts of a real agent: nobody is told of a change that was none, and
+// of each that was one.
 #include <gmock/gmock.h>
 #include <algorithm>
 #include <filesystem>
@@ -53,14 +53,15 @@ class RotatedKeyLine : public testing::Test {
   TempDir dir_;
   NatsServer nats_;
   RedisServer server_;
-  Agent agent_{dir_,
-               "defaults:\n  interval: 200ms\nbackends:\n  - name: cache\n    provider: redis\n    settings: { address: \"" +
-                   server_.address() +
-                   "\", username: driftd, password: \"${env:REDIS_PASSWORD}\" }\n"
-                   "    policy: [ { match: { kind: acl_user, id: asked }, action: manual } ]\n"
-                   "sinks:\n  bus: { type: nats, servers: [\"" +
-                   nats_.url() + "\"], views: false }\n",
-               {{"REDIS_PASSWORD", "redis-canary"}}};
+  Agent agent_{
+      dir_,
+      "defaults:\n  interval: 200ms\nbackends:\n  - name: cache\n    provider: redis\n    settings: { address: \"" +
+          server_.address() +
+          "\", username: driftd, password: \"${env:REDIS_PASSWORD}\" }\n"
+          "    policy: [ { match: { kind: acl_user, id: asked }, action: manual } ]\n"
+          "sinks:\n  bus: { type: nats, servers: [\"" +
+          nats_.url() + "\"], views: false }\n",
+      {{"REDIS_PASSWORD", "redis-canary"}}};
 };
 
 TEST_F(RotatedKeyLine, ARotationIsNoChangeAndHidesNone) {
@@ -81,7 +82,8 @@ TEST_F(RotatedKeyLine, ARotationIsNoChangeAndHidesNone) {
     EXPECT_THAT(rotated.out, AllOf(HasSubstr("the store is rewritten under it"), HasSubstr("back up both now")));
   }
   ASSERT_NO_FATAL_FAILURE(start());
-  EXPECT_TRUE(arrives(nats_, {"cache", "acl_user/moving", "credentials.rotated", "auto-applied", "changed", "passwords"}));
+  EXPECT_TRUE(
+      arrives(nats_, {"cache", "acl_user/moving", "credentials.rotated", "auto-applied", "changed", "passwords"}));
   refreshed();
   refreshed();
   EXPECT_EQ(events_about("moving"), 1);
@@ -92,14 +94,16 @@ TEST_F(RotatedKeyLine, ARotationIsNoChangeAndHidesNone) {
   EXPECT_THAT(old_ref.err, HasSubstr("moved since you looked"));
   EXPECT_EQ(agent_.cli({"approve", drift_of("asked").at("ref"), "--reason", "planned"}).code, 0);
   set_password("asked", "old-canary");
-  EXPECT_TRUE(eventually([&] { return drift_of("asked").is_object(); })) << "the approved value is the one that was seen";
+  EXPECT_TRUE(eventually([&] { return drift_of("asked").is_object(); }))
+      << "the approved value is the one that was seen";
   set_password("asked", "second-canary");
   EXPECT_TRUE(eventually([&] { return drift_of("asked").is_null(); }));
   ASSERT_EQ(agent_.stop(), 0);
 
   const std::string newer = read_file(key_file());
   std::ofstream(key_file(), std::ios::binary) << leaked;
-  const Output refused = run({Agent::binary(), "run", "--config", agent_.config()}, {{"REDIS_PASSWORD", "redis-canary"}});
+  const Output refused =
+      run({Agent::binary(), "run", "--config", agent_.config()}, {{"REDIS_PASSWORD", "redis-canary"}});
   EXPECT_EQ(refused.code, 69);
   EXPECT_THAT(refused.err, HasSubstr("is of before a rotation"));
   std::ofstream(key_file(), std::ios::binary) << newer;
@@ -115,14 +119,16 @@ TEST_F(RotatedKeyLine, SlowLayerIsNoChangeAndHidesNone) {
   set_password("moving", "new-canary");
   const Output rotated = driftd({"key", "rotate", "--slow"});
   ASSERT_EQ(rotated.code, 0) << rotated.err;
-  EXPECT_THAT(rotated.err, AllOf(HasSubstr("the store holds "), HasSubstr(" digests; a slow layer around them takes about")));
+  EXPECT_THAT(rotated.err,
+              AllOf(HasSubstr("the store holds "), HasSubstr(" digests; a slow layer around them takes about")));
   EXPECT_THAT(rotated.out, HasSubstr("the store is rewritten under it"));
   const Output again = driftd({"key", "rotate", "--slow"});
   EXPECT_NE(again.code, 0);
   EXPECT_THAT(again.err, HasSubstr("has a slow layer already"));
   EXPECT_THAT(driftd({"key"}).out, AllOf(HasSubstr("slow layer"), HasSubstr("in force")));
   ASSERT_NO_FATAL_FAILURE(start());
-  EXPECT_TRUE(arrives(nats_, {"cache", "acl_user/moving", "credentials.rotated", "auto-applied", "changed", "passwords"}));
+  EXPECT_TRUE(
+      arrives(nats_, {"cache", "acl_user/moving", "credentials.rotated", "auto-applied", "changed", "passwords"}));
   refreshed();
   EXPECT_EQ(events_about("moving"), 1);
   EXPECT_EQ(events_about("steady"), 0);
@@ -137,7 +143,8 @@ TEST_F(RotatedKeyLine, KeySaysWhatItIsAndTellsNothingOfIt) {
   ASSERT_NO_FATAL_FAILURE(start());
   const Output before = driftd({"key"});
   EXPECT_EQ(before.code, 0) << before.err;
-  EXPECT_THAT(before.out, AllOf(HasSubstr(key_file()), HasSubstr("mode 0600"), HasSubstr("in force"), Not(HasSubstr("layer"))));
+  EXPECT_THAT(before.out,
+              AllOf(HasSubstr(key_file()), HasSubstr("mode 0600"), HasSubstr("in force"), Not(HasSubstr("layer"))));
   ASSERT_EQ(agent_.stop(), 0);
   ASSERT_EQ(driftd({"key", "rotate"}).code, 0);
   const Output after = driftd({"key"});
@@ -154,7 +161,9 @@ TEST_F(RotatedKeyLine, RecordOfBeforeStillCompares) {
   ASSERT_EQ(agent_.stop(), 0);
   const std::string record = dir_.file("base.json");
   const std::map<std::string, std::string> env{{"REDIS_PASSWORD", "redis-canary"}};
-  const auto once = [&](const char* flag) { return run({Agent::binary(), "--config", agent_.config(), "once", flag, record}, env); };
+  const auto once = [&](const char* flag) {
+    return run({Agent::binary(), "--config", agent_.config(), "once", flag, record}, env);
+  };
   ASSERT_EQ(once("--record").code, 0);
   ASSERT_EQ(driftd({"key", "rotate"}).code, 0);
   for (const bool slow : {false, true}) {

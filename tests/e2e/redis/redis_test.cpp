@@ -107,8 +107,8 @@ TEST_F(RedisLine, CredentialsRotateAndAreNowhere) {
   sentinel_.command({"SENTINEL", "CONFIG", "SET", "sentinel-pass", "sentinel-canary"});
   EXPECT_TRUE(
       arrives({"watchers", "server/server", "credentials.rotated", "auto-applied", "changed", "config.sentinel-pass"}));
-  server_.command(
-      {"CONFIG", "SET", "requirepass", "require-canary"});  // the last word: the test itself has no password
+  // the last word: the test itself has no password
+  server_.command({"CONFIG", "SET", "requirepass", "require-canary"});
   EXPECT_TRUE(
       arrives({"cache", "server/server", "credentials.rotated", "auto-applied", "changed", "config.requirepass"}));
   std::string everything = agent_->log();
@@ -147,8 +147,9 @@ TEST_F(RedisLine, APausedServerAndOneThatComesBackOpenNoDrift) {
 TEST_F(RedisLine, RulesInOtherWordsAreNoDrift) {
   server_.command({"ACL", "SETUSER", "admin", "on", ">user-canary-3", "-@all", "+config"});
   ASSERT_NO_FATAL_FAILURE(start());
-  const std::vector<std::string> words{"ACL", "SETUSER", "admin", "-@all", "+config|get", "+config|set",
-                                       "+config|rewrite", "+config|resetstat", "+config|help"};
+  const std::vector<std::string> words{"ACL",         "SETUSER",     "admin",           "-@all",
+                                       "+config|get", "+config|set", "+config|rewrite", "+config|resetstat",
+                                       "+config|help"};
   const std::string before = server_.command({"ACL", "LIST"});
   ASSERT_EQ(server_.command(words), "OK");
   ASSERT_NE(server_.command({"ACL", "LIST"}), before) << "the words are others";

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenTofu, the agent with its workers, JetStream: what an apply, a hand and a destroy look like at the end of the line.
+// OpenTofu, the agent with its workers, JetStream: what an apply, a hand and a destroy look like at the end of the
+// line.
+#include <gmock/gmock.h>
+#include <unistd.h>
 #include <filesystem>
 #include <fstream>
-#include <gmock/gmock.h>
 #include <sstream>
-#include <unistd.h>
 
 #include "support/agent.hpp"
 #include "support/nats.hpp"
@@ -29,9 +30,12 @@ std::string header(const NatsReceived& message, const std::string& name) {
 class TerraformLine : public testing::Test {
  protected:
   /// `call`: the budget of one call; the default is enough where nothing else runs.
-  Agent agent(const std::string& settings, std::map<std::string, std::string> env = {}, const std::string& call = "60s") const {
-    return Agent(dir_, "defaults:\n  interval: 1s\n  budgets: { call: " + call + " }\nbackends:\n  - name: platform\n    provider: terraform\n    settings: " + settings +
-                           "\nsinks:\n  bus: { type: nats, servers: [\"" + nats_.url() + "\"], views: false }\n",
+  Agent agent(const std::string& settings, std::map<std::string, std::string> env = {},
+              const std::string& call = "60s") const {
+    return Agent(dir_,
+                 "defaults:\n  interval: 1s\n  budgets: { call: " + call +
+                     " }\nbackends:\n  - name: platform\n    provider: terraform\n    settings: " + settings +
+                     "\nsinks:\n  bus: { type: nats, servers: [\"" + nats_.url() + "\"], views: false }\n",
                  std::move(env));
   }
   static void start(Agent& a) {
@@ -66,8 +70,8 @@ class TerraformLine : public testing::Test {
 TEST_F(TerraformLine, AnApplyIsAcceptedAHandIsAskedAboutAndADestroyIsConfirmed) {
   Tofu tofu;
   const auto resources = [](int value, int count) {
-    return "resource \"terraform_data\" \"a\" { input = " + std::to_string(value) + " }\nresource \"terraform_data\" \"many\" { count = " +
-           std::to_string(count) + " }\n";
+    return "resource \"terraform_data\" \"a\" { input = " + std::to_string(value) +
+           " }\nresource \"terraform_data\" \"many\" { count = " + std::to_string(count) + " }\n";
   };
   tofu.configure(resources(1, 3));
   tofu.apply();
@@ -80,7 +84,8 @@ TEST_F(TerraformLine, AnApplyIsAcceptedAHandIsAskedAboutAndADestroyIsConfirmed) 
   EXPECT_EQ(subjects("instance/terraform_data.a").back(), "backend.platform.config.updated");
   EXPECT_TRUE(a.rows({"drifts"}).empty()) << "the serial rose under the same lineage: an apply";
   const std::string applied = newest(a, "instance/terraform_data.a");
-  EXPECT_THAT(applied, testing::AllOf(HasSubstr("auto-applied"), HasSubstr("instance/terraform_data.a:input"), HasSubstr("lineage")));
+  EXPECT_THAT(applied, testing::AllOf(HasSubstr("auto-applied"), HasSubstr("instance/terraform_data.a:input"),
+                                      HasSubstr("lineage")));
 
   std::string edited = read_file(tofu.state_file());
   const auto at = edited.find("\"value\":2");
@@ -89,7 +94,8 @@ TEST_F(TerraformLine, AnApplyIsAcceptedAHandIsAskedAboutAndADestroyIsConfirmed) 
   ASSERT_TRUE(arrives("instance/terraform_data.a", 2)) << a.log();
   ASSERT_EQ(a.rows({"drifts"}).size(), 1u);
   EXPECT_EQ(a.rows({"drifts"})[0]["status"], "pending");
-  EXPECT_THAT(newest(a, "instance/terraform_data.a"), testing::AllOf(HasSubstr("tampered"), HasSubstr("instance/terraform_data.a:input")));
+  EXPECT_THAT(newest(a, "instance/terraform_data.a"),
+              testing::AllOf(HasSubstr("tampered"), HasSubstr("instance/terraform_data.a:input")));
 
   tofu.configure(resources(2, 2));
   tofu.apply();
@@ -102,27 +108,33 @@ TEST_F(TerraformLine, AStateOverHttpIsReadThroughTheJailAndItsPasswordIsNowhere)
   StateServer server;
   server.control({{"user", "driftd"}, {"password", "password-canary"}});
   const std::string address = server.url("/state/platform");
-  const std::string lines = "backend \"http\" {\n address = \"" + address + "\"\n username = \"driftd\"\n password = \"password-canary\"\n}";
+  const std::string lines =
+      "backend \"http\" {\n address = \"" + address + "\"\n username = \"driftd\"\n password = \"password-canary\"\n}";
   const auto secret = [](const std::string& value) {
-    return "variable \"pw\" {\n sensitive = true\n default = \"" + value + "\"\n}\nresource \"terraform_data\" \"s\" { input = var.pw }\n";
+    return "variable \"pw\" {\n sensitive = true\n default = \"" + value +
+           "\"\n}\nresource \"terraform_data\" \"s\" { input = var.pw }\n";
   };
   Tofu tofu;
   tofu.configure(secret("state-canary-1"), lines);
   tofu.apply();
-  Agent a = agent("{ backend: { type: http, address: \"" + address + "\", username: driftd, password: \"${env:STATE_PASSWORD}\" } }",
+  Agent a = agent("{ backend: { type: http, address: \"" + address +
+                      "\", username: driftd, password: \"${env:STATE_PASSWORD}\" } }",
                   {{"STATE_PASSWORD", "password-canary"}});
   ASSERT_NO_FATAL_FAILURE(start(a));
   tofu.configure(secret("state-canary-2"), lines);
   tofu.apply();
   ASSERT_TRUE(arrives("instance/terraform_data.s", 1)) << a.log();
   server.control({{"status", 403}});
-  ASSERT_TRUE(eventually([&] { return a.backend("platform")->dump().find("GET " + address) != std::string::npos; })) << a.backend("platform")->dump();
+  ASSERT_TRUE(eventually([&] { return a.backend("platform")->dump().find("GET " + address) != std::string::npos; }))
+      << a.backend("platform")->dump();
   server.control(json::object());
   std::string everything = a.log();
-  for (const auto& command : {"drifts", "resources", "events", "backends", "status"}) everything += a.cli({command, "-o", "json"}).out;
+  for (const auto& command : {"drifts", "resources", "events", "backends", "status"})
+    everything += a.cli({command, "-o", "json"}).out;
   for (const auto& message : stream_contents(nats_.url(), "DRIFT")) everything += message.body;
   everything += read_file(a.data_dir() + "/driftd.db") + read_file(a.data_dir() + "/driftd.db-wal");
-  for (const auto& canary : {"password-canary", "state-canary-1", "state-canary-2"}) EXPECT_THAT(everything, Not(HasSubstr(canary)));
+  for (const auto& canary : {"password-canary", "state-canary-1", "state-canary-2"})
+    EXPECT_THAT(everything, Not(HasSubstr(canary)));
   for (const auto& row : a.rows({"drifts", "--all"})) EXPECT_NE(row["operation"], "deleted") << row.dump();
   EXPECT_EQ(a.stop(), 0);
 }
@@ -130,19 +142,25 @@ TEST_F(TerraformLine, AStateOverHttpIsReadThroughTheJailAndItsPasswordIsNowhere)
 TEST_F(TerraformLine, TheRunOfHcpTerraformIsInTheEvent) {
   StateServer server;  // not HCP Terraform: a local server of its documented API
   const auto publish = [&](const std::string& version, int serial, int value) {
-    const std::string state = R"({"version":4,"terraform_version":"1.9.0","serial":)" + std::to_string(serial) +
-                              R"(,"lineage":"abc","outputs":{},"resources":[{"mode":"managed","type":"kafka_topic","name":"a",)" +
-                              R"("provider":"p","instances":[{"attributes":{"partitions":)" + std::to_string(value) + "}}]}]}";
-    server.control({{"token", "token-canary"}, {"state_version", version}, {"serial", serial}, {"state", state},
+    const std::string state =
+        R"({"version":4,"terraform_version":"1.9.0","serial":)" + std::to_string(serial) +
+        R"(,"lineage":"abc","outputs":{},"resources":[{"mode":"managed","type":"kafka_topic","name":"a",)" +
+        R"("provider":"p","instances":[{"attributes":{"partitions":)" + std::to_string(value) + "}}]}]}";
+    server.control({{"token", "token-canary"},
+                    {"state_version", version},
+                    {"serial", serial},
+                    {"state", state},
                     {"run", {{"id", "run-" + version}, {"status", "applied"}}}});
   };
   publish("sv-1", 1, 3);
-  Agent a = agent("{ backend: { type: cloud, hostname: \"" + server.url("") + "\", organization: acme, workspaces: { name: platform }, " +
-                      "token: \"${env:TFC_TOKEN}\" } }", {{"TFC_TOKEN", "token-canary"}});
+  Agent a = agent("{ backend: { type: cloud, hostname: \"" + server.url("") +
+                      "\", organization: acme, workspaces: { name: platform }, " + "token: \"${env:TFC_TOKEN}\" } }",
+                  {{"TFC_TOKEN", "token-canary"}});
   ASSERT_NO_FATAL_FAILURE(start(a));
   publish("sv-2", 2, 6);
   ASSERT_TRUE(arrives("instance/kafka_topic.a", 1)) << a.log();
-  EXPECT_THAT(newest(a, "instance/kafka_topic.a"), testing::AllOf(HasSubstr("run-sv-2"), HasSubstr("auto-applied"), HasSubstr("instance/kafka_topic.a:partitions")));
+  EXPECT_THAT(newest(a, "instance/kafka_topic.a"), testing::AllOf(HasSubstr("run-sv-2"), HasSubstr("auto-applied"),
+                                                                  HasSubstr("instance/kafka_topic.a:partitions")));
   EXPECT_THAT(a.log(), Not(HasSubstr("token-canary")));
   EXPECT_EQ(a.stop(), 0);
 }
@@ -154,9 +172,11 @@ void write_large_state(const std::string& path, std::size_t bytes, int serial, c
       << R"(,"lineage":"abc","outputs":{},"resources":[{"mode":"managed","type":"aws_instance","name":"fleet","provider":"p","instances":[)";
   std::size_t written = 0;
   for (int i = 0; written < bytes; ++i) {
-    std::string instance = std::string(i == 0 ? "" : ",") + R"({"index_key":)" + std::to_string(i) + R"(,"attributes":{"id":"i-)" +
-                           std::to_string(i * 7919ll) + R"(","name":")" + (i == 0 ? first : "host") + R"(","user_data":")";
-    for (int k = 0; k < 150; ++k) instance += std::to_string((i + 1) * 2654435761ull * static_cast<unsigned>(k + 1) % 1000003);
+    std::string instance = std::string(i == 0 ? "" : ",") + R"({"index_key":)" + std::to_string(i) +
+                           R"(,"attributes":{"id":"i-)" + std::to_string(i * 7919ll) + R"(","name":")" +
+                           (i == 0 ? first : "host") + R"(","user_data":")";
+    for (int k = 0; k < 150; ++k)
+      instance += std::to_string((i + 1) * 2654435761ull * static_cast<unsigned>(k + 1) % 1000003);
     instance += R"("}})";
     written += instance.size();
     out << instance;
@@ -187,7 +207,8 @@ double cpu_seconds(pid_t pid) {
 }
 
 TEST_F(TerraformLine, AStateOf120MiBIsReadInAWorkerThatStaysSmall) {
-  if (kSanitized) GTEST_SKIP() << "LOUD: a sanitizer's shadow counts as the worker's memory, so its bound is not tested";
+  if (kSanitized)
+    GTEST_SKIP() << "LOUD: a sanitizer's shadow counts as the worker's memory, so its bound is not tested";
   const TempDir infra;  // a folder of its own: below the config's a worker is started anew with each file
   const std::string path = infra.file("terraform.tfstate");
   write_large_state(path, 120u << 20, 1, "first");

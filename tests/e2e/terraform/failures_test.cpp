@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What befalls a server of states, seen through the worker in its jail: coverage and health say it, no drift, no deletion.
+// What befalls a server of states, seen through the worker in its jail: coverage and health say it, no drift, no
+// deletion.
 #include <gmock/gmock.h>
 
 #include "support/agent.hpp"
@@ -27,35 +28,46 @@ TEST(TerraformFailuresLine, NoneOfThemIsADriftOrADeletion) {
   Tofu tofu;
   const std::string lines = "backend \"http\" {\n address = \"" + server.url("/state/p") + "\"\n}";
   const auto apply = [&](int value) {
-    tofu.configure("resource \"terraform_data\" \"a\" { input = " + std::to_string(value) + " }\nresource \"terraform_data\" \"many\" { count = 3 }\n" +
-                       "resource \"terraform_data\" \"big\" { input = join(\"\", [for i in range(60) : sha512(i)]) }\n", lines);
+    tofu.configure("resource \"terraform_data\" \"a\" { input = " + std::to_string(value) +
+                       " }\nresource \"terraform_data\" \"many\" { count = 3 }\n" +
+                       "resource \"terraform_data\" \"big\" { input = join(\"\", [for i in range(60) : sha512(i)]) }\n",
+                   lines);
     tofu.apply();
   };
   apply(1);
   const Front front(server.port(), certified(certificates, "right"));
   const TempDir dir;
   const NatsServer nats;
-  Agent a(dir, "defaults: { interval: 1s }\nbackends:\n  - name: platform\n    provider: terraform\n    settings: { call_timeout_ms: 2000, backend: { type: http, address: "
-               "\"https://127.0.0.1:" + std::to_string(front.port()) + "/state/p\", ca_file: " + certificates.ca() + " } }\nsinks:\n  bus: { type: nats, servers: [\"" +
-               nats.url() + "\"], views: false }\n");
+  Agent a(dir,
+          "defaults: { interval: 1s }\nbackends:\n  - name: platform\n    provider: terraform\n    settings: { "
+          "call_timeout_ms: 2000, backend: { type: http, address: "
+          "\"https://127.0.0.1:" +
+              std::to_string(front.port()) + "/state/p\", ca_file: " + certificates.ca() +
+              " } }\nsinks:\n  bus: { type: nats, servers: [\"" + nats.url() + "\"], views: false }\n");
   a.start();
   ASSERT_TRUE(eventually([&] { return a.established({"platform"}); }, seconds(60))) << a.log();
   const auto says = [&](const std::string& text) {
     return eventually([&] { return a.backend("platform")->dump().find(text) != std::string::npos; }, seconds(30));
   };
   const auto recovers = [&] {
-    return eventually([&] { return a.backend("platform")->at("state") == "ok" && a.backend("platform")->at("health").at("state") == "up"; }, seconds(60));
+    return eventually(
+        [&] {
+          return a.backend("platform")->at("state") == "ok" && a.backend("platform")->at("health").at("state") == "up";
+        },
+        seconds(60));
   };
   ASSERT_TRUE(recovers()) << a.backend("platform")->dump();
   for (const auto& [how, text] : std::vector<std::pair<json, std::string>>{
-           {certified(certificates, "right", {{"status", 429}, {"headers", {{"Retry-After", "1"}}}}), "HTTP status 429"},
+           {certified(certificates, "right", {{"status", 429}, {"headers", {{"Retry-After", "1"}}}}),
+            "HTTP status 429"},
            {certified(certificates, "right", {{"status", 503}}), "HTTP status 503"},
            {certified(certificates, "right", {{"status", 403}}), "GET https://127.0.0.1"},
            {certified(certificates, "other"), "check the CA and the server name"},
            {certified(strangers, "right"), "check the CA and the server name"}}) {
     front.behave(how);
     EXPECT_TRUE(says(text)) << text << "\n" << a.backend("platform")->dump();
-    EXPECT_TRUE(eventually([&] { return a.backend("platform")->at("health").at("state") != "up"; }, seconds(30))) << text;
+    EXPECT_TRUE(eventually([&] { return a.backend("platform")->at("health").at("state") != "up"; }, seconds(30)))
+        << text;
     EXPECT_TRUE(a.rows({"drifts"}).empty());
     front.behave(certified(certificates, "right"));
     EXPECT_TRUE(recovers()) << text << "\n" << a.backend("platform")->dump();
@@ -66,18 +78,21 @@ TEST(TerraformFailuresLine, NoneOfThemIsADriftOrADeletion) {
   front.behave(certified(certificates, "right"));
   EXPECT_TRUE(recovers());
   server.pause();
-  EXPECT_TRUE(eventually([&] { return a.backend("platform")->at("health").at("state") == "down"; }, seconds(30))) << a.backend("platform")->dump();
+  EXPECT_TRUE(eventually([&] { return a.backend("platform")->at("health").at("state") == "down"; }, seconds(30)))
+      << a.backend("platform")->dump();
   server.resume();
   EXPECT_TRUE(recovers()) << a.backend("platform")->dump();
   server.stop();
-  EXPECT_TRUE(eventually([&] { return a.backend("platform")->at("health").at("state") == "down"; }, seconds(30))) << a.backend("platform")->dump();
+  EXPECT_TRUE(eventually([&] { return a.backend("platform")->at("health").at("state") == "down"; }, seconds(30)))
+      << a.backend("platform")->dump();
   for (const auto& row : a.rows({"drifts", "--all"})) EXPECT_NE(row["operation"], "deleted") << row.dump();
   EXPECT_TRUE(a.rows({"drifts"}).empty());
   std::vector<std::string> subjects;
   for (const auto& message : stream_contents(nats.url(), "DRIFT")) {
     if (message.subject.find("health") == std::string::npos) subjects.push_back(message.subject);
   }
-  EXPECT_THAT(subjects, testing::ElementsAre("backend.platform.created", "backend.platform.config.updated")) << "one apply, nothing else";
+  EXPECT_THAT(subjects, testing::ElementsAre("backend.platform.created", "backend.platform.config.updated"))
+      << "one apply, nothing else";
   EXPECT_EQ(a.stop(), 0);
 }
 

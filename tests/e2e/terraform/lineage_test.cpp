@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another state at the same address, where the server tells no lineage by itself: one drift of the backend's identity, and
-// nothing of that state until it is decided.
+// Another state at the same address, where the server tells no lineage by itself: one drift of the backend's identity,
+// and nothing of that state until it is decided.
 #include <gmock/gmock.h>
 
 #include "support/agent.hpp"
@@ -16,16 +16,26 @@ using std::chrono::seconds;
 TEST(TerraformLineageLine, AnotherStateIsOneDriftOfTheIdentityUntilItIsApproved) {
   StateServer server;  // not HCP Terraform: a local server of its documented API
   const auto publish = [&](const std::string& version, const std::string& lineage, int serial, int partitions) {
-    const std::string state = R"({"version":4,"terraform_version":"1.9.0","serial":)" + std::to_string(serial) + R"(,"lineage":")" + lineage +
-                              R"(","outputs":{},"resources":[{"mode":"managed","type":"kafka_topic","name":"a","provider":"p","instances":[{"attributes":{"partitions":)" +
-                              std::to_string(partitions) + "}}]}]}";
-    server.control({{"token", "token-canary"}, {"state_version", version}, {"serial", serial}, {"state", state}, {"run", nullptr}});
+    const std::string state =
+        R"({"version":4,"terraform_version":"1.9.0","serial":)" + std::to_string(serial) + R"(,"lineage":")" + lineage +
+        R"(","outputs":{},"resources":[{"mode":"managed","type":"kafka_topic","name":"a","provider":"p","instances":[{"attributes":{"partitions":)" +
+        std::to_string(partitions) + "}}]}]}";
+    server.control({{"token", "token-canary"},
+                    {"state_version", version},
+                    {"serial", serial},
+                    {"state", state},
+                    {"run", nullptr}});
   };
   publish("sv-1", "first", 1, 3);
   const TempDir dir;
   const NatsServer nats;
-  Agent a(dir, "defaults: { interval: 1s }\nbackends:\n  - name: platform\n    provider: terraform\n    settings: { backend: { type: cloud, hostname: \"" + server.url("") +
-               "\", organization: acme, workspaces: { name: platform }, token: \"${env:TFC_TOKEN}\" } }\nsinks:\n  bus: { type: nats, servers: [\"" + nats.url() + "\"], views: false }\n",
+  Agent a(dir,
+          "defaults: { interval: 1s }\nbackends:\n  - name: platform\n    provider: terraform\n    settings: { "
+          "backend: { type: cloud, hostname: \"" +
+              server.url("") +
+              "\", organization: acme, workspaces: { name: platform }, token: \"${env:TFC_TOKEN}\" } }\nsinks:\n  bus: "
+              "{ type: nats, servers: [\"" +
+              nats.url() + "\"], views: false }\n",
           {{"TFC_TOKEN", "token-canary"}});
   a.start();
   ASSERT_TRUE(eventually([&] { return a.established({"platform"}); }, seconds(60))) << a.log();
@@ -36,12 +46,14 @@ TEST(TerraformLineageLine, AnotherStateIsOneDriftOfTheIdentityUntilItIsApproved)
     return std::string();
   };
   publish("sv-2", "second", 9, 6);
-  ASSERT_TRUE(eventually([&] { return !open("backend/platform").empty(); }, seconds(30))) << a.cli({"drifts"}).out << a.log();
+  ASSERT_TRUE(eventually([&] { return !open("backend/platform").empty(); }, seconds(30)))
+      << a.cli({"drifts"}).out << a.log();
   EXPECT_EQ(a.rows({"drifts"}).size(), 1u) << "nothing of the other state was judged: " << a.cli({"drifts"}).out;
   EXPECT_TRUE(eventually([&] { return a.backend("platform")->at("state") == "held"; }));
   const Output approved = a.cli({"approve", open("backend/platform"), "--reason", "moved"});
   ASSERT_EQ(approved.code, 0) << approved.err;
-  EXPECT_TRUE(eventually([&] { return !open("instance/kafka_topic.a").empty(); }, seconds(30))) << a.cli({"drifts"}).out << a.log();
+  EXPECT_TRUE(eventually([&] { return !open("instance/kafka_topic.a").empty(); }, seconds(30)))
+      << a.cli({"drifts"}).out << a.log();
   EXPECT_EQ(a.stop(), 0);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attributes that somebody nested, or made longer than any record may be, through the worker in its jail: each costs itself.
+// Attributes that somebody nested, or made longer than any record may be, through the worker in its jail: each costs
+// itself.
 #include <fstream>
 
 #include "support/agent.hpp"
@@ -14,11 +15,13 @@ class TerraformPoison : public testing::Test {
  protected:
   void write(int serial, const std::string& bombed, int partitions) const {
     const auto instance = [](const std::string& name, const std::string& attributes) {
-      return R"({"mode":"managed","type":"kafka_topic","name":")" + name + R"(","provider":"p","instances":[{"attributes":)" + attributes + "}]}";
+      return R"({"mode":"managed","type":"kafka_topic","name":")" + name +
+             R"(","provider":"p","instances":[{"attributes":)" + attributes + "}]}";
     };
     const std::string path = dir_.file("platform.tfstate");
-    std::ofstream(path + ".new") << R"({"version":4,"terraform_version":"1.9.0","serial":)" << serial << R"(,"lineage":"l","outputs":{},"resources":[)"
-                                 << instance("bombed", bombed) << "," << instance("quiet", R"({"partitions":)" + std::to_string(partitions) + "}") << "]}";
+    std::ofstream(path + ".new") << R"({"version":4,"terraform_version":"1.9.0","serial":)" << serial
+                                 << R"(,"lineage":"l","outputs":{},"resources":[)" << instance("bombed", bombed) << ","
+                                 << instance("quiet", R"({"partitions":)" + std::to_string(partitions) + "}") << "]}";
     std::filesystem::rename(path + ".new", path);
   }
   std::string note() const { return agent_->backend("platform")->dump(); }
@@ -35,22 +38,29 @@ class TerraformPoison : public testing::Test {
 
 TEST_F(TerraformPoison, AnAttributeThatNestsOrIsTooLongHidesNothingButItself) {
   write(1, R"({"partitions":3,"labels":{"a":"b"}})", 3);
-  agent_ = std::make_unique<Agent>(dir_, "defaults: { interval: 500ms, policy: { config: manual } }\nbackends:\n  - name: platform\n    provider: terraform\n"
-                                         "    settings: { backend: { type: local, path: " + dir_.file("platform.tfstate") +
-                                         " } }\n    policy: [ { match: { kind: \"*\" }, action: manual } ]\nsinks:\n  out: { type: file, path: " + dir_.file("events.jsonl") + " }\n",
-                                   std::map<std::string, std::string>{});
+  agent_ = std::make_unique<Agent>(
+      dir_,
+      "defaults: { interval: 500ms, policy: { config: manual } }\nbackends:\n  - name: platform\n    provider: "
+      "terraform\n"
+      "    settings: { backend: { type: local, path: " +
+          dir_.file("platform.tfstate") +
+          " } }\n    policy: [ { match: { kind: \"*\" }, action: manual } ]\nsinks:\n  out: { type: file, path: " +
+          dir_.file("events.jsonl") + " }\n",
+      std::map<std::string, std::string>{});
   agent_->start();
   ASSERT_TRUE(eventually([&] { return agent_->established({"platform"}); }, seconds(60))) << agent_->log();
   const std::string lists = std::string(100'000, '[') + std::string(100'000, ']');
   write(2, R"({"partitions":3,"labels":)" + lists + "}", 6);
   ASSERT_TRUE(eventually([&] { return open("instance/kafka_topic.quiet"); }, seconds(60))) << note() << agent_->log();
-  EXPECT_TRUE(eventually([&] { return note().find("nests deeper than 128") != std::string::npos; }, seconds(60))) << note();
+  EXPECT_TRUE(eventually([&] { return note().find("nests deeper than 128") != std::string::npos; }, seconds(60)))
+      << note();
   write(3, R"({"partitions":3,"labels":")" + std::string(7u << 20, 'x') + "\"}", 6);
   EXPECT_TRUE(eventually([&] { return note().find("larger than 4 MiB") != std::string::npos; }, seconds(60))) << note();
   EXPECT_FALSE(open("instance/kafka_topic.bombed")) << "neither changed nor gone: unknown";
   write(4, R"({"partitions":9,"labels":)" + lists + "}", 6);
   EXPECT_TRUE(eventually([&] { return open("instance/kafka_topic.bombed"); }, seconds(60))) << note();
-  for (const auto& drift : agent_->rows({"drifts", "--all"})) EXPECT_EQ(drift.at("operation"), "changed") << drift.dump();
+  for (const auto& drift : agent_->rows({"drifts", "--all"}))
+    EXPECT_EQ(drift.at("operation"), "changed") << drift.dump();
   EXPECT_EQ(agent_->stop(), 0);
 }
 

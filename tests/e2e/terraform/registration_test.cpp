@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A state as a source: what its labelled resources say of a backend is that backend's event, under the registration's field
-// names, and an apply that adds, changes or removes one registers, updates or deletes the backend.
+// A state as a source: what its labelled resources say of a backend is that backend's event, under the registration's
+// field names, and an apply that adds, changes or removes one registers, updates or deletes the backend.
 #include <gmock/gmock.h>
 
 #include "driftd/v1/event.pb.h"
@@ -20,14 +20,20 @@ using testing::Not;
 class TerraformSource : public testing::Test {
  protected:
   Agent agent(const std::string& more = "") const {
-    return Agent(dir_, "defaults: { interval: 1s }\nbackends:\n  - name: infra\n    provider: terraform\n    settings:\n      path: " + tofu_.state_file() +
-                           "\n      discover:\n        resources:\n          - { resources: terraform_data, labels: input.value.labels, type: kafka, "
-                           "endpoint: input.value.brokers, username_attribute: input.value.user, password_attribute: input.value.password }\n" + more +
-                           "sinks:\n  bus: { type: nats, servers: [\"" + nats_.url() + "\"], views: false }\n");
+    return Agent(
+        dir_,
+        "defaults: { interval: 1s }\nbackends:\n  - name: infra\n    provider: terraform\n    settings:\n      path: " +
+            tofu_.state_file() +
+            "\n      discover:\n        resources:\n          - { resources: terraform_data, labels: "
+            "input.value.labels, type: kafka, "
+            "endpoint: input.value.brokers, username_attribute: input.value.user, password_attribute: "
+            "input.value.password }\n" +
+            more + "sinks:\n  bus: { type: nats, servers: [\"" + nats_.url() + "\"], views: false }\n");
   }
   /// A labelled resource of OpenTofu's own, as a cloud's Kafka would be.
   static std::string kafka(const std::string& brokers, const std::string& password) {
-    return "resource \"terraform_data\" \"bus\" {\n  input = {\n    brokers = \"" + brokers + "\"\n    user = \"app\"\n    password = \"" + password +
+    return "resource \"terraform_data\" \"bus\" {\n  input = {\n    brokers = \"" + brokers +
+           "\"\n    user = \"app\"\n    password = \"" + password +
            "\"\n    labels = { \"prism.io/backend\" = \"true\", \"prism.io/backend-name\" = \"orders\" }\n  }\n}\n";
   }
   void apply(const std::string& resources) {
@@ -35,17 +41,31 @@ class TerraformSource : public testing::Test {
     tofu_.apply();
   }
   static json secret(const std::string& name, const std::string& password) {
-    const json labels = {{"prism.io/backend", "true"}, {"prism.io/backend-name", name}, {"prism.io/backend-type", "redis"}};
+    const json labels = {
+        {"prism.io/backend", "true"}, {"prism.io/backend-name", name}, {"prism.io/backend-type", "redis"}};
     const json attributes = {{"type", "Opaque"},
                              {"data", {{"password", password}}},
-                             {"metadata", {{{"name", "cache-login"}, {"namespace", "prod"}, {"resource_version", "77"}, {"labels", labels},
-                                            {"annotations", {{"prism.io/service", "cache"}, {"prism.io/port", "6379"}}}}}}};
-    return {{"mode", "managed"}, {"type", "kubernetes_secret_v1"}, {"name", "login"}, {"provider", "provider[\"registry.opentofu.org/hashicorp/kubernetes\"]"},
-            {"instances", {{{"schema_version", 0}, {"attributes", attributes}, {"sensitive_attributes", json::array()}}}}};
+                             {"metadata",
+                              {{{"name", "cache-login"},
+                                {"namespace", "prod"},
+                                {"resource_version", "77"},
+                                {"labels", labels},
+                                {"annotations", {{"prism.io/service", "cache"}, {"prism.io/port", "6379"}}}}}}};
+    return {
+        {"mode", "managed"},
+        {"type", "kubernetes_secret_v1"},
+        {"name", "login"},
+        {"provider", "provider[\"registry.opentofu.org/hashicorp/kubernetes\"]"},
+        {"instances", {{{"schema_version", 0}, {"attributes", attributes}, {"sensitive_attributes", json::array()}}}}};
   }
   /// Through OpenTofu, but not by its provider for Kubernetes, which is not to be had here.
   void push(int serial, const json& resources) {
-    const json state = {{"version", 4}, {"terraform_version", "1.10.6"}, {"serial", serial}, {"lineage", "3b1f0c6e-source"}, {"outputs", json::object()}, {"resources", resources}};
+    const json state = {{"version", 4},
+                        {"terraform_version", "1.10.6"},
+                        {"serial", serial},
+                        {"lineage", "3b1f0c6e-source"},
+                        {"outputs", json::object()},
+                        {"resources", resources}};
     tofu_.run({"state", "push", files_.write("push.json", state.dump())});
   }
   static std::vector<v1::BackendChangeEvent> told(const NatsSubscriber& events, const std::string& subject) {
@@ -59,11 +79,14 @@ class TerraformSource : public testing::Test {
   static bool arrives(const NatsSubscriber& events, const std::string& subject, std::size_t count = 1) {
     return eventually([&] { return told(events, subject).size() >= count; }, seconds(30));
   }
-  static std::vector<std::string> fields(const v1::BackendChangeEvent& event) { return {event.changed_fields().begin(), event.changed_fields().end()}; }
+  static std::vector<std::string> fields(const v1::BackendChangeEvent& event) {
+    return {event.changed_fields().begin(), event.changed_fields().end()};
+  }
   /// Everything that left the workers.
   static std::string everything(const Agent& a, const NatsSubscriber& events) {
     std::string out = a.log();
-    for (const auto& command : {"drifts", "resources", "events", "backends", "status"}) out += a.cli({command, "-o", "json"}).out;
+    for (const auto& command : {"drifts", "resources", "events", "backends", "status"})
+      out += a.cli({command, "-o", "json"}).out;
     out += read_file(a.data_dir() + "/driftd.db") + read_file(a.data_dir() + "/driftd.db-wal");
     for (const auto& each : events.received()) out += each.body + json(each.headers).dump();
     return out;
@@ -122,13 +145,18 @@ TEST_F(TerraformSource, AnApplyThatAddsChangesAndRemovesABackendIsThatBackendsEv
 TEST_F(TerraformSource, AKubernetesSecretInTheStateSpeaksForTheBackendThatTheConfigReads) {
   tofu_.configure("");
   push(1, json::array({secret("cache", "canary-one")}));
-  const std::string own = files_.write("own/empty.tfstate", R"({"version":4,"terraform_version":"1.9.0","serial":1,"lineage":"l","outputs":{},"resources":[]})");
+  const std::string own =
+      files_.write("own/empty.tfstate",
+                   R"({"version":4,"terraform_version":"1.9.0","serial":1,"lineage":"l","outputs":{},"resources":[]})");
   const NatsSubscriber events(nats_.url(), "backend.cache.>");
-  Agent a = agent("  - name: cache\n    provider: terraform\n    spoken_by: [{ source: infra }]\n    settings: { path: \"" + own + "\" }\n");
+  Agent a =
+      agent("  - name: cache\n    provider: terraform\n    spoken_by: [{ source: infra }]\n    settings: { path: \"" +
+            own + "\" }\n");
   a.start();
   ASSERT_TRUE(eventually([&] { return a.established({"infra", "cache"}); }, seconds(60))) << a.log();
   const auto registered = [&] { return a.cli({"resources", "cache"}).out.find("registration") != std::string::npos; };
-  ASSERT_TRUE(eventually([&] { return registered() && a.established({"cache"}); }, seconds(30))) << a.cli({"resources", "cache"}).out << a.log();
+  ASSERT_TRUE(eventually([&] { return registered() && a.established({"cache"}); }, seconds(30)))
+      << a.cli({"resources", "cache"}).out << a.log();
   push(10, json::array({secret("cache", "canary-two")}));
   ASSERT_TRUE(arrives(events, "backend.cache.credentials.rotated")) << a.log() << a.cli({"events"}).out;
   const auto rotated = told(events, "backend.cache.credentials.rotated")[0];
@@ -142,7 +170,8 @@ TEST_F(TerraformSource, AKubernetesSecretInTheStateSpeaksForTheBackendThatTheCon
 
   push(20, json::array());
   ASSERT_TRUE(arrives(events, "backend.cache.config.updated")) << a.log();
-  EXPECT_THAT(fields(told(events, "backend.cache.config.updated")[0]), testing::Contains("registration/cache")) << "the state speaks of it no more";
+  EXPECT_THAT(fields(told(events, "backend.cache.config.updated")[0]), testing::Contains("registration/cache"))
+      << "the state speaks of it no more";
   EXPECT_TRUE(eventually([&] {
     for (const auto& drift : a.rows({"drifts", "--all"})) {
       if (drift.at("resource") == "registration/cache" && drift.at("operation") == "deleted") return true;

@@ -38,7 +38,8 @@ void remove_locks() {
 /// Where a sanitizer's reports go that an animal is meant to cause.
 std::map<std::string, std::string> reported_to(const TempDir& folder) {
   std::map<std::string, std::string> out;
-  for (const char* options : {"ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"}) out[options] = "log_path=" + folder.file("report");
+  for (const char* options : {"ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"})
+    out[options] = "log_path=" + folder.file("report");
   return out;
 }
 
@@ -50,7 +51,8 @@ void expect_of_the_animal(const TempDir& folder) {
 }
 
 Verdict check(const std::string& animal, const std::vector<std::string>& only) {
-  std::vector<std::string> command = {DRIFTD_BINARY_DIR "/bin/driftd-check", kZoo + animal + ".so", "--json", "--seed", "1"};
+  std::vector<std::string> command = {DRIFTD_BINARY_DIR "/bin/driftd-check", kZoo + animal + ".so", "--json", "--seed",
+                                      "1"};
   for (const auto& id : only) command.insert(command.end(), {"--only", id});
   const TempDir reports;
   const Output done = run(command, reported_to(reports), kLongest * kPatience);
@@ -109,8 +111,10 @@ INSTANTIATE_TEST_SUITE_P(Animals, Breaks, ::testing::ValuesIn(animals()),
 
 TEST(SecretBlind, AnAllocationInsideUseFailsToo) {
   const TempDir folder;
-  const Output done = run({DRIFTD_BINARY_DIR "/bin/driftd-check", kZoo + "secret_blind.so", "--only", "memory.failing_allocations",
-                           "--settings", folder.write("s.yaml", "password: p-1234567890\n")}, {}, kLongest * kPatience);
+  const Output done =
+      run({DRIFTD_BINARY_DIR "/bin/driftd-check", kZoo + "secret_blind.so", "--only", "memory.failing_allocations",
+           "--settings", folder.write("s.yaml", "password: p-1234567890\n")},
+          {}, kLongest * kPatience);
   EXPECT_THAT(done.out, ::testing::AnyOf(::testing::ContainsRegex("killed by signal 11 .*allocation [0-9]+ failed"),
                                          ::testing::HasSubstr("a sanitizer's malloc")));
 }
@@ -152,9 +156,7 @@ class Passes : public ::testing::TestWithParam<std::string> {
 
 TEST_P(Passes, TheSoundProviderWithAllThatItOffers) { expect_all("sound", {"passed", "not_applicable"}); }
 /// It has no network peer, so one check more says nothing of it; `black_hole` and our own providers have one.
-TEST_P(Passes, TheSoundProviderWithAllExtensions) {
-  expect_all("sound_extended", {"passed"}, {"deadline.black_hole"});
-}
+TEST_P(Passes, TheSoundProviderWithAllExtensions) { expect_all("sound_extended", {"passed"}, {"deadline.black_hole"}); }
 
 INSTANTIATE_TEST_SUITE_P(Groups, Passes, ::testing::ValuesIn(groups()), [](const auto& info) { return info.param; });
 

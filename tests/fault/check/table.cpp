@@ -72,8 +72,9 @@ std::vector<Animal> animals() {
 }
 
 const std::vector<std::string>& not_for_the_checker() {
-  static const std::vector<std::string> kOthers = {
-      "sound", "sound_extended", "broken_pipe", "twin", "leaks", "shouts", "garbage", "fork_bomb", "secret_blind", "never_still", "heavy"};
+  static const std::vector<std::string> kOthers = {"sound",        "sound_extended", "broken_pipe", "twin",
+                                                   "leaks",        "shouts",         "garbage",     "fork_bomb",
+                                                   "secret_blind", "never_still",    "heavy"};
   return kOthers;
 }
 

@@ -293,15 +293,18 @@ TEST_F(Zoo, AWorkerThatClosedItsDescriptorsIsMendedAndStillHeard) {
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(refresh(session));
   EXPECT_EQ(std::count_if(events_.begin(), events_.end(),
                           [](const auto& event) { return event.find("closed standard input") != std::string::npos; }),
-            1) << "told once";
-  EXPECT_EQ(session.status().misuses.at("refresh"), 9u) << "three descriptors, three times: closed again, so open again";
+            1)
+      << "told once";
+  EXPECT_EQ(session.status().misuses.at("refresh"), 9u)
+      << "three descriptors, three times: closed again, so open again";
 }
 
 TEST_F(Zoo, DescriptorsThatStayOpenAreToldBeforeTheyRunOut) {
   auto& session = animal("leaks_calls_descriptors");
   std::string last;
   for (int i = 0; i < 60; ++i) last = why(session);
-  EXPECT_THAT(events_, ::testing::Contains(::testing::ContainsRegex("refresh: holds 5[0-9]+ of 1024 descriptors open")));
+  EXPECT_THAT(events_,
+              ::testing::Contains(::testing::ContainsRegex("refresh: holds 5[0-9]+ of 1024 descriptors open")));
   EXPECT_THAT(last, HasSubstr("no descriptor is left"));
 }
 
@@ -321,10 +324,12 @@ INSTANTIATE_TEST_SUITE_P(
         Misbehaviour{"deadlock", "killed in refresh", "crashed: no answer"},
         Misbehaviour{"frees_host_memory", "unavailable: ", "crashed: killed by signal"},
         Misbehaviour{"forks", "killed by signal 31 (Bad system call) in refresh", "crashed: killed by signal 31"},
-        Misbehaviour{"runs_programs", "killed by signal 31 (Bad system call) in refresh", "crashed: killed by signal 31"},
+        Misbehaviour{"runs_programs", "killed by signal 31 (Bad system call) in refresh",
+                     "crashed: killed by signal 31"},
         Misbehaviour{"lock_file", "open: another process holds the lock", ""},
         Misbehaviour{"fork_bomb", "killed by signal 31 (Bad system call) in refresh", "crashed: killed by signal 31"},
-        Misbehaviour{"throws", "an exception crossed the ABI: nobody caught this", "refresh: an exception crossed the ABI"},
+        Misbehaviour{"throws", "an exception crossed the ABI: nobody caught this",
+                     "refresh: an exception crossed the ABI"},
         Misbehaviour{"changes_mask", kFine, "refresh: changed the signal mask (signal 10)"},
         Misbehaviour{"changes_handlers", kFine, "refresh: changed the handler of signal 12"},
         Misbehaviour{"changes_locale", kFine, "refresh: changed the locale from C to C.UTF-8"},

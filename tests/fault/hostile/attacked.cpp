@@ -34,8 +34,8 @@ std::string end_of(const std::string& log) {
   return log.size() <= kShown ? log : "…" + log.substr(log.size() - kShown);
 }
 
-/// AddressSanitizer keeps 256 MiB of what was given back, of each size beside the others: nothing of the agent's own could be
-/// told from that.
+/// AddressSanitizer keeps 256 MiB of what was given back, of each size beside the others: nothing of the agent's own
+/// could be told from that.
 void keep_little(std::map<std::string, std::string>& environment) {
 #if defined(__SANITIZE_ADDRESS__)
   const char* given = std::getenv("ASAN_OPTIONS");
@@ -60,18 +60,23 @@ void Attacked::TearDown() {
 long Attacked::rss() const { return kib_of(agent_->pid(), "VmRSS:"); }
 long Attacked::peak() const { return kib_of(agent_->pid(), "VmHWM:"); }
 
-void Attacked::begin(const std::string& victim, const std::vector<std::string>& names, std::map<std::string, std::string> secrets) {
+void Attacked::begin(const std::string& victim, const std::vector<std::string>& names,
+                     std::map<std::string, std::string> secrets) {
   secrets.emplace("REDIS_PASSWORD", "redis-canary");
   keep_little(secrets);
-  const std::string neighbour = "  - name: cache\n    provider: redis\n    interval: 500ms\n    settings: { address: \"" + redis_.address() +
-                                "\", username: driftd, password: \"${env:REDIS_PASSWORD}\" }\n";
-  agent_ = std::make_unique<Agent>(dir_, admin_ + "defaults: { interval: 1s }\nbackends:\n" + neighbour + victim +
-                                             "sinks:\n  out: { type: file, path: " + events_ + " }\n  desk: { type: notifications }\n" + more_sinks_,
+  const std::string neighbour =
+      "  - name: cache\n    provider: redis\n    interval: 500ms\n    settings: { address: \"" + redis_.address() +
+      "\", username: driftd, password: \"${env:REDIS_PASSWORD}\" }\n";
+  agent_ = std::make_unique<Agent>(dir_,
+                                   admin_ + "defaults: { interval: 1s }\nbackends:\n" + neighbour + victim +
+                                       "sinks:\n  out: { type: file, path: " + events_ +
+                                       " }\n  desk: { type: notifications }\n" + more_sinks_,
                                    std::move(secrets));
   agent_->start();
   std::vector<std::string> all = names;
   all.emplace_back("cache");
-  ASSERT_TRUE(eventually([&] { return agent_->established(all); }, seconds(120))) << agent_->log() << agent_->cli({"backends"}).out;
+  ASSERT_TRUE(eventually([&] { return agent_->established(all); }, seconds(120)))
+      << agent_->log() << agent_->cli({"backends"}).out;
   ASSERT_TRUE(neighbour_is_watched());
   std::ofstream("/proc/" + std::to_string(agent_->pid()) + "/clear_refs") << "5";  // the peak begins anew
   idle_ = rss();
@@ -86,17 +91,20 @@ testing::AssertionResult Attacked::told(const std::string& backend, const std::s
                                         std::chrono::milliseconds most) const {
   const auto there = [&] {
     const auto found = drifts(backend, id);
-    return std::any_of(found.begin(), found.end(), [&](const auto& drift) { return drift.dump().find(mark) != std::string::npos; });
+    return std::any_of(found.begin(), found.end(),
+                       [&](const auto& drift) { return drift.dump().find(mark) != std::string::npos; });
   };
   if (eventually(there, most)) return testing::AssertionSuccess();
-  return testing::AssertionFailure() << backend << ": not told: " << mark << "\n" << end_of(agent_->log()) << agent_->cli({"backends"}).out;
+  return testing::AssertionFailure() << backend << ": not told: " << mark << "\n"
+                                     << end_of(agent_->log()) << agent_->cli({"backends"}).out;
 }
 
 testing::AssertionResult Attacked::named(const std::string& backend, const std::string& reason) const {
   if (eventually([&] { return agent_->backend(backend)->dump().find(reason) != std::string::npos; }, seconds(30))) {
     return testing::AssertionSuccess();
   }
-  return testing::AssertionFailure() << "not named: " << reason << "\n" << agent_->backend(backend)->dump(2) << end_of(agent_->log());
+  return testing::AssertionFailure() << "not named: " << reason << "\n"
+                                     << agent_->backend(backend)->dump(2) << end_of(agent_->log());
 }
 
 void Attacked::expect_nothing_deleted(const std::string& backend, const std::string& id) const {
@@ -120,9 +128,15 @@ void Attacked::expect_unharmed() {
 
 std::string Attacked::everything() const {
   std::string out = agent_->log();
-  for (const auto& words : std::vector<std::vector<std::string>>{
-           {"status"}, {"backends"}, {"drifts", "--all"}, {"drifts", "--all", "--whole"}, {"resources", "--bodies"},
-           {"resources", "--bodies", "--whole"}, {"events", "--limit", "1000"}, {"plugin", "ls"}, {"audit"}}) {
+  for (const auto& words : std::vector<std::vector<std::string>>{{"status"},
+                                                                 {"backends"},
+                                                                 {"drifts", "--all"},
+                                                                 {"drifts", "--all", "--whole"},
+                                                                 {"resources", "--bodies"},
+                                                                 {"resources", "--bodies", "--whole"},
+                                                                 {"events", "--limit", "1000"},
+                                                                 {"plugin", "ls"},
+                                                                 {"audit"}}) {
     for (const char* form : {"table", "json"}) {
       auto line = words;
       line.insert(line.end(), {"-o", form});

@@ -12,8 +12,9 @@
 
 namespace driftd::test {
 
-/// An agent with a neighbour, a Redis whose changes are told within seconds, and a victim that is attacked. Whatever happens
-/// to the victim: the agent lives, its memory stays within 64 MiB above idle, the neighbour misses no cycle, nothing leaks.
+/// An agent with a neighbour, a Redis whose changes are told within seconds, and a victim that is attacked. Whatever
+/// happens to the victim: the agent lives, its memory stays within 64 MiB above idle, the neighbour misses no cycle,
+/// nothing leaks.
 class Attacked : public testing::Test {
  protected:
   Attacked();
@@ -21,7 +22,8 @@ class Attacked : public testing::Test {
   void TearDown() override;
 
   /// Starts the agent with the victim's part of the config and waits for all baselines. `names`: the victim's backends.
-  void begin(const std::string& victim, const std::vector<std::string>& names, std::map<std::string, std::string> secrets = {});
+  void begin(const std::string& victim, const std::vector<std::string>& names,
+             std::map<std::string, std::string> secrets = {});
   /// A change of the neighbour becomes its drift in time. The measure of "misses no cycle".
   testing::AssertionResult neighbour_is_watched();
   /// Everything that the class promises; after an attack.
@@ -42,7 +44,7 @@ class Attacked : public testing::Test {
   long peak() const;
 
   TempDir dir_;
-  std::string admin_;  ///< further lines of `admin:`, before begin()
+  std::string admin_;       ///< further lines of `admin:`, before begin()
   std::string more_sinks_;  ///< lines of `sinks:`, before begin()
   RedisServer redis_;
   std::string events_ = dir_.file("events.jsonl");

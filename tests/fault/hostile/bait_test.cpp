@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What somebody may do who can write what an approver looks at: something harmless first, and something else in its place.
+// What somebody may do who can write what an approver looks at: something harmless first, and something else in its
+// place.
 #include "attacked.hpp"
 
 namespace driftd::test {
@@ -15,8 +16,8 @@ class HostileBait : public Attacked {
     for (const char* name : {"app", "other"}) rights(name, {"-@all", "+get"});
   }
   void watch() {
-    begin("  - name: ledger\n    provider: redis\n    interval: 300ms\n    settings: { address: \"" + victim_.address() +
-              "\", username: driftd, password: \"${env:VICTIM}\" }\n",
+    begin("  - name: ledger\n    provider: redis\n    interval: 300ms\n    settings: { address: \"" +
+              victim_.address() + "\", username: driftd, password: \"${env:VICTIM}\" }\n",
           {"ledger"}, {{"VICTIM", "victim-canary"}});
   }
   void rights(const std::string& name, std::vector<std::string> rules) const {
@@ -69,15 +70,17 @@ TEST_F(HostileBait, WhatStandsNowIsNotApprovedByWhoLookedAtSomethingElse) {
     EXPECT_THAT(why, HasSubstr("flushall"));
     EXPECT_EQ(post(now, verb, {{"digest", whole.substr(0, 12)}}).first, "409") << "shortened, of what was";
     EXPECT_EQ(post(now, verb, {{"digest", other.at("digest")}}).first, "409") << "of another drift of the same value";
-    for (const json& body : {json::object(), json{{"digest", ""}}, json{{"digest", nullptr}}, json{{"digest", right.substr(0, 7)}}, json{{"digest", "*"}},
-                             json{{"digest", right + "0"}}, json{{"digest", json::array({right})}}, json{{"digest", right.substr(0, 7) + "%"}}}) {
+    for (const json& body : {json::object(), json{{"digest", ""}}, json{{"digest", nullptr}},
+                             json{{"digest", right.substr(0, 7)}}, json{{"digest", "*"}}, json{{"digest", right + "0"}},
+                             json{{"digest", json::array({right})}}, json{{"digest", right.substr(0, 7) + "%"}}}) {
       EXPECT_EQ(post(now, verb, body).first, "400") << verb << " " << body.dump();
     }
   }
   expect_undecided("app");
   expect_undecided("other");
   EXPECT_THAT(agent_->cli({"audit"}).out, HasSubstr("moved since you looked"));
-  EXPECT_EQ(post(now, "approve", {{"digest", now.at("digest").get<std::string>().substr(0, 8)}}).first, "200") << "who saw it decides";
+  EXPECT_EQ(post(now, "approve", {{"digest", now.at("digest").get<std::string>().substr(0, 8)}}).first, "200")
+      << "who saw it decides";
   expect_unharmed();
 }
 

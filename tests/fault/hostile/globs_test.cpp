@@ -23,8 +23,9 @@ std::string repeated(const std::string& part, std::size_t size) {
 
 /// `*a*a*a…b` and its like: each almost matches a name of `a`s, in very many ways.
 std::vector<std::string> bombs(std::size_t size) {
-  return {repeated("*a", size) + "b",  repeated("*a", size) + "*", repeated("*", size) + "b",     repeated("*aa", size) + "*b",
-          repeated("a*", size) + "ab", repeated("*", size),        "*" + std::string(size, 'a') + "*b"};
+  return {repeated("*a", size) + "b",         repeated("*a", size) + "*",  repeated("*", size) + "b",
+          repeated("*aa", size) + "*b",       repeated("a*", size) + "ab", repeated("*", size),
+          "*" + std::string(size, 'a') + "*b"};
 }
 
 class HostileGlobs : public Attacked {
@@ -34,12 +35,15 @@ class HostileGlobs : public Attacked {
   /// Users of Redis whose names and patterns are nothing but `a`, and an instance whose attributes are called so.
   void watch(const std::string& of_victims) {
     for (int i = 0; i < 300; ++i) {
-      ASSERT_EQ(victim_.command({"ACL", "SETUSER", std::string(3'700, 'a') + std::to_string(i), "on", "~" + std::string(200, 'a')}), "OK");
+      ASSERT_EQ(victim_.command(
+                    {"ACL", "SETUSER", std::string(3'700, 'a') + std::to_string(i), "on", "~" + std::string(200, 'a')}),
+                "OK");
     }
     write(3);
     begin("  - name: ledger\n    provider: redis\n    settings: { address: \"" + victim_.address() +
-              "\", username: driftd, password: \"${env:VICTIM}\" }\n" + of_victims + "  - name: platform\n    provider: terraform\n    settings: { path: " +
-              dir_.file("terraform.tfstate") + " }\n" + of_victims,
+              "\", username: driftd, password: \"${env:VICTIM}\" }\n" + of_victims +
+              "  - name: platform\n    provider: terraform\n    settings: { path: " + dir_.file("terraform.tfstate") +
+              " }\n" + of_victims,
           {"ledger", "platform"}, {{"VICTIM", "victim-canary"}});
   }
   void write(int partitions) const {
@@ -48,16 +52,38 @@ class HostileGlobs : public Attacked {
     json deep = partitions;
     for (int i = 0; i < 60; ++i) deep = json{{"a", deep}};
     attributes["deep"] = deep;
-    const json state{{"version", 4}, {"terraform_version", "1.9.0"}, {"serial", 7}, {"lineage", "abc"}, {"outputs", json::object()},
-                     {"resources", {{{"mode", "managed"}, {"type", "thing"}, {"name", "good"}, {"provider", "p"}, {"instances", {{{"attributes", attributes}}}}}}}};
+    const json state{{"version", 4},
+                     {"terraform_version", "1.9.0"},
+                     {"serial", 7},
+                     {"lineage", "abc"},
+                     {"outputs", json::object()},
+                     {"resources",
+                      {{{"mode", "managed"},
+                        {"type", "thing"},
+                        {"name", "good"},
+                        {"provider", "p"},
+                        {"instances", {{{"attributes", attributes}}}}}}}};
     std::ofstream(dir_.file("terraform.tfstate.new")) << state.dump();
     std::filesystem::rename(dir_.file("terraform.tfstate.new"), dir_.file("terraform.tfstate"));
   }
   /// A question by somebody who may look and not decide; its HTTP status.
   std::string ask(const std::string& question, const std::string& name, const std::string& pattern) const {
-    std::vector<std::string> command{"curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}", "-G", "--max-time", "20", "--unix-socket", agent_->socket(),
-                                     "http://localhost" + question, "--data-urlencode", name + "=" + pattern};
-    if (::geteuid() == 0) command.insert(command.begin(), {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"});
+    std::vector<std::string> command{"curl",
+                                     "-sS",
+                                     "-o",
+                                     "/dev/null",
+                                     "-w",
+                                     "%{http_code}",
+                                     "-G",
+                                     "--max-time",
+                                     "20",
+                                     "--unix-socket",
+                                     agent_->socket(),
+                                     "http://localhost" + question,
+                                     "--data-urlencode",
+                                     name + "=" + pattern};
+    if (::geteuid() == 0)
+      command.insert(command.begin(), {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"});
     return run(command).out;
   }
 
@@ -65,29 +91,37 @@ class HostileGlobs : public Attacked {
 };
 
 TEST_F(HostileGlobs, OfAReaderAreAnsweredWithinABoundWhileTheOthersAreWatched) {
-  if (::geteuid() == 0) admin_ = "  read_group: nogroup\n";
-  else std::cerr << "not root: the reader is the agent's own user, who may decide as well\n";
+  if (::geteuid() == 0)
+    admin_ = "  read_group: nogroup\n";
+  else
+    std::cerr << "not root: the reader is the agent's own user, who may decide as well\n";
   ASSERT_NO_FATAL_FAILURE(watch({}));
   std::filesystem::permissions(dir_.path(), std::filesystem::perms::others_exec, std::filesystem::perm_options::add);
-  const std::vector<std::pair<std::string, std::string>> questions{
-      {"/v1/drifts?all=true", "id"}, {"/v1/drifts?all=true", "backend"}, {"/v1/drifts?all=true", "kind"}, {"/v1/resources", "kind"}, {"/v1/resources", "backend"}};
+  const std::vector<std::pair<std::string, std::string>> questions{{"/v1/drifts?all=true", "id"},
+                                                                   {"/v1/drifts?all=true", "backend"},
+                                                                   {"/v1/drifts?all=true", "kind"},
+                                                                   {"/v1/resources", "kind"},
+                                                                   {"/v1/resources", "backend"}};
   EXPECT_EQ(ask("/v1/resources", "backend", "ledger*"), "200") << "the reader may look";
   if (::geteuid() == 0) {
-    const Output refused = run({"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "-X",
-                                "POST", "--unix-socket", agent_->socket(), "http://localhost/v1/reload"});
+    const Output refused =
+        run({"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "curl", "-s", "-o", "/dev/null", "-w",
+             "%{http_code}", "-X", "POST", "--unix-socket", agent_->socket(), "http://localhost/v1/reload"});
     EXPECT_EQ(refused.out, "403") << "and may not decide";
   }
   for (const auto& [question, name] : questions) {
     for (const auto& bomb : bombs(3'500)) {
       const auto begun = Clock::now();
       EXPECT_EQ(ask(question, name, bomb), "200") << question << " " << name;
-      EXPECT_LT(Clock::now() - begun, std::chrono::seconds(5) * kPatience) << question << " " << name << "=" << bomb.substr(0, 16);
+      EXPECT_LT(Clock::now() - begun, std::chrono::seconds(5) * kPatience)
+          << question << " " << name << "=" << bomb.substr(0, 16);
     }
   }
   std::vector<std::thread> crowd;
   for (int i = 0; i < 12; ++i) {
     crowd.emplace_back([&, i] {
-      for (int n = 0; n < 20; ++n) ask("/v1/drifts?all=true&limit=10000", "id", bombs(3'500)[static_cast<std::size_t>(i + n) % 7]);
+      for (int n = 0; n < 20; ++n)
+        ask("/v1/drifts?all=true&limit=10000", "id", bombs(3'500)[static_cast<std::size_t>(i + n) % 7]);
     });
   }
   const auto watched = neighbour_is_watched();
@@ -105,7 +139,8 @@ TEST_F(HostileGlobs, InRulesCostNoCycle) {
   for (const auto& bomb : bombs(400)) {
     if (bomb.find("**") == std::string::npos) rules += "      - \"" + bomb + "\"\n";
   }
-  for (const char* doubled : {"**.a.**.a.**.a.**.b", "**.a*a*a*a*a*b.**", "**.*a*.**.*a*.**.*a*b"}) rules += "      - \"" + std::string(doubled) + "\"\n";
+  for (const char* doubled : {"**.a.**.a.**.a.**.b", "**.a*a*a*a*a*b.**", "**.*a*.**.*a*.**.*a*b"})
+    rules += "      - \"" + std::string(doubled) + "\"\n";
   rules += "      - \"" + repeated("*.", 16'000) + "b\"\n      - \"" + repeated("a.", 16'000) + "b\"\n    policy:\n";
   for (const auto& bomb : bombs(3'500)) rules += "      - { match: { id: \"" + bomb + "\" }, action: ignore }\n";
   rules += "      - { match: { id: \"*\" }, action: manual }\n";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What somebody may do who may use groups, alter a topic of their own or write ACLs in a watched Kafka.
-#include "attacked.hpp"
 #include "support/kafka.hpp"
+#include "attacked.hpp"
 #include "support/kafka_wire.hpp"
 
 namespace driftd::test {
@@ -24,7 +24,8 @@ class HostileKafka : public Attacked {
   }
   void watch() {
     begin("  - name: bus\n    provider: kafka\n    settings: { bootstrap_servers: \"" + kafka_.sasl_address() +
-              "\", sasl: { mechanism: PLAIN, username: driftd, password: \"${env:KAFKA}\" }, exclude: [quota, scram_user] }\n",
+              "\", sasl: { mechanism: PLAIN, username: driftd, password: \"${env:KAFKA}\" }, exclude: [quota, "
+              "scram_user] }\n",
           {"bus"}, {{"KAFKA", "kafka-canary"}});
   }
   void alter(const std::string& topic, const std::string& what) const {
@@ -57,14 +58,22 @@ TEST_F(HostileKafka, NamesOfAnyBytesAndLengthCostThemselvesAlone) {
   const KafkaWire wire(kafka_.address(), "caf\xff\x1b[2J" + std::string(30'000, 'c'));
   for (const char* group : {"victims", "leaving"}) ASSERT_EQ(wire.commit(group, "quiet"), 0);
   ASSERT_NO_FATAL_FAILURE(watch());
-  const std::vector<std::string> groups{"",         "\x1b[2J\x07red", "caf\xff\xfe", "caf\\xff\\xfe", "**",
-                                        "victims/", "%s%n$hmac",       std::string("victims\0", 8), std::string(32'700, 'g')};
+  const std::vector<std::string> groups{"",
+                                        "\x1b[2J\x07red",
+                                        "caf\xff\xfe",
+                                        "caf\\xff\\xfe",
+                                        "**",
+                                        "victims/",
+                                        "%s%n$hmac",
+                                        std::string("victims\0", 8),
+                                        std::string(32'700, 'g')};
   for (const auto& group : groups) {
     EXPECT_EQ(wire.commit(group, "quiet"), 0) << group.substr(0, 64);
     ASSERT_TRUE(neighbour_is_watched()) << group.substr(0, 64);
   }
   const std::string no_topics("\0\0\0\0\0\0\0\0\0\0", 10);  // a subscription, then what no version of it knows
-  EXPECT_EQ(wire.join("huge", no_topics + std::string(900'000, '\xff')), 0) << "metadata of a member is nobody's configuration";
+  EXPECT_EQ(wire.join("huge", no_topics + std::string(900'000, '\xff')), 0)
+      << "metadata of a member is nobody's configuration";
   EXPECT_EQ(wire.join(std::string(20'000, 'h'), std::string("\0\xff\xfe", 3)), 0);
   EXPECT_EQ(wire.allow("User:evil\n\x1b[2J|*|Read", "quiet"), 0);
   EXPECT_EQ(wire.allow("User:" + std::string(30'000, 'p'), "quiet"), 0);

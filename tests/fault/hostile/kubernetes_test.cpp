@@ -17,8 +17,9 @@ class HostileTenant : public Attacked {
  protected:
   HostileTenant() { kube_.create_namespace("tenant"); }
   void watch(const std::string& more = {}) {
-    begin("  - name: cluster\n    provider: k8s\n    settings: { server: \"" + kube_.server() + "\", tls: { ca_file: \"" + kube_.ca_file() +
-              "\" }, token_file: \"" + kube_.file("token") + "\", namespaces: [" + namespaces_ + "], exclude: [endpoint_slice]" + more + " }\n",
+    begin("  - name: cluster\n    provider: k8s\n    settings: { server: \"" + kube_.server() +
+              "\", tls: { ca_file: \"" + kube_.ca_file() + "\" }, token_file: \"" + kube_.file("token") +
+              "\", namespaces: [" + namespaces_ + "], exclude: [endpoint_slice]" + more + " }\n",
           {"cluster"});
   }
   std::string path(const std::string& plural, const std::string& name = {}) const {
@@ -36,20 +37,25 @@ class HostileTenant : public Attacked {
     set("quiet", "greeting", value);
     const auto told = [&] {
       const auto found = drifts("cluster");
-      return std::any_of(found.begin(), found.end(), [&](const auto& drift) { return drift.dump().find(value) != std::string::npos; });
+      return std::any_of(found.begin(), found.end(),
+                         [&](const auto& drift) { return drift.dump().find(value) != std::string::npos; });
     };
     if (eventually(told, seconds(20))) return testing::AssertionSuccess();
-    return testing::AssertionFailure() << "not told: " << value << "\n" << agent_->log() << agent_->cli({"backends"}).out;
+    return testing::AssertionFailure() << "not told: " << value << "\n"
+                                       << agent_->log() << agent_->cli({"backends"}).out;
   }
 
   /// A Service and a Secret that carry a backend's name.
   void define(const std::string& name_space, const std::string& backend, int port, const std::string& password) const {
-    const json labels{{"prism.io/backend", "true"}, {"prism.io/backend-name", backend}, {"prism.io/backend-type", "redis"}};
+    const json labels{
+        {"prism.io/backend", "true"}, {"prism.io/backend-name", backend}, {"prism.io/backend-type", "redis"}};
     kube_.create("/api/v1/namespaces/" + name_space + "/services",
-                 {{"metadata", {{"name", backend}, {"labels", labels}}}, {"spec", {{"ports", {{{"name", "p"}, {"port", port}}}}}}});
+                 {{"metadata", {{"name", backend}, {"labels", labels}}},
+                  {"spec", {{"ports", {{{"name", "p"}, {"port", port}}}}}}});
     kube_.create_secret(name_space, backend, {{"password", password}}, labels);
   }
-  void redefine(const std::string& name_space, const std::string& backend, int port, const std::string& password) const {
+  void redefine(const std::string& name_space, const std::string& backend, int port,
+                const std::string& password) const {
     const std::string space = "/api/v1/namespaces/" + name_space;
     kube_.patch(space + "/secrets/" + backend, {{"stringData", {{"password", password}}}});
     kube_.patch(space + "/services/" + backend, {{"spec", {{"ports", {{{"name", "p"}, {"port", port}}}}}}});
@@ -61,16 +67,19 @@ class HostileTenant : public Attacked {
     ASSERT_EQ(packed.code, 0);
     ASSERT_LT(packed.out.size(), 100'000u);
     const std::string number = std::to_string(version);
-    kube_.create(path("secrets"), {{"metadata",
-                                    {{"name", "sh.helm.release.v1." + as + ".v" + number},
-                                     {"labels", {{"owner", "helm"}, {"name", name}, {"status", "deployed"}, {"version", number}}}}},
-                                   {"type", "helm.sh/release.v1"},
-                                   {"stringData", {{"release", packed.out}}}});
+    kube_.create(path("secrets"),
+                 {{"metadata",
+                   {{"name", "sh.helm.release.v1." + as + ".v" + number},
+                    {"labels", {{"owner", "helm"}, {"name", name}, {"status", "deployed"}, {"version", number}}}}},
+                  {"type", "helm.sh/release.v1"},
+                  {"stringData", {{"release", packed.out}}}});
   }
-  void release(const std::string& name, int version, const std::string& chart_version, const std::string& config) const {
+  void release(const std::string& name, int version, const std::string& chart_version,
+               const std::string& config) const {
     release_as(name, name, version,
-               R"({"name":")" + name + R"(","version":)" + std::to_string(version) + R"(,"info":{"status":"deployed"},"chart":{"metadata":{"name":"app","version":")" +
-                   chart_version + R"("}},"config":)" + config + "}");
+               R"({"name":")" + name + R"(","version":)" + std::to_string(version) +
+                   R"(,"info":{"status":"deployed"},"chart":{"metadata":{"name":"app","version":")" + chart_version +
+                   R"("}},"config":)" + config + "}");
   }
   /// Everything that a cluster says was taken: what the watch told, and a full cycle after it.
   void settle() {
@@ -88,10 +97,14 @@ class HostileTenant : public Attacked {
     return out;
   }
   bool asks(const std::string& backend) const {
-    return eventually([&] {
-      const auto open = drifts(backend);
-      return std::ranges::any_of(open, [&](const auto& d) { return d.value("resource", "") == "claim/" + backend && d.value("status", "") == "pending"; });
-    }, seconds(20));
+    return eventually(
+        [&] {
+          const auto open = drifts(backend);
+          return std::ranges::any_of(open, [&](const auto& d) {
+            return d.value("resource", "") == "claim/" + backend && d.value("status", "") == "pending";
+          });
+        },
+        seconds(20));
   }
 
   KubeServer kube_;
@@ -152,8 +165,10 @@ TEST_F(HostileTenant, APoisonousReleaseSecretBlindsNobody) {
   ASSERT_NO_FATAL_FAILURE(watch());
   for (const int depth : {300, 100'000}) {
     std::string nested = "1";
-    nested = std::string(static_cast<std::size_t>(depth), '[') + nested + std::string(static_cast<std::size_t>(depth), ']');
-    const std::string release = R"({"name":"evil","version":1,"info":{"status":"deployed"},"config":{"a":)" + nested + "}}";
+    nested =
+        std::string(static_cast<std::size_t>(depth), '[') + nested + std::string(static_cast<std::size_t>(depth), ']');
+    const std::string release =
+        R"({"name":"evil","version":1,"info":{"status":"deployed"},"config":{"a":)" + nested + "}}";
     release_as("evil", "evil" + std::to_string(depth), 1, release);
     EXPECT_TRUE(cluster_is_watched()) << depth;
   }
@@ -162,8 +177,8 @@ TEST_F(HostileTenant, APoisonousReleaseSecretBlindsNobody) {
   expect_unharmed();
 }
 
-/// A Secret of some ten kilobytes that unpacks to 33 MB and 11 million values, near 1 GB as a tree: the release is unread by
-/// its name, and those beside it are judged by the same worker, also after a start with the bomb there.
+/// A Secret of some ten kilobytes that unpacks to 33 MB and 11 million values, near 1 GB as a tree: the release is
+/// unread by its name, and those beside it are judged by the same worker, also after a start with the bomb there.
 TEST_F(HostileTenant, AReleaseThatUnpacksToMillionsOfValuesCostsItselfAlone) {
   create_map("quiet", "greeting", "hello");
   ASSERT_NO_FATAL_FAILURE(release("calm", 1, "1.0.1", R"({"a":1})"));
@@ -201,8 +216,10 @@ TEST_F(HostileTenant, ABackendOfTheConfigIsSpokenForByNobodyWhomTheConfigDoesNot
   ASSERT_NO_FATAL_FAILURE(settle());
   EXPECT_TRUE(asks("cache")) << agent_->cli({"drifts"}).out << agent_->log();
   EXPECT_THAT(subjects("cache"), testing::Contains("config.updated")) << "the question";
-  EXPECT_THAT(subjects("cache"), testing::AllOf(testing::Not(testing::Contains("credentials.rotated")), testing::Not(testing::Contains("endpoint.changed"))));
-  EXPECT_EQ(agent_->cli({"resources", "cache"}).out.find("registration"), std::string::npos) << "nothing of it is taken";
+  EXPECT_THAT(subjects("cache"), testing::AllOf(testing::Not(testing::Contains("credentials.rotated")),
+                                                testing::Not(testing::Contains("endpoint.changed"))));
+  EXPECT_EQ(agent_->cli({"resources", "cache"}).out.find("registration"), std::string::npos)
+      << "nothing of it is taken";
   expect_unharmed();
 }
 
@@ -212,8 +229,11 @@ TEST_F(HostileTenant, TheNameOfADiscoveredBackendIsNotTakenOverFromAnotherNamesp
   create_map("quiet", "greeting", "hello");
   define("prod", "orders", 6379, "canary-own");
   ASSERT_NO_FATAL_FAILURE(watch());
-  const auto endpoint = [&] { return agent_->backend("orders") ? agent_->backend("orders")->value("endpoint", "") : "none"; };
-  ASSERT_TRUE(eventually([&] { return endpoint() == "orders.prod.svc.cluster.local:6379"; }, seconds(30))) << agent_->log();
+  const auto endpoint = [&] {
+    return agent_->backend("orders") ? agent_->backend("orders")->value("endpoint", "") : "none";
+  };
+  ASSERT_TRUE(eventually([&] { return endpoint() == "orders.prod.svc.cluster.local:6379"; }, seconds(30)))
+      << agent_->log();
   define("a-tenant", "orders", 6666, "one");  // listed before the owner's
   kube_.create(path("services"), {{"metadata", {{"name", "untyped"}, {"labels", {{"prism.io/backend", "true"}}}}},
                                   {"spec", {{"ports", {{{"name", "p"}, {"port", 1}}}}}}});  // not enough for a backend
@@ -222,15 +242,21 @@ TEST_F(HostileTenant, TheNameOfADiscoveredBackendIsNotTakenOverFromAnotherNamesp
   ASSERT_NO_FATAL_FAILURE(settle());
   EXPECT_TRUE(asks("orders")) << agent_->cli({"drifts"}).out << agent_->log();
   EXPECT_EQ(endpoint(), "orders.prod.svc.cluster.local:6379");
-  EXPECT_THAT(subjects("orders"), testing::AllOf(testing::Not(testing::Contains("credentials.rotated")), testing::Not(testing::Contains("endpoint.changed"))));
+  EXPECT_THAT(subjects("orders"), testing::AllOf(testing::Not(testing::Contains("credentials.rotated")),
+                                                 testing::Not(testing::Contains("endpoint.changed"))));
 
   redefine("prod", "orders", 6380, "canary-new");  // its owner is heard beside all that
-  EXPECT_TRUE(eventually([&] {
-    const auto told = subjects("orders");
-    return std::ranges::find(told, "credentials.rotated") != told.end() && std::ranges::find(told, "endpoint.changed") != told.end();
-  }, seconds(30))) << agent_->log();
+  EXPECT_TRUE(eventually(
+      [&] {
+        const auto told = subjects("orders");
+        return std::ranges::find(told, "credentials.rotated") != told.end() &&
+               std::ranges::find(told, "endpoint.changed") != told.end();
+      },
+      seconds(30)))
+      << agent_->log();
   for (const char* each : {"services/orders", "secrets/orders"}) {
-    kube_.patch("/api/v1/namespaces/prod/" + std::string(each), {{"metadata", {{"labels", {{"prism.io/backend", nullptr}}}}}});
+    kube_.patch("/api/v1/namespaces/prod/" + std::string(each),
+                {{"metadata", {{"labels", {{"prism.io/backend", nullptr}}}}}});
   }
   const auto deleted = [&] {  // though a tenant uses the name still
     const auto told = subjects("orders");
@@ -250,38 +276,54 @@ TEST_F(HostileTenant, PoisonousPrismBackendsCostNoOtherBackendItsRegistration) {
   define("prod", "orders", 6379, "canary-own");
   kube_.create_secret("tenant", "mine", {{"password", "canary-mine"}});
   ASSERT_NO_FATAL_FAILURE(watch());
-  const auto endpoint = [&] { return agent_->backend("orders") ? agent_->backend("orders")->value("endpoint", "") : "none"; };
-  ASSERT_TRUE(eventually([&] { return endpoint() == "orders.prod.svc.cluster.local:6379"; }, seconds(30))) << agent_->log();
+  const auto endpoint = [&] {
+    return agent_->backend("orders") ? agent_->backend("orders")->value("endpoint", "") : "none";
+  };
+  ASSERT_TRUE(eventually([&] { return endpoint() == "orders.prod.svc.cluster.local:6379"; }, seconds(30)))
+      << agent_->log();
   int number = 0;
   const auto poison = [&](const json& spec) {
     kube_.create("/apis/prism.io/v1alpha1/namespaces/tenant/prismbackends",
-                 {{"apiVersion", "prism.io/v1alpha1"}, {"kind", "PrismBackend"}, {"metadata", {{"name", "a-poison-" + std::to_string(++number)}}}, {"spec", spec}});
+                 {{"apiVersion", "prism.io/v1alpha1"},
+                  {"kind", "PrismBackend"},
+                  {"metadata", {{"name", "a-poison-" + std::to_string(++number)}}},
+                  {"spec", spec}});
   };
   const json mine{{"secret", {{"name", "mine"}}}};
   poison({{"type", "kafka"}, {"config", {{"auth", "x"}}}, {"discovery", mine}});
   poison({{"type", "kafka"}, {"config", {{"auth", {{"sasl", {1}}}}}}, {"discovery", mine}});
   poison({{"type", std::string(10'000, 't')}, {"discovery", mine}});
-  poison({{"type", "redis"}, {"metadata", {{"long", std::string(20'000, 'x')}}}, {"capabilities", {std::string(20'000, 'c')}}});
-  for (const std::string& name : {std::string(".."), std::string("a%b"), std::string("a/b?c"), std::string("UPPER"), std::string(500'000, 'x')}) {
+  poison({{"type", "redis"},
+          {"metadata", {{"long", std::string(20'000, 'x')}}},
+          {"capabilities", {std::string(20'000, 'c')}}});
+  for (const std::string& name :
+       {std::string(".."), std::string("a%b"), std::string("a/b?c"), std::string("UPPER"), std::string(500'000, 'x')}) {
     poison({{"type", "redis"}, {"discovery", {{"secret", {{"name", name}}}, {"service", {{"name", name}}}}}});
     poison({{"type", "redis"}, {"discovery", {{"secret", {{"name", "mine"}, {"namespace", name}}}}}});
   }
   for (int i = 0; i < 100; ++i) {
-    poison({{"type", "redis"}, {"discovery", {{"secret", {{"name", "none-" + std::to_string(i)}}}, {"service", {{"name", "none-" + std::to_string(i)}}}}}});
+    poison({{"type", "redis"},
+            {"discovery",
+             {{"secret", {{"name", "none-" + std::to_string(i)}}},
+              {"service", {{"name", "none-" + std::to_string(i)}}}}}});
   }
   ASSERT_NO_FATAL_FAILURE(settle());
   redefine("prod", "orders", 6380, "canary-new");
-  EXPECT_TRUE(eventually([&] {
-    const auto told = subjects("orders");
-    return std::ranges::find(told, "credentials.rotated") != told.end() && std::ranges::find(told, "endpoint.changed") != told.end();
-  }, seconds(30))) << agent_->log();
+  EXPECT_TRUE(eventually(
+      [&] {
+        const auto told = subjects("orders");
+        return std::ranges::find(told, "credentials.rotated") != told.end() &&
+               std::ranges::find(told, "endpoint.changed") != told.end();
+      },
+      seconds(30)))
+      << agent_->log();
   EXPECT_EQ(agent_->backend("cluster")->at("worker").value("crashes", 0), 0) << agent_->backend("cluster")->dump();
   EXPECT_EQ(everything().find("canary-"), std::string::npos);
   expect_unharmed();
 }
 
-/// A label is anybody's to write, and as often as they like: that fills their own room, and what they give up at once waits
-/// for a decision of its own.
+/// A label is anybody's to write, and as often as they like: that fills their own room, and what they give up at once
+/// waits for a decision of its own.
 TEST_F(HostileTenant, WhatANamespaceLabelsTakesNoOthersRoomAndHoldsNobodysDeletion) {
   namespaces_ = "tenant, prod";  // listed before the others
   kube_.create_namespace("prod");
@@ -291,10 +333,12 @@ TEST_F(HostileTenant, WhatANamespaceLabelsTakesNoOthersRoomAndHoldsNobodysDeleti
   for (int i = 0; i < 13; ++i) define("tenant", "mine-" + std::to_string(i), 6379, "one");
   ASSERT_NO_FATAL_FAILURE(watch());
   const auto there = [&](const std::string& name) { return agent_->backend(name).has_value(); };
-  ASSERT_TRUE(eventually([&] { return there("orders") && there("billing") && there("mine-12"); }, seconds(30))) << agent_->log();
+  ASSERT_TRUE(eventually([&] { return there("orders") && there("billing") && there("mine-12"); }, seconds(30)))
+      << agent_->log();
   const json off{{"metadata", {{"labels", {{"prism.io/backend", nullptr}}}}}};
   const auto give_up = [&](const std::string& name_space, const std::string& name) {
-    for (const char* each : {"/services/", "/secrets/"}) kube_.patch("/api/v1/namespaces/" + name_space + each + name, off);
+    for (const char* each : {"/services/", "/secrets/"})
+      kube_.patch("/api/v1/namespaces/" + name_space + each + name, off);
   };
   for (int i = 0; i < 12; ++i) give_up("tenant", "mine-" + std::to_string(i));
   ASSERT_NO_FATAL_FAILURE(settle());
@@ -302,24 +346,41 @@ TEST_F(HostileTenant, WhatANamespaceLabelsTakesNoOthersRoomAndHoldsNobodysDeleti
     const auto open = drifts("cluster", "*");
     return std::ranges::any_of(open, [](const auto& d) { return d.value("resource", "") == "scope/discovered"; });
   };
-  ASSERT_TRUE(eventually([&] { return (void)agent_->cli({"refresh", "cluster", "--full"}), asks_of_scope(); }, seconds(30)));
+  ASSERT_TRUE(eventually(
+      [&] {
+        return (void)agent_->cli({"refresh", "cluster", "--full"}), asks_of_scope();
+      },
+      seconds(30)));
   give_up("prod", "billing");
-  EXPECT_TRUE(eventually([&] { return (void)agent_->cli({"refresh", "cluster", "--full"}), !there("billing"); }, seconds(30)))
+  EXPECT_TRUE(eventually(
+      [&] {
+        return (void)agent_->cli({"refresh", "cluster", "--full"}), !there("billing");
+      },
+      seconds(30)))
       << agent_->cli({"backends"}).out;
   EXPECT_TRUE(there("mine-0")) << "held";
 
   const json labels{{"prism.io/backend", "true"}, {"prism.io/backend-type", "redis"}};
   for (int i = 0; i < 1'010; ++i) {
-    kube_.create(path("configmaps"), {{"metadata", {{"name", "a-fill-" + std::to_string(i)}, {"labels", labels}}}, {"data", {{"a", "b"}}}});
+    kube_.create(path("configmaps"),
+                 {{"metadata", {{"name", "a-fill-" + std::to_string(i)}, {"labels", labels}}}, {"data", {{"a", "b"}}}});
   }
   define("prod", "later", 6379, "canary-own");
   redefine("prod", "orders", 6380, "canary-new");
-  EXPECT_TRUE(eventually([&] { return (void)agent_->cli({"refresh", "cluster", "--full"}), there("later"); }, seconds(60)))
+  EXPECT_TRUE(eventually(
+      [&] {
+        return (void)agent_->cli({"refresh", "cluster", "--full"}), there("later");
+      },
+      seconds(60)))
       << agent_->cli({"backends"}).out << agent_->log();
-  EXPECT_TRUE(eventually([&] {
-    const auto told = subjects("orders");
-    return std::ranges::find(told, "credentials.rotated") != told.end() && std::ranges::find(told, "endpoint.changed") != told.end();
-  }, seconds(30))) << agent_->log();
+  EXPECT_TRUE(eventually(
+      [&] {
+        const auto told = subjects("orders");
+        return std::ranges::find(told, "credentials.rotated") != told.end() &&
+               std::ranges::find(told, "endpoint.changed") != told.end();
+      },
+      seconds(30)))
+      << agent_->log();
   EXPECT_TRUE(named("cluster", "namespace tenant is passed over"));
   EXPECT_TRUE(there("mine-12")) << "what it had stays";
   EXPECT_THAT(subjects("mine-12"), testing::Not(testing::Contains("deleted")));

@@ -22,7 +22,8 @@ class Flood {
     to.sin_family = AF_INET;
     to.sin_port = htons(static_cast<std::uint16_t>(port));
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (::connect(socket_, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) throw std::runtime_error("flood: no connection");
+    if (::connect(socket_, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0)
+      throw std::runtime_error("flood: no connection");
     drain_ = std::thread([socket = socket_] {
       char dropped[64 << 10];
       while (::recv(socket, dropped, sizeof dropped, 0) > 0) {
@@ -39,7 +40,8 @@ class Flood {
   void send(const std::vector<std::string>& words) const {
     std::string text = "*" + std::to_string(words.size()) + "\r\n";
     for (const auto& word : words) text += "$" + std::to_string(word.size()) + "\r\n" + word + "\r\n";
-    if (::send(socket_, text.data(), text.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(text.size())) throw std::runtime_error("flood: cut off");
+    if (::send(socket_, text.data(), text.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(text.size()))
+      throw std::runtime_error("flood: cut off");
   }
 
  private:
@@ -51,12 +53,12 @@ class HostileRedis : public Attacked {
  protected:
   HostileRedis() {
     victim_.grant_readme("victim-canary");
-    for (const char* name : {"app", "leaving"}) user(name, {"on", ">app-canary", "~app:*", "resetchannels", "-@all", "+get"});
+    for (const char* name : {"app", "leaving"})
+      user(name, {"on", ">app-canary", "~app:*", "resetchannels", "-@all", "+get"});
   }
   void watch(const std::string& more = {}) {
     begin("  - name: ledger\n    provider: redis\n    settings: { address: \"" + victim_.address() +
-              "\", username: driftd, password: \"${env:VICTIM}\" }\n" +
-              (more.empty() ? more : "    " + more + "\n"),
+              "\", username: driftd, password: \"${env:VICTIM}\" }\n" + (more.empty() ? more : "    " + more + "\n"),
           {"ledger"}, {{"VICTIM", "victim-canary"}});
   }
   void user(const std::string& name, std::vector<std::string> rules) const {
@@ -73,7 +75,10 @@ class HostileRedis : public Attacked {
     directive("hz", std::to_string(10 + marks_));
     EXPECT_TRUE(told("ledger", "~mark:" + mark, "app"));
     EXPECT_TRUE(told("ledger", "hz", "server"));
-    const auto hz = [&] { return agent_->cli({"explain", "ledger", "server/server"}).out.find(std::to_string(10 + marks_)) != std::string::npos; };
+    const auto hz = [&] {
+      return agent_->cli({"explain", "ledger", "server/server"}).out.find(std::to_string(10 + marks_)) !=
+             std::string::npos;
+    };
     EXPECT_TRUE(eventually(hz)) << agent_->cli({"explain", "ledger", "server/server"}).out;
   }
 
@@ -103,7 +108,8 @@ TEST_F(HostileRedis, UsersOfAnyNameBytesAndLengthCostThemselvesAlone) {
   }
   ASSERT_NO_FATAL_FAILURE(expect_watched());
   for (const char* reason : {"`id` has 5000 bytes", "too long to be read"}) EXPECT_TRUE(named("ledger", reason));
-  for (const char* id : {"acl_user/(no name)", "acl_user/caf\\\\xff\\\\xfe", "acl_user/caf\\\\x5cxff\\\\x5cxfe", "acl_user/pattern", "acl_user/within"}) {
+  for (const char* id : {"acl_user/(no name)", "acl_user/caf\\\\xff\\\\xfe", "acl_user/caf\\\\x5cxff\\\\x5cxfe",
+                         "acl_user/pattern", "acl_user/within"}) {
     EXPECT_TRUE(told("ledger", id)) << "who came is told, whatever cannot be read of it";
   }
   user("selector", {"+@all"});
@@ -148,7 +154,8 @@ TEST_F(HostileRedis, AValueThatMovesWithEachCycleDoesNotFillTheStore) {
   };
   EXPECT_TRUE(eventually(fits, std::chrono::seconds(30))) << agent_->ask({"status"}).dump();
   EXPECT_LE(std::filesystem::file_size(agent_->data_dir() + "/store.db"), 2 * kMax);
-  EXPECT_NE(agent_->log().find("retention.max_bytes"), std::string::npos) << "that history goes before its time is said";
+  EXPECT_NE(agent_->log().find("retention.max_bytes"), std::string::npos)
+      << "that history goes before its time is said";
   ASSERT_NO_FATAL_FAILURE(expect_watched());
   expect_nothing_deleted("ledger");
   expect_unharmed();
@@ -159,7 +166,8 @@ TEST_F(HostileRedis, BrokersThatStandStillHoldNoOtherSinkAndNoAnswer) {
   constexpr std::size_t kEvent = 30u << 10;
   NatsServer broker;
   for (int i = 0; i < 6; ++i) {
-    more_sinks_ += "  bus" + std::to_string(i) + ": { type: nats, servers: [\"" + broker.url() + "\"], jetstream: false }\n";
+    more_sinks_ +=
+        "  bus" + std::to_string(i) + ": { type: nats, servers: [\"" + broker.url() + "\"], jetstream: false }\n";
   }
   ASSERT_NO_FATAL_FAILURE(watch("interval: 100ms"));
   broker.signal(SIGSTOP);
@@ -188,7 +196,11 @@ TEST_F(HostileRedis, ErrorCodesInInfoEndNoWorker) {
     const std::string code = "E" + std::to_string(1'000'000'000 + i) + "xxxxxxxxxxxxxxxx some";
     flood.send({"EVAL", "return redis.error_reply(ARGV[1])", "0", code});
   }
-  ASSERT_TRUE(eventually([&] { return victim_.command({"INFO", "errorstats"}).size() > (14u << 20); }, std::chrono::seconds(120)));
+  ASSERT_TRUE(eventually(
+      [&] {
+        return victim_.command({"INFO", "errorstats"}).size() > (14u << 20);
+      },
+      std::chrono::seconds(120)));
   ASSERT_NO_FATAL_FAILURE(expect_watched());
   EXPECT_TRUE(neighbour_is_watched());
   EXPECT_EQ(agent_->log().find("over the budget"), std::string::npos);
@@ -204,7 +216,9 @@ TEST_F(HostileRedis, AStormOfUsersIsNoDeletionAndBlindsNobody) {
     EXPECT_TRUE(neighbour_is_watched());
   }
   ASSERT_NO_FATAL_FAILURE(expect_watched());
-  const auto none_open = [&] { return agent_->rows({"drifts", "--backend", "ledger", "--id", "storm*", "--limit", "1"}).empty(); };
+  const auto none_open = [&] {
+    return agent_->rows({"drifts", "--backend", "ledger", "--id", "storm*", "--limit", "1"}).empty();
+  };
   EXPECT_TRUE(eventually(none_open, std::chrono::seconds(60))) << "who went before anybody accepted them reverts";
   expect_nothing_deleted("ledger", "app");
   expect_nothing_deleted("ledger", "storm*");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What somebody may do who has a login of their own in a watched system, writes a state, or is a user of the agent's machine.
+// What somebody may do who has a login of their own in a watched system, writes a state, or is a user of the agent's
+// machine.
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -28,21 +29,25 @@ TEST_F(Hostile, ALoginOfPostgresNeitherRunsCodeAsTheAgentNorHidesWhatComesAfterI
   std::string grants = readme_grants("postgres", "sql");
   grants.replace(grants.find("CHANGE-ME"), 9, "pg-canary");
   server.sql(grants);
-  server.sql("create role mallory login password 'm'; grant create on schema public to public; create table public.loot(who text); "
-             "grant insert on public.loot to public");
+  server.sql(
+      "create role mallory login password 'm'; grant create on schema public to public; create table public.loot(who "
+      "text); "
+      "grant insert on public.loot to public");
   for (const char* types : {"oid,name", "text,integer", "name,name", "text,text", "name,text", "oid,oid"}) {
     const std::string list = types;
     const std::string left = list.substr(0, list.find(',')), right = list.substr(list.find(',') + 1);
     for (const char* name : {"||", "=", "<>"}) {
       server.sql_as("mallory", "m",
-                    "create or replace function public.hijack(" + list + ") returns boolean language plpgsql as $$ begin insert into "
-                    "public.loot values (current_user); return true; end $$; create operator public." + name + " (leftarg=" + left +
-                        ", rightarg=" + right + ", procedure=public.hijack)");
+                    "create or replace function public.hijack(" + list +
+                        ") returns boolean language plpgsql as $$ begin insert into "
+                        "public.loot values (current_user); return true; end $$; create operator public." +
+                        name + " (leftarg=" + left + ", rightarg=" + right + ", procedure=public.hijack)");
     }
   }
   ASSERT_NO_FATAL_FAILURE(begin(postgres_victim(server), {"orders-db"}, {{"PG_PASSWORD", "pg-canary"}}));
   server.sql_as("mallory", "m",
-                "do $$ begin execute 'alter role mallory set search_path = ' || (select string_agg('n' || lpad(i::text, 30, 'x'), ',') from "
+                "do $$ begin execute 'alter role mallory set search_path = ' || (select string_agg('n' || "
+                "lpad(i::text, 30, 'x'), ',') from "
                 "generate_series(1, 160000) i); end $$");
   ASSERT_EQ(agent_->cli({"refresh", "cache"}).code, 0);
   server.sql("create role zz_backdoor superuser");
@@ -55,15 +60,20 @@ TEST_F(Hostile, ALoginOfPostgresNeitherRunsCodeAsTheAgentNorHidesWhatComesAfterI
 TEST_F(Hostile, AStateThatNestsWithoutEndCostsItsOwnAttributeAlone) {
   const std::string state = dir_.file("terraform.tfstate");
   const auto write = [&](int serial, const std::string& poison, int partitions) {
-    const std::string text = R"({"version":4,"terraform_version":"1.9.0","serial":)" + std::to_string(serial) +
-                             R"(,"lineage":"abc","outputs":{},"resources":[{"mode":"managed","type":"thing","name":"evil","provider":"p",)"
-                             R"("instances":[{"attributes":{"x":)" + poison + R"(}}]},{"mode":"managed","type":"thing","name":"good",)"
-                             R"("provider":"p","instances":[{"attributes":{"partitions":)" + std::to_string(partitions) + "}}]}]}";
+    const std::string text =
+        R"({"version":4,"terraform_version":"1.9.0","serial":)" + std::to_string(serial) +
+        R"(,"lineage":"abc","outputs":{},"resources":[{"mode":"managed","type":"thing","name":"evil","provider":"p",)"
+        R"("instances":[{"attributes":{"x":)" +
+        poison +
+        R"(}}]},{"mode":"managed","type":"thing","name":"good",)"
+        R"("provider":"p","instances":[{"attributes":{"partitions":)" +
+        std::to_string(partitions) + "}}]}]}";
     std::ofstream(state + ".new") << text;
     std::filesystem::rename(state + ".new", state);
   };
   write(7, "1", 3);
-  ASSERT_NO_FATAL_FAILURE(begin("  - { name: platform, provider: terraform, settings: { path: " + state + " } }\n", {"platform"}));
+  ASSERT_NO_FATAL_FAILURE(
+      begin("  - { name: platform, provider: terraform, settings: { path: " + state + " } }\n", {"platform"}));
   const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
   write(7, deep, 3);
   ASSERT_TRUE(neighbour_is_watched());
@@ -75,13 +85,18 @@ TEST_F(Hostile, AStateThatNestsWithoutEndCostsItsOwnAttributeAlone) {
 
 TEST_F(Hostile, ASecretInAnAddressIsShownNowhere) {
   const std::string file = dir_.write("url", "redis://:hunter2-file-url@" + redis_.address());
-  ASSERT_NO_FATAL_FAILURE(begin("  - { name: urlform, provider: redis, settings: { address: \"${file:" + file + "}\" } }\n"
-                                "  - { name: urllit, provider: redis, settings: { address: \"redis://:hunter2-literal-url@" + redis_.address() + "\" } }\n"
-                                "  - { name: pgurl, provider: postgres, settings: { endpoints: [\"postgres://u:hunter2-pg-url@" + redis_.address() +
-                                    "\"], database: postgres, user: driftd, password: x } }\n"
-                                "  - { name: tfurl, provider: terraform, settings: { address: \"http://u:hunter2-tf-url@" + redis_.address() +
-                                    "/state?private_token=hunter2-query\" } }\n",
-                                {}));
+  ASSERT_NO_FATAL_FAILURE(
+      begin("  - { name: urlform, provider: redis, settings: { address: \"${file:" + file +
+                "}\" } }\n"
+                "  - { name: urllit, provider: redis, settings: { address: \"redis://:hunter2-literal-url@" +
+                redis_.address() +
+                "\" } }\n"
+                "  - { name: pgurl, provider: postgres, settings: { endpoints: [\"postgres://u:hunter2-pg-url@" +
+                redis_.address() +
+                "\"], database: postgres, user: driftd, password: x } }\n"
+                "  - { name: tfurl, provider: terraform, settings: { address: \"http://u:hunter2-tf-url@" +
+                redis_.address() + "/state?private_token=hunter2-query\" } }\n",
+            {}));
   ASSERT_TRUE(neighbour_is_watched());
   agent_->cli({"refresh"});
   ASSERT_TRUE(neighbour_is_watched());

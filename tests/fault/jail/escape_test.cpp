@@ -34,7 +34,8 @@ class Listening {
     if (name[0] == '@') address.sun_path[0] = '\0';
     const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size() + (name[0] == '@' ? 0 : 1));
     const bool bound = ::bind(fd_, reinterpret_cast<const sockaddr*>(&address), size) == 0;
-    if (!bound || (type == SOCK_STREAM && ::listen(fd_, 64) != 0)) ADD_FAILURE() << name << ": " << std::strerror(errno);
+    if (!bound || (type == SOCK_STREAM && ::listen(fd_, 64) != 0))
+      ADD_FAILURE() << name << ": " << std::strerror(errno);
   }
   ~Listening() { ::close(fd_); }
   Listening(const Listening&) = delete;
@@ -48,7 +49,8 @@ class Listening {
 class Escape : public ::testing::Test {
  protected:
   Escape() {
-    for (const char* folder : {"data", "plugins", "run", "outside", "outside/inner"}) fs::create_directory(folder_.path() / folder);
+    for (const char* folder : {"data", "plugins", "run", "outside", "outside/inner"})
+      fs::create_directory(folder_.path() / folder);
     for (const char* file : {"data/driftd.db", "data/driftd.db-wal", "data/installation.key", "outside/victim",
                              "outside/emptied", "outside/spare"}) {
       folder_.write(file, "secret");
@@ -140,7 +142,8 @@ TEST_F(Escape, TheSameAttemptsGetThroughOutside) {
     through += error == 0 ? 1 : 0;
     bool may_fail = feature != 0 || (root != 0 && ::geteuid() != 0);
 #ifdef __SANITIZE_THREAD__
-    may_fail = may_fail || (name == "unshare user" && error == EINVAL);  // its own thread runs beside, and with two it is refused
+    // its own thread runs beside, and with two it is refused
+    may_fail = may_fail || (name == "unshare user" && error == EINVAL);
 #endif
     EXPECT_TRUE(error == 0 || may_fail) << name << ": " << std::strerror(error);
     if (error != 0) std::printf("not possible on this machine at all: %s (%s)\n", name.c_str(), std::strerror(error));
@@ -222,7 +225,8 @@ TEST_F(Escape, ASettingOpensNothingOfTheAgentsOwn) {
   auto& session = open(targets_.own_library, Json{{"folder", targets_.data_dir}}.dump());
   const auto outcome = core_.run(session.refresh({}, keep(std::make_shared<Pages>())));
   ASSERT_FALSE(outcome);
-  EXPECT_THAT(outcome.error().message, HasSubstr(targets_.data_dir + ": a plugin may not read this folder, for it holds the agent's own "));
+  EXPECT_THAT(outcome.error().message,
+              HasSubstr(targets_.data_dir + ": a plugin may not read this folder, for it holds the agent's own "));
 }
 
 TEST_F(Escape, ASettingThatIsAPathAndASocketOpensNoUnixSocket) {

@@ -34,7 +34,8 @@ std::string in_child(std::string (*body)()) {
   ::close(ends[1]);
   std::string out;
   char buffer[512];
-  for (ssize_t got; (got = ::read(ends[0], buffer, sizeof buffer)) > 0;) out.append(buffer, static_cast<std::size_t>(got));
+  for (ssize_t got; (got = ::read(ends[0], buffer, sizeof buffer)) > 0;)
+    out.append(buffer, static_cast<std::size_t>(got));
   ::close(ends[0]);
   ::waitpid(child, nullptr, 0);
   return out;
@@ -78,8 +79,9 @@ TEST(Jail, WhyThereIsNoLandlockIsSaid) {
 /// `driftd COMMAND` where landlock is denied: its exit code and what it said.
 std::string without_landlock(const std::string& jail, const char* command) {
   test::TempDir folder;
-  const std::string config = folder.write("driftd.yaml", "agent: { jail: " + jail + ", data_dir: " + folder.file("data") +
-                                                             " }\nadmin: { listen: \"\", socket: " + folder.file("s") + " }\n");
+  const std::string config =
+      folder.write("driftd.yaml", "agent: { jail: " + jail + ", data_dir: " + folder.file("data") +
+                                      " }\nadmin: { listen: \"\", socket: " + folder.file("s") + " }\n");
   const std::string errors = folder.file("err");
   const pid_t child = ::fork();
   if (child == 0) {
@@ -98,7 +100,8 @@ TEST(Jail, ThatIsRequiredAndNotThereEndsTheAgentWithTheReason) {
   for (const char* command : {"run", "once", "validate"}) {
     const std::string said = without_landlock("required", command);
     EXPECT_THAT(said, StartsWith("78: ")) << command;
-    EXPECT_THAT(said, HasSubstr("'jail' of 'agent' is required, and here workers get: no landlock (denied: a seccomp policy"));
+    EXPECT_THAT(
+        said, HasSubstr("'jail' of 'agent' is required, and here workers get: no landlock (denied: a seccomp policy"));
     EXPECT_THAT(said, HasSubstr("agent.jail: best-effort"));
   }
   EXPECT_THAT(without_landlock("best-effort", "once"), StartsWith("0: "));

@@ -39,7 +39,8 @@ class InJail : public ::testing::Test {
     const auto outcome = core_.run(session.refresh({true, {}, {}, std::chrono::seconds(30)}, keep(pages)));
     EXPECT_TRUE(outcome) << outcome.error().message;
     const auto health = core_.run(session.health());
-    EXPECT_TRUE(health && health->state == core::HealthReport::State::up) << (health ? health->reason : health.error().message);
+    EXPECT_TRUE(health && health->state == core::HealthReport::State::up)
+        << (health ? health->reason : health.error().message);
     EXPECT_EQ(session.status().last_exit, "");
     EXPECT_EQ(session.status().restarts, 0u);
     return pages->records();
@@ -64,9 +65,8 @@ TEST_F(InJail, RedisOverAUnixSocket) {
 
 TEST_F(InJail, PostgresOverTcpAndOverItsSocket) {
   const PostgresServer server;
-  Json settings = {{"endpoints", "localhost:" + std::to_string(server.port())},
-                   {"user", server.user()},
-                   {"password", "token-1"}};
+  Json settings = {
+      {"endpoints", "localhost:" + std::to_string(server.port())}, {"user", server.user()}, {"password", "token-1"}};
   EXPECT_GT(works(open(shipped("postgres"), settings, {{"token-1", server.password()}})), 10u);
   settings.erase("endpoints");
   settings["socket"] = server.socket_file();
@@ -99,8 +99,8 @@ TEST_F(InJail, TerraformReadsAndWatchesAFileThatIsReplacedByRename) {
   core_.until([&] { return ended.has_value(); });
 }
 
-/// Its folder stays shut: the worker gets another jail for each new file. Who asks before the agent looked gets the next
-/// worker's answer, not that a right is missing.
+/// Its folder stays shut: the worker gets another jail for each new file. Who asks before the agent looked gets the
+/// next worker's answer, not that a right is missing.
 TEST_F(InJail, TerraformBesideTheAgentsConfigIsReadAlsoWhenItWasReplaced) {
   auto options = host_options(core_);
   options.own = {folder_.write("driftd.yaml", "text")};
@@ -114,7 +114,8 @@ TEST_F(InJail, TerraformBesideTheAgentsConfigIsReadAlsoWhenItWasReplaced) {
     EXPECT_GT(works(session), 0u);
     fs::rename(folder_.write("fresh", state(serial)), file);
     const auto health = core_.run(session.health());
-    EXPECT_TRUE(health && health->state == core::HealthReport::State::up) << (health ? health->reason : health.error().message);
+    EXPECT_TRUE(health && health->state == core::HealthReport::State::up)
+        << (health ? health->reason : health.error().message);
   }
   std::optional<Status> ended;
   core_.start(session.watch("", keep(std::make_shared<Pages>())), ended);
@@ -130,7 +131,8 @@ TEST_F(InJail, TheExampleReadsTheFolderOfItsSettings) {
   folder_.write("one", "1");
   for (const char* language : {"cpp", "c", "rust", "go"}) {
     const std::string file = DRIFTD_BINARY_DIR "/providers-examples/" + std::string(language) + "/files.so";
-    EXPECT_EQ(works(open(file, {{"path", folder_.path().string()}, {"key", "token-1"}}, {{"token-1", "k"}})), 1u) << language;
+    EXPECT_EQ(works(open(file, {{"path", folder_.path().string()}, {"key", "token-1"}}, {{"token-1", "k"}})), 1u)
+        << language;
   }
 }
 

@@ -13,7 +13,8 @@ namespace driftd::test {
 
 inline constexpr int kFailStop = 74;
 
-/// Runs `body` in a child on the store of `data_dir`, which has one backend; its exit code, 0 where `body` came to its end.
+/// Runs `body` in a child on the store of `data_dir`, which has one backend; its exit code, 0 where `body` came to its
+/// end.
 inline int store_in_child(const std::string& data_dir, const std::function<void(Bench&)>& body) {
   const pid_t child = ::fork();
   if (child == 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The disk changes rows under a running agent. What is mended in the store is no longer what the engine and the lanes hold
-// in memory, so the agent ends with it and begins anew from the store.
+// The disk changes rows under a running agent. What is mended in the store is no longer what the engine and the lanes
+// hold in memory, so the agent ends with it and begins anew from the store.
 #include <gmock/gmock.h>
 
 #include "fault/store/child.hpp"
@@ -25,8 +25,8 @@ core::Drift drift_of(const std::string& resource) {
   return drift;
 }
 
-/// Resources `first` and `drifting`, a declaration, two sinks with ten events each; of those of `ops` the second fails and
-/// the third is a dead letter, five are settled.
+/// Resources `first` and `drifting`, a declaration, two sinks with ten events each; of those of `ops` the second fails
+/// and the third is a dead letter, five are settled.
 void fill(Bench& bench) {
   for (const auto& sink : {"ops", "desk"}) bench.get(bench->open_sink(sink));
   auto page = page_of({resource_write("first"), resource_write("drifting")});
@@ -90,8 +90,9 @@ constexpr const char* kWrongMark = "UPDATE sink SET low_water = low_water + 2 WH
 const Seqs kAll{1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
 
 TEST_F(MendedRowsTest, RowThatIsLoadedEndsTheAgentWithAllThatWasMended) {
-  const int code = under_the_agent(std::string(kWrongDrift) + "; UPDATE resource SET version = 'x' WHERE name = 'first'",
-                                   [&](Bench& bench) { load(bench, "first"); });
+  const int code =
+      under_the_agent(std::string(kWrongDrift) + "; UPDATE resource SET version = 'x' WHERE name = 'first'",
+                      [&](Bench& bench) { load(bench, "first"); });
   EXPECT_EQ(code, kFailStop);
   ASSERT_TRUE(bench.open());
   EXPECT_EQ(told(), 2);
@@ -101,13 +102,18 @@ TEST_F(MendedRowsTest, RowThatIsLoadedEndsTheAgentWithAllThatWasMended) {
   }
   EXPECT_EQ(bench.get(bench->backends()).front().cursor, "");
   bench.close();
-  EXPECT_EQ(store_in_child(data, [](Bench& again) { again.get(again->load(backend_row().uid, {{"config", "first"}, {"config", "drifting"}})); }), 0)
+  EXPECT_EQ(store_in_child(data,
+                           [](Bench& again) {
+                             again.get(again->load(backend_row().uid, {{"config", "first"}, {"config", "drifting"}}));
+                           }),
+            0)
       << "a row that was mended is right: the agent does not end again";
 }
 
 TEST_F(MendedRowsTest, DeclarationThatWentIsKnownToNobodyAfterwards) {
-  const int code = under_the_agent("UPDATE declaration SET body = '{ }'; UPDATE resource SET version = 'x' WHERE name = 'first'",
-                                   [&](Bench& bench) { load(bench, "first"); });
+  const int code =
+      under_the_agent("UPDATE declaration SET body = '{ }'; UPDATE resource SET version = 'x' WHERE name = 'first'",
+                      [&](Bench& bench) { load(bench, "first"); });
   EXPECT_EQ(code, kFailStop);
   ASSERT_TRUE(bench.open());
   EXPECT_TRUE(bench.get(bench->declared_by(backend_row().uid)).empty());
@@ -132,7 +138,8 @@ TEST_F(MendedRowsTest, MarkThatIsTakenBackIsNotSettledOver) {
   EXPECT_EQ(waiting("desk"), (Seqs{9, 10}));
 }
 
-/// Where a delivery is wrong all sinks get all again: no settlement of the same moment runs behind that, whoever's it is.
+/// Where a delivery is wrong all sinks get all again: no settlement of the same moment runs behind that, whoever's it
+/// is.
 TEST_F(MendedRowsTest, WrongDeliveryTakesAllMarksBackAndNothingOfTheMomentPassesThem) {
   const int code = under_the_agent("UPDATE delivery SET dead = 1", [](Bench& bench) {
     std::vector<Task<Status>> together;
@@ -145,19 +152,21 @@ TEST_F(MendedRowsTest, WrongDeliveryTakesAllMarksBackAndNothingOfTheMomentPasses
   ASSERT_TRUE(bench.open());
   EXPECT_EQ(waiting("ops"), kAll);
   EXPECT_EQ(waiting("desk"), kAll);
-  for (const auto& book : bench.get(bench->books())) EXPECT_EQ(book.emitted, book.acked + book.pending + book.dead + book.dropped) << book.sink;
+  for (const auto& book : bench.get(bench->books()))
+    EXPECT_EQ(book.emitted, book.acked + book.pending + book.dead + book.dropped) << book.sink;
 }
 
 /// It would not be right after a restart either: the caller is told each time, and the agent goes on with the others.
 TEST_F(MendedRowsTest, WhatCannotBeMendedEndsNothing) {
-  const int code = under_the_agent("UPDATE backend SET sequence = sequence - 1; UPDATE resource SET version = 'x' WHERE name = 'first'",
-                                   [](Bench& bench) {
-                                     for (int i = 0; i < 3; ++i) {
-                                       const auto rows = bench.wait(bench->load(backend_row().uid, {{"config", "first"}}));
-                                       if (rows || rows.error().code != Code::corrupt) ::_exit(kBelieved);
-                                     }
-                                     bench.get(bench->settle({"desk", 10, {}, {}, {}, {}}));
-                                   });
+  const int code = under_the_agent(
+      "UPDATE backend SET sequence = sequence - 1; UPDATE resource SET version = 'x' WHERE name = 'first'",
+      [](Bench& bench) {
+        for (int i = 0; i < 3; ++i) {
+          const auto rows = bench.wait(bench->load(backend_row().uid, {{"config", "first"}}));
+          if (rows || rows.error().code != Code::corrupt) ::_exit(kBelieved);
+        }
+        bench.get(bench->settle({"desk", 10, {}, {}, {}, {}}));
+      });
   EXPECT_EQ(code, 0);
   const auto opened = bench.open();
   ASSERT_FALSE(opened);
@@ -175,8 +184,9 @@ TEST_F(MendedRowsTest, RowThatIsSignedAndCannotBeReadEndsNothing) {
 
 /// A disk that is full takes no mend: nothing stands of it, and the agent does not end for it.
 TEST_F(MendedRowsTest, MendThatIsNotStoredEndsNothing) {
-  const int code = under_the_agent(std::string(kWrongMark) + "; CREATE TRIGGER no BEFORE UPDATE ON meta WHEN new.key = 'commits' "
-                                   "BEGIN SELECT RAISE(ABORT, 'full'); END",
+  const int code = under_the_agent(std::string(kWrongMark) +
+                                       "; CREATE TRIGGER no BEFORE UPDATE ON meta WHEN new.key = 'commits' "
+                                       "BEGIN SELECT RAISE(ABORT, 'full'); END",
                                    [&](Bench& bench) {
                                      if (bench.wait(bench->settle({"ops", 8, {}, {}, {}, {}}))) ::_exit(kBelieved);
                                      tamper(data + "/store.db", "DROP TRIGGER no");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What strangers write, read as the product reads it. Each function returns when it has read or refused its text; a crash, a
-// hang, or memory beyond the bound is a finding. Exceptions of a provider are none: the SDK's barrier makes diagnostics of them.
-// What a property promises is asserted with `require`.
+// What strangers write, read as the product reads it. Each function returns when it has read or refused its text; a
+// crash, a hang, or memory beyond the bound is a finding. Exceptions of a provider are none: the SDK's barrier makes
+// diagnostics of them. What a property promises is asserted with `require`.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What tenants of a cluster write, as the k8s provider reads it in its worker.
-#include <nlohmann/json.hpp>
 #include <zlib.h>
+#include <nlohmann/json.hpp>
 
 #include "core/parse_limits.hpp"
 #include "fuzz/foreign/foreign.hpp"
@@ -22,7 +22,8 @@ std::string base64(std::string_view bytes) {
   std::string out;
   for (std::size_t i = 0; i < bytes.size(); i += 3) {
     std::uint32_t word = 0;
-    for (std::size_t n = 0; n < 3; ++n) word = word << 8 | (i + n < bytes.size() ? static_cast<unsigned char>(bytes[i + n]) : 0u);
+    for (std::size_t n = 0; n < 3; ++n)
+      word = word << 8 | (i + n < bytes.size() ? static_cast<unsigned char>(bytes[i + n]) : 0u);
     for (std::size_t n = 0; n < 4; ++n) out += i + n > bytes.size() ? '=' : kLetters[word >> (18 - 6 * n) & 63];
   }
   return out;
@@ -73,8 +74,10 @@ void helm(std::string_view text) {
   if (text[0] % 3 == 0) release = base64(base64(gzip(rest)));
   if (text[0] % 3 == 1) release = base64(base64(rest));
   k8s::HelmReleases releases;
-  const Json secret = {{"metadata", {{"name", "sh.helm.release.v1.shop.v1"}, {"namespace", "prod"},
-                                     {"labels", {{"owner", "helm"}, {"name", "shop"}, {"version", "1"}, {"status", "deployed"}}}}},
+  const Json secret = {{"metadata",
+                        {{"name", "sh.helm.release.v1.shop.v1"},
+                         {"namespace", "prod"},
+                         {"labels", {{"owner", "helm"}, {"name", "shop"}, {"version", "1"}, {"status", "deployed"}}}}},
                        {"data", {{"release", release}}}};
   std::vector<sdk::Diagnostic> diagnostics;
   try {
@@ -91,7 +94,8 @@ void listing(std::string_view text) {
   };
   try {
     k8s::ItemSplitter splitter(take, 1u << 20);
-    for (auto rest = text; !rest.empty(); rest.remove_prefix(std::min<std::size_t>(rest.size(), 61))) splitter.feed(rest.substr(0, 61));
+    for (auto rest = text; !rest.empty(); rest.remove_prefix(std::min<std::size_t>(rest.size(), 61)))
+      splitter.feed(rest.substr(0, 61));
     (void)splitter.rest();
   } catch (const std::exception&) {
   }
@@ -101,7 +105,8 @@ void prism(std::string_view text) {
   const Json given = Json::parse(text, nullptr, false);
   if (!given.is_object()) return;
   k8s::Objects objects;
-  for (const auto& [name, type] : {std::pair("prism", "PrismBackend"), {"service", "Service"}, {"secret", "Secret"}, {"map", "ConfigMap"}}) {
+  for (const auto& [name, type] :
+       {std::pair("prism", "PrismBackend"), {"service", "Service"}, {"secret", "Secret"}, {"map", "ConfigMap"}}) {
     const auto found = given.find(name);
     if (found != given.end() && found->is_object()) objects[{type, "prod", "shop"}] = *found;
   }

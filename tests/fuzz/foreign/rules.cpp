@@ -53,9 +53,11 @@ void schema(std::string_view text) {
 
 /// As a record goes: redacted in the worker, sealed in the agent, compared with what was there.
 void body(std::string_view text) {
-  static const auto known = core::KindSchema::parse(
-      R"({"schema":"driftd-schema/1","kind":"thing","attributes":{"a.b":{"collection":"map","keys":["name"]},)"
-      R"("**.d":{"type":"yaml"},"f":{"type":"bytes"},"g":{"type":"endpoint","collection":"set"},"p":{"sensitive":true}}})").value();
+  static const auto known =
+      core::KindSchema::parse(
+          R"({"schema":"driftd-schema/1","kind":"thing","attributes":{"a.b":{"collection":"map","keys":["name"]},)"
+          R"("**.d":{"type":"yaml"},"f":{"type":"bytes"},"g":{"type":"endpoint","collection":"set"},"p":{"sensitive":true}}})")
+          .value();
   const auto redacted = core::redact(text, {"thing", "id"}, *known, {"s", "a.b[*].token"}, {"aaaaaaaa", {}});
   if (!redacted) return;
   const auto sealed = core::seal(*redacted, {"bbbbbbbb", {}});

@@ -27,7 +27,9 @@ std::vector<std::string> lines_of(std::string_view text) {
   return out;
 }
 
-std::string at(const std::vector<std::string>& lines, std::size_t i) { return i < lines.size() ? lines[i] : std::string(); }
+std::string at(const std::vector<std::string>& lines, std::size_t i) {
+  return i < lines.size() ? lines[i] : std::string();
+}
 
 }  // namespace
 
@@ -66,7 +68,8 @@ void redis_info(std::string_view text) {
 void postgres(std::string_view text) {
   const auto lines = lines_of(text);
   postgres::Rows rows;
-  rows.columns = {"name", "settings", "database_settings", "memberships", "setting", "unit", "vartype", "acl", "owner", "options", "verifier"};
+  rows.columns = {"name", "settings", "database_settings", "memberships", "setting", "unit", "vartype",
+                  "acl",  "owner",    "options",           "verifier"};
   auto& row = rows.rows.emplace_back();
   for (std::size_t i = 0; i < rows.columns.size(); ++i) row.emplace_back(at(lines, i));
   const postgres::Origin from{"h:5432", "db", "", true, 150004, true};

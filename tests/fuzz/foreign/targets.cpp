@@ -11,21 +11,33 @@ namespace {
 
 constexpr std::size_t kMi = 1u << 20;
 
-constexpr std::array kTargets = {
-    Target{"yaml", yaml, 40 * kMi},        Target{"json", json, 32 * kMi},        Target{"properties", properties, 16 * kMi},
-    Target{"pem", pem, 16 * kMi},          Target{"ssh", ssh, 16 * kMi},          Target{"address", address, 16 * kMi},
-    Target{"quantity", quantity, 16 * kMi}, Target{"path", path, 16 * kMi},       Target{"schema", schema, 16 * kMi},
-    Target{"body", body, 40 * kMi},        Target{"config", config, 40 * kMi},    Target{"helm", helm, 64 * kMi},
-    Target{"listing", listing, 64 * kMi},  Target{"prism", prism, 16 * kMi},      Target{"tfstate", tfstate, 64 * kMi},
-    Target{"redis_acl", redis_acl, 16 * kMi}, Target{"redis_info", redis_info, 16 * kMi},
-    Target{"postgres", postgres, 32 * kMi}, Target{"kafka", kafka, 16 * kMi}};
+constexpr std::array kTargets = {Target{"yaml", yaml, 40 * kMi},
+                                 Target{"json", json, 32 * kMi},
+                                 Target{"properties", properties, 16 * kMi},
+                                 Target{"pem", pem, 16 * kMi},
+                                 Target{"ssh", ssh, 16 * kMi},
+                                 Target{"address", address, 16 * kMi},
+                                 Target{"quantity", quantity, 16 * kMi},
+                                 Target{"path", path, 16 * kMi},
+                                 Target{"schema", schema, 16 * kMi},
+                                 Target{"body", body, 40 * kMi},
+                                 Target{"config", config, 40 * kMi},
+                                 Target{"helm", helm, 64 * kMi},
+                                 Target{"listing", listing, 64 * kMi},
+                                 Target{"prism", prism, 16 * kMi},
+                                 Target{"tfstate", tfstate, 64 * kMi},
+                                 Target{"redis_acl", redis_acl, 16 * kMi},
+                                 Target{"redis_info", redis_info, 16 * kMi},
+                                 Target{"postgres", postgres, 32 * kMi},
+                                 Target{"kafka", kafka, 16 * kMi}};
 
 }  // namespace
 
 std::span<const Target> targets() { return kTargets; }
 
 const Target* find_target(std::string_view name) {
-  const auto found = std::find_if(kTargets.begin(), kTargets.end(), [&](const Target& target) { return target.name == name; });
+  const auto found =
+      std::find_if(kTargets.begin(), kTargets.end(), [&](const Target& target) { return target.name == name; });
   return found == kTargets.end() ? nullptr : &*found;
 }
 

@@ -70,11 +70,14 @@ void address(std::string_view text) {
 
 void quantity(std::string_view text) {
   if (!is_text(text)) return;
-  constexpr std::array kTypes = {ValueType::integer, ValueType::decimal, ValueType::percent, ValueType::version, ValueType::timestamp, ValueType::boolean};
+  constexpr std::array kTypes = {ValueType::integer, ValueType::decimal,   ValueType::percent,
+                                 ValueType::version, ValueType::timestamp, ValueType::boolean};
   for (const auto type : kTypes) normal(rule(type), text);
   normal(rule(ValueType::decimal, "kubernetes"), text);
-  for (const auto* unit : {"", "postgres:8kB", "postgres:MB:real", "redis", "si", "kubernetes"}) normal(rule(ValueType::bytes, unit), text);
-  for (const auto* unit : {"", "ms", "postgres:ms", "postgres:min:real", "iso8601", "redis:s"}) normal(rule(ValueType::duration, unit), text);
+  for (const auto* unit : {"", "postgres:8kB", "postgres:MB:real", "redis", "si", "kubernetes"})
+    normal(rule(ValueType::bytes, unit), text);
+  for (const auto* unit : {"", "ms", "postgres:ms", "postgres:min:real", "iso8601", "redis:s"})
+    normal(rule(ValueType::duration, unit), text);
 }
 
 }  // namespace driftd::fuzz

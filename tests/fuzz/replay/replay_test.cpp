@@ -47,10 +47,17 @@ std::string mutated(std::string text, const std::string& other, std::mt19937& ra
   for (auto n = 1 + random() % 3; n > 0 && !text.empty(); --n) {
     const auto at = random() % text.size();
     switch (random() % 4) {
-      case 0: text[at] = static_cast<char>(random()); break;
-      case 1: text.erase(at, 1 + random() % 8); break;
-      case 2: text.insert(at, text.substr(random() % text.size(), random() % 64)); break;
-      default: text.insert(at, other.substr(other.empty() ? 0 : random() % other.size(), random() % 64));
+      case 0:
+        text[at] = static_cast<char>(random());
+        break;
+      case 1:
+        text.erase(at, 1 + random() % 8);
+        break;
+      case 2:
+        text.insert(at, text.substr(random() % text.size(), random() % 64));
+        break;
+      default:
+        text.insert(at, other.substr(other.empty() ? 0 : random() % other.size(), random() % 64));
     }
   }
   return text;

@@ -10,8 +10,9 @@ using host::FrameType;
 host::Loaded loaded() {
   host::Loaded out;
   out.file = "/etc/passwd";  // not what the agent asked for
-  out.describe = R"({"id":"hostile","version":"1.0","types":["hostile"],"kinds":["thing"],"metrics":[{"name":"things"}],)"
-                 R"("extensions":[{"id":"driftd.watch","revision":1}],"diff":true})";
+  out.describe =
+      R"({"id":"hostile","version":"1.0","types":["hostile"],"kinds":["thing"],"metrics":[{"name":"things"}],)"
+      R"("extensions":[{"id":"driftd.watch","revision":1}],"diff":true})";
   out.settings_schema = R"({"type":"object"})";
   out.kinds["thing"] = R"({"schema":"driftd-schema/1","kind":"thing","revision":1,"class":"config","attributes":{}})";
   return out;
@@ -80,11 +81,12 @@ std::string mutated(std::string bytes, Random& random) {
 namespace {
 
 std::string odd_text(Random& random, std::size_t most) {
-  static constexpr std::string_view kPieces[] = {"a",      "\n",     "\x1b[2J",  "\xc3\xa9", "\xf0\x9f\x98\x80", "\"",
-                                                 "\\",     "{",      "[[[[",     "%s",       "'; DROP",          "\x7f",
-                                                 "token-value", "$hmac", "**", "[REDACTED]", "1e999", "null"};
+  static constexpr std::string_view kPieces[] = {
+      "a",    "\n",          "\x1b[2J", "\xc3\xa9", "\xf0\x9f\x98\x80", "\"",    "\\",  "{", "[[[[", "%s", "'; DROP",
+      "\x7f", "token-value", "$hmac",   "**",       "[REDACTED]",       "1e999", "null"};
   std::string out;
-  for (auto pieces = random() % 20; pieces > 0 && out.size() < most; --pieces) out += kPieces[random() % std::size(kPieces)];
+  for (auto pieces = random() % 20; pieces > 0 && out.size() < most; --pieces)
+    out += kPieces[random() % std::size(kPieces)];
   if (random() % 50 == 0) out += std::string(most, 'x');
   out.resize(std::min(out.size(), most));
   return out;
@@ -102,21 +104,30 @@ core::Observation odd_observation(Random& random) {
   out.observed_ns = odd_number(random);
   out.schema_revision = static_cast<std::uint32_t>(random());
   out.tombstone = random() % 8 == 0;
-  for (auto n = random() % 3; n > 0; --n) out.unread.push_back({"a.b", static_cast<Code>(random() % 15), odd_text(random, 9000) + "\xff"});
+  for (auto n = random() % 3; n > 0; --n)
+    out.unread.push_back({"a.b", static_cast<Code>(random() % 15), odd_text(random, 9000) + "\xff"});
   return out;
 }
 
 }  // namespace
 
 Frame odd_frame(std::uint64_t call, Random& random) {
-  const core::Diagnostic diagnostic{static_cast<Code>(random() % 15), odd_text(random, 100) + "\xff", odd_text(random, 5000),
-                                    odd_text(random, 100), odd_text(random, 20'000), "+x", odd_number(random), odd_text(random, 5000)};
+  const core::Diagnostic diagnostic{static_cast<Code>(random() % 15),
+                                    odd_text(random, 100) + "\xff",
+                                    odd_text(random, 5000),
+                                    odd_text(random, 100),
+                                    odd_text(random, 20'000),
+                                    "+x",
+                                    odd_number(random),
+                                    odd_text(random, 5000)};
   const std::string numbers[] = {"1", "-1e308", "nan", "inf", "0x10", "1e-400"};
   switch (random() % 8) {
     case 0:
-      return {FrameType::mark, call, encode(core::Mark{core::Mark::Type::bookmark, "", odd_text(random, 6000), random()})};
+      return {FrameType::mark, call,
+              encode(core::Mark{core::Mark::Type::bookmark, "", odd_text(random, 6000), random()})};
     case 1:
-      return {FrameType::mark, call, encode(core::Mark{core::Mark::Type::complete, "thing", "", random(), odd_text(random, 5000)})};
+      return {FrameType::mark, call,
+              encode(core::Mark{core::Mark::Type::complete, "thing", "", random(), odd_text(random, 5000)})};
     case 2:
       return {FrameType::diagnostic, call, encode(diagnostic)};
     case 3:

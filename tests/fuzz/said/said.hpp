@@ -10,9 +10,9 @@
 
 namespace driftd::fuzz {
 
-host::Loaded loaded();                              ///< of a provider `hostile` with the kind `thing`
+host::Loaded loaded();  ///< of a provider `hostile` with the kind `thing`
 core::Observation observation(const std::string& id);
-std::string answer(const std::string& body = {});   ///< payload of a result with code ok
+std::string answer(const std::string& body = {});  ///< payload of a result with code ok
 
 /// One frame of each type that a worker sends, for the call.
 std::vector<host::Frame> all_frames(std::uint64_t call);

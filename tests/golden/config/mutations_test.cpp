@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 100 configurations, each with one mistake: refused at the right place, with the right words. mutations.txt holds them.
+// 100 configurations, each with one mistake: refused at the right place, with the right words. mutations.txt holds
+// them.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -94,7 +95,8 @@ TEST_P(Mutated, ConfigIsRefusedAtTheRightPlace) {
   EXPECT_EQ(all.find("canary"), std::string::npos);
 }
 
-INSTANTIATE_TEST_SUITE_P(Golden, Mutated, testing::ValuesIn(mutations()), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Golden, Mutated, testing::ValuesIn(mutations()),
+                         [](const auto& info) { return info.param.name; });
 
 TEST(Mutations, GoodConfigIsAccepted) {
   const auto loaded = parse(read("good.yaml"), "driftd.yaml", environment());

@@ -24,7 +24,8 @@ TEST(Size, AliasBombIsRefusedWithoutBeingExpanded) {
 }
 
 TEST(Size, TenMegabytesAreRefused) {
-  EXPECT_NE(first_error("a: " + std::string(10u << 20, 'x')).find("driftd.yaml:1:1: the file is too big; expected at most 1 MiB"),
+  EXPECT_NE(first_error("a: " + std::string(10u << 20, 'x'))
+                .find("driftd.yaml:1:1: the file is too big; expected at most 1 MiB"),
             std::string::npos);
 }
 
@@ -33,7 +34,8 @@ TEST(Size, DeepNestingIsRefusedWithoutACrash) {
 }
 
 TEST(Size, EveryPrefixOfAConfigIsReadOrRefusedWithoutACrash) {
-  const std::string text = "agent: { name: \"a\", plugin_dirs: [b, &c d, *c] }\nbackends:\n  - { name: x, provider: y }\n";
+  const std::string text =
+      "agent: { name: \"a\", plugin_dirs: [b, &c d, *c] }\nbackends:\n  - { name: x, provider: y }\n";
   for (std::size_t end = 0; end <= text.size(); ++end) {
     const auto loaded = parse(text.substr(0, end), "driftd.yaml");
     EXPECT_TRUE(loaded.has_value() || !loaded.error().empty()) << "prefix of " << end << " bytes";

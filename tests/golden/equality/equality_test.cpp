@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Golden cases as data: cases/*.json hold pairs of bodies that are the same or different under a schema.
+#include <gtest/gtest.h>
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
-#include <gtest/gtest.h>
 #include <iostream>
 #include <map>
 #include <set>
@@ -31,8 +31,11 @@ Value::Array list(const Value& value, std::string_view member) {
 
 std::shared_ptr<const KindSchema> schema_of(const Value& file) {
   const Value* attributes = file.find("schema");
-  Value::Object document{{"schema", Value("driftd-schema/1")}, {"kind", Value("thing")}, {"attributes", attributes ? *attributes : Value(Value::Object{})}};
-  if (const int revision = number(file, "revision", 1); revision > 1) document.emplace("revision", Value(Value::Number{std::to_string(revision)}));
+  Value::Object document{{"schema", Value("driftd-schema/1")},
+                         {"kind", Value("thing")},
+                         {"attributes", attributes ? *attributes : Value(Value::Object{})}};
+  if (const int revision = number(file, "revision", 1); revision > 1)
+    document.emplace("revision", Value(Value::Number{std::to_string(revision)}));
   auto schema = KindSchema::parse(render(Value(std::move(document))));
   EXPECT_TRUE(schema) << (schema ? "" : schema.error().message);
   return schema ? *schema : KindSchema::unknown("thing");
@@ -81,15 +84,16 @@ TEST_P(Equality, EveryPairHasItsVerdict) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, Equality, testing::ValuesIn(files("cases")), name_of_file);
 
-/// Names of the test suites in tests/golden/providers with how many pairs (expectations) each holds that are no drift, and
-/// that are.
+/// Names of the test suites in tests/golden/providers with how many pairs (expectations) each holds that are no drift,
+/// and that are.
 std::map<std::string, std::pair<int, int>> raw_suites() {
   std::map<std::string, std::pair<int, int>> out;
   std::string name;
   std::ifstream file(kFolder.parent_path() / "providers" / "raw_test.cpp");
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with("TEST(")) name = "golden." + line.substr(5, line.find(',') - 5);
-    if (line.find("EXPECT_THAT(changed(") == std::string::npos && line.find("EXPECT_THAT(acl(") == std::string::npos) continue;
+    if (line.find("EXPECT_THAT(changed(") == std::string::npos && line.find("EXPECT_THAT(acl(") == std::string::npos)
+      continue;
     const bool quiet = line.find(", IsEmpty())") != std::string::npos;
     ++(quiet ? out[name].first : out[name].second);
   }
@@ -112,8 +116,8 @@ struct Row {
 void count(const Value& from, Row& row) {
   for (const auto& pair : list(from, "pairs")) {
     const std::string is = text(pair, "is");
-    const bool quiet = is.find("drift ") == std::string::npos && is.find("changed") == std::string::npos && is.find("deleted") == std::string::npos &&
-                       is.find("created") == std::string::npos;
+    const bool quiet = is.find("drift ") == std::string::npos && is.find("changed") == std::string::npos &&
+                       is.find("deleted") == std::string::npos && is.find("created") == std::string::npos;
     ++(quiet ? row.quiet : row.drift);
   }
   for (const auto& sequence : list(from, "sequences")) {
@@ -146,7 +150,8 @@ TEST(EqualityCatalogue, EachOfThe59ClassesHasAPairThatIsNoDriftAndATwinThatIs) {
     table[std::stoi(id)] = {text(entry, "why"), text(entry, "pairs"), found->second.first, found->second.second};
   }
   for (const auto& [id, row] : table) {
-    std::cout << id << "\t" << row.quiet << " no drift\t" << row.drift << " drift\t" << row.where << "\t" << row.name << "\n";
+    std::cout << id << "\t" << row.quiet << " no drift\t" << row.drift << " drift\t" << row.where << "\t" << row.name
+              << "\n";
     EXPECT_GT(row.quiet, 0) << "class " << id << ": no pair that is no drift";
     EXPECT_GT(row.drift, 0) << "class " << id << ": no true-drift twin";
   }

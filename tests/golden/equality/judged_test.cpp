@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Golden cases that are no question of two values alone: stories/*.json judge a sighting against a baseline, with identity,
-// rules, unread paths, order of time; or a sequence of sightings and decisions. One table with cases/ (EqualityCatalogue).
+// Golden cases that are no question of two values alone: stories/*.json judge a sighting against a baseline, with
+// identity, rules, unread paths, order of time; or a sequence of sightings and decisions. One table with cases/
+// (EqualityCatalogue).
+#include <gtest/gtest.h>
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <gtest/gtest.h>
 #include <set>
 #include <sstream>
 
@@ -92,11 +93,13 @@ std::string verdict(const Judgement& judgement) {
   return out.empty() ? "quiet" : out;
 }
 
-/// One resource through a sequence of sightings and decisions, a minute apart; the first sighting is its baseline. Every
-/// drift must have an id that no other had.
+/// One resource through a sequence of sightings and decisions, a minute apart; the first sighting is its baseline.
+/// Every drift must have an id that no other had.
 class Sequence {
  public:
-  explicit Sequence(const Value& file) : context_(context_of(file, Value(Value::Object{}))) { row_.id = {"thing", "t"}; }
+  explicit Sequence(const Value& file) : context_(context_of(file, Value(Value::Object{}))) {
+    row_.id = {"thing", "t"};
+  }
 
   void set_policy(const std::string& action) {
     Rules rules = *context_.rules;
@@ -165,7 +168,8 @@ TEST_P(Judged, EveryPairHasItsVerdict) {
   bool quiet = false, drift = false;
   const Value* pairs = file.find("pairs");
   const Value* sequences = file.find("sequences");
-  ASSERT_TRUE((pairs != nullptr && pairs->array() != nullptr) || (sequences != nullptr && sequences->array() != nullptr));
+  ASSERT_TRUE((pairs != nullptr && pairs->array() != nullptr) ||
+              (sequences != nullptr && sequences->array() != nullptr));
   for (const auto& pair : pairs != nullptr ? *pairs->array() : Value::Array{}) {
     const std::string expected = text(pair, "is");
     const Judgement judged = judge(context_of(file, pair), stored_of(pair), sighting_of(pair));

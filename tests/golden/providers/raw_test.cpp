@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Classes of false drift that a provider settles before the host compares: what the system answered, through the provider's
-// own mapping and schema. elsewhere.json of the table names the test of each class.
+// Classes of false drift that a provider settles before the host compares: what the system answered, through the
+// provider's own mapping and schema. elsewhere.json of the table names the test of each class.
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
@@ -37,13 +37,17 @@ std::vector<std::string> changed(const std::string& provider, const std::string&
   return out;
 }
 
-const redis::AclCategories kCategories = {
-    {"read", {"get", "mget"}}, {"write", {"set"}}, {"dangerous", {"config|get", "config|set", "flushall"}},
-    {"slow", {"config|get", "config|set", "flushall"}}, {"fast", {"get", "mget", "set"}}};
+const redis::AclCategories kCategories = {{"read", {"get", "mget"}},
+                                          {"write", {"set"}},
+                                          {"dangerous", {"config|get", "config|set", "flushall"}},
+                                          {"slow", {"config|get", "config|set", "flushall"}},
+                                          {"fast", {"get", "mget", "set"}}};
 
 /// Changes of an ACL user that neither the schema nor the provider's own verdict calls the same.
 std::vector<std::string> acl(const std::string& before, const std::string& after) {
-  const auto record = [](const std::string& line) { return redis::acl_record(redis::parse_acl_line(line), kCategories, {}); };
+  const auto record = [](const std::string& line) {
+    return redis::acl_record(redis::parse_acl_line(line), kCategories, {});
+  };
   const auto paths = changed("redis", "acl_user", record(before), record(after));
   std::vector<redis::AclChange> asked;
   for (std::uint32_t i = 0; i < paths.size(); ++i) asked.push_back({i, paths[i]});
@@ -55,30 +59,39 @@ std::vector<std::string> acl(const std::string& before, const std::string& after
 TEST(RawClass22, KeysOfAConfigMapAreTheirBlobsAndOptions) {
   const k8s::Settings settings;
   const auto resources = k8s::known_resources(settings);
-  const auto map = std::find_if(resources.begin(), resources.end(), [](const auto& r) { return r.kind == "config_map"; });
+  const auto map =
+      std::find_if(resources.begin(), resources.end(), [](const auto& r) { return r.kind == "config_map"; });
   ASSERT_NE(map, resources.end());
   const auto mapped = [&](const char* name, const std::string& text) {
-    const json object = {{"metadata", {{"name", "bastion"}, {"namespace", "prod"}, {"uid", "u"}, {"resourceVersion", "1"}}},
-                         {"data", {{name, text}}}};
+    const json object = {
+        {"metadata", {{"name", "bastion"}, {"namespace", "prod"}, {"uid", "u"}, {"resourceVersion", "1"}}},
+        {"data", {{name, text}}}};
     return k8s::map_object(*map, object, settings);
   };
-  const std::string a = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFgioSfdGQSjkxOZrhrZemCV+p11MGdCLt34rPkb94y/", b = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIP9ctueQRY85DwHRDwrHy+MYjcuhMme5kWRrLMRa3sIa";
+  const std::string a = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFgioSfdGQSjkxOZrhrZemCV+p11MGdCLt34rPkb94y/",
+                    b = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIP9ctueQRY85DwHRDwrHy+MYjcuhMme5kWRrLMRa3sIa";
   for (const char* name : {"authorized_keys", "alice.pub"}) {
-    EXPECT_THAT(changed("k8s", "config_map", mapped(name, a + " alice@old\n" + b), mapped(name, b + "\n" + a + " alice@new\n")), IsEmpty());
-    EXPECT_THAT(changed("k8s", "config_map", mapped(name, a + " alice\n" + b), mapped(name, a + " alice\n")), SizeIs(1));
+    EXPECT_THAT(
+        changed("k8s", "config_map", mapped(name, a + " alice@old\n" + b), mapped(name, b + "\n" + a + " alice@new\n")),
+        IsEmpty());
+    EXPECT_THAT(changed("k8s", "config_map", mapped(name, a + " alice\n" + b), mapped(name, a + " alice\n")),
+                SizeIs(1));
     EXPECT_THAT(changed("k8s", "config_map", mapped(name, a), mapped(name, "no-pty " + a)), SizeIs(1));
   }
-  EXPECT_THAT(changed("k8s", "config_map", mapped("notes", a + " x"), mapped("notes", a + " y")), SizeIs(1)) << "plain text";
+  EXPECT_THAT(changed("k8s", "config_map", mapped("notes", a + " x"), mapped("notes", a + " y")), SizeIs(1))
+      << "plain text";
 }
 
 TEST(RawClass34, StringDataAndBase64AreTheBytesOfASecret) {
   const k8s::Settings settings;
   const auto resources = k8s::known_resources(settings);
-  const auto secret = std::find_if(resources.begin(), resources.end(), [](const auto& r) { return r.kind == k8s::kSecret; });
+  const auto secret =
+      std::find_if(resources.begin(), resources.end(), [](const auto& r) { return r.kind == k8s::kSecret; });
   ASSERT_NE(secret, resources.end());
   const auto mapped = [&](const std::string& base64) {
     const json object = {{"metadata", {{"name", "db"}, {"namespace", "prod"}, {"uid", "u"}, {"resourceVersion", "1"}}},
-                         {"type", "Opaque"}, {"data", {{"password", base64}}}};
+                         {"type", "Opaque"},
+                         {"data", {{"password", base64}}}};
     return k8s::map_object(*secret, object, settings);
   };
   EXPECT_THAT(changed("k8s", "secret", mapped("aHVudGVyMg=="), mapped("aHVudGVyMg==")), IsEmpty());
@@ -114,7 +127,8 @@ TEST(RawClass38, AliasKeysResolveToTheKeyInForce) {
   };
   const kafka::ConfigEntry hours{"log.retention.hours", "168", kafka::Source::builtin, false, {}};
   EXPECT_THAT(changed("kafka", "broker", mapped("604800000", {hours}), mapped("604800000", {})), IsEmpty());
-  EXPECT_THAT(changed("kafka", "broker", mapped("604800000", {hours}), mapped("3600000", {hours})), testing::Not(IsEmpty()));
+  EXPECT_THAT(changed("kafka", "broker", mapped("604800000", {hours}), mapped("3600000", {hours})),
+              testing::Not(IsEmpty()));
 }
 
 }  // namespace

@@ -62,9 +62,12 @@ TEST(DriftdCheckOfOurOwn, KafkaKeepsEveryRule) {
   options.secure = true;
   options.plain_users = {{"driftd", "password-of-the-check"}};
   const KafkaServer server(options);
-  server.acls({"--add", "--allow-principal", "User:driftd", "--operation", "Describe", "--operation", "DescribeConfigs", "--cluster"});
-  server.acls({"--add", "--allow-principal", "User:driftd", "--operation", "Describe", "--operation", "DescribeConfigs", "--topic", "*"});
-  for (const char* topic : {"orders", "bills"}) server.topics({"--create", "--topic", topic, "--config", "retention.ms=60000"});
+  server.acls({"--add", "--allow-principal", "User:driftd", "--operation", "Describe", "--operation", "DescribeConfigs",
+               "--cluster"});
+  server.acls({"--add", "--allow-principal", "User:driftd", "--operation", "Describe", "--operation", "DescribeConfigs",
+               "--topic", "*"});
+  for (const char* topic : {"orders", "bills"})
+    server.topics({"--create", "--topic", topic, "--config", "retention.ms=60000"});
   server.await_topic("bills", true);
   server.scram_user("app", "secret-of-app");
   expect_sound("providers/kafka.so",
@@ -90,7 +93,8 @@ TEST(DriftdCheckOfOurOwn, KubernetesKeepsEveryRule) {
   kube.create_namespace("driftd");
   kube.create_namespace("prod");
   kube.apply(readme_grants("k8s", "yaml"));
-  for (int i = 0; i < 20; ++i) kube.create_secret("prod", "s-" + std::to_string(i), {{"password", "secret-of-s-" + std::to_string(i)}});
+  for (int i = 0; i < 20; ++i)
+    kube.create_secret("prod", "s-" + std::to_string(i), {{"password", "secret-of-s-" + std::to_string(i)}});
   const TempDir dir;
   const json tls = {{"ca_file", kube.ca_file()}};
   expect_sound("providers/k8s.so", {{"server", kube.server()},

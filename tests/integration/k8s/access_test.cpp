@@ -10,10 +10,16 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 
 struct K8sAccess : Cluster {
-  static json only_secrets(const std::string& space) { return with(kube().settings({space}), {{"include", {"secret"}}}); }
+  static json only_secrets(const std::string& space) {
+    return with(kube().settings({space}), {{"include", {"secret"}}});
+  }
   /// As an exec plugin of kubectl prints it.
   static std::string exec_credential(const json& status) {
-    return json{{"kind", "ExecCredential"}, {"apiVersion", "client.authentication.k8s.io/v1"}, {"spec", json::object()}, {"status", status}}.dump();
+    return json{{"kind", "ExecCredential"},
+                {"apiVersion", "client.authentication.k8s.io/v1"},
+                {"spec", json::object()},
+                {"status", status}}
+        .dump();
   }
   static ProviderProbe probe_with(json settings, const std::string& credential) {
     settings.erase("token_file");
@@ -24,7 +30,9 @@ struct K8sAccess : Cluster {
 
 TEST_F(K8sAccess, AnExecCredentialWithATokenIsWhoAsks) {
   const std::string space = fresh_namespace();
-  ProviderProbe k8s = probe_with(only_secrets(space), exec_credential({{"token", kube().admin_token()}, {"expirationTimestamp", "2999-01-01T00:00:00Z"}}));
+  ProviderProbe k8s =
+      probe_with(only_secrets(space),
+                 exec_credential({{"token", kube().admin_token()}, {"expirationTimestamp", "2999-01-01T00:00:00Z"}}));
   const Collected got = k8s.refresh();
   EXPECT_EQ(got.status, DRIFTD_OK) << shown(got);
   EXPECT_EQ(k8s.health().health.state, DRIFTD_HEALTH_UP);
@@ -32,7 +40,8 @@ TEST_F(K8sAccess, AnExecCredentialWithATokenIsWhoAsks) {
 
 TEST_F(K8sAccess, AnExecCredentialWithACertificateIsWhoAsks) {
   const std::string space = fresh_namespace();
-  const json status = {{"clientCertificateData", read_file(kube().file("client.pem"))}, {"clientKeyData", read_file(kube().file("client.key"))}};
+  const json status = {{"clientCertificateData", read_file(kube().file("client.pem"))},
+                       {"clientKeyData", read_file(kube().file("client.key"))}};
   const Collected got = probe_with(only_secrets(space), exec_credential(status)).refresh();
   ASSERT_NE(got.diagnostic(DRIFTD_DENIED), nullptr) << shown(got);
   EXPECT_THAT(got.diagnostic(DRIFTD_DENIED)->text, HasSubstr("\"certified\"")) << "the server knows who it is";
@@ -40,9 +49,10 @@ TEST_F(K8sAccess, AnExecCredentialWithACertificateIsWhoAsks) {
 
 TEST_F(K8sAccess, AnExecCredentialThatExpiredOrIsNoneIsNotUsedAndNotShown) {
   const std::string space = fresh_namespace();
-  for (const auto& [text, says] : {std::pair{exec_credential({{"token", "canary"}, {"expirationTimestamp", "2020-01-01T00:00:00Z"}}),
-                                             "expired at 2020-01-01T00:00:00Z"},
-                                   {exec_credential({{"token", nullptr}, {"canary", "canary"}}), "neither a token nor"}}) {
+  for (const auto& [text, says] :
+       {std::pair{exec_credential({{"token", "canary"}, {"expirationTimestamp", "2020-01-01T00:00:00Z"}}),
+                  "expired at 2020-01-01T00:00:00Z"},
+        {exec_credential({{"token", nullptr}, {"canary", "canary"}}), "neither a token nor"}}) {
     ProviderProbe k8s = probe_with(only_secrets(space), text);
     const Collected got = k8s.refresh();
     EXPECT_EQ(got.status, DRIFTD_UNAUTHENTICATED);
@@ -60,15 +70,19 @@ struct K8sAnotherCluster : K8sAccess {
   TempDir dir;
   const std::string space = fresh_namespace();
 
-  static long version(const KubeServer& of) { return std::stol(text(of.get("/api/v1/secrets?limit=1"), "resourceVersion")); }
+  static long version(const KubeServer& of) {
+    return std::stol(text(of.get("/api/v1/secrets?limit=1"), "resourceVersion"));
+  }
   json through_relay() const {
     const std::string cas = dir.write("ca.pem", read_file(kube().ca_file()) + read_file(other.ca_file()));
-    return with(only_secrets(space), {{"server", "https://127.0.0.1:" + std::to_string(relay.port())}, {"tls", {{"ca_file", cas}}}});
+    return with(only_secrets(space),
+                {{"server", "https://127.0.0.1:" + std::to_string(relay.port())}, {"tls", {{"ca_file", cas}}}});
   }
   K8sAnotherCluster() {
     kube().create_secret(space, "here", {{"a", "b"}});
     other.create_namespace(space);
-    for (int i = 0; version(other) < version(kube()) + 10; ++i) other.create_secret(space, "there-" + std::to_string(i), {{"a", "b"}});
+    for (int i = 0; version(other) < version(kube()) + 10; ++i)
+      other.create_secret(space, "there-" + std::to_string(i), {{"a", "b"}});
   }
   void move() {
     const int before = relay.cuts();
@@ -109,9 +123,11 @@ TEST_F(K8sAnotherCluster, IsNotWatchedUnderTheIdentityOfTheFirst) {
   k8s.health();
   ASSERT_EQ(k8s.refresh().status, DRIFTD_OK);
   bool moved = false;
-  const Collected got = k8s.watch("", [](const Collected&) { return false; }, std::chrono::seconds(30), [&] {
-    if (!std::exchange(moved, true)) move();
-  });
+  const Collected got = k8s.watch(
+      "", [](const Collected&) { return false; }, std::chrono::seconds(30),
+      [&] {
+        if (!std::exchange(moved, true)) move();
+      });
   ASSERT_TRUE(moved);
   EXPECT_EQ(got.status, DRIFTD_UNAVAILABLE) << shown(got);
   EXPECT_THAT(shown(got), HasSubstr("another cluster answers"));

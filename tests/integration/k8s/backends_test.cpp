@@ -14,8 +14,9 @@ struct K8sBackends : Cluster {
     return {{"prism.io/backend", "true"}, {"prism.io/backend-name", name}, {"prism.io/backend-type", type}};
   }
   static void service(const std::string& space, const std::string& name, int port, const json& marks = json::object()) {
-    kube().create("/api/v1/namespaces/" + space + "/services",
-                  {{"metadata", {{"name", name}, {"labels", marks}}}, {"spec", {{"ports", json::array({{{"port", port}}})}}}});
+    kube().create(
+        "/api/v1/namespaces/" + space + "/services",
+        {{"metadata", {{"name", name}, {"labels", marks}}}, {"spec", {{"ports", json::array({{{"port", port}}})}}}});
   }
   static const sdk::Backend* named(const Collected& got, const std::string& name) {
     for (const auto& backend : got.backends) {
@@ -28,7 +29,8 @@ struct K8sBackends : Cluster {
 TEST_F(K8sBackends, ByLabelAreDiscoveredAndRegisteredUnderTheirFieldNames) {
   const std::string space = fresh_namespace();
   service(space, "kafka", 9092, labels("orders-kafka", "kafka"));
-  kube().create_secret(space, "kafka-credentials", {{"username", "app"}, {"password", "canary-one"}}, labels("orders-kafka", "kafka"));
+  kube().create_secret(space, "kafka-credentials", {{"username", "app"}, {"password", "canary-one"}},
+                       labels("orders-kafka", "kafka"));
   ProviderProbe k8s = probe(kube().settings({space}));
   const Collected found = k8s.discover();
   EXPECT_TRUE(found.discovery_complete) << shown(found);
@@ -62,24 +64,29 @@ TEST_F(K8sBackends, AChangedSecretOrServiceIsTheBackendsChange) {
   ASSERT_EQ(k8s.refresh().status, DRIFTD_OK);
   const auto registered = [](const Collected& got, const std::string& origin) -> const sdk::Record* {
     for (const auto& record : got.records) {
-      if (record.kind == "registration" && record.id == "cache" && record.origin == origin && !record.tombstone) return &record;
+      if (record.kind == "registration" && record.id == "cache" && record.origin == origin && !record.tombstone)
+        return &record;
     }
     return nullptr;
   };
   json secret;
-  const Collected got =
-      watch(k8s, "", {{[&] { secret = kube().patch(secrets(space) + "/cache", {{"stringData", {{"password", "canary-two"}}}}); },
-                       [&](const Collected& w) { return registered(w, "kubernetes-secret") != nullptr; }},
-                      {[&] {
-                         kube().request("PATCH", "/api/v1/namespaces/" + space + "/services/cache",
-                                        R"([{"op":"replace","path":"/spec/ports/0/port","value":6380}])", "application/json-patch+json");
-                       },
-                       [&](const Collected& w) { return registered(w, "kubernetes-service") != nullptr; }},
-                      {[&] {
-                         kube().remove(secrets(space) + "/cache");
-                         kube().remove("/api/v1/namespaces/" + space + "/services/cache");
-                       },
-                       [&](const Collected& w) { return w.records.back().kind == "registration" && w.records.back().tombstone; }}});
+  const Collected got = watch(
+      k8s, "",
+      {{[&] {
+          secret = kube().patch(secrets(space) + "/cache", {{"stringData", {{"password", "canary-two"}}}});
+        },
+        [&](const Collected& w) { return registered(w, "kubernetes-secret") != nullptr; }},
+       {[&] {
+          kube().request("PATCH", "/api/v1/namespaces/" + space + "/services/cache",
+                         R"([{"op":"replace","path":"/spec/ports/0/port","value":6380}])",
+                         "application/json-patch+json");
+        },
+        [&](const Collected& w) { return registered(w, "kubernetes-service") != nullptr; }},
+       {[&] {
+          kube().remove(secrets(space) + "/cache");
+          kube().remove("/api/v1/namespaces/" + space + "/services/cache");
+        },
+        [&](const Collected& w) { return w.records.back().kind == "registration" && w.records.back().tombstone; }}});
   const sdk::Record* rotated = registered(got, "kubernetes-secret");
   const sdk::Record* moved = registered(got, "kubernetes-service");
   ASSERT_TRUE(rotated != nullptr && moved != nullptr);
@@ -96,17 +103,18 @@ TEST_F(K8sBackends, APrismBackendNamesItsServiceSecretAndKeys) {
   service(space, "pg-rw", 5432);
   kube().create_secret(space, "pg", {{"user", "app"}, {"postgres-password", "canary-pg"}});
   const std::string path = "/apis/prism.io/v1alpha1/namespaces/" + space + "/prismbackends";
-  kube().create(path, {{"apiVersion", "prism.io/v1alpha1"},
-                       {"kind", "PrismBackend"},
-                       {"metadata", {{"name", "orders-db"}}},
-                       {"spec",
-                        {{"type", "postgresql"},
-                         {"discovery",
-                          {{"service", {{"name", "pg-rw"}}},
-                           {"secret", {{"name", "pg"}, {"usernameKey", "user"}, {"passwordKey", "postgres-password"}}}}},
-                         {"config", {{"sslmode", "verify-full"}}},
-                         {"capabilities", {"sql_basic"}},
-                         {"metadata", {{"region", "eu"}}}}}});
+  kube().create(path,
+                {{"apiVersion", "prism.io/v1alpha1"},
+                 {"kind", "PrismBackend"},
+                 {"metadata", {{"name", "orders-db"}}},
+                 {"spec",
+                  {{"type", "postgresql"},
+                   {"discovery",
+                    {{"service", {{"name", "pg-rw"}}},
+                     {"secret", {{"name", "pg"}, {"usernameKey", "user"}, {"passwordKey", "postgres-password"}}}}},
+                   {"config", {{"sslmode", "verify-full"}}},
+                   {"capabilities", {"sql_basic"}},
+                   {"metadata", {{"region", "eu"}}}}}});
   ProviderProbe k8s = probe(kube().settings({space}));
   const Collected found = k8s.discover();
   const sdk::Backend* backend = named(found, "orders-db");
@@ -121,13 +129,16 @@ TEST_F(K8sBackends, APrismBackendNamesItsServiceSecretAndKeys) {
   EXPECT_EQ(body["config"]["postgres"]["sslmode"], "verify-full");
   // A Secret that nobody labelled is followed, too.
   const Collected got =
-      watch(k8s, "", {{[&] { kube().patch(secrets(space) + "/pg", {{"stringData", {{"postgres-password", "canary-new"}}}}); },
-                       [&](const Collected& w) {
-                         return w.find("registration", "orders-db") != nullptr &&
-                                w.body("registration", "orders-db")["config"]["postgres"]["password"] == "canary-new";
-                       }},
-                      {[&] { kube().remove(secrets(space) + "/pg"); },
-                       [&](const Collected& w) { return !w.records.back().unread.empty(); }}});
+      watch(k8s, "",
+            {{[&] {
+                kube().patch(secrets(space) + "/pg", {{"stringData", {{"postgres-password", "canary-new"}}}});
+              },
+              [&](const Collected& w) {
+                return w.find("registration", "orders-db") != nullptr &&
+                       w.body("registration", "orders-db")["config"]["postgres"]["password"] == "canary-new";
+              }},
+             {[&] { kube().remove(secrets(space) + "/pg"); },
+              [&](const Collected& w) { return !w.records.back().unread.empty(); }}});
   EXPECT_EQ(got.records.back().unread.front().path, "config.postgres.username");
 }
 
@@ -135,9 +146,11 @@ TEST_F(K8sBackends, ADeniedListRegistersNothingRatherThanHalf) {
   const std::string space = fresh_namespace();
   service(space, "cache", 6379, labels("cache", "redis"));
   const TempDir dir;
-  const json services = {{"apiGroups", {""}}, {"resources", {"services", "configmaps"}}, {"verbs", {"get", "list", "watch"}}};
+  const json services = {
+      {"apiGroups", {""}}, {"resources", {"services", "configmaps"}}, {"verbs", {"get", "list", "watch"}}};
   const std::string token = kube().account(space, "half", json::array({services}));
-  ProviderProbe k8s = probe(with(kube().settings({space}), {{"include", {"service", "registration"}}, {"token_file", dir.write("token", token)}}));
+  ProviderProbe k8s = probe(with(
+      kube().settings({space}), {{"include", {"service", "registration"}}, {"token_file", dir.write("token", token)}}));
   const Collected got = k8s.refresh();
   EXPECT_EQ(got.find("registration", "cache"), nullptr);
   EXPECT_EQ(got.complete.count("registration"), 0u);

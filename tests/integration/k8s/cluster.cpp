@@ -39,7 +39,8 @@ const sdk::Record* Cluster::at_version(const Collected& got, const std::string& 
 
 std::string Cluster::shown(const Collected& got) {
   std::string out = "status " + std::to_string(got.status) + ", " + std::to_string(got.records.size()) + " records\n";
-  for (const auto& d : got.diagnostics) out += std::to_string(d.code) + " " + d.kind + "/" + d.id + ": " + d.text + " [" + d.right + "]\n";
+  for (const auto& d : got.diagnostics)
+    out += std::to_string(d.code) + " " + d.kind + "/" + d.id + ": " + d.text + " [" + d.right + "]\n";
   return out;
 }
 

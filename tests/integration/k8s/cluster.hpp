@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <functional>
 #include <gmock/gmock.h>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>

@@ -46,7 +46,8 @@ TEST_F(K8sConnection, ThatWasNotAgreedToCarriesNoOtherRequest) {
   };
   http::Wire wire(options);
   for (int i = 0; i < 10; ++i) {  // a server that is quick answered the others within the step that refused the first
-    EXPECT_THAT(ask(wire), AllOf(SizeIs(kAtOnce), Each("nobody knows who answers"))) << "asked unasked, or kept: round " << i;
+    EXPECT_THAT(ask(wire), AllOf(SizeIs(kAtOnce), Each("nobody knows who answers")))
+        << "asked unasked, or kept: round " << i;
   }
   agrees = true;
   const int before = made;
@@ -76,7 +77,8 @@ TEST_F(K8sConnection, ThatIsRefusedLeavesWhatGoesOverAnotherAlone) {
     wire.start(call, std::move(request));
   }
   const auto within = http::Wire::Steady::now() + std::chrono::seconds(20);
-  while (open < kShared && http::Wire::Steady::now() < within) ASSERT_TRUE(wire.run(call, within).empty()) << "a watch ended";
+  while (open < kShared && http::Wire::Steady::now() < within)
+    ASSERT_TRUE(wire.run(call, within).empty()) << "a watch ended";
   ASSERT_EQ(open, kShared);
   agrees = false;
   wire.start(call, version());
@@ -86,7 +88,8 @@ TEST_F(K8sConnection, ThatIsRefusedLeavesWhatGoesOverAnotherAlone) {
   EXPECT_EQ(wire.in_flight(), kShared);
   told = 0;
   kube().create("/api/v1/namespaces/" + space + "/configmaps", {{"metadata", {{"name", "seen"}}}});
-  while (told < kShared && http::Wire::Steady::now() < within) ASSERT_TRUE(wire.run(call, within).empty()) << "a watch ended";
+  while (told < kShared && http::Wire::Steady::now() < within)
+    ASSERT_TRUE(wire.run(call, within).empty()) << "a watch ended";
   EXPECT_GE(told, kShared);
 }
 

@@ -16,7 +16,9 @@ namespace {
 using ::testing::HasSubstr;
 
 struct K8sFailure : Cluster {
-  static json only_secrets(const std::string& space) { return with(kube().settings({space}), {{"include", {"secret"}}}); }
+  static json only_secrets(const std::string& space) {
+    return with(kube().settings({space}), {{"include", {"secret"}}});
+  }
   /// Secrets s-0, s-1 … of so many characters, which no compression makes smaller.
   static void fill(const std::string& space, int count, std::size_t size = 10) {
     std::mt19937 random{7};
@@ -36,7 +38,8 @@ TEST_F(K8sFailure, ADeniedKindIsNamedWithItsRightAndStallsNoOther) {
   fill(space, 1);
   const TempDir dir;
   const std::string token = kube().account(space, "half", json::array({rule("configmaps", {"get", "list", "watch"})}));
-  ProviderProbe k8s = probe(with(kube().settings({space}), {{"include", {"secret", "config_map"}}, {"token_file", dir.write("token", token)}}));
+  ProviderProbe k8s = probe(with(kube().settings({space}),
+                                 {{"include", {"secret", "config_map"}}, {"token_file", dir.write("token", token)}}));
   const Collected got = k8s.refresh();
   EXPECT_EQ(got.status, DRIFTD_OK);
   EXPECT_EQ(got.complete.count("config_map"), 1u) << shown(got);
@@ -49,17 +52,24 @@ TEST_F(K8sFailure, ADeniedKindIsNamedWithItsRightAndStallsNoOther) {
   EXPECT_EQ(read.diagnostic(DRIFTD_NOT_FOUND), nullptr);
   ASSERT_NE(read.diagnostic(DRIFTD_DENIED), nullptr);
   EXPECT_EQ(read.diagnostic(DRIFTD_DENIED)->right, "get secrets in namespace " + space);
-  const Collected watched = watch(k8s, "", {{[&] { kube().create("/api/v1/namespaces/" + space + "/configmaps", {{"metadata", {{"name", "c"}}}}); },
-                                             [&](const Collected& w) { return w.find("config_map", space + "/c") != nullptr; }}});
+  const Collected watched =
+      watch(k8s, "",
+            {{[&] {
+                kube().create("/api/v1/namespaces/" + space + "/configmaps", {{"metadata", {{"name", "c"}}}});
+              },
+              [&](const Collected& w) { return w.find("config_map", space + "/c") != nullptr; }}});
   EXPECT_NE(watched.diagnostic(DRIFTD_DENIED), nullptr);
 }
 
 TEST_F(K8sFailure, WithoutTheRightToAskForTypesAllOtherKindsAreStillSeen) {
-  const std::string space = fresh_namespace(), binding = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/system:discovery";
+  const std::string space = fresh_namespace(),
+                    binding = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/system:discovery";
   const TempDir dir;
   const json prism = {{"apiGroups", {"prism.io"}}, {"resources", {"*"}}, {"verbs", {"get", "list", "watch"}}};
-  const std::string token = kube().account(space, "blind", json::array({rule("configmaps", {"get", "list", "watch"}), prism}));
-  const json settings = with(kube().settings({space}), {{"include", {"config_map", "prism_backend"}}, {"token_file", dir.write("token", token)}});
+  const std::string token =
+      kube().account(space, "blind", json::array({rule("configmaps", {"get", "list", "watch"}), prism}));
+  const json settings = with(kube().settings({space}),
+                             {{"include", {"config_map", "prism_backend"}}, {"token_file", dir.write("token", token)}});
   const json kept = kube().get(binding).at("subjects");
   kube().patch(binding, {{"subjects", nullptr}});
   EXPECT_TRUE(eventually([&] { return probe(settings).refresh().diagnostic(DRIFTD_DENIED) != nullptr; }));
@@ -79,9 +89,9 @@ TEST_F(K8sFailure, AListCutInMidPageIsNotComplete) {
   fill(space, 120, 4000);
   for (const bool streams : {false, true}) {
     Relay relay(kube().port());
-    ProviderProbe k8s = probe(with(only_secrets(space), {{"server", "https://127.0.0.1:" + std::to_string(relay.port())},
-                                                         {"page", 50},
-                                                         {"streaming_lists", streams}}));
+    ProviderProbe k8s = probe(with(
+        only_secrets(space),
+        {{"server", "https://127.0.0.1:" + std::to_string(relay.port())}, {"page", 50}, {"streaming_lists", streams}}));
     relay.cut_after(400'000);
     const Collected cut = k8s.refresh();
     EXPECT_EQ(cut.status, DRIFTD_UNAVAILABLE) << shown(cut);
@@ -101,7 +111,9 @@ TEST_F(K8sFailure, AStreamThatTakesLongerThanARequestMayIsReadInPagesFromThenOn)
   fill(space, 120, 4000);
   Relay relay(kube().port());
   ProviderProbe k8s = probe(with(only_secrets(space), {{"server", "https://127.0.0.1:" + std::to_string(relay.port())},
-                                                       {"page", 20}, {"streaming_lists", true}, {"call_timeout_ms", 1500}}));
+                                                       {"page", 20},
+                                                       {"streaming_lists", true},
+                                                       {"call_timeout_ms", 1500}}));
   relay.slow(200'000);
   const Collected slow = k8s.refresh();
   EXPECT_TRUE(slow.complete.empty()) << shown(slow);
@@ -110,8 +122,8 @@ TEST_F(K8sFailure, AStreamThatTakesLongerThanARequestMayIsReadInPagesFromThenOn)
   EXPECT_EQ(whole.complete.at("secret"), 120u);
 }
 
-/// All pages show the moment of the first. Whoever took the last one for newer than a change that came before it would drop
-/// what the watch told of that change.
+/// All pages show the moment of the first. Whoever took the last one for newer than a change that came before it would
+/// drop what the watch told of that change.
 TEST_F(K8sFailure, AListInPagesIsNotNewerThanWhatItShows) {
   constexpr int kPages = 100;
   const std::string space = fresh_namespace(), name = "s-99";  // the last in the list
@@ -140,7 +152,8 @@ TEST_F(K8sFailure, AListInPagesIsNotNewerThanWhatItShows) {
   ASSERT_NE(last, nullptr) << shown(got);
   const auto shows = [&](const Change& change) { return change.version == last->version; };
   const auto shown_one = std::find_if(changes.begin(), changes.end(), shows);
-  const auto hidden = shown_one == changes.end() ? changes.begin() : std::next(shown_one);  // the first that it does not show
+  // the first that it does not show
+  const auto hidden = shown_one == changes.end() ? changes.begin() : std::next(shown_one);
   ASSERT_GE(changes.end() - hidden, 2) << "nothing changed while the pages came";
   EXPECT_LT(last->observed_ns, hidden->began_ns);
 }
@@ -148,17 +161,22 @@ TEST_F(K8sFailure, AListInPagesIsNotNewerThanWhatItShows) {
 TEST_F(K8sFailure, ACutWatchIsTakenUpWhereItWas) {
   const std::string space = fresh_namespace();
   Relay relay(kube().port());
-  ProviderProbe k8s = probe(with(only_secrets(space), {{"server", "https://127.0.0.1:" + std::to_string(relay.port())}}));
+  ProviderProbe k8s =
+      probe(with(only_secrets(space), {{"server", "https://127.0.0.1:" + std::to_string(relay.port())}}));
   ASSERT_EQ(k8s.refresh().status, DRIFTD_OK);
   const auto seen = [&](int i) {
     return [&, i](const Collected& got) { return got.find("secret", space + "/t-" + std::to_string(i)) != nullptr; };
   };
-  const Collected got = watch(k8s, "", {{[&] { kube().create_secret(space, "t-0", {{"a", "b"}}); }, seen(0)},
-                                        {[&] {
-                                           relay.cut_now();
-                                           kube().create_secret(space, "t-1", {{"a", "b"}});
-                                         },
-                                         seen(1)}});
+  const Collected got = watch(k8s, "",
+                              {{[&] {
+                                  kube().create_secret(space, "t-0", {{"a", "b"}});
+                                },
+                                seen(0)},
+                               {[&] {
+                                  relay.cut_now();
+                                  kube().create_secret(space, "t-1", {{"a", "b"}});
+                                },
+                                seen(1)}});
   EXPECT_EQ(got.records.size(), 2u);
   EXPECT_GT(relay.cuts(), 0);
 }
@@ -166,12 +184,17 @@ TEST_F(K8sFailure, ACutWatchIsTakenUpWhereItWas) {
 TEST_F(K8sFailure, AllKindsInAllNamespacesAreWatchedOverOneConnection) {
   const std::vector<std::string> spaces = {fresh_namespace(), fresh_namespace(), fresh_namespace()};
   Relay relay(kube().port());
-  ProviderProbe k8s = probe(with(kube().settings(spaces), {{"server", "https://127.0.0.1:" + std::to_string(relay.port())}}));
+  ProviderProbe k8s =
+      probe(with(kube().settings(spaces), {{"server", "https://127.0.0.1:" + std::to_string(relay.port())}}));
   ASSERT_EQ(k8s.refresh().status, DRIFTD_OK);
   const int before = relay.connections();
-  watch(k8s, "", {{[&] { kube().create_secret(spaces[2], "x", {{"a", "b"}}); },
-                   [&](const Collected& got) { return got.find("secret", spaces[2] + "/x") != nullptr; }}});
-  EXPECT_LE(relay.connections() - before, 4) << "one for thirty watches, one for what they ask beside, and for each one that asks who answers";
+  watch(k8s, "",
+        {{[&] {
+            kube().create_secret(spaces[2], "x", {{"a", "b"}});
+          },
+          [&](const Collected& got) { return got.find("secret", spaces[2] + "/x") != nullptr; }}});
+  EXPECT_LE(relay.connections() - before, 4)
+      << "one for thirty watches, one for what they ask beside, and for each one that asks who answers";
 }
 
 TEST_F(K8sFailure, TheTokenFileIsReadAnewWhenItsTokenIsRefused) {
@@ -247,21 +270,25 @@ TEST_F(K8sFailure, AWatchGoesOnThroughARestartAndIsExpiredAfterACompaction) {
   const auto seen = [&](const std::string& name) {
     return [&, name](const Collected& got) { return got.find("secret", space + "/" + name) != nullptr; };
   };
-  // Where anything at all was written before the new server's watch cache began, that expires the watch, and nothing is lost.
+  // Where anything at all was written before the new server's watch cache began, that expires the watch, and nothing is
+  // lost.
   const auto goes_on = [&] {
     space = fresh_namespace();
     k8s.reset(new ProviderProbe(probe(only_secrets(space))));
     EXPECT_EQ(k8s->refresh().status, DRIFTD_OK);
     bool begun = false, restarted = false;
-    through = k8s->watch("", [&](const Collected& got) {
-      if (!std::exchange(begun, true)) make("before");
-      if (seen("before")(got) && !std::exchange(restarted, true)) {
-        kube().kill();
-        kube().start();
-        make("after");
-      }
-      return seen("after")(got);
-    }, std::chrono::seconds(60));
+    through = k8s->watch(
+        "",
+        [&](const Collected& got) {
+          if (!std::exchange(begun, true)) make("before");
+          if (seen("before")(got) && !std::exchange(restarted, true)) {
+            kube().kill();
+            kube().start();
+            make("after");
+          }
+          return seen("after")(got);
+        },
+        std::chrono::seconds(60));
     EXPECT_TRUE(restarted) << shown(through);
     if (through.status != DRIFTD_CURSOR_EXPIRED) return true;
     EXPECT_EQ(k8s->refresh().complete["secret"], 2u) << "what was missed is in the list";
@@ -274,7 +301,8 @@ TEST_F(K8sFailure, AWatchGoesOnThroughARestartAndIsExpiredAfterACompaction) {
   kube().kill();
   kube().start();
   make("last");  // the watch cache begins here
-  const Collected expired = k8s->watch(through.cursor, [](const Collected&) { return false; }, std::chrono::seconds(30));
+  const Collected expired = k8s->watch(
+      through.cursor, [](const Collected&) { return false; }, std::chrono::seconds(30));
   EXPECT_EQ(expired.status, DRIFTD_CURSOR_EXPIRED) << shown(expired);
   const Collected again = k8s->refresh();
   EXPECT_EQ(again.complete.at("secret"), 4u);
@@ -309,10 +337,11 @@ TEST_F(K8sFailure, AnUnbrokenWatchAnswersForTheListWithoutARequest) {
   EXPECT_FALSE(k8s.refresh(listed.cursor).unchanged) << "nobody watches";
   const Collected again = k8s.refresh();
   std::atomic<bool> unchanged{false};
-  k8s.watch("", [&](const Collected&) { return unchanged.load(); }, std::chrono::seconds(20),
-            [&] {
-              if (!unchanged) unchanged = k8s.refresh(again.cursor).unchanged;
-            });
+  k8s.watch(
+      "", [&](const Collected&) { return unchanged.load(); }, std::chrono::seconds(20),
+      [&] {
+        if (!unchanged) unchanged = k8s.refresh(again.cursor).unchanged;
+      });
   EXPECT_TRUE(unchanged);
   EXPECT_FALSE(k8s.refresh(again.cursor).unchanged) << "nobody watches any more";
 }

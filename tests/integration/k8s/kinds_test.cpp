@@ -13,11 +13,12 @@ struct Sample {
 
 json pod(const std::string& image) {
   return {{"metadata", {{"labels", {{"app", "x"}}}}},
-          {"spec", {{"containers", json::array({{{"name", "main"},
-                                                 {"image", image},
-                                                 {"env", json::array({{{"name", "DB_PASSWORD"}, {"value", "canary-env"}},
-                                                                      {{"name", "MODE"}, {"value", "fast"}}})},
-                                                 {"resources", {{"requests", {{"cpu", "1000m"}, {"memory", "2048Mi"}}}}}}})}}}};
+          {"spec",
+           {{"containers", json::array({{{"name", "main"},
+                                         {"image", image},
+                                         {"env", json::array({{{"name", "DB_PASSWORD"}, {"value", "canary-env"}},
+                                                              {{"name", "MODE"}, {"value", "fast"}}})},
+                                         {"resources", {{"requests", {{"cpu", "1000m"}, {"memory", "2048Mi"}}}}}}})}}}};
 }
 
 json workload(const std::string& image) {
@@ -35,30 +36,56 @@ std::vector<Sample> samples(const std::string& space) {
   json stateful = workload("example.org/x:1");
   stateful["spec"]["serviceName"] = "x";
   const json port = {{"spec", {{"ports", json::array({{{"name", "web"}, {"port", 81}}})}}}};
-  return {
-      {"secret", core + "secrets", space + "/x", named({{"stringData", {{"password", "one"}}}}), {{"stringData", {{"password", "two"}}}}, "data"},
-      {"config_map", core + "configmaps", space + "/x", named({{"data", {{"a.yaml", "a: 1"}}}}), {{"data", {{"a.yaml", "a: 2"}}}}, "data"},
-      {"service", core + "services", space + "/x",
-       named({{"spec", {{"ports", json::array({{{"name", "web"}, {"port", 80}}})}, {"selector", {{"app", "x"}}}}}}), port, "ports"},
-      {"endpoint_slice", "/apis/discovery.k8s.io/v1/namespaces/" + space + "/endpointslices", space + "/x",
-       named({{"addressType", "FQDN"}, {"endpoints", json::array({{{"addresses", {"db.example.org"}}}})}}),
-       {{"endpoints", json::array({{{"addresses", {"db2.example.org"}}}})}}, "addresses"},
-      {"ingress", "/apis/networking.k8s.io/v1/namespaces/" + space + "/ingresses", space + "/x",
-       named({{"spec", {{"defaultBackend", {{"service", {{"name", "x"}, {"port", {{"number", 80}}}}}}}}}}),
-       {{"spec", {{"defaultBackend", {{"service", {{"name", "y"}}}}}}}}, "default_backend"},
-      {"deployment", apps + "deployments", space + "/x", workload("example.org/x:1"), image, "containers"},
-      {"stateful_set", apps + "statefulsets", space + "/x", stateful, image, "containers"},
-      {"daemon_set", apps + "daemonsets", space + "/x", workload("example.org/x:1"), image, "containers"},
-      {"prism_backend", "/apis/prism.io/v1alpha1/namespaces/" + space + "/prismbackends", space + "/x",
-       named({{"apiVersion", "prism.io/v1alpha1"}, {"kind", "PrismBackend"}, {"spec", {{"type", "redis"}, {"capabilities", {"a"}}}}}),
-       {{"spec", {{"capabilities", {"b"}}}}}, "capabilities"},
-      {"object", "/apis/policy/v1/namespaces/" + space + "/poddisruptionbudgets", "PodDisruptionBudget.policy/" + space + "/x",
-       named({{"spec", {{"minAvailable", 1}}}}), {{"spec", {{"minAvailable", 2}}}}, "minAvailable"}};
+  return {{"secret",
+           core + "secrets",
+           space + "/x",
+           named({{"stringData", {{"password", "one"}}}}),
+           {{"stringData", {{"password", "two"}}}},
+           "data"},
+          {"config_map",
+           core + "configmaps",
+           space + "/x",
+           named({{"data", {{"a.yaml", "a: 1"}}}}),
+           {{"data", {{"a.yaml", "a: 2"}}}},
+           "data"},
+          {"service", core + "services", space + "/x",
+           named({{"spec", {{"ports", json::array({{{"name", "web"}, {"port", 80}}})}, {"selector", {{"app", "x"}}}}}}),
+           port, "ports"},
+          {"endpoint_slice",
+           "/apis/discovery.k8s.io/v1/namespaces/" + space + "/endpointslices",
+           space + "/x",
+           named({{"addressType", "FQDN"}, {"endpoints", json::array({{{"addresses", {"db.example.org"}}}})}}),
+           {{"endpoints", json::array({{{"addresses", {"db2.example.org"}}}})}},
+           "addresses"},
+          {"ingress",
+           "/apis/networking.k8s.io/v1/namespaces/" + space + "/ingresses",
+           space + "/x",
+           named({{"spec", {{"defaultBackend", {{"service", {{"name", "x"}, {"port", {{"number", 80}}}}}}}}}}),
+           {{"spec", {{"defaultBackend", {{"service", {{"name", "y"}}}}}}}},
+           "default_backend"},
+          {"deployment", apps + "deployments", space + "/x", workload("example.org/x:1"), image, "containers"},
+          {"stateful_set", apps + "statefulsets", space + "/x", stateful, image, "containers"},
+          {"daemon_set", apps + "daemonsets", space + "/x", workload("example.org/x:1"), image, "containers"},
+          {"prism_backend",
+           "/apis/prism.io/v1alpha1/namespaces/" + space + "/prismbackends",
+           space + "/x",
+           named({{"apiVersion", "prism.io/v1alpha1"},
+                  {"kind", "PrismBackend"},
+                  {"spec", {{"type", "redis"}, {"capabilities", {"a"}}}}}),
+           {{"spec", {{"capabilities", {"b"}}}}},
+           "capabilities"},
+          {"object",
+           "/apis/policy/v1/namespaces/" + space + "/poddisruptionbudgets",
+           "PodDisruptionBudget.policy/" + space + "/x",
+           named({{"spec", {{"minAvailable", 1}}}}),
+           {{"spec", {{"minAvailable", 2}}}},
+           "minAvailable"}};
 }
 
 struct K8sKinds : Cluster {
   static json settings_for(const std::string& space) {
-    return with(kube().settings({space}), {{"objects", json::array({{{"group", "policy"}, {"kind", "PodDisruptionBudget"}}})}});
+    return with(kube().settings({space}),
+                {{"objects", json::array({{{"group", "policy"}, {"kind", "PodDisruptionBudget"}}})}});
   }
 };
 
@@ -79,7 +106,9 @@ TEST_F(K8sKinds, AreListedWatchedReadRecreatedAndDeleted) {
     const auto reached = [&latest, sample](const Collected& got) {
       return at_version(got, sample.kind, sample.id, text(latest[sample.kind], "resourceVersion")) != nullptr;
     };
-    steps.push_back({[&, one, sample] { latest[sample.kind] = kube().patch(one + "?fieldManager=editor", sample.change); }, reached});
+    steps.push_back(
+        {[&, one, sample] { latest[sample.kind] = kube().patch(one + "?fieldManager=editor", sample.change); },
+         reached});
     steps.push_back({[&, one, sample] {
                        kube().remove(one);
                        latest[sample.kind] = kube().create(sample.path + "?fieldManager=author", sample.object);
@@ -87,9 +116,9 @@ TEST_F(K8sKinds, AreListedWatchedReadRecreatedAndDeleted) {
                      reached});
     steps.push_back({[&, one] { kube().remove(one); },
                      [sample](const Collected& got) {
-                       const auto& last = std::find_if(got.records.rbegin(), got.records.rend(), [&](const auto& record) {
-                         return record.kind == sample.kind && record.id == sample.id;
-                       });
+                       const auto& last = std::find_if(
+                           got.records.rbegin(), got.records.rend(),
+                           [&](const auto& record) { return record.kind == sample.kind && record.id == sample.id; });
                        return last != got.records.rend() && last->tombstone;
                      }});
   }
@@ -99,10 +128,13 @@ TEST_F(K8sKinds, AreListedWatchedReadRecreatedAndDeleted) {
     const sdk::Record& before = *listed.find(sample.kind, sample.id);
     const sdk::Record& changed = *watched.find(sample.kind, sample.id);
     EXPECT_EQ(changed.external_name, before.external_name) << sample.kind;
-    EXPECT_NE(json::parse(changed.body).at(sample.attribute), json::parse(before.body).at(sample.attribute)) << sample.kind;
-    const sdk::Record* again = at_version(watched, sample.kind, sample.id, text(latest[sample.kind], "resourceVersion"));
+    EXPECT_NE(json::parse(changed.body).at(sample.attribute), json::parse(before.body).at(sample.attribute))
+        << sample.kind;
+    const sdk::Record* again =
+        at_version(watched, sample.kind, sample.id, text(latest[sample.kind], "resourceVersion"));
     EXPECT_NE(again->external_name, before.external_name) << sample.kind;
-    EXPECT_EQ(json::parse(again->body).at(sample.attribute), json::parse(before.body).at(sample.attribute)) << sample.kind;
+    EXPECT_EQ(json::parse(again->body).at(sample.attribute), json::parse(before.body).at(sample.attribute))
+        << sample.kind;
     EXPECT_EQ(changed.metadata.at("manager"), "editor") << sample.kind;
     ids.push_back({sample.kind, sample.id});
   }
@@ -126,7 +158,8 @@ TEST_F(K8sKinds, ASecretIsItsRawValuesAndNothingOfItIsElsewhere) {
   EXPECT_EQ(body["data"]["binary"], json({{"base64", "/w=="}}));
   EXPECT_EQ(body["labels"], json({{"team", "a"}}));
   EXPECT_EQ(body["immutable"], true);
-  EXPECT_THAT(record->status + json(record->metadata).dump() + record->id, ::testing::Not(::testing::HasSubstr("canary")));
+  EXPECT_THAT(record->status + json(record->metadata).dump() + record->id,
+              ::testing::Not(::testing::HasSubstr("canary")));
   const json schema = json::parse(k8s.schema("secret"));
   EXPECT_EQ(schema["attributes"]["data.*"]["sensitive"], true);
 }
@@ -150,8 +183,9 @@ TEST_F(K8sKinds, ReplicasOfAnAutoscalerAreNotJudgedAndCredentialsInEnvAreSensiti
 
 TEST_F(K8sKinds, AnAbsentTypeIsUnsupportedAndAnObjectOfItIsNotGone) {
   const std::string space = fresh_namespace();
-  ProviderProbe k8s = probe(with(kube().settings({space}), {{"include", {"object"}},
-                                                            {"objects", json::array({{{"group", "none.example"}, {"kind", "Thing"}}})}}));
+  ProviderProbe k8s = probe(
+      with(kube().settings({space}),
+           {{"include", {"object"}}, {"objects", json::array({{{"group", "none.example"}, {"kind", "Thing"}}})}}));
   const Collected got = k8s.refresh();
   EXPECT_EQ(got.complete.count("object"), 0u);
   ASSERT_NE(got.diagnostic(DRIFTD_UNSUPPORTED), nullptr) << shown(got);

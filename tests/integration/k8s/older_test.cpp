@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server of another minor version: the real one, made to behave as 1.33 does (--emulated-version, KEP-4330), whose streams
-// of lists are off. Three minor versions back is as far as it goes.
+// A server of another minor version: the real one, made to behave as 1.33 does (--emulated-version, KEP-4330), whose
+// streams of lists are off. Three minor versions back is as far as it goes.
 #include <future>
 
 #include "cluster.hpp"
@@ -14,9 +14,12 @@ struct K8sOlder : Cluster {
 
   static void fill(const KubeServer& at) {
     at.create_namespace(kSpace);
-    for (int i = 0; i < 50; ++i) at.create_secret(kSpace, "s-" + std::to_string(i), {{"value", "v" + std::to_string(i)}});
-    at.create("/api/v1/namespaces/" + kSpace + "/configmaps",
-              {{"apiVersion", "v1"}, {"kind", "ConfigMap"}, {"metadata", {{"name", "flags"}}}, {"data", {{"colour", "blue"}}}});
+    for (int i = 0; i < 50; ++i)
+      at.create_secret(kSpace, "s-" + std::to_string(i), {{"value", "v" + std::to_string(i)}});
+    at.create("/api/v1/namespaces/" + kSpace + "/configmaps", {{"apiVersion", "v1"},
+                                                               {"kind", "ConfigMap"},
+                                                               {"metadata", {{"name", "flags"}}},
+                                                               {"data", {{"colour", "blue"}}}});
     at.create("/api/v1/namespaces/" + kSpace + "/services",
               {{"apiVersion", "v1"},
                {"kind", "Service"},
@@ -25,8 +28,11 @@ struct K8sOlder : Cluster {
   }
   static ProviderProbe probe_of(const KubeServer& at) { return probe(with(at.settings({kSpace}), {{"page", 20}})); }
   static int streamed(const KubeServer& at) {
-    return at.request("GET", secrets(kSpace) + "?watch=1&sendInitialEvents=true&allowWatchBookmarks=true&"
-                                               "resourceVersionMatch=NotOlderThan&timeoutSeconds=1").status;
+    return at
+        .request("GET", secrets(kSpace) +
+                            "?watch=1&sendInitialEvents=true&allowWatchBookmarks=true&"
+                            "resourceVersionMatch=NotOlderThan&timeoutSeconds=1")
+        .status;
   }
   static std::map<std::string, json> bodies(const Collected& of) {
     std::map<std::string, json> out;
@@ -51,13 +57,17 @@ TEST_F(K8sOlder, IsListedInPagesAndSaysTheSameAsTheNewerOne) {
   EXPECT_EQ(bodies(got), bodies(expected));
   EXPECT_GE(lists() - before, 3) << "50 Secrets in pages of 20";
 
-  const Collected watched = watch(older, got.cursor, {{[&] { old.patch(secrets(kSpace) + "/s-7", {{"stringData", {{"value", "new"}}}}); },
-                                                       [&](const Collected& w) { return w.find("secret", kSpace + "/s-7") != nullptr; }}});
+  const Collected watched = watch(older, got.cursor,
+                                  {{[&] {
+                                      old.patch(secrets(kSpace) + "/s-7", {{"stringData", {{"value", "new"}}}});
+                                    },
+                                    [&](const Collected& w) { return w.find("secret", kSpace + "/s-7") != nullptr; }}});
   EXPECT_EQ(watched.records.size(), 1u) << shown(watched);
   EXPECT_TRUE(watched.diagnostics.empty()) << shown(watched);
 }
 
-/// The second attempt is behind the deletion, and the first has told of what was deleted: no watch from there would say it.
+/// The second attempt is behind the deletion, and the first has told of what was deleted: no watch from there would say
+/// it.
 TEST_F(K8sOlder, AListBegunAnewAsItsTokenExpiredVouchesForNothing) {
   constexpr int kPages = 300;
   old.create_namespace(kSpace);

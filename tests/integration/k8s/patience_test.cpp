@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A server that asks to be left alone, and one that says nothing any more.
 #include <arpa/inet.h>
-#include <atomic>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <thread>
 #include <unistd.h>
+#include <atomic>
+#include <thread>
 
 #include "cluster.hpp"
 
@@ -53,30 +53,40 @@ struct K8sThrottled : Cluster {
   }
   json as(const std::string& account) const {
     const json read = {"get", "list", "watch"};
-    const std::string token = kube().account(space, account, json::array({rule("secrets", read), rule("configmaps", read)}));
-    return with(kube().settings({space}), {{"include", {"secret", "config_map"}}, {"token_file", dir.write(account, token)}});
+    const std::string token =
+        kube().account(space, account, json::array({rule("secrets", read), rule("configmaps", read)}));
+    return with(kube().settings({space}),
+                {{"include", {"secret", "config_map"}}, {"token_file", dir.write(account, token)}});
   }
   std::string level() const { return "none-" + space; }
   std::string schema(const std::string& account) const { return account + "-" + space; }
-  void close_for(const std::string& account, const std::string& resource = "secrets", json verbs = {"list", "watch"}) const {
+  void close_for(const std::string& account, const std::string& resource = "secrets",
+                 json verbs = {"list", "watch"}) const {
     const json subject = {{"kind", "ServiceAccount"}, {"serviceAccount", {{"name", account}, {"namespace", space}}}};
     json of = rule(resource, std::move(verbs));
     of["namespaces"] = {"*"};
-    kube().create(std::string(kFlow) + "flowschemas",
-                  {{"metadata", {{"name", schema(account)}}},
-                   {"spec",
-                    {{"priorityLevelConfiguration", {{"name", level()}}},
-                     {"matchingPrecedence", 100},
-                     {"distinguisherMethod", {{"type", "ByUser"}}},
-                     {"rules", json::array({{{"subjects", json::array({subject})}, {"resourceRules", json::array({of})}}})}}}});
+    kube().create(
+        std::string(kFlow) + "flowschemas",
+        {{"metadata", {{"name", schema(account)}}},
+         {"spec",
+          {{"priorityLevelConfiguration", {{"name", level()}}},
+           {"matchingPrecedence", 100},
+           {"distinguisherMethod", {{"type", "ByUser"}}},
+           {"rules", json::array({{{"subjects", json::array({subject})}, {"resourceRules", json::array({of})}}})}}}});
   }
-  void open_for(const std::string& account) const { kube().remove(std::string(kFlow) + "flowschemas/" + schema(account)); }
+  void open_for(const std::string& account) const {
+    kube().remove(std::string(kFlow) + "flowschemas/" + schema(account));
+  }
   void occupy() {
-    const json limited = {{"nominalConcurrencyShares", 0}, {"lendablePercent", 0}, {"borrowingLimitPercent", 0}, {"limitResponse", {{"type", "Reject"}}}};
+    const json limited = {{"nominalConcurrencyShares", 0},
+                          {"lendablePercent", 0},
+                          {"borrowingLimitPercent", 0},
+                          {"limitResponse", {{"type", "Reject"}}}};
     kube().create(std::string(kFlow) + "prioritylevelconfigurations",
                   {{"metadata", {{"name", level()}}}, {"spec", {{"type", "Limited"}, {"limited", limited}}}});
     const json where = {{"matchLabels", {{"kubernetes.io/metadata.name", space}}}};
-    const json what = {{"apiGroups", {""}}, {"apiVersions", {"v1"}}, {"operations", {"CREATE"}}, {"resources", {"podtemplates"}}};
+    const json what = {
+        {"apiGroups", {""}}, {"apiVersions", {"v1"}}, {"operations", {"CREATE"}}, {"resources", {"podtemplates"}}};
     const json hook = {{"name", "mute.driftd.test"},
                        {"clientConfig", {{"url", "https://127.0.0.1:" + std::to_string(mute.port) + "/"}}},
                        {"rules", json::array({what})},
@@ -119,7 +129,8 @@ TEST_F(K8sThrottled, ARefreshNamesTheTimeLetsOtherKindsGoOnAndAsksNoSoonerAgain)
   close_for("flood");
   close_for("ours");
   ASSERT_NO_FATAL_FAILURE(press(flood, seconds(4)));
-  const auto began = Clock::now();  // before the server said how long: all that ended before `began` + `wanted` came too soon
+  // before the server said how long: all that ended before `began` + `wanted` came too soon
+  const auto began = Clock::now();
   const Collected first = k8s.refresh();
   ASSERT_NE(first.diagnostic(DRIFTD_THROTTLED), nullptr) << shown(first);
   EXPECT_EQ(first.diagnostic(DRIFTD_THROTTLED)->kind, "secret");
@@ -158,14 +169,18 @@ TEST_F(K8sThrottled, AWatchWaitsAsLongAsItIsAskedTo) {
       return got.find(kind, space + "/" + name) != nullptr;
     };
   };
-  const Collected got = watch(k8s, "", {{[&] { kube().create("/api/v1/namespaces/" + space + "/configmaps", {{"metadata", {{"name", "tick"}}}}); },
-                                         seen("config_map", "tick")},
-                                        {[&] {
-                                           EXPECT_EQ(refused("ours"), 1) << "the watch of Secrets";
-                                           open_for("ours");
-                                           kube().create_secret(space, "late", {{"a", "b"}});
-                                         },
-                                         seen("secret", "late")}});
+  const Collected got =
+      watch(k8s, "",
+            {{[&] {
+                kube().create("/api/v1/namespaces/" + space + "/configmaps", {{"metadata", {{"name", "tick"}}}});
+              },
+              seen("config_map", "tick")},
+             {[&] {
+                EXPECT_EQ(refused("ours"), 1) << "the watch of Secrets";
+                open_for("ours");
+                kube().create_secret(space, "late", {{"a", "b"}});
+              },
+              seen("secret", "late")}});
   ASSERT_NE(got.diagnostic(DRIFTD_THROTTLED), nullptr) << shown(got);
   const milliseconds wanted(got.diagnostic(DRIFTD_THROTTLED)->retry_after_ms);
   EXPECT_GE(wanted, seconds(2));
@@ -177,23 +192,28 @@ using K8sSilence = Cluster;
 TEST_F(K8sSilence, AWatchThatSaysNothingAnyMoreIsMadeAnewAndMissesNothing) {
   const std::string space = fresh_namespace();
   Relay relay(kube().port());
-  ProviderProbe k8s = probe(with(kube().settings({space}), {{"include", {"secret", "config_map"}},
-                                                            {"server", "https://127.0.0.1:" + std::to_string(relay.port())},
-                                                            {"call_timeout_ms", 1500},
-                                                            {"watch_silence_ms", 3000}}));
+  ProviderProbe k8s =
+      probe(with(kube().settings({space}), {{"include", {"secret", "config_map"}},
+                                            {"server", "https://127.0.0.1:" + std::to_string(relay.port())},
+                                            {"call_timeout_ms", 1500},
+                                            {"watch_silence_ms", 3000}}));
   ASSERT_FALSE(k8s.health().health.system_identity.empty());  // as the host begins: a client is kept for one cluster
   k8s.refresh_ok();
   const auto seen = [&](const std::string& name) {
     return [&, name](const Collected& got) { return got.find("secret", space + "/" + name) != nullptr; };
   };
   int connections = 0;
-  const Collected got = watch(k8s, "", {{[&] { kube().create_secret(space, "before", {{"a", "b"}}); }, seen("before")},
-                                        {[&] {
-                                           connections = relay.connections();
-                                           relay.mute_now();
-                                           kube().create_secret(space, "unheard", {{"a", "b"}});
-                                         },
-                                         seen("unheard")}},
+  const Collected got = watch(k8s, "",
+                              {{[&] {
+                                  kube().create_secret(space, "before", {{"a", "b"}});
+                                },
+                                seen("before")},
+                               {[&] {
+                                  connections = relay.connections();
+                                  relay.mute_now();
+                                  kube().create_secret(space, "unheard", {{"a", "b"}});
+                                },
+                                seen("unheard")}},
                               seconds(30));
   EXPECT_EQ(got.records.size(), 2u) << "none missed, none twice";
   EXPECT_GT(relay.connections(), connections) << "HTTP/2 would have gone on over the dead one";

@@ -16,15 +16,19 @@ TEST_F(K8sReal, TheRightsOfTheReadmeAreEnough) {
   kube().apply(readme_grants("k8s", "yaml"));
   kube().create_secret("prod", "db", {{"password", "x"}});
   const TempDir dir;
-  ProviderProbe k8s = probe(with(kube().settings({"prod"}), {{"token_file", dir.write("token", kube().token_of("driftd", "driftd"))}}));
+  ProviderProbe k8s =
+      probe(with(kube().settings({"prod"}), {{"token_file", dir.write("token", kube().token_of("driftd", "driftd"))}}));
   const Collected got = k8s.refresh();
   EXPECT_EQ(got.status, DRIFTD_OK);
   EXPECT_TRUE(got.diagnostics.empty()) << shown(got);
   const json described = k8s.describe();
   for (const auto& kind : described.at("kinds")) EXPECT_EQ(got.complete.count(kind), 1u) << kind;
   EXPECT_EQ(k8s.health().health.system_identity.size(), 36u);
-  const Collected watched = watch(k8s, "", {{[&] { kube().create_secret("prod", "new", {{"a", "b"}}); },
-                                             [&](const Collected& w) { return w.find("secret", "prod/new") != nullptr; }}});
+  const Collected watched = watch(k8s, "",
+                                  {{[&] {
+                                      kube().create_secret("prod", "new", {{"a", "b"}});
+                                    },
+                                    [&](const Collected& w) { return w.find("secret", "prod/new") != nullptr; }}});
   EXPECT_TRUE(watched.diagnostics.empty()) << shown(watched);
 }
 
@@ -34,7 +38,8 @@ TEST_F(K8sReal, AHelmReleaseIsItsHighestDeployedRevision) {
   const std::string chart = dir.file("app");
   ASSERT_EQ(kube().helm({"create", chart}).code, 0);
   const auto deploy = [&](const std::string& verb, const std::string& tag) {
-    const Output done = kube().helm({verb, "shop", chart, "-n", space, "--set", "image.tag=" + tag, "--disable-openapi-validation"});
+    const Output done =
+        kube().helm({verb, "shop", chart, "-n", space, "--set", "image.tag=" + tag, "--disable-openapi-validation"});
     ASSERT_EQ(done.code, 0) << done.err;
   };
   deploy("install", "canary-1");
@@ -54,14 +59,17 @@ TEST_F(K8sReal, AHelmReleaseIsItsHighestDeployedRevision) {
     const json now = got.body("helm_release", id);
     return now.is_null() ? json() : now["values"]["image"]["tag"];
   };
-  const Collected upgraded = watch(k8s, "", {{[&] { deploy("upgrade", "canary-2"); },
-                                              [&](const Collected& got) {
-                                                return std::any_of(got.records.begin(), got.records.end(), [&](const auto& r) {
-                                                  return r.unread.empty() && r.body.find("canary-2") != std::string::npos;
-                                                });
-                                              }},
-                                             {[&] { ASSERT_EQ(kube().helm({"uninstall", "shop", "-n", space}).code, 0); },
-                                              [&](const Collected& got) { return got.records.back().tombstone; }}});
+  const Collected upgraded = watch(k8s, "",
+                                   {{[&] { deploy("upgrade", "canary-2"); },
+                                     [&](const Collected& got) {
+                                       return std::any_of(got.records.begin(), got.records.end(), [&](const auto& r) {
+                                         return r.unread.empty() && r.body.find("canary-2") != std::string::npos;
+                                       });
+                                     }},
+                                    {[&] {
+                                       ASSERT_EQ(kube().helm({"uninstall", "shop", "-n", space}).code, 0);
+                                     },
+                                     [&](const Collected& got) { return got.records.back().tombstone; }}});
   const bool in_flight = std::any_of(upgraded.records.begin(), upgraded.records.end(),
                                      [](const auto& r) { return !r.unread.empty() && r.unread[0].path == "**"; });
   for (const auto& r : upgraded.records) EXPECT_EQ(r.external_name, r.tombstone ? "" : record->external_name);
@@ -73,11 +81,14 @@ TEST_F(K8sReal, AHelmReleaseIsItsHighestDeployedRevision) {
 TEST_F(K8sReal, QuantitiesAreEqualHoweverTheyAreWritten) {
   const std::string space = fresh_namespace(), path = "/apis/apps/v1/namespaces/" + space + "/deployments";
   const auto deployment = [](const std::string& name, const std::string& cpu, const std::string& memory) -> json {
-    const json pod = {{"metadata", {{"labels", {{"app", "x"}}}}},
-                      {"spec", {{"containers", json::array({{{"name", "main"},
-                                                             {"image", "x"},
-                                                             {"resources", {{"limits", {{"cpu", cpu}, {"memory", memory}}}}}}})}}}};
-    return {{"metadata", {{"name", name}}}, {"spec", {{"selector", {{"matchLabels", {{"app", "x"}}}}}, {"template", pod}}}};
+    const json pod = {
+        {"metadata", {{"labels", {{"app", "x"}}}}},
+        {"spec",
+         {{"containers", json::array({{{"name", "main"},
+                                       {"image", "x"},
+                                       {"resources", {{"limits", {{"cpu", cpu}, {"memory", memory}}}}}}})}}}};
+    return {{"metadata", {{"name", name}}},
+            {"spec", {{"selector", {{"matchLabels", {{"app", "x"}}}}}, {"template", pod}}}};
   };
   ProviderProbe k8s = probe(with(kube().settings({space}), {{"include", {"deployment"}}}));
   const auto schema = core::KindSchema::parse(k8s.schema("deployment"));
@@ -86,9 +97,11 @@ TEST_F(K8sReal, QuantitiesAreEqualHoweverTheyAreWritten) {
     kube().create(path, deployment(name, cpu, memory));
     return k8s.read({{"deployment", space + "/" + name}}).body("deployment", space + "/" + name);
   };
-  const json base = written("a", "1", "2Gi"), same = written("b", "1000m", "2048Mi"), other = written("c", "1001m", "2Gi");
+  const json base = written("a", "1", "2Gi"), same = written("b", "1000m", "2048Mi"),
+             other = written("c", "1001m", "2Gi");
   const auto differences = [&](const json& one, const json& two) {
-    return core::diff(core::parse(one.dump()).value(), core::parse(two.dump()).value(), *schema.value(), {}).changes.size();
+    return core::diff(core::parse(one.dump()).value(), core::parse(two.dump()).value(), *schema.value(), {})
+        .changes.size();
   };
   EXPECT_EQ(differences(base, same), 0u);
   EXPECT_EQ(differences(base, other), 1u);

@@ -36,12 +36,16 @@ class KafkaAccess : public SharedKafka {
     return ProviderProbe("providers/kafka.so", settings, more);
   }
   static json over_tls(const std::string& address, const json& tls) {
-    return {{"bootstrap_servers", address}, {"tls", tls}, {"sasl", sasl("PLAIN", "driftd", "token-1")}, {"connect_timeout_ms", 3000}};
+    return {{"bootstrap_servers", address},
+            {"tls", tls},
+            {"sasl", sasl("PLAIN", "driftd", "token-1")},
+            {"connect_timeout_ms", 3000}};
   }
 };
 
 TEST_F(KafkaAccess, WrongPasswordIsUnauthenticatedWithinSecondsAndNotRepeated) {
-  auto p = with({{"bootstrap_servers", server().sasl_address()}, {"sasl", sasl("PLAIN", "driftd", "bad")}}, {{"bad", "wrong-canary"}});
+  auto p = with({{"bootstrap_servers", server().sasl_address()}, {"sasl", sasl("PLAIN", "driftd", "bad")}},
+                {{"bad", "wrong-canary"}});
   const auto begin = std::chrono::steady_clock::now();
   const auto seen = p.refresh();
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(8));
@@ -53,7 +57,8 @@ TEST_F(KafkaAccess, WrongPasswordIsUnauthenticatedWithinSecondsAndNotRepeated) {
 
 TEST_F(KafkaAccess, ScramAgainstKafka4IsExplainedWhereTheLibraryCannot) {
   server().scram_user("scrammer", "scram-canary");
-  auto p = with({{"bootstrap_servers", server().sasl_address()}, {"sasl", sasl("SCRAM-SHA-256", "scrammer", "scram")}}, {{"scram", "scram-canary"}});
+  auto p = with({{"bootstrap_servers", server().sasl_address()}, {"sasl", sasl("SCRAM-SHA-256", "scrammer", "scram")}},
+                {{"scram", "scram-canary"}});
   const auto seen = p.refresh();
   if (seen.status == DRIFTD_OK) return;  // 2.6.1 or newer
   EXPECT_EQ(seen.status, DRIFTD_UNAUTHENTICATED);
@@ -93,7 +98,8 @@ TEST_F(KafkaAccess, FileThatIsNoCertificateNamesTheSetting) {
 }
 
 TEST_F(KafkaAccess, BearerTokenLogsInAndAnExpiredOneSaysSo) {
-  const json settings{{"bootstrap_servers", server().sasl_address()}, {"sasl", {{"mechanism", "OAUTHBEARER"}, {"token", "t"}}}};
+  const json settings{{"bootstrap_servers", server().sasl_address()},
+                      {"sasl", {{"mechanism", "OAUTHBEARER"}, {"token", "t"}}}};
   const auto seen = with(settings, {{"t", unsecured_token("driftd", 600)}}).refresh();
   EXPECT_EQ(seen.status, DRIFTD_OK) << all_said(seen);
   EXPECT_EQ(seen.complete.count("acl"), 1u);
@@ -104,12 +110,14 @@ TEST_F(KafkaAccess, BearerTokenLogsInAndAnExpiredOneSaysSo) {
 
 TEST_F(KafkaAccess, ClientCertificateIsThePrincipalAndItsRightsAreItsOwn) {
   for (const auto& where : {std::vector<std::string>{"--cluster"}, {"--topic", "*"}}) {
-    std::vector<std::string> words{"--add", "--allow-principal", "User:CN=driftd", "--operation", "Describe", "--operation", "DescribeConfigs"};
+    std::vector<std::string> words{"--add",    "--allow-principal", "User:CN=driftd", "--operation",
+                                   "Describe", "--operation",       "DescribeConfigs"};
     words.insert(words.end(), where.begin(), where.end());
     server().acls(words);
   }
   const auto by = [&](const std::string& pem) {
-    return with({{"bootstrap_servers", server().mtls_address()}, {"connect_timeout_ms", 3000},
+    return with({{"bootstrap_servers", server().mtls_address()},
+                 {"connect_timeout_ms", 3000},
                  {"tls", {{"ca", server().ca()}, {"certificate", pem}, {"key", pem}}}});
   };
   auto ours = by(server().client_certificate("driftd"));
@@ -128,7 +136,8 @@ TEST_F(KafkaAccess, ClientCertificateThatTheBrokerDoesNotKnowIsUnauthenticatedAn
   const Certificates elsewhere;
   elsewhere.issue("wrong", "driftd");
   const json no_certificate{{"ca", server().ca()}};
-  const json wrong{{"ca", server().ca()}, {"certificate", elsewhere.certificate("wrong")}, {"key", elsewhere.key("wrong")}};
+  const json wrong{
+      {"ca", server().ca()}, {"certificate", elsewhere.certificate("wrong")}, {"key", elsewhere.key("wrong")}};
   for (const json& tls : {wrong, no_certificate}) {
     auto p = with({{"bootstrap_servers", server().mtls_address()}, {"tls", tls}, {"connect_timeout_ms", 3000}});
     const auto seen = p.refresh();

@@ -6,9 +6,9 @@
 namespace driftd::test {
 namespace {
 
+using nlohmann::json;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using nlohmann::json;
 
 milliseconds took(const std::function<void()>& work) {
   const auto begin = std::chrono::steady_clock::now();
@@ -20,7 +20,8 @@ TEST(KafkaFaults, StoppedAndPausedBrokersAreReportedInTimeAndComeBack) {
   KafkaServer server;
   server.topics({"--create", "--topic", "orders"});
   server.await_topic("orders", true);
-  ProviderProbe p("providers/kafka.so", {{"bootstrap_servers", server.address()}, {"exclude", {"acl", "quota", "scram_user"}}});
+  ProviderProbe p("providers/kafka.so",
+                  {{"bootstrap_servers", server.address()}, {"exclude", {"acl", "quota", "scram_user"}}});
   const auto first = p.refresh();
   ASSERT_EQ(first.status, DRIFTD_OK) << all_said(first);
   EXPECT_EQ(first.complete.count("topic"), 1u) << "without an authorizer nothing can be hidden";
@@ -63,16 +64,23 @@ TEST(KafkaFaults, BrokerThatDiesIsUnknownAndItsPartitionsAreOffline) {
     first.topics({"--create", "--topic", name, "--replica-assignment", assignment});
     first.await_topic(name, true);
   };
-  ASSERT_TRUE(eventually([&] { return kafka_tool("4.0.0", "org.apache.kafka.tools.TopicCommand", {"--bootstrap-server", first.address(),
-                                                 "--create", "--topic", "on-two", "--replica-assignment", "2"}).code == 0; }));
+  ASSERT_TRUE(eventually([&] {
+    return kafka_tool(
+               "4.0.0", "org.apache.kafka.tools.TopicCommand",
+               {"--bootstrap-server", first.address(), "--create", "--topic", "on-two", "--replica-assignment", "2"})
+               .code == 0;
+  }));
   create("on-both", "1:2");
-  first.configs({"--alter", "--entity-type", "topics", "--entity-name", "on-both", "--add-config", "min.insync.replicas=2"});
-  ProviderProbe p("providers/kafka.so", {{"bootstrap_servers", first.address()}, {"exclude", {"acl", "quota", "scram_user", "group"}}});
+  first.configs(
+      {"--alter", "--entity-type", "topics", "--entity-name", "on-both", "--add-config", "min.insync.replicas=2"});
+  ProviderProbe p("providers/kafka.so",
+                  {{"bootstrap_servers", first.address()}, {"exclude", {"acl", "quota", "scram_user", "group"}}});
   ASSERT_TRUE(eventually([&] { return p.refresh().body("broker", "2").contains("static"); }));
   EXPECT_EQ(p.refresh().body("topic", "on-both")["replication_factor"], 2);
 
   second.pause();  // the controller takes it for alive for some seconds
-  ProviderProbe fresh("providers/kafka.so", {{"bootstrap_servers", first.address()}, {"include", {"broker"}}, {"call_timeout_ms", 1500}});
+  ProviderProbe fresh("providers/kafka.so",
+                      {{"bootstrap_servers", first.address()}, {"include", {"broker"}}, {"call_timeout_ms", 1500}});
   Collected seen = fresh.refresh();
   EXPECT_EQ(seen.status, DRIFTD_OK) << "a broker that hangs hides the others: " << all_said(seen);
   EXPECT_TRUE(seen.body("broker", "1").contains("static"));
@@ -80,11 +88,14 @@ TEST(KafkaFaults, BrokerThatDiesIsUnknownAndItsPartitionsAreOffline) {
   second.go_on();
 
   second.kill();
-  ASSERT_TRUE(eventually([&] {
-    seen = p.refresh();
-    const auto* cluster = seen.find("cluster", "cluster");
-    return cluster != nullptr && json::parse(cluster->status)["under_min_isr_partitions"] == 1;
-  }, seconds(60))) << all_said(seen);
+  ASSERT_TRUE(eventually(
+      [&] {
+        seen = p.refresh();
+        const auto* cluster = seen.find("cluster", "cluster");
+        return cluster != nullptr && json::parse(cluster->status)["under_min_isr_partitions"] == 1;
+      },
+      seconds(60)))
+      << all_said(seen);
   const auto status = json::parse(seen.find("cluster", "cluster")->status);
   EXPECT_EQ(status["brokers"], 1);
   EXPECT_EQ(status["offline_partitions"], 1);
@@ -116,11 +127,14 @@ TEST(KafkaOlder, Kafka39IsReadWithAScramLogin) {
                   {{"t", "scram-canary-of-39"}});
   Collected seen;
   ASSERT_TRUE(eventually([&] { return (seen = p.refresh()).status == DRIFTD_OK; })) << all_said(seen);
-  for (const char* kind : {"cluster", "broker", "topic", "acl", "group"}) EXPECT_EQ(seen.complete.count(kind), 1u) << kind;
+  for (const char* kind : {"cluster", "broker", "topic", "acl", "group"})
+    EXPECT_EQ(seen.complete.count(kind), 1u) << kind;
   EXPECT_EQ(all_said(seen).find("scram-canary-of-39"), std::string::npos);
   const auto before = seen.body("topic", "orders");
   alter("--add-config", "retention.ms=60000");
-  ASSERT_TRUE(eventually([&] { return p.refresh().body("topic", "orders")["config"] == json{{"retention.ms", "60000"}}; }));
+  ASSERT_TRUE(eventually([&] {
+    return p.refresh().body("topic", "orders")["config"] == json{{"retention.ms", "60000"}};
+  }));
   alter("--delete-config", "retention.ms");
   ASSERT_TRUE(eventually([&] { return p.refresh().body("topic", "orders") == before; }));
   server.topics({"--delete", "--topic", "orders"});

@@ -98,16 +98,21 @@ TEST_F(KafkaHello, GoesToTheBrokersOfTheClusterThatIsReadWhereverTheFirstAddress
 TEST_F(KafkaHello, KeyBehindAPassPhraseIsOpenedByItsReference) {
   const TempDir dir;
   const std::string pem = server().client_certificate("hello");
-  ASSERT_EQ(run({"openssl", "rsa", "-aes256", "-in", pem, "-out", dir.file("locked.key"), "-passout", "pass:canary-phrase"}).code, 0);
+  ASSERT_EQ(
+      run({"openssl", "rsa", "-aes256", "-in", pem, "-out", dir.file("locked.key"), "-passout", "pass:canary-phrase"})
+          .code,
+      0);
   std::map<std::string, std::string> known = secrets();
   known["phrase"] = "canary-phrase";
-  ProviderProbe p("providers/kafka.so",
-                  {{"bootstrap_servers", server().tls_address()},
-                   {"include", {"scram_user"}},
-                   {"sasl", sasl("PLAIN", "driftd", "token-1")},
-                   {"tls", {{"ca", server().ca()}, {"certificate", pem}, {"key", dir.file("locked.key")}, {"key_password", "phrase"}}},
-                   {"scram_hello", {{"users", {{{"name", "hello-app"}, {"mechanism", "SCRAM-SHA-512"}}}}, {"interval_s", 1}}}},
-                  known);
+  ProviderProbe p(
+      "providers/kafka.so",
+      {{"bootstrap_servers", server().tls_address()},
+       {"include", {"scram_user"}},
+       {"sasl", sasl("PLAIN", "driftd", "token-1")},
+       {"tls",
+        {{"ca", server().ca()}, {"certificate", pem}, {"key", dir.file("locked.key")}, {"key_password", "phrase"}}},
+       {"scram_hello", {{"users", {{{"name", "hello-app"}, {"mechanism", "SCRAM-SHA-512"}}}}, {"interval_s", 1}}}},
+      known);
   Collected seen;
   EXPECT_TRUE(eventually([&] { return !salt(seen = p.refresh()).empty(); })) << all_said(seen);
   EXPECT_THAT(all_said(seen), Not(HasSubstr("canary")));
@@ -159,8 +164,9 @@ TEST_F(KafkaHello, ServerThatNeverAnswersCostsOneTimeoutAndNothingElse) {
   ASSERT_EQ(::getsockname(hole, reinterpret_cast<sockaddr*>(&name), &size), 0);
   json users = json::array();
   for (int i = 0; i < 30; ++i) users.push_back({{"name", "app-" + std::to_string(i)}, {"mechanism", "SCRAM-SHA-512"}});
-  auto p = greeting({{"connect_timeout_ms", 1000},
-                     {"scram_hello", {{"users", users}, {"servers", "127.0.0.1:" + std::to_string(ntohs(name.sin_port))}}}});
+  auto p =
+      greeting({{"connect_timeout_ms", 1000},
+                {"scram_hello", {{"users", users}, {"servers", "127.0.0.1:" + std::to_string(ntohs(name.sin_port))}}}});
   const auto begin = std::chrono::steady_clock::now();
   const auto seen = p.refresh();
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10)) << "one time-out, not thirty";

@@ -36,18 +36,22 @@ class KafkaIdentity : public testing::Test {
     point_to(server);
     server.topics({"--create", "--topic", "topic-of-" + name});
     server.await_topic("topic-of-" + name, true);
-    server.groups({"--group", "group-of-" + name, "--topic", "topic-of-" + name, "--reset-offsets", "--to-earliest", "--execute"});
-    server.acls({"--add", "--allow-principal", "User:any", "--operation", "Read", "--topic", "any"});  // the list is not empty
+    server.groups({"--group", "group-of-" + name, "--topic", "topic-of-" + name, "--reset-offsets", "--to-earliest",
+                   "--execute"});
+    // the list is not empty
+    server.acls({"--add", "--allow-principal", "User:any", "--operation", "Read", "--topic", "any"});
     server.scram_user("app", "canary-of-the-app");
   }
   ProviderProbe probe() const {
     return ProviderProbe("providers/kafka.so", {{"bootstrap_servers", "127.0.0.1:" + std::to_string(relay_.port())},
                                                 {"exclude", {"quota", "acl"}},
-                                                {"scram_hello", {{"servers", "127.0.0.1:" + std::to_string(logins_.port())},
-                                                                 {"users", {{{"name", "app"}, {"mechanism", "SCRAM-SHA-256"}}}}}}});
+                                                {"scram_hello",
+                                                 {{"servers", "127.0.0.1:" + std::to_string(logins_.port())},
+                                                  {"users", {{{"name", "app"}, {"mechanism", "SCRAM-SHA-256"}}}}}}});
   }
   static bool reads(ProviderProbe& p, const KafkaServer& server) {
-    return eventually([&] { return p.refresh().body("cluster", "cluster")["cluster_id"] == server.cluster_id(); }, seconds(30));
+    return eventually([&] { return p.refresh().body("cluster", "cluster")["cluster_id"] == server.cluster_id(); },
+                      seconds(30));
   }
   static bool sees(ProviderProbe& p, const KafkaServer& server) {
     return eventually([&] { return p.health().health.system_identity == server.cluster_id(); }, seconds(30));
@@ -64,10 +68,13 @@ TEST_F(KafkaIdentity, WhatMovedBehindTheAddressIsNotToldBeforeHealthHasSeenIt) {
   point_to(other_);
   Collected moved;
   const auto refused = [&](ProviderProbe& by) {
-    return eventually([&] {
-      moved = by.refresh(before.cursor);
-      return !moved.records.empty() || all_said(moved).find(kMoved) != std::string::npos;
-    }, seconds(30)) && moved.records.empty() && moved.status == DRIFTD_UNAVAILABLE;
+    return eventually(
+               [&] {
+                 moved = by.refresh(before.cursor);
+                 return !moved.records.empty() || all_said(moved).find(kMoved) != std::string::npos;
+               },
+               seconds(30)) &&
+           moved.records.empty() && moved.status == DRIFTD_UNAVAILABLE;
   };
   EXPECT_TRUE(refused(p)) << all_said(moved);
   EXPECT_TRUE(refused(p)) << "however often it is asked: " << all_said(moved);
@@ -89,12 +96,15 @@ TEST_F(KafkaIdentity, SaltOfTheOtherClusterIsForgottenWithIt) {
   point_to(other_);
   auto restarted = probe();
   Collected moved;
-  ASSERT_TRUE(eventually([&] { return all_said(moved = restarted.refresh(before.cursor)).find(kMoved) != std::string::npos; }, seconds(30)))
+  ASSERT_TRUE(
+      eventually([&] { return all_said(moved = restarted.refresh(before.cursor)).find(kMoved) != std::string::npos; },
+                 seconds(30)))
       << all_said(moved);
   EXPECT_GT(logins_.passed(), 0);
   point_to(one_);
   ASSERT_TRUE(reads(restarted, one_));
-  EXPECT_EQ(restarted.refresh().body("scram_user", "app/SCRAM-SHA-256"), before.body("scram_user", "app/SCRAM-SHA-256"));
+  EXPECT_EQ(restarted.refresh().body("scram_user", "app/SCRAM-SHA-256"),
+            before.body("scram_user", "app/SCRAM-SHA-256"));
 }
 
 TEST_F(KafkaIdentity, RefreshDuringWhichTheClusterChangedTellsNothingOfTheOther) {
@@ -116,7 +126,8 @@ TEST_F(KafkaIdentity, RefreshDuringWhichTheClusterChangedTellsNothingOfTheOther)
     EXPECT_TRUE(move.get()) << part;
     EXPECT_EQ(all_said(seen).find("-of-other"), std::string::npos) << part << ": " << all_said(seen);
     for (const std::string kind : {"topic", "group"}) {
-      EXPECT_TRUE(seen.complete.count(kind) == 0 || seen.find(kind, kind + "-of-one") != nullptr) << part << ": whole without its own";
+      EXPECT_TRUE(seen.complete.count(kind) == 0 || seen.find(kind, kind + "-of-one") != nullptr)
+          << part << ": whole without its own";
     }
     point_to(one_);
     ASSERT_TRUE(reads(p, one_)) << part;

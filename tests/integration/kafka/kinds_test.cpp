@@ -37,13 +37,16 @@ TEST_F(KafkaKinds, ReadmeRightsSufficeForEveryKind) {
   auto p = probe();
   const auto seen = p.refresh();
   ASSERT_EQ(seen.status, DRIFTD_OK);
-  for (const char* kind : {"cluster", "broker", "topic", "acl", "group"}) EXPECT_EQ(seen.complete.count(kind), 1u) << kind;
+  for (const char* kind : {"cluster", "broker", "topic", "acl", "group"})
+    EXPECT_EQ(seen.complete.count(kind), 1u) << kind;
   for (const auto& d : seen.diagnostics) {
     EXPECT_EQ(d.code, DRIFTD_UNSUPPORTED) << d.text;
     EXPECT_TRUE(d.kind == "quota" || d.kind == "scram_user") << d.kind << ": " << d.text;
   }
-  ASSERT_NE(std::find_if(seen.diagnostics.begin(), seen.diagnostics.end(), [](const auto& d) { return d.kind == "quota"; }),
-            seen.diagnostics.end()) << "what this provider cannot see is said";
+  ASSERT_NE(
+      std::find_if(seen.diagnostics.begin(), seen.diagnostics.end(), [](const auto& d) { return d.kind == "quota"; }),
+      seen.diagnostics.end())
+      << "what this provider cannot see is said";
   EXPECT_FALSE(seen.cursor.empty());
   const auto cluster = seen.body("cluster", "cluster");
   EXPECT_EQ(cluster["cluster_id"], server().cluster_id());
@@ -54,7 +57,8 @@ TEST_F(KafkaKinds, ReadmeRightsSufficeForEveryKind) {
   EXPECT_EQ(broker["static"]["offsets.topic.num.partitions"], "4");
   EXPECT_EQ(broker["dynamic"], nlohmann::json::object());
   const auto topic = seen.body("topic", "plain-one");
-  EXPECT_EQ(topic, (nlohmann::json{{"partitions", 3}, {"replication_factor", 1}, {"config", nlohmann::json::object()}}));
+  EXPECT_EQ(topic,
+            (nlohmann::json{{"partitions", 3}, {"replication_factor", 1}, {"config", nlohmann::json::object()}}));
   EXPECT_EQ(p.health().health.system_identity, server().cluster_id());
 }
 
@@ -102,7 +106,8 @@ TEST_F(KafkaKinds, TopicThatGoesWhileTheTopicsAreReadCostsItselfAlone) {
   EXPECT_GE(requests, 2);
   EXPECT_EQ(seen.find("topic", "flees"), nullptr);
   EXPECT_NE(seen.find("topic", "stays"), nullptr);
-  EXPECT_EQ(seen.complete.count("topic"), 1u) << "whoever makes and deletes topics hides the deletion of no other: " << all_said(seen);
+  EXPECT_EQ(seen.complete.count("topic"), 1u)
+      << "whoever makes and deletes topics hides the deletion of no other: " << all_said(seen);
   EXPECT_NE(p.read({{"topic", "flees"}}).diagnostic(DRIFTD_NOT_FOUND), nullptr);
 }
 
@@ -119,18 +124,23 @@ TEST_F(KafkaKinds, BrokerValueIsReportedAtTheBrokerAndAClusterDefaultAtTheCluste
   make_topic("inheriting");
   auto p = probe();
   const auto before = p.refresh();
-  server().configs({"--alter", "--entity-type", "brokers", "--entity-name", "1", "--add-config", "log.retention.ms=7200000"});
+  server().configs(
+      {"--alter", "--entity-type", "brokers", "--entity-name", "1", "--add-config", "log.retention.ms=7200000"});
   ASSERT_TRUE(seen(p, [](const auto& s) { return s.body("broker", "1")["dynamic"]["log.retention.ms"] == "7200000"; }));
-  server().configs({"--alter", "--entity-type", "brokers", "--entity-default", "--add-config", "log.segment.bytes=104857600"});
+  server().configs(
+      {"--alter", "--entity-type", "brokers", "--entity-default", "--add-config", "log.segment.bytes=104857600"});
   ASSERT_TRUE(seen(p, [](const auto& s) { return !s.body("cluster", "cluster")["broker_defaults"].empty(); }));
   const auto after = p.refresh();
   EXPECT_EQ(after.body("cluster", "cluster")["broker_defaults"], (nlohmann::json{{"log.segment.bytes", "104857600"}}));
   EXPECT_EQ(after.body("broker", "1")["dynamic"], (nlohmann::json{{"log.retention.ms", "7200000"}}));
-  EXPECT_EQ(after.body("topic", "inheriting"), before.body("topic", "inheriting")) << "an inherited value is the broker's alone";
-  server().configs({"--alter", "--entity-type", "brokers", "--entity-name", "1", "--delete-config", "log.retention.ms"});
+  EXPECT_EQ(after.body("topic", "inheriting"), before.body("topic", "inheriting"))
+      << "an inherited value is the broker's alone";
+  server().configs(
+      {"--alter", "--entity-type", "brokers", "--entity-name", "1", "--delete-config", "log.retention.ms"});
   server().configs({"--alter", "--entity-type", "brokers", "--entity-default", "--delete-config", "log.segment.bytes"});
   ASSERT_TRUE(seen(p, [&](const auto& s) {
-    return s.body("broker", "1") == before.body("broker", "1") && s.body("cluster", "cluster") == before.body("cluster", "cluster");
+    return s.body("broker", "1") == before.body("broker", "1") &&
+           s.body("cluster", "cluster") == before.body("cluster", "cluster");
   }));
 }
 
@@ -147,8 +157,8 @@ TEST_F(KafkaKinds, SensitiveValueOfABrokerIsUnreadAndNeverRemoved) {
 
 TEST_F(KafkaKinds, AclBindingIsOneResourceAndNotFoundWhenItWasRemoved) {
   auto p = probe();
-  server().acls({"--add", "--allow-principal", "User:alice", "--operation", "Read", "--topic", "bills", "--resource-pattern-type",
-                 "prefixed", "--allow-host", "10.0.0.7"});
+  server().acls({"--add", "--allow-principal", "User:alice", "--operation", "Read", "--topic", "bills",
+                 "--resource-pattern-type", "prefixed", "--allow-host", "10.0.0.7"});
   const std::string id = "User:alice|10.0.0.7|Read|Allow|Topic|bills|Prefixed";
   ASSERT_TRUE(seen(p, [&](const auto& s) { return s.find("acl", id) != nullptr; })) << all_said(p.refresh());
   const auto body = p.read({{"acl", id}}).body("acl", id);
@@ -170,16 +180,19 @@ TEST_F(KafkaKinds, BindingOfATypeThatThisLibraryDoesNotKnowIsNamedAsUnsupported)
   const auto seen = p.refresh();
   EXPECT_EQ(seen.complete.count("acl"), 1u);
   for (const auto& record : seen.records) EXPECT_EQ(record.id.find("Unknown"), std::string::npos) << record.id;
-  server().acls({"--remove", "--force", "--allow-principal", "User:alice", "--operation", "Describe", "--delegation-token", "t1"});
+  server().acls({"--remove", "--force", "--allow-principal", "User:alice", "--operation", "Describe",
+                 "--delegation-token", "t1"});
 }
 
 TEST_F(KafkaKinds, BindingsThatDifferBehindANulByteAreTold) {
   const KafkaWire wire(server().address(), "mallory");
   auto p = probe({{"include", {"acl"}}});
-  for (const auto& principal : {std::string("User:twin"), std::string("User:twin\0", 10)}) ASSERT_EQ(wire.allow(principal, "quiet"), 0);
+  for (const auto& principal : {std::string("User:twin"), std::string("User:twin\0", 10)})
+    ASSERT_EQ(wire.allow(principal, "quiet"), 0);
   EXPECT_TRUE(seen(p, [](const auto& s) {
     const auto* told = s.diagnostic(DRIFTD_CORRUPT);
-    return told != nullptr && told->kind == "acl" && told->id == "User:twin|*|Read|Allow|Topic|quiet|Literal" && s.cursor.empty();
+    return told != nullptr && told->kind == "acl" && told->id == "User:twin|*|Read|Allow|Topic|quiet|Literal" &&
+           s.cursor.empty();
   })) << all_said(p.refresh());
   server().acls({"--remove", "--force", "--allow-principal", "User:twin", "--operation", "Read", "--topic", "quiet"});
 }
@@ -217,7 +230,8 @@ TEST_F(KafkaKinds, QuietClusterIsUnchangedAndCostsTheRequestsThatTheReadmeSays) 
     std::erase_if(now, [](const auto& one) { return one.second == 0; });
     return now;
   };
-  const std::map<std::string, int> said{{"METADATA", 3}, {"DESCRIBE_CONFIGS", 2}, {"DESCRIBE_ACLS", 1}, {"LIST_GROUPS", 1}};
+  const std::map<std::string, int> said{
+      {"METADATA", 3}, {"DESCRIBE_CONFIGS", 2}, {"DESCRIBE_ACLS", 1}, {"LIST_GROUPS", 1}};
   EXPECT_TRUE(eventually([&] { return used(server().requests("driftd")) == said; }));
   EXPECT_EQ(used(asked()), said) << "and nothing more";
 }

@@ -11,8 +11,10 @@ class KafkaNewerLibrary : public SharedKafka {
  protected:
 #ifdef __SANITIZE_THREAD__
   void SetUp() override {
-    GTEST_SKIP() << "LOUD: this librdkafka stands in the plugin itself, and its locks (mtx_lock) are not seen: all that it hands over looks "
-                    "raced for. KafkaShared runs the same code with the library of its own file, which tests/tsan.supp names";
+    GTEST_SKIP()
+        << "LOUD: this librdkafka stands in the plugin itself, and its locks (mtx_lock) are not seen: all that it "
+           "hands over looks "
+           "raced for. KafkaShared runs the same code with the library of its own file, which tests/tsan.supp names";
   }
 #endif
   static ProviderProbe newer(const json& more = json::object()) {
@@ -29,7 +31,8 @@ TEST_F(KafkaNewerLibrary, LogsInToKafka4ByScramAndSeesEveryKindButQuotas) {
   auto p = newer();
   Collected seen;
   ASSERT_TRUE(eventually([&] { return (seen = p.refresh()).status == DRIFTD_OK; })) << all_said(seen);
-  for (const char* kind : {"cluster", "broker", "topic", "acl", "group", "scram_user"}) EXPECT_EQ(seen.complete.count(kind), 1u) << kind;
+  for (const char* kind : {"cluster", "broker", "topic", "acl", "group", "scram_user"})
+    EXPECT_EQ(seen.complete.count(kind), 1u) << kind;
   ASSERT_EQ(seen.diagnostics.size(), 1u) << all_said(seen);
   EXPECT_EQ(seen.diagnostics[0].kind, "quota");
 }
@@ -70,8 +73,11 @@ TEST_F(KafkaNewerLibrary, ScramUserIsSeenWithItsIterationsAndNotFoundWhenItIsGon
 TEST_F(KafkaNewerLibrary, SaltOfAHelloStandsBesideWhatTheListSays) {
   server().scram_user("salted", "canary-of-the-salted");
   server().scram_user("unsalted", "canary-of-the-unsalted");
-  auto p = newer({{"scram_hello", {{"interval_s", 1}, {"users", {{{"name", "salted"}, {"mechanism", "SCRAM-SHA-256"}},
-                                                                {{"name", "nobody"}, {"mechanism", "SCRAM-SHA-256"}}}}}}});
+  auto p = newer({{"scram_hello",
+                   {{"interval_s", 1},
+                    {"users",
+                     {{{"name", "salted"}, {"mechanism", "SCRAM-SHA-256"}},
+                      {{"name", "nobody"}, {"mechanism", "SCRAM-SHA-256"}}}}}}});
   ASSERT_TRUE(seen(p, [](const auto& s) { return s.find("scram_user", "unsalted/SCRAM-SHA-256") != nullptr; }));
   const auto first = p.refresh();
   EXPECT_EQ(first.body("scram_user", "salted/SCRAM-SHA-256")["iterations"], 4096);

@@ -53,7 +53,8 @@ TEST_F(KafkaRights, GrantsOfTheReadmeSufficeAsTheyArePrinted) {
   auto p = probe();
   const auto seen = p.refresh();
   ASSERT_EQ(seen.status, DRIFTD_OK) << all_said(seen);
-  for (const char* kind : {"cluster", "broker", "topic", "acl", "group"}) EXPECT_EQ(seen.complete.count(kind), 1u) << kind;
+  for (const char* kind : {"cluster", "broker", "topic", "acl", "group"})
+    EXPECT_EQ(seen.complete.count(kind), 1u) << kind;
   EXPECT_EQ(seen.diagnostic(DRIFTD_DENIED), nullptr);
 }
 
@@ -92,7 +93,8 @@ TEST_F(KafkaRights, DenyOfOneTopicHidesItAndDeletesNothing) {
   const auto read = p.read({{"topic", "denied-one"}});
   EXPECT_EQ(read.status, DRIFTD_DENIED);
   EXPECT_EQ(read.diagnostic(DRIFTD_NOT_FOUND), nullptr);
-  server().acls({"--remove", "--force", "--deny-principal", "User:driftd", "--operation", "Describe", "--topic", "denied-one"});
+  server().acls(
+      {"--remove", "--force", "--deny-principal", "User:driftd", "--operation", "Describe", "--topic", "denied-one"});
   await(p, [](const auto& s) { return s.complete.count("topic") == 1; });
 }
 

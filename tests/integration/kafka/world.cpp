@@ -13,9 +13,12 @@ std::vector<std::string> words_of(const std::string& line) {
   std::vector<std::string> out(1);
   bool quoted = false;
   for (const char c : line) {
-    if (c == '\'') quoted = !quoted;
-    else if (c == ' ' && !quoted) out.emplace_back();
-    else out.back().push_back(c);
+    if (c == '\'')
+      quoted = !quoted;
+    else if (c == ' ' && !quoted)
+      out.emplace_back();
+    else
+      out.back().push_back(c);
   }
   return out;
 }
@@ -75,7 +78,8 @@ void SharedKafka::make_topic(const std::string& name, std::vector<std::string> m
 }
 
 void SharedKafka::alter_topic(const std::string& name, const std::string& what, bool add) const {
-  server().configs({"--alter", "--entity-type", "topics", "--entity-name", name, add ? "--add-config" : "--delete-config", what});
+  server().configs(
+      {"--alter", "--entity-type", "topics", "--entity-name", name, add ? "--add-config" : "--delete-config", what});
 }
 
 void SharedKafka::revoke(std::vector<std::string> binding) const {

@@ -17,8 +17,8 @@ class SharedKafka : public testing::Test {
   static std::unique_ptr<KafkaServer>& shared();
   SharedKafka();
 
-  /// Settings of a login by PLAIN (librdkafka before 2.6.1 cannot log in to Kafka 4 by SCRAM) in the clear; the password's
-  /// token is resolved by secrets().
+  /// Settings of a login by PLAIN (librdkafka before 2.6.1 cannot log in to Kafka 4 by SCRAM) in the clear; the
+  /// password's token is resolved by secrets().
   static nlohmann::json settings();
   static nlohmann::json sasl(const std::string& mechanism, const std::string& user, const std::string& token);
   static std::map<std::string, std::string> secrets();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What waits in the store when a broker comes back: real store, real relay, real JetStream, and nothing that is committed
-// meanwhile and could wake a sink by chance.
+// What waits in the store when a broker comes back: real store, real relay, real JetStream, and nothing that is
+// committed meanwhile and could wake a sink by chance.
+#include <gtest/gtest.h>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
@@ -8,7 +9,6 @@
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_future.hpp>
 #include <future>
-#include <gtest/gtest.h>
 #include <iostream>
 #include <thread>
 
@@ -36,7 +36,8 @@ class Line {
     sinks::NatsSettings nats;
     nats.servers = {server.url()};
     nats.views = false;
-    relay_->add_sink("bus", "nats", std::move(*sinks::open_nats("bus", nats, core_.get_executor(), io_.get_executor())));
+    relay_->add_sink("bus", "nats",
+                     std::move(*sinks::open_nats("bus", nats, core_.get_executor(), io_.get_executor())));
     thread_ = std::thread([this] { core_.run(); });
     EXPECT_TRUE(wait(relay_->start()));
   }
@@ -52,10 +53,14 @@ class Line {
     EXPECT_TRUE(wait(store_->commit(registration())));
     for (int done = 0; done < count;) {
       std::vector<core::EventDraft> drafts;
-      for (; drafts.size() < 500 && done < count; ++done) drafts.push_back(event_draft("r" + std::to_string(done % 3'000), {"bus"}));
+      for (; drafts.size() < 500 && done < count; ++done)
+        drafts.push_back(event_draft("r" + std::to_string(done % 3'000), {"bus"}));
       EXPECT_TRUE(wait(store_->commit(page_of({}, std::move(drafts)))));
     }
-    on_core([this] { relay_->wake(); return 0; });
+    on_core([this] {
+      relay_->wake();
+      return 0;
+    });
   }
   core::SinkBook book() {
     const auto books = wait(store_->books());
@@ -96,7 +101,8 @@ class DrainTest : public ::testing::Test {
     const bool drained = eventually([&] { return line.book().acked == kEvents; }, kBound);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     std::cout << kEvents << " waiting events acknowledged after " << took.count() << " s\n";
-    EXPECT_TRUE(drained) << line.book().acked << " of " << kEvents << "; " << line.view().state << " " << line.view().last_error;
+    EXPECT_TRUE(drained) << line.book().acked << " of " << kEvents << "; " << line.view().state << " "
+                         << line.view().last_error;
     EXPECT_EQ(line.view().missed_wakeups, 0U);
   }
   TempDir dir_;

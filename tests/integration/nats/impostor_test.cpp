@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who answers is no nats-server: nothing that it says ends the agent, and nothing counts as delivered that it did not keep.
+// Who answers is no nats-server: nothing that it says ends the agent, and nothing counts as delivered that it did not
+// keep.
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -16,8 +17,10 @@ class Impostor {
  public:
   Impostor(const std::string& look, const std::string& ack) : port_(free_port()) {
     const std::string script = dir_.write("script.json", json{{"look", look}, {"ack", ack}}.dump());
-    child_ = Child({"python3", DRIFTD_SOURCE_DIR "/tests/support/nats_impostor.py", std::to_string(port_), script}, {dir_.file("log"), {}, {}});
-    if (!eventually([this] { return read_file(dir_.file("log")) == "listening\n"; })) throw std::runtime_error(read_file(dir_.file("log")));
+    child_ = Child({"python3", DRIFTD_SOURCE_DIR "/tests/support/nats_impostor.py", std::to_string(port_), script},
+                   {dir_.file("log"), {}, {}});
+    if (!eventually([this] { return read_file(dir_.file("log")) == "listening\n"; }))
+      throw std::runtime_error(read_file(dir_.file("log")));
   }
   sinks::NatsSettings settings() const {
     sinks::NatsSettings out;
@@ -36,7 +39,12 @@ class Impostor {
 json stream_info() {
   return {{"type", "io.nats.jetstream.api.v1.stream_info_response"},
           {"created", "2026-01-01T00:00:00Z"},
-          {"config", {{"name", "DRIFT"}, {"subjects", {"backend.>", "driftd.agent.>"}}, {"retention", "limits"}, {"storage", "file"}, {"num_replicas", 1}}},
+          {"config",
+           {{"name", "DRIFT"},
+            {"subjects", {"backend.>", "driftd.agent.>"}},
+            {"retention", "limits"},
+            {"storage", "file"},
+            {"num_replicas", 1}}},
           {"state", {{"messages", 0}, {"first_seq", 0}, {"last_seq", 0}}}};
 }
 std::string without(const char* member) {
@@ -61,7 +69,8 @@ TEST_P(Impostors, EndNothingAndGetNothingSettled) {
   const Impostor impostor(GetParam().look, GetParam().ack);
   RelayRunner runner(nats_sink(impostor.settings()));
   runner.add(sample_stored(1));
-  ASSERT_TRUE(eventually([&] { return !runner.view().last_error.empty(); }, std::chrono::seconds(20))) << runner.view().state;
+  ASSERT_TRUE(eventually([&] { return !runner.view().last_error.empty(); }, std::chrono::seconds(20)))
+      << runner.view().state;
   EXPECT_EQ(runner.view().delivered, 0);
   EXPECT_LE(runner.view().last_error.size(), 1'024U);
   EXPECT_EQ(runner.view().last_error.find("onnect"), std::string::npos) << "it was heard: " << runner.view().last_error;
@@ -71,13 +80,15 @@ TEST_P(Impostors, EndNothingAndGetNothingSettled) {
 TEST(ImpostorTest, WhatWeSaidToItStandsInNoError) {
   for (const std::size_t before : {0, 400, 440, 480, 500, 505, 510, 512}) {
     const std::string words = std::string(before, '-') + " canary-token canary@password canary-token";
-    const Impostor impostor(stream_info().dump(), json{{"error", {{"code", 500}, {"err_code", 10'077}, {"description", words}}}}.dump());
+    const Impostor impostor(stream_info().dump(),
+                            json{{"error", {{"code", 500}, {"err_code", 10'077}, {"description", words}}}}.dump());
     auto settings = impostor.settings();
     settings.token = "canary-token";
     settings.servers[0].insert(std::string("nats://").size(), "u:canary@password@");
     RelayRunner runner(nats_sink(settings));
     runner.add(sample_stored(1));
-    ASSERT_TRUE(eventually([&] { return runner.view().last_error.find("config.updated") != std::string::npos; })) << runner.view().last_error;
+    ASSERT_TRUE(eventually([&] { return runner.view().last_error.find("config.updated") != std::string::npos; }))
+        << runner.view().last_error;
     EXPECT_EQ(runner.view().last_error.find("anary"), std::string::npos) << runner.view().last_error;
   }
 }
@@ -86,12 +97,16 @@ const std::string kDeep = R"({"config":)" + std::string(100'000, '[');
 
 INSTANTIATE_TEST_SUITE_P(
     Nats, Impostors,
-    ::testing::Values(Said{"NoConfiguration", without("config")}, Said{"ConfigurationIsNull", with("config", nullptr)},
-                      Said{"ConfigurationIsText", with("config", "x")}, Said{"SubjectsAreNull", with("config", {{"name", "DRIFT"}, {"subjects", {nullptr, 1}}})},
-                      Said{"NoState", without("state")}, Said{"Nothing", ""}, Said{"NoJson", "{{{"}, Said{"Deep", kDeep},
-                      Said{"AckIsNull", stream_info().dump(), "null"}, Said{"AckIsNothing", stream_info().dump(), ""},
-                      Said{"AckIsDeep", stream_info().dump(), std::string(100'000, '[')}, Said{"AckWithoutASequence", stream_info().dump(), R"({"stream":"DRIFT"})"},
-                      Said{"AckIsALongError", stream_info().dump(), json{{"error", {{"code", 500}, {"err_code", 10077}, {"description", std::string(100'000, 'x')}}}}.dump()}),
+    ::testing::Values(
+        Said{"NoConfiguration", without("config")}, Said{"ConfigurationIsNull", with("config", nullptr)},
+        Said{"ConfigurationIsText", with("config", "x")},
+        Said{"SubjectsAreNull", with("config", {{"name", "DRIFT"}, {"subjects", {nullptr, 1}}})},
+        Said{"NoState", without("state")}, Said{"Nothing", ""}, Said{"NoJson", "{{{"}, Said{"Deep", kDeep},
+        Said{"AckIsNull", stream_info().dump(), "null"}, Said{"AckIsNothing", stream_info().dump(), ""},
+        Said{"AckIsDeep", stream_info().dump(), std::string(100'000, '[')},
+        Said{"AckWithoutASequence", stream_info().dump(), R"({"stream":"DRIFT"})"},
+        Said{"AckIsALongError", stream_info().dump(),
+             json{{"error", {{"code", 500}, {"err_code", 10077}, {"description", std::string(100'000, 'x')}}}}.dump()}),
     [](const auto& said) { return std::string(said.param.name); });
 
 }  // namespace

@@ -113,9 +113,12 @@ TEST(NatsLossTest, AfterALossThatHappenedWhileTheAgentWasDownItsNextStartSendsAg
     copy_store(server);
     add(runner, 101, 200);
     ASSERT_TRUE(delivered(runner, 200));
-    ASSERT_TRUE(eventually([&] { return runner.on_core([&] { return runner.outbox.cursors["s"].low_water == 200; }); }));
-    runner.on_core([&] { kept = runner.outbox;
-      return 0; });
+    ASSERT_TRUE(
+        eventually([&] { return runner.on_core([&] { return runner.outbox.cursors["s"].low_water == 200; }); }));
+    runner.on_core([&] {
+      kept = runner.outbox;
+      return 0;
+    });
   }
   fall_back(server);
   RelayRunner runner(nats_sink(settings), kEachMinute, kept);

@@ -69,7 +69,8 @@ TEST(NatsSinkTest, TheRfcsPrintedSubscriptionsReceiveTheirs) {
   };
   using Subjects = std::set<std::string>;
   const auto receives = [&subjects](const NatsSubscriber& subscriber, const Subjects& expected) {
-    EXPECT_TRUE(eventually([&] { return subjects(subscriber) == expected; })) << testing::PrintToString(subjects(subscriber));
+    EXPECT_TRUE(eventually([&] { return subjects(subscriber) == expected; }))
+        << testing::PrintToString(subjects(subscriber));
   };
   receives(rotated, {"backend.orders-kafka.credentials.rotated"});
   receives(health, {"backend.orders-kafka.health.changed"});
@@ -91,10 +92,13 @@ TEST(NatsSinkTest, AServerKilledAndRestartedInMidStreamLosesNothingAndNoIdIsStor
     }
     runner.add(sample_stored(i));
   }
-  ASSERT_TRUE(eventually([&] {
-    const auto ids = canonical_ids(stream_contents(server.url(), "DRIFT"));
-    return std::set<std::string>(ids.begin(), ids.end()).size() == kEvents;
-  }, std::chrono::seconds(60))) << runner.view().state << " " << runner.view().last_error;
+  ASSERT_TRUE(eventually(
+      [&] {
+        const auto ids = canonical_ids(stream_contents(server.url(), "DRIFT"));
+        return std::set<std::string>(ids.begin(), ids.end()).size() == kEvents;
+      },
+      std::chrono::seconds(60)))
+      << runner.view().state << " " << runner.view().last_error;
   const auto ids = canonical_ids(stream_contents(server.url(), "DRIFT"));
   EXPECT_EQ(ids.size(), static_cast<std::size_t>(kEvents)) << "the duplicate window swallows the second of an id";
 }
@@ -127,12 +131,16 @@ TEST(NatsSinkTest, AStreamThatWentBackwardsAndWasWrittenBySomebodyElseGetsWhatIt
   ASSERT_TRUE(delivered(runner, 700)) << runner.view().last_error;
   server.sigkill();
   server.put_back();  // a restored backup: 300 messages ...
-  server.intrude("backend.of-others.created", 500);  // ... and under the sequence numbers of our other 400 those of others
+  // ... and under the sequence numbers of our other 400 those of others
+  server.intrude("backend.of-others.created", 500);
   server.start();
-  EXPECT_TRUE(eventually([&] {
-    const auto ids = canonical_ids(stream_contents(server.url(), "DRIFT"));
-    return std::set<std::string>(ids.begin(), ids.end()).size() >= 700U;
-  }, std::chrono::seconds(40))) << runner.view().state << " " << runner.view().last_error;
+  EXPECT_TRUE(eventually(
+      [&] {
+        const auto ids = canonical_ids(stream_contents(server.url(), "DRIFT"));
+        return std::set<std::string>(ids.begin(), ids.end()).size() >= 700U;
+      },
+      std::chrono::seconds(40)))
+      << runner.view().state << " " << runner.view().last_error;
 }
 
 TEST(NatsSinkTest, AServerThatComesLaterGetsWhatWasCommittedBefore) {

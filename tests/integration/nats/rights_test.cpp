@@ -46,12 +46,14 @@ core::StoredEvent agent_event(std::int64_t n) {
   event.agent = "a";
   event.cluster = "default";
   event.what = "parked";
-  return proto::store_form(event, {"agent0000-" + std::to_string(n), n, static_cast<std::uint64_t>(n), 1'763'700'000'000'000'000});
+  return proto::store_form(
+      event, {"agent0000-" + std::to_string(n), n, static_cast<std::uint64_t>(n), 1'763'700'000'000'000'000});
 }
 
 std::string last_error_with(RelayRunner& runner, const std::string& part) {
   std::string error;
-  eventually([&] { return (error = runner.view().last_error).find(part) != std::string::npos; }, std::chrono::seconds(30));
+  eventually([&] { return (error = runner.view().last_error).find(part) != std::string::npos; },
+             std::chrono::seconds(30));
   return error;
 }
 
@@ -156,7 +158,8 @@ TEST(NatsForeignStreamTest, OneSubjectThatTheStreamDoesNotTakeIsNamedAndStopsNoO
   EXPECT_TRUE(stored(server.url(), 101)) << runner.view().last_error;
 }
 
-/// Of five resources, with nothing delivered between them: were it not known to be of the subject, it would be the broker.
+/// Of five resources, with nothing delivered between them: were it not known to be of the subject, it would be the
+/// broker.
 TEST(NatsForeignStreamTest, AFullSubjectStopsNoOther) {
   NatsServer server;
   ForeignStream stream;

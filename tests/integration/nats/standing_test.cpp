@@ -64,7 +64,8 @@ TEST_P(StandingBroker, HoldsNeitherTheCoreThreadNorTheIoThreadsAndGetsAllWhenItG
   EXPECT_EQ(added_, 81);
 }
 
-INSTANTIATE_TEST_SUITE_P(Nats, StandingBroker, testing::Bool(), [](const auto& kind) { return kind.param ? "JetStream" : "Core"; });
+INSTANTIATE_TEST_SUITE_P(Nats, StandingBroker, testing::Bool(),
+                         [](const auto& kind) { return kind.param ? "JetStream" : "Core"; });
 
 }  // namespace
 }  // namespace driftd::test

@@ -119,7 +119,8 @@ TEST_F(PostgresCatalog, EachPartOfATableMovesItsOwnDigest) {
   EXPECT_THAT(moved_by("CREATE INDEX by_v ON t (v)"), ElementsAre("indexes"));
   EXPECT_THAT(moved_by("CREATE POLICY own ON t USING (v = current_user)"), ElementsAre("policies"));
   EXPECT_THAT(moved_by("CREATE POLICY narrow ON t AS RESTRICTIVE USING (v = 'a')"), ElementsAre("policies"));
-  EXPECT_THAT(moved_by("DROP POLICY narrow ON t; CREATE POLICY narrow ON t AS RESTRICTIVE WITH CHECK (v = 'a')"), ElementsAre("policies"))
+  EXPECT_THAT(moved_by("DROP POLICY narrow ON t; CREATE POLICY narrow ON t AS RESTRICTIVE WITH CHECK (v = 'a')"),
+              ElementsAre("policies"))
       << "who may read is not who may write";
   EXPECT_THAT(moved_by("ALTER TABLE t ENABLE ROW LEVEL SECURITY"), ElementsAre("row_security"));
   EXPECT_THAT(moved_by("ALTER TABLE t OWNER TO app"), testing::IsSupersetOf({"owner"}));
@@ -219,7 +220,8 @@ TEST_F(PostgresCatalog, WhatIsInADatabaseThatWasClosedOrBecameATemplateIsNotGone
     EXPECT_EQ(after.complete.count("schema"), 1u) << "the others are whole";
     const auto one = p.read({{"schema", "shop.public"}, {"schema", "shop.never"}, {"schema", "postgres.never"}});
     ASSERT_NE(one.diagnostic(DRIFTD_UNAVAILABLE), nullptr);
-    EXPECT_THAT(one.diagnostic(DRIFTD_UNAVAILABLE)->text, HasSubstr(words[0] == 'A' ? "closed to connections" : "a template"));
+    EXPECT_THAT(one.diagnostic(DRIFTD_UNAVAILABLE)->text,
+                HasSubstr(words[0] == 'A' ? "closed to connections" : "a template"));
     ASSERT_NE(one.diagnostic(DRIFTD_NOT_FOUND), nullptr);
     EXPECT_EQ(one.diagnostics.size(), 3u);
     server_.sql("ALTER DATABASE shop ALLOW_CONNECTIONS true IS_TEMPLATE false");
@@ -267,8 +269,8 @@ TEST_F(PostgresCatalog, AnIdleCycleIsFourStatements) {
   server_.sql("SELECT pg_reload_conf()");
   const auto loaded =
       refresh_until(p, [&](const Collected& c) { return c.body("setting", "log_statement")["value"] == "all"; });
-  // The reload, or a transaction of somebody else, may have come between the hashes and the rows: then that cursor is no
-  // promise, and the next refresh lists once more.
+  // The reload, or a transaction of somebody else, may have come between the hashes and the rows: then that cursor is
+  // no promise, and the next refresh lists once more.
   auto cursor = loaded.cursor;
   ASSERT_TRUE(eventually([&] {
     const auto next = p.refresh(cursor);

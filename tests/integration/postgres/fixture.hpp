@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <gmock/gmock.h>
+#include <algorithm>
 
 #include "support/postgres.hpp"
 #include "support/provider_probe.hpp"
@@ -13,7 +13,8 @@ namespace driftd::test {
 /// A provider at `endpoint` as the README's role; `extra` settings.
 inline ProviderProbe postgres_probe(const std::string& endpoint, const nlohmann::json& extra = nlohmann::json::object(),
                                     const std::string& password = "CHANGE-ME") {
-  nlohmann::json settings{{"endpoints", endpoint}, {"user", "driftd"}, {"password", "token-1"}, {"connect_timeout_ms", 2000}};
+  nlohmann::json settings{
+      {"endpoints", endpoint}, {"user", "driftd"}, {"password", "token-1"}, {"connect_timeout_ms", 2000}};
   settings.update(extra);
   return {"providers/postgres.so", settings, {{"token-1", password}}};
 }

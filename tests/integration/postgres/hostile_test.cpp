@@ -26,8 +26,8 @@ END $f$;
 GRANT EXECUTE ON FUNCTION %1.loot(pg_catalog.text) TO public;
 )sql";
 
-// One function of the same name and arguments for each of pg_catalog's, one operator for each of its operators and for the
-// pairs that only a conversion makes fit, one view for each relation, one domain for each type that queries name.
+// One function of the same name and arguments for each of pg_catalog's, one operator for each of its operators and for
+// the pairs that only a conversion makes fit, one view for each relation, one domain for each type that queries name.
 constexpr const char* kPlant = R"sql(
 DO $plant$
 DECLARE one record; n int := 0; body text;
@@ -92,10 +92,12 @@ class PostgresHostile : public testing::Test {
     server_.sql("CREATE DATABASE shop OWNER mallory");
     server_.sql("CREATE SUBSCRIPTION sub CONNECTION 'host=10.0.0.1' PUBLICATION p WITH (connect = false)");
     for (const auto* database : {"postgres", "shop"}) {
-      server_.sql("GRANT CREATE ON SCHEMA public TO mallory; CREATE SCHEMA evil AUTHORIZATION mallory; "
-                  "GRANT USAGE ON SCHEMA evil TO public; CREATE SCHEMA IF NOT EXISTS driftd; GRANT USAGE, CREATE ON SCHEMA driftd TO mallory; "
-                  "CREATE PUBLICATION all_of_it FOR ALL TABLES",
-                  database);
+      server_.sql(
+          "GRANT CREATE ON SCHEMA public TO mallory; CREATE SCHEMA evil AUTHORIZATION mallory; "
+          "GRANT USAGE ON SCHEMA evil TO public; CREATE SCHEMA IF NOT EXISTS driftd; GRANT USAGE, CREATE ON SCHEMA "
+          "driftd TO mallory; "
+          "CREATE PUBLICATION all_of_it FOR ALL TABLES",
+          database);
       // CREATE OR REPLACE is refused to who does not own README's functions, so they stay what they are
       for (const auto* schema : {"evil", "public", "driftd"}) {
         plant(schema, kLoot, database);
@@ -119,7 +121,8 @@ class PostgresHostile : public testing::Test {
   }
   void expect_nothing_looted() const {
     EXPECT_THAT(server_.log(), Not(HasSubstr("LOOTED as driftd")));
-    for (const auto* database : {"postgres", "shop"}) EXPECT_EQ(server_.value("SELECT count(*) FROM public.loot", database), "0") << database;
+    for (const auto* database : {"postgres", "shop"})
+      EXPECT_EQ(server_.value("SELECT count(*) FROM public.loot", database), "0") << database;
   }
 
   PostgresServer server_;
@@ -155,7 +158,8 @@ TEST_F(PostgresHostile, TheWatchOfDdlRunsNothingOfTheSearchPath) {
   const auto table = [&] {
     if (!std::exchange(created, true)) server_.sql("SET search_path = pg_catalog; CREATE TABLE public.news (id int4)");
   };
-  const auto seen = watched.watch({}, [](const Collected& c) { return c.marks >= 2; }, std::chrono::seconds(30), table);
+  const auto seen = watched.watch(
+      {}, [](const Collected& c) { return c.marks >= 2; }, std::chrono::seconds(30), table);
   EXPECT_GE(seen.marks, 2);
   expect_nothing_looted();
 }
@@ -163,11 +167,13 @@ TEST_F(PostgresHostile, TheWatchOfDdlRunsNothingOfTheSearchPath) {
 TEST_F(PostgresHostile, FunctionsInASchemaOfOurNameCountOnlyWhenASuperuserOwnsThem) {
   server_.sql("DROP FUNCTION driftd.role_verifiers(), driftd.hba_file_modified(), driftd.subscription_conninfo()");
   server_.sql_as("mallory", kPassword,
-                 "CREATE FUNCTION driftd.role_verifiers() RETURNS TABLE (role_oid oid, password_type pg_catalog.text, digest pg_catalog.text) LANGUAGE "
+                 "CREATE FUNCTION driftd.role_verifiers() RETURNS TABLE (role_oid oid, password_type pg_catalog.text, "
+                 "digest pg_catalog.text) LANGUAGE "
                  "plpgsql AS $f$ BEGIN PERFORM evil.loot('verifiers'); END $f$; "
                  "CREATE FUNCTION driftd.hba_file_modified() RETURNS timestamptz LANGUAGE plpgsql AS $f$ BEGIN PERFORM "
                  "evil.loot('hba'); RETURN NULL; END $f$; "
-                 "CREATE FUNCTION driftd.subscription_conninfo() RETURNS TABLE (subscription_oid oid, digest pg_catalog.text) LANGUAGE plpgsql AS "
+                 "CREATE FUNCTION driftd.subscription_conninfo() RETURNS TABLE (subscription_oid oid, digest "
+                 "pg_catalog.text) LANGUAGE plpgsql AS "
                  "$f$ BEGIN PERFORM evil.loot('conninfo'); END $f$");
   ProviderProbe probe = postgres_probe(server_.endpoint());
   const Collected seen = probe.refresh();

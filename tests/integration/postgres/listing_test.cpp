@@ -12,15 +12,19 @@ using std::chrono::seconds;
 class PostgresListing : public testing::Test {
  protected:
   PostgresListing() { server_.sql(readme_grants("postgres", "sql")); }
-  /// driftd.hba_file_modified() is asked once with each cursor and once for each row of hba_rule, which is read before schema.
-  /// It waits in these of its calls, each until let_go(). Its session may not write: it counts by the locks that it holds.
+  /// driftd.hba_file_modified() is asked once with each cursor and once for each row of hba_rule, which is read before
+  /// schema. It waits in these of its calls, each until let_go(). Its session may not write: it counts by the locks
+  /// that it holds.
   void hold(const std::string& calls) const {
-    server_.sql("CREATE TABLE public.go (call int); "
-                "CREATE OR REPLACE FUNCTION driftd.hba_file_modified() RETURNS timestamptz LANGUAGE plpgsql VOLATILE SECURITY "
-                "DEFINER AS $$ DECLARE mine int := 1 + (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'); BEGIN PERFORM "
-                "pg_advisory_lock(77, mine); WHILE mine IN (" +
-                calls +
-                ") AND NOT EXISTS (SELECT FROM public.go WHERE call = mine) LOOP PERFORM pg_sleep(0.01); END LOOP; RETURN NULL; END $$");
+    server_.sql(
+        "CREATE TABLE public.go (call int); "
+        "CREATE OR REPLACE FUNCTION driftd.hba_file_modified() RETURNS timestamptz LANGUAGE plpgsql VOLATILE SECURITY "
+        "DEFINER AS $$ DECLARE mine int := 1 + (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'); BEGIN "
+        "PERFORM "
+        "pg_advisory_lock(77, mine); WHILE mine IN (" +
+        calls +
+        ") AND NOT EXISTS (SELECT FROM public.go WHERE call = mine) LOOP PERFORM pg_sleep(0.01); END LOOP; RETURN "
+        "NULL; END $$");
   }
   bool called(int call) const {
     return eventually([&] {
@@ -35,7 +39,8 @@ class PostgresListing : public testing::Test {
 
 TEST_F(PostgresListing, AChangeThatComesAndGoesInsideOfARefreshIsListedAgain) {
   ASSERT_EQ(probe_.refresh().status, DRIFTD_OK);
-  const int last = std::stoi(server_.value("SELECT count(*) FROM pg_hba_file_rules")) + 2;  // the cursor of after the rows
+  // the cursor of after the rows
+  const int last = std::stoi(server_.value("SELECT count(*) FROM pg_hba_file_rules")) + 2;
   hold("2, " + std::to_string(last));
   Collected during;
   std::jthread refreshing([&] { during = probe_.refresh({}, seconds(30)); });

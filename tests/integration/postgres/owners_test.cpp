@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the owner of a database, or of a table in it, may do so that it takes long to read: it costs that database and kind.
+// What the owner of a database, or of a table in it, may do so that it takes long to read: it costs that database and
+// kind.
 #include <gmock/gmock.h>
 #include <chrono>
 #include <set>
@@ -22,14 +23,16 @@ class PostgresOwners : public testing::Test {
   }
   void as_mallory(const std::string& statement) const { server_.sql_as("mallory", "of-mallory", statement, "shop"); }
   ProviderProbe probe() const {
-    return postgres_probe(server_.endpoint(), {{"databases", {"shop"}}, {"fingerprints", {"m"}}, {"statement_timeout_ms", 8000}});
+    return postgres_probe(server_.endpoint(),
+                          {{"databases", {"shop"}}, {"fingerprints", {"m"}}, {"statement_timeout_ms", 8000}});
   }
   PostgresServer server_;
 };
 
 TEST_F(PostgresOwners, ATimeoutThatTheySetIsNotOurs) {
-  as_mallory("DO $$ BEGIN FOR i IN 1..400 LOOP EXECUTE 'CREATE TABLE m.t' || i || ' (id int PRIMARY KEY CHECK (id > ' || i || "
-             "'), v text DEFAULT ''x'')'; END LOOP; END $$");
+  as_mallory(
+      "DO $$ BEGIN FOR i IN 1..400 LOOP EXECUTE 'CREATE TABLE m.t' || i || ' (id int PRIMARY KEY CHECK (id > ' || i || "
+      "'), v text DEFAULT ''x'')'; END LOOP; END $$");
   as_mallory("ALTER DATABASE shop SET statement_timeout = '20ms'; ALTER DATABASE shop SET lock_timeout = '1ms'");
   auto p = probe();
   const auto seen = p.refresh();
@@ -47,7 +50,9 @@ TEST_F(PostgresOwners, ALockCostsTheKindThatMeetsIt) {
     EXPECT_THROW(as_mallory("BEGIN; LOCK TABLE m.w IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(60)"), std::runtime_error);
   });
   EXPECT_TRUE(eventually([this] {
-    return server_.value("SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND relation = 'm.w'::regclass", "shop") == "1";
+    return server_.value(
+               "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND relation = 'm.w'::regclass",
+               "shop") == "1";
   }));
   server_.sql("CREATE ROLE newcomer; CREATE SCHEMA fresh");
   server_.sql("CREATE SCHEMA fresh", "shop");
@@ -92,7 +97,8 @@ class PostgresManyOwners : public testing::Test {
       });
     }
     ASSERT_TRUE(eventually([this] {
-      return server_.value("SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND database <> 0") == "12";
+      return server_.value("SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND database <> 0") ==
+             "12";
     }));
   }
   void release() {

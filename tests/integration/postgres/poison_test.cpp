@@ -20,7 +20,8 @@ class PostgresPoison : public testing::Test {
 
 TEST_F(PostgresPoison, SettingsOfMegabytesHideNothingButThemselves) {
   server_.sql_as("mallory", "of-mallory",
-                 "DO $$ BEGIN EXECUTE 'ALTER ROLE current_user SET search_path = ' || (SELECT string_agg('\"' || repeat('a', 24) || n || '\"', ', ') "
+                 "DO $$ BEGIN EXECUTE 'ALTER ROLE current_user SET search_path = ' || (SELECT string_agg('\"' || "
+                 "repeat('a', 24) || n || '\"', ', ') "
                  "FROM generate_series(1, 160000) n); END $$");
   server_.sql("CREATE ROLE zz_backdoor SUPERUSER; ALTER ROLE mallory CREATEROLE");
   ProviderProbe probe = postgres_probe(server_.endpoint());
@@ -40,9 +41,10 @@ TEST_F(PostgresPoison, SettingsOfMegabytesHideNothingButThemselves) {
 TEST_F(PostgresPoison, NamesThatAreNotUtf8AreShownAndHideNothing) {
   server_.sql("CREATE DATABASE bytes TEMPLATE template0 ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C'");
   server_.sql("SET client_encoding = 'SQL_ASCII'; CREATE ROLE \"bad\xff\"; CREATE SCHEMA \"s\xfe\"", "bytes");
-  server_.sql("GRANT SELECT ON pg_file_settings, pg_hba_file_rules TO driftd; "
-              "GRANT EXECUTE ON FUNCTION pg_show_all_file_settings(), pg_hba_file_rules() TO driftd",
-              "bytes");  // rights on catalogues are each database's own
+  server_.sql(
+      "GRANT SELECT ON pg_file_settings, pg_hba_file_rules TO driftd; "
+      "GRANT EXECUTE ON FUNCTION pg_show_all_file_settings(), pg_hba_file_rules() TO driftd",
+      "bytes");  // rights on catalogues are each database's own
   server_.sql("CREATE ROLE zz_backdoor SUPERUSER");
   for (const auto& settings : {json{{"databases", "*"}}, json{{"database", "bytes"}}}) {
     ProviderProbe probe = postgres_probe(server_.endpoint(), settings);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The provider against a real server, with the rights of its README and none more.
-#include <algorithm>
 #include <arpa/inet.h>
-#include <csignal>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <thread>
 #include <unistd.h>
+#include <algorithm>
+#include <csignal>
+#include <fstream>
+#include <thread>
 
 #include "fixture.hpp"
 
@@ -76,8 +76,9 @@ TEST_F(PostgresProvider, AlterSystemIsSeenInTheFileAtOnceAndInTheSettingAfterThe
   EXPECT_EQ(edited.body("file_setting", "postgresql.auto.conf:work_mem")["state"], "edited_not_reloaded");
   EXPECT_EQ(edited.body("setting", "work_mem"), before.body("setting", "work_mem"));
   server.sql("SELECT pg_reload_conf()");
-  const Collected loaded = refresh_until(
-      probe, [](const Collected& c) { return c.body("setting", "work_mem") == json({{"bytes", 9 * 1024 * 1024}}); });
+  const Collected loaded = refresh_until(probe, [](const Collected& c) {
+    return c.body("setting", "work_mem") == json({{"bytes", 9 * 1024 * 1024}});
+  });
   EXPECT_EQ(loaded.body("file_setting", "postgresql.auto.conf:work_mem")["state"], "in_effect");
   EXPECT_THAT(loaded.find("setting", "work_mem")->metadata.at("sourcefile"), HasSubstr("postgresql.auto.conf"));
 }
@@ -253,8 +254,9 @@ TEST_F(PostgresProvider, HealthAnswersWithinASecondWhileARefreshIsBlocked) {
   ProviderProbe probe = make({{"include", {"hba_rule"}}});
   probe.health();
   // a function of the README that waits for a lock of ours: the refresh hangs in it
-  server.sql("CREATE OR REPLACE FUNCTION driftd.hba_file_modified() RETURNS timestamptz LANGUAGE sql VOLATILE SECURITY "
-             "DEFINER AS $$ SELECT now() FROM (SELECT pg_sleep(30)) s $$");
+  server.sql(
+      "CREATE OR REPLACE FUNCTION driftd.hba_file_modified() RETURNS timestamptz LANGUAGE sql VOLATILE SECURITY "
+      "DEFINER AS $$ SELECT now() FROM (SELECT pg_sleep(30)) s $$");
   Collected blocked;
   std::jthread refreshing([&] { blocked = probe.refresh({}, std::chrono::seconds(6)); });
   ASSERT_TRUE(eventually([&] {
@@ -302,7 +304,8 @@ void greet_as_eleven(int listener) {
   (void)!::read(fd, startup, sizeof startup);
   static constexpr char kHello[] =
       "R\0\0\0\x08\0\0\0\0"
-      "S\0\0\0\x18server_version\0" "11.0\0"
+      "S\0\0\0\x18server_version\0"
+      "11.0\0"
       "Z\0\0\0\x05I";
   (void)!::write(fd, kHello, sizeof kHello - 1);
   (void)!::read(fd, startup, sizeof startup);
@@ -325,7 +328,8 @@ TEST(PostgresOld, AServerBefore12IsUnsupportedAndTheMessageNamesItsVersion) {
   old.join();
   ::close(listener);
   ASSERT_EQ(refused.status, DRIFTD_UNSUPPORTED);
-  EXPECT_THAT(refused.diagnostic(DRIFTD_UNSUPPORTED)->text, HasSubstr("PostgreSQL 11.0 is too old, expected 12 or newer"));
+  EXPECT_THAT(refused.diagnostic(DRIFTD_UNSUPPORTED)->text,
+              HasSubstr("PostgreSQL 11.0 is too old, expected 12 or newer"));
 }
 
 TEST(PostgresLibrary, ExportsOneSymbol) {

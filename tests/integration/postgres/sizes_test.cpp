@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a role, or the owner of a database or of a table, may make as long as the server takes it. It is measured where it
-// lies: no more than its length ever reaches us, and it costs neither its neighbours nor its own other attributes.
+// What a role, or the owner of a database or of a table, may make as long as the server takes it. It is measured where
+// it lies: no more than its length ever reaches us, and it costs neither its neighbours nor its own other attributes.
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 
@@ -23,21 +23,24 @@ long peak() {
 
 /// A setting of `mib` MiB, and of characters that each way of printing doubles: as text of an array, then of a row.
 std::string long_settings(const std::string& alter, int mib) {
-  return "SET client_min_messages = error; DO $$ BEGIN EXECUTE '" + alter + " SET application_name = ' || quote_literal(repeat('\"', " + std::to_string(mib) + " << 20)); END $$";
+  return "SET client_min_messages = error; DO $$ BEGIN EXECUTE '" + alter +
+         " SET application_name = ' || quote_literal(repeat('\"', " + std::to_string(mib) + " << 20)); END $$";
 }
 
 class PostgresSizes : public testing::Test {
  protected:
   PostgresSizes() {
     server_.sql(readme_grants("postgres", "sql"));
-    server_.sql("CREATE ROLE mallory LOGIN PASSWORD 'of-mallory'; CREATE ROLE honest; ALTER ROLE honest SET work_mem = '8MB'");
+    server_.sql(
+        "CREATE ROLE mallory LOGIN PASSWORD 'of-mallory'; CREATE ROLE honest; ALTER ROLE honest SET work_mem = '8MB'");
     server_.sql("CREATE DATABASE shop OWNER mallory");
   }
   void as_mallory(const std::string& statement, const std::string& database = "postgres") const {
     server_.sql_as("mallory", "of-mallory", statement, database);
   }
   /// Every kind is whole, and of one record one attribute is unread for its length.
-  void expect_unread(const Collected& seen, const std::string& kind, const std::string& id, const std::string& path) const {
+  void expect_unread(const Collected& seen, const std::string& kind, const std::string& id,
+                     const std::string& path) const {
     ASSERT_EQ(seen.status, DRIFTD_OK) << seen.diagnostics.front().text;
     EXPECT_THAT(seen.diagnostics, IsEmpty()) << seen.diagnostics.front().text;
     EXPECT_EQ(seen.complete.size(), 13u);
@@ -93,8 +96,9 @@ TEST_F(PostgresSizes, SettingsOfADatabaseAreUnreadAndItsOtherAttributesJudged) {
 TEST_F(PostgresSizes, SettingsInManyDatabasesHaveOneBoundTogether) {
   for (int i = 0; i < 4; ++i) {
     server_.sql("CREATE DATABASE d" + std::to_string(i));
-    as_mallory("SET client_min_messages = error; DO $$ BEGIN EXECUTE 'ALTER ROLE mallory IN DATABASE d" + std::to_string(i) +
-               " SET application_name = ' || quote_literal(repeat('x', 30000 + " + std::to_string(i) + ")); END $$");
+    as_mallory("SET client_min_messages = error; DO $$ BEGIN EXECUTE 'ALTER ROLE mallory IN DATABASE d" +
+               std::to_string(i) + " SET application_name = ' || quote_literal(repeat('x', 30000 + " +
+               std::to_string(i) + ")); END $$");
   }
   as_mallory("ALTER ROLE mallory IN DATABASE shop SET work_mem = '7MB'");
   auto p = postgres_probe(server_.endpoint());
@@ -110,8 +114,10 @@ TEST_F(PostgresSizes, SettingsInManyDatabasesHaveOneBoundTogether) {
 
 TEST_F(PostgresSizes, AFilterOfMegabytesCostsTheTablesOfItsPublicationAlone) {
   as_mallory("CREATE SCHEMA m; CREATE TABLE m.t (id int PRIMARY KEY, v text)", "shop");
-  as_mallory("DO $$ BEGIN EXECUTE 'CREATE PUBLICATION p FOR TABLE m.t WHERE (v <> ' || quote_literal(repeat('x', 6 << 20)) || ')'; END $$",
-             "shop");
+  as_mallory(
+      "DO $$ BEGIN EXECUTE 'CREATE PUBLICATION p FOR TABLE m.t WHERE (v <> ' || quote_literal(repeat('x', 6 << 20)) || "
+      "')'; END $$",
+      "shop");
   server_.sql("CREATE PUBLICATION q FOR TABLE m.t WHERE (id > 3)", "shop");
   auto p = postgres_probe(server_.endpoint(), {{"databases", {"shop"}}});
   const long before = peak();
@@ -127,8 +133,11 @@ TEST_F(PostgresSizes, AGrantListThatNoRecordTakesIsUnreadAlone) {
   server_.sql("CREATE SCHEMA wide", "shop");
   for (int part = 0; part < 10; ++part) {  // a transaction holds only so many locks
     server_.sql("DO $$ BEGIN FOR i IN 1..1000 LOOP EXECUTE format('CREATE ROLE %s" + std::to_string(100 + part) +
-                "_%s', repeat('r', 50), i); END LOOP; EXECUTE 'GRANT ALL ON SCHEMA wide TO ' || (SELECT string_agg(rolname, ',') FROM pg_roles "
-                "WHERE rolname LIKE 'rrr%r" + std::to_string(100 + part) + "%'); END $$", "shop");
+                    "_%s', repeat('r', 50), i); END LOOP; EXECUTE 'GRANT ALL ON SCHEMA wide TO ' || (SELECT "
+                    "string_agg(rolname, ',') FROM pg_roles "
+                    "WHERE rolname LIKE 'rrr%r" +
+                    std::to_string(100 + part) + "%'); END $$",
+                "shop");
   }
   auto p = postgres_probe(server_.endpoint(), {{"databases", {"shop"}}, {"include", {"schema/*"}}});
   const auto seen = p.refresh();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A major upgrade as people do it, pg_dump into a new cluster: the new server prints definitions in its own way and gives
-// new oids. Neither is drift; what really changed is (class 55 of the golden table).
+// A major upgrade as people do it, pg_dump into a new cluster: the new server prints definitions in its own way and
+// gives new oids. Neither is drift; what really changed is (class 55 of the golden table).
 #include <fstream>
 #include <sstream>
 
@@ -63,8 +63,10 @@ class PostgresUpgrade : public testing::Test {
     const auto to = [](const PostgresServer& server) {
       return " -h " + server.host() + " -p " + std::to_string(server.port()) + " -U postgres ";
     };
-    const Output moved = run({"bash", "-c", "set -o pipefail; pg_dump" + to(old_) + "shop | psql -qX -v ON_ERROR_STOP=1" + to(new_) + "shop"},
-                             {{"PGPASSWORD", old_.password()}});
+    const Output moved =
+        run({"bash", "-c",
+             "set -o pipefail; pg_dump" + to(old_) + "shop | psql -qX -v ON_ERROR_STOP=1" + to(new_) + "shop"},
+            {{"PGPASSWORD", old_.password()}});
     if (moved.code != 0) throw std::runtime_error("pg_dump | psql: " + moved.err);
   }
   static sdk::Record fingerprint(const PostgresServer& server, const std::string& table) {
@@ -79,7 +81,8 @@ class PostgresUpgrade : public testing::Test {
     Kept out;
     std::ostringstream text;
     text << std::ifstream(DRIFTD_SOURCE_DIR "/plugins/postgres/schema.json").rdbuf();
-    out.context.schema = core::KindSchema::parse(json::parse(text.str()).at("kinds").at("table_fingerprint").dump()).value();
+    out.context.schema =
+        core::KindSchema::parse(json::parse(text.str()).at("kinds").at("table_fingerprint").dump()).value();
     out.context.rules = std::make_shared<const core::Rules>();
     out.context.backend_uid = "b";
     out.row.id = {"table_fingerprint", "shop.public." + table};
@@ -107,8 +110,10 @@ TEST_F(PostgresUpgrade, AloneIsNoDriftAndEachServersOwnChangesAre) {
   EXPECT_THAT(paid.sees(fingerprint(new_, "paid")), IsEmpty());
   new_.sql("ALTER TABLE orders DROP CONSTRAINT known, ADD CONSTRAINT known CHECK (status IN ('new', 'paid'))", "shop");
   EXPECT_THAT(orders.sees(fingerprint(new_, "orders")), ElementsAre("constraints"));
-  new_.sql("CREATE OR REPLACE VIEW paid AS SELECT id, status, substring(note from 1 for 2) AS n FROM orders WHERE status IN ('paid')",
-           "shop");
+  new_.sql(
+      "CREATE OR REPLACE VIEW paid AS SELECT id, status, substring(note from 1 for 2) AS n FROM orders WHERE status IN "
+      "('paid')",
+      "shop");
   EXPECT_THAT(paid.sees(fingerprint(new_, "paid")), ElementsAre("definition"));
 }
 
@@ -122,7 +127,8 @@ TEST_F(PostgresUpgrade, WhatChangedBesideItIsDrift) {
 
 TEST_F(PostgresUpgrade, ATrueChangeOfTheOldServerIsDriftThere) {
   Kept orders = kept("orders");
-  old_.sql("ALTER TABLE orders DROP CONSTRAINT known, ADD CONSTRAINT known CHECK (status = ANY (ARRAY['new', 'paid']))", "shop");
+  old_.sql("ALTER TABLE orders DROP CONSTRAINT known, ADD CONSTRAINT known CHECK (status = ANY (ARRAY['new', 'paid']))",
+           "shop");
   EXPECT_THAT(orders.sees(fingerprint(old_, "orders")), ElementsAre("constraints"));
 }
 

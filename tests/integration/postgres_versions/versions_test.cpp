@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Servers of other major versions than Debian's (tests/servers/postgres): every kind is seen whole, a change is seen, and
-// nothing drifts by itself.
+// Servers of other major versions than Debian's (tests/servers/postgres): every kind is seen whole, a change is seen,
+// and nothing drifts by itself.
 #include "integration/postgres/fixture.hpp"
 
 namespace driftd::test {
@@ -20,12 +20,13 @@ class PostgresVersions : public testing::TestWithParam<const char*> {
     if (major_of(GetParam()) == "12") server_.sql(readme_block("postgres", "### PostgreSQL 12 and 13", "sql"));
     server_.sql("CREATE DATABASE shop");
     server_.sql("CREATE ROLE app LOGIN PASSWORD 'one'; CREATE ROLE reader");
-    server_.sql("ALTER DEFAULT PRIVILEGES FOR ROLE app GRANT SELECT ON TABLES TO reader; CREATE SCHEMA orders; "
-                "CREATE TABLE t (id int PRIMARY KEY, v text CHECK (v IN ('a', 'b'))); "
-                "CREATE VIEW w AS SELECT id FROM t WHERE v = ANY (ARRAY['a']); "
-                "CREATE PUBLICATION p FOR TABLE t; "
-                "CREATE SUBSCRIPTION s CONNECTION 'host=nowhere dbname=x' PUBLICATION p WITH (connect = false)",
-                "shop");
+    server_.sql(
+        "ALTER DEFAULT PRIVILEGES FOR ROLE app GRANT SELECT ON TABLES TO reader; CREATE SCHEMA orders; "
+        "CREATE TABLE t (id int PRIMARY KEY, v text CHECK (v IN ('a', 'b'))); "
+        "CREATE VIEW w AS SELECT id FROM t WHERE v = ANY (ARRAY['a']); "
+        "CREATE PUBLICATION p FOR TABLE t; "
+        "CREATE SUBSCRIPTION s CONNECTION 'host=nowhere dbname=x' PUBLICATION p WITH (connect = false)",
+        "shop");
     server_.sql("SELECT pg_create_logical_replication_slot('slot', 'pgoutput')", "shop");
     server_.sql("ALTER SYSTEM SET work_mem = '8MB'");
     server_.sql("SELECT pg_reload_conf()");
@@ -62,21 +63,22 @@ TEST_P(PostgresVersions, AChangeMovesTheCursorAndIsSeen) {
   };
   auto p = probe();
   auto before = p.refresh();
-  for (const Step& step : {Step{"postgres", "ALTER ROLE app PASSWORD 'two'", "role", "app"},
-                           Step{"postgres", "GRANT reader TO app WITH ADMIN OPTION", "role", "app"},
-                           Step{"postgres", "ALTER DATABASE shop CONNECTION LIMIT 7", "database", "shop"},
-                           Step{"postgres", "ALTER SYSTEM SET work_mem = '9MB'", "file_setting", "postgresql.auto.conf:work_mem"},
-                           Step{"postgres", "SELECT pg_reload_conf()", "setting", "work_mem"},
-                           Step{"shop", "ALTER SCHEMA orders OWNER TO app", "schema", "shop.orders"},
-                           Step{"shop", "ALTER DEFAULT PRIVILEGES FOR ROLE app GRANT INSERT ON TABLES TO reader",
-                                "default_privileges", "shop.app:tables"},
-                           Step{"shop", "ALTER PUBLICATION p SET (publish = 'insert')", "publication", "shop.p"},
-                           Step{"shop", "ALTER SUBSCRIPTION s CONNECTION 'host=elsewhere dbname=x'", "subscription", "shop.s"},
-                           Step{"shop", "ALTER TABLE t ADD CONSTRAINT more CHECK (id > 0)", "table_fingerprint", "shop.public.t"},
-                           Step{"shop", "CREATE OR REPLACE VIEW w AS SELECT id FROM t", "table_fingerprint", "shop.public.w"},
-                           Step{"shop", "GRANT SELECT ON t TO reader", "table_fingerprint", "shop.public.t"},
-                           Step{"shop", "CREATE EXTENSION hstore", "extension", "shop.hstore"},
-                           Step{"shop", "SELECT pg_drop_replication_slot('slot')", "slot", "slot"}}) {
+  for (const Step& step :
+       {Step{"postgres", "ALTER ROLE app PASSWORD 'two'", "role", "app"},
+        Step{"postgres", "GRANT reader TO app WITH ADMIN OPTION", "role", "app"},
+        Step{"postgres", "ALTER DATABASE shop CONNECTION LIMIT 7", "database", "shop"},
+        Step{"postgres", "ALTER SYSTEM SET work_mem = '9MB'", "file_setting", "postgresql.auto.conf:work_mem"},
+        Step{"postgres", "SELECT pg_reload_conf()", "setting", "work_mem"},
+        Step{"shop", "ALTER SCHEMA orders OWNER TO app", "schema", "shop.orders"},
+        Step{"shop", "ALTER DEFAULT PRIVILEGES FOR ROLE app GRANT INSERT ON TABLES TO reader", "default_privileges",
+             "shop.app:tables"},
+        Step{"shop", "ALTER PUBLICATION p SET (publish = 'insert')", "publication", "shop.p"},
+        Step{"shop", "ALTER SUBSCRIPTION s CONNECTION 'host=elsewhere dbname=x'", "subscription", "shop.s"},
+        Step{"shop", "ALTER TABLE t ADD CONSTRAINT more CHECK (id > 0)", "table_fingerprint", "shop.public.t"},
+        Step{"shop", "CREATE OR REPLACE VIEW w AS SELECT id FROM t", "table_fingerprint", "shop.public.w"},
+        Step{"shop", "GRANT SELECT ON t TO reader", "table_fingerprint", "shop.public.t"},
+        Step{"shop", "CREATE EXTENSION hstore", "extension", "shop.hstore"},
+        Step{"shop", "SELECT pg_drop_replication_slot('slot')", "slot", "slot"}}) {
     server_.sql(step.statement, step.database);
     Collected after;
     const auto seen = [&] {
@@ -112,17 +114,19 @@ TEST_P(PostgresVersions, SubscriptionsThatMayNotBeReadWholeNameTheRight) {
 TEST_P(PostgresVersions, RightsThatComeWithTheVersionAreNoDriftOfAnOwner) {
   auto p = probe();
   const auto list = grants(p.refresh().body("table_fingerprint", "shop.public.t"));
-  EXPECT_EQ(list, (std::vector<std::string>{"postgres:DELETE", "postgres:INSERT", "postgres:REFERENCES", "postgres:SELECT",
-                                            "postgres:TRIGGER", "postgres:TRUNCATE", "postgres:UPDATE"}));
+  EXPECT_EQ(list,
+            (std::vector<std::string>{"postgres:DELETE", "postgres:INSERT", "postgres:REFERENCES", "postgres:SELECT",
+                                      "postgres:TRIGGER", "postgres:TRUNCATE", "postgres:UPDATE"}));
   if (major_of(GetParam()) != "17") return;
   server_.sql("GRANT MAINTAIN ON t TO reader", "shop");
   EXPECT_THAT(grants(p.refresh().body("table_fingerprint", "shop.public.t")), testing::Contains("reader:MAINTAIN"));
 }
 
 TEST_P(PostgresVersions, ATimeoutThatTheOwnerOfADatabaseSetsIsNotOurs) {
-  server_.sql("DO $$ BEGIN FOR i IN 1..400 LOOP EXECUTE 'CREATE TABLE t' || i || ' (id int PRIMARY KEY CHECK (id > ' || i || "
-              "'), v text DEFAULT ''x'')'; END LOOP; END $$",
-              "shop");
+  server_.sql(
+      "DO $$ BEGIN FOR i IN 1..400 LOOP EXECUTE 'CREATE TABLE t' || i || ' (id int PRIMARY KEY CHECK (id > ' || i || "
+      "'), v text DEFAULT ''x'')'; END LOOP; END $$",
+      "shop");
   server_.sql("ALTER DATABASE shop SET statement_timeout = '20ms'; ALTER DATABASE shop SET lock_timeout = '1ms'");
   auto p = probe();
   const auto seen = p.refresh();

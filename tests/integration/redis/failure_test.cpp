@@ -96,7 +96,8 @@ TEST(RedisLogin, AnAnswerThatIsNoListIsNoEmptyOne) {
 TEST(RedisLogin, AServerThatHasTooManyClientsIsBusyAndHasNotRefusedThePassword) {
   RedisServer server({"--maxclients", "1"});
   server.grant_readme("pw-canary");
-  Child only;  // the PING may hold the only place when this subscriber connects: it is refused, ends, and is started again
+  // the PING may hold the only place when this subscriber connects: it is refused, ends, and is started again
+  Child only;
   const auto full = [&] {
     if (!only.running()) only = Child({"redis-cli", "-p", std::to_string(server.port()), "SUBSCRIBE", "x"}, {});
     return server.command({"PING"}).find("max number of clients") != std::string::npos;

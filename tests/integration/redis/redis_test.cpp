@@ -111,8 +111,8 @@ TEST_F(Redis, StoppedServerIsUnavailableThenComesBack) {
 TEST_F(Redis, ReplicaShowsItsPrimaryAsEndpoint) {
   RedisServer replica({"--replicaof", "127.0.0.1", std::to_string(server_.port())});
   replica.grant_readme("pw-canary");
-  ProviderProbe p("providers/redis.so",
-                  {{"address", replica.address()}, {"username", "driftd"}, {"password", "t"}}, {{"t", "pw-canary"}});
+  ProviderProbe p("providers/redis.so", {{"address", replica.address()}, {"username", "driftd"}, {"password", "t"}},
+                  {{"t", "pw-canary"}});
   const auto body = p.refresh().body("replication", "replication");
   EXPECT_EQ(body["role"], "replica");
   EXPECT_EQ(body["primary"], server_.address());

@@ -246,13 +246,16 @@ class Cluster : public testing::Test {
     EXPECT_TRUE(eventually([&] {
       return replica_.command({"CLUSTER", "REPLICATE", a_.command({"CLUSTER", "MYID"})}) == "OK";
     }));
-    EXPECT_TRUE(eventually([&] {  // by gossip: each node for itself
-      const auto sees_replica = [](const RedisServer* node) {
-        const std::string nodes = node->command({"CLUSTER", "NODES"});
-        return knows_all(*node) && nodes.find("slave") != std::string::npos && nodes.find("slave -") == std::string::npos;
-      };
-      return sees_replica(&a_) && sees_replica(&b_) && sees_replica(&c_);
-    }, seconds(40)));
+    EXPECT_TRUE(eventually(
+        [&] {  // by gossip: each node for itself
+          const auto sees_replica = [](const RedisServer* node) {
+            const std::string nodes = node->command({"CLUSTER", "NODES"});
+            return knows_all(*node) && nodes.find("slave") != std::string::npos &&
+                   nodes.find("slave -") == std::string::npos;
+          };
+          return sees_replica(&a_) && sees_replica(&b_) && sees_replica(&c_);
+        },
+        seconds(40)));
     for (auto* node : {&a_, &b_, &c_, &replica_}) node->grant_readme("pw-canary");
   }
   static std::string bus(const RedisServer& node) {

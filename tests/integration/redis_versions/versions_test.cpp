@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Servers of other versions than Debian's (tests/servers/redis): every kind is seen with the README's rights, a change is
-// seen, nothing drifts by itself.
+// Servers of other versions than Debian's (tests/servers/redis): every kind is seen with the README's rights, a change
+// is seen, nothing drifts by itself.
 #include "integration/redis/fixture.hpp"
 
 namespace driftd::test {
@@ -16,7 +16,8 @@ class RedisVersions : public testing::TestWithParam<const char*> {
   std::string version() const { return older() ? "6.2.14" : "9.1.2"; }
   static void same_bytes(const Collected& a, const Collected& b) {
     ASSERT_EQ(a.records.size(), b.records.size());
-    for (std::size_t i = 0; i < a.records.size(); ++i) EXPECT_EQ(a.records[i].body, b.records[i].body) << a.records[i].id;
+    for (std::size_t i = 0; i < a.records.size(); ++i)
+      EXPECT_EQ(a.records[i].body, b.records[i].body) << a.records[i].id;
   }
 };
 
@@ -28,8 +29,9 @@ TEST_P(RedisVersions, RightsOfTheReadmeShowEveryKindAndTwoListingsAreTheSameByte
   const auto first = p.refresh();
   ASSERT_EQ(first.status, DRIFTD_OK);
   for (const auto& diagnostic : first.diagnostics) ADD_FAILURE() << diagnostic.text;
-  EXPECT_EQ(first.complete, (std::map<std::string, std::uint64_t>{
-                                {"acl_user", 3}, {"cluster", 0}, {"replication", 1}, {"sentinel_master", 0}, {"server", 1}}));
+  EXPECT_EQ(first.complete,
+            (std::map<std::string, std::uint64_t>{
+                {"acl_user", 3}, {"cluster", 0}, {"replication", 1}, {"sentinel_master", 0}, {"server", 1}}));
   for (const auto& record : first.records) EXPECT_THAT(record.unread, IsEmpty()) << record.kind << "/" << record.id;
   const json body = first.body("server", "server");
   EXPECT_EQ(body["version"], version()) << "of the product, not of the Redis that it is compatible with";
@@ -146,7 +148,8 @@ TEST_P(RedisVersions, ASentinelShowsItsMasters) {
 
 INSTANTIATE_TEST_SUITE_P(Servers, RedisVersions, testing::Values("redis-6.2", "valkey-9.1"), [](const auto& info) {
   std::string name = info.param;
-  std::replace_if(name.begin(), name.end(), [](char c) { return c == '-' || c == '.'; }, '_');
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return c == '-' || c == '.'; }, '_');
   return name;
 });
 

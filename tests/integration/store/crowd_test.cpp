@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // An agent that starts with 50,000 events that wait behind some that fail: real store, real relay.
+#include <gtest/gtest.h>
+#include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_future.hpp>
-#include <atomic>
-#include <gtest/gtest.h>
 #include <iostream>
 #include <thread>
 
@@ -28,7 +28,8 @@ class PickySink final : public core::Sink {
   core::RetryPolicy policy() const override { return {}; }
   Task<Status> start() override { co_return Status{}; }
   Task<core::Attempt> send(core::StoredEvent event) override {
-    if (event.resource.find("sick") != std::string::npos) co_return core::Attempt{core::Attempt::Outcome::retry_event, "no", 30'000};
+    if (event.resource.find("sick") != std::string::npos)
+      co_return core::Attempt{core::Attempt::Outcome::retry_event, "no", 30'000};
     ++got_;
     co_return core::Attempt{};
   }
@@ -63,7 +64,8 @@ class Life {
     EXPECT_TRUE(wait(store_->commit(registration())));
     for (int done = 0; done < count;) {
       std::vector<core::EventDraft> drafts;
-      for (; drafts.size() < 500 && done < count; ++done) drafts.push_back(event_draft(name + std::to_string(done % resources)));
+      for (; drafts.size() < 500 && done < count; ++done)
+        drafts.push_back(event_draft(name + std::to_string(done % resources)));
       EXPECT_TRUE(wait(store_->commit(page_of({}, std::move(drafts)))));
       asio::post(core_, [this] { relay_->wake(); });
     }
@@ -97,7 +99,8 @@ TEST(CrowdTest, AStartWith50000ThatWaitBehindSomeThatFailHoldsBackNobodyElse) {
   {
     Life life(dir);
     life.commit(kCrowd, "sick", kSick);
-    ASSERT_TRUE(eventually([&] { return life.view().waiting == kCrowd && life.view().low_water >= kCrowd; })) << life.view().waiting;
+    ASSERT_TRUE(eventually([&] { return life.view().waiting == kCrowd && life.view().low_water >= kCrowd; }))
+        << life.view().waiting;
     life.commit(kOthers, "well", kOthers);
     EXPECT_TRUE(eventually([&] { return life.got == kOthers; })) << life.got << " " << life.view().state;
     std::cout << "first life: " << life.seconds() << " s\n";

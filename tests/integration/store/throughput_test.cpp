@@ -48,7 +48,8 @@ TEST_F(ThroughputTest, PagesOf512AreCommittedAndLoaded) {
   for (int i = 0; i < kPage; ++i) drafts.push_back(event_draft(std::to_string(i)));
   const Stopwatch updating;
   for (int page = 0; page < kPages; ++page) bench.get(bench->commit(page_of(page_writes(page, 1), drafts)));
-  EXPECT_GT(report("changed resources with an event each, page by page", kPages * kPage, updating.seconds()), 1000 / kPatience);
+  EXPECT_GT(report("changed resources with an event each, page by page", kPages * kPage, updating.seconds()),
+            1000 / kPatience);
 
   std::vector<core::ResourceId> ids;
   for (const auto& write : page_writes(7, 0)) ids.push_back(write.next.id);

@@ -16,7 +16,9 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-std::string resource(int value) { return "resource \"terraform_data\" \"a\" { input = " + std::to_string(value) + " }\n"; }
+std::string resource(int value) {
+  return "resource \"terraform_data\" \"a\" { input = " + std::to_string(value) + " }\n";
+}
 
 const std::map<std::string, std::string> kSecrets = {
     {"token-of-password", "password-canary"}, {"token-of-token", "token-canary"}, {"token-of-wrong", "wrong-canary"}};
@@ -69,8 +71,10 @@ TEST(TerraformBackends, HttpIsReadByItsEtagWithTheUserOfTheSettings) {
   const std::string address = server.url("/state/platform");
   Tofu tofu;
   tofu.configure(resource(1), "backend \"http\" {\n address = \"" + address + "\"\n lock_address = \"" + address +
-                                  "\"\n unlock_address = \"" + address + "\"\n username = \"driftd\"\n password = \"password-canary\"\n}");
-  const json backend = {{"type", "http"}, {"address", address}, {"username", "driftd"}, {"password", "token-of-password"}};
+                                  "\"\n unlock_address = \"" + address +
+                                  "\"\n username = \"driftd\"\n password = \"password-canary\"\n}");
+  const json backend = {
+      {"type", "http"}, {"address", address}, {"username", "driftd"}, {"password", "token-of-password"}};
   auto probe = probe_of(backend);
   expect_failure(probe.refresh(), DRIFTD_UNAVAILABLE, "there is no state");
   tofu.apply();
@@ -80,12 +84,14 @@ TEST(TerraformBackends, HttpIsReadByItsEtagWithTheUserOfTheSettings) {
   server.requests();
   EXPECT_TRUE(probe.refresh(first.cursor).unchanged);
   EXPECT_THAT(server.requests(), ElementsAre("GET /state/platform 304"));
-  tofu.configure(resource(2), "backend \"http\" {\n address = \"" + address + "\"\n username = \"driftd\"\n password = \"password-canary\"\n}");
+  tofu.configure(resource(2), "backend \"http\" {\n address = \"" + address +
+                                  "\"\n username = \"driftd\"\n password = \"password-canary\"\n}");
   tofu.apply();
   EXPECT_EQ(input_of(probe.refresh(first.cursor)), 2);
   EXPECT_EQ(probe.health().health.state, static_cast<std::uint32_t>(DRIFTD_HEALTH_UP));
   EXPECT_FALSE(probe.health().health.system_identity.empty());
-  auto wrong = probe_of({{"type", "http"}, {"address", address}, {"username", "driftd"}, {"password", "token-of-wrong"}});
+  auto wrong =
+      probe_of({{"type", "http"}, {"address", address}, {"username", "driftd"}, {"password", "token-of-wrong"}});
   expect_failure(wrong.refresh(), DRIFTD_UNAUTHENTICATED, "the user driftd was refused");
   expect_failures_conclude_nothing(probe, server, first.cursor);
 }
@@ -94,10 +100,12 @@ TEST(TerraformBackends, ConsulIsReadPlainGzippedAndInChunks) {
   StateServer server;  // not Consul: a local server of its documented API, to which OpenTofu itself writes
   server.control({{"token", "token-canary"}});
   const auto lines = [&](const std::string& gzip) {
-    return "backend \"consul\" {\n address = \"" + server.address() + "\"\n scheme = \"http\"\n path = \"tf/platform\"\n lock = false\n" +
+    return "backend \"consul\" {\n address = \"" + server.address() +
+           "\"\n scheme = \"http\"\n path = \"tf/platform\"\n lock = false\n" +
            " access_token = \"token-canary\"\n gzip = " + gzip + "\n}";
   };
-  const json backend = {{"type", "consul"}, {"address", server.address()}, {"path", "tf/platform"}, {"access_token", "token-of-token"}};
+  const json backend = {
+      {"type", "consul"}, {"address", server.address()}, {"path", "tf/platform"}, {"access_token", "token-of-token"}};
   Tofu tofu;
   tofu.configure(resource(1), lines("false"));
   auto probe = probe_of(backend);
@@ -112,7 +120,10 @@ TEST(TerraformBackends, ConsulIsReadPlainGzippedAndInChunks) {
   tofu.apply();
   const auto gzipped = probe.refresh(plain.cursor);
   EXPECT_EQ(input_of(gzipped), 2);
-  tofu.configure(resource(3) + "resource \"terraform_data\" \"big\" {\n input = join(\"\", [for i in range(1000) : \"${sha512(i)}${sha512(-i)}${sha512(i + 0.5)}\"])\n}\n", lines("false"));
+  tofu.configure(resource(3) +
+                     "resource \"terraform_data\" \"big\" {\n input = join(\"\", [for i in range(1000) : "
+                     "\"${sha512(i)}${sha512(-i)}${sha512(i + 0.5)}\"])\n}\n",
+                 lines("false"));
   tofu.apply();
   server.requests();
   const auto chunked = probe.refresh(gzipped.cursor);
@@ -131,7 +142,8 @@ TEST(TerraformBackends, ConsulChunksAreReadBelowTheStatesOwnKeyAndNowhereElse) {
   const auto put = [&](const std::string& key, const std::string& value) {
     ASSERT_EQ(run({"curl", "-sf", "-X", "PUT", "--data-binary", value, server.url("/v1/kv/" + key)}).code, 0);
   };
-  const std::string state = R"({"version":4,"terraform_version":"1.9.0","serial":1,"lineage":"site","outputs":{},"resources":[]})";
+  const std::string state =
+      R"({"version":4,"terraform_version":"1.9.0","serial":1,"lineage":"site","outputs":{},"resources":[]})";
   for (const auto* key : {"tf/p/tfstate.abc/0", "tf/p-other/0", "tf/other"}) put(key, state);
   const auto read = [&](const std::string& path, const std::string& chunk) {
     put(path, R"({"current-hash":"abc","chunks":[")" + chunk + R"("]})");
@@ -140,21 +152,25 @@ TEST(TerraformBackends, ConsulChunksAreReadBelowTheStatesOwnKeyAndNowhereElse) {
   EXPECT_EQ(read("tf/p", "tf/p/tfstate.abc/0"), DRIFTD_OK);
   EXPECT_EQ(read("tf/p", "tf/p-other/0"), DRIFTD_CORRUPT);
   EXPECT_EQ(read("tf/p", "tf/p/../other"), DRIFTD_CORRUPT);
-  EXPECT_EQ(read("tf/p/", "tf/p/tfstate.abc/0"), DRIFTD_OK) << "Terraform leaves the last slash out of the chunks' keys";
+  EXPECT_EQ(read("tf/p/", "tf/p/tfstate.abc/0"), DRIFTD_OK)
+      << "Terraform leaves the last slash out of the chunks' keys";
 }
 
 TEST(TerraformBackends, ConsulHintsWithinASecondOfAChange) {
   StateServer server;
-  const std::string lines = "backend \"consul\" {\n address = \"" + server.address() + "\"\n scheme = \"http\"\n path = \"tf/p\"\n lock = false\n}";
+  const std::string lines = "backend \"consul\" {\n address = \"" + server.address() +
+                            "\"\n scheme = \"http\"\n path = \"tf/p\"\n lock = false\n}";
   Tofu tofu;
   tofu.configure(resource(1), lines);
   tofu.apply();
   auto probe = probe_of({{"type", "consul"}, {"address", server.address()}, {"path", "tf/p"}});
   tofu.configure(resource(2), lines);
   bool applied = false;
-  const auto seen = probe.watch({}, [](const Collected& c) { return c.marks > 1; }, std::chrono::seconds(30), [&] {
-    if (!std::exchange(applied, true)) tofu.apply();
-  });
+  const auto seen = probe.watch(
+      {}, [](const Collected& c) { return c.marks > 1; }, std::chrono::seconds(30),
+      [&] {
+        if (!std::exchange(applied, true)) tofu.apply();
+      });
   EXPECT_GT(seen.marks, 1);
 }
 
@@ -162,9 +178,11 @@ TEST(TerraformBackends, ConsulsIndexOfZeroHidesNoChange) {
   StateServer server;
   server.control({{"index", "zero"}});
   const auto put = [&](int value) {
-    const std::string state = R"({"version":4,"terraform_version":"1.9.0","serial":1,"lineage":"abc","outputs":{},"resources":[)"
-                              R"({"mode":"managed","type":"terraform_data","name":"a","provider":"p","instances":[)"
-                              R"({"attributes":{"input":{"value":)" + std::to_string(value) + "}}}]}]}";
+    const std::string state =
+        R"({"version":4,"terraform_version":"1.9.0","serial":1,"lineage":"abc","outputs":{},"resources":[)"
+        R"({"mode":"managed","type":"terraform_data","name":"a","provider":"p","instances":[)"
+        R"({"attributes":{"input":{"value":)" +
+        std::to_string(value) + "}}}]}]}";
     ASSERT_EQ(run({"curl", "-sf", "-X", "PUT", "--data-binary", state, server.url("/v1/kv/tf/p")}).code, 0);
   };
   put(1);
@@ -182,7 +200,8 @@ TEST(TerraformBackends, ConsulIsNotAskedWithoutEndWhereItsIndexIsMissingOrItsAns
     server.control({{"index", index}});
     auto probe = probe_of(backend);
     server.requests();
-    const auto seen = probe.watch({}, [](const Collected&) { return false; }, std::chrono::seconds(3), [] {});
+    const auto seen = probe.watch(
+        {}, [](const Collected&) { return false; }, std::chrono::seconds(3), [] {});
     const auto asked = server.requests();
     EXPECT_GE(asked.size(), 1u) << index;
     EXPECT_LE(asked.size(), 4u) << index;
@@ -192,13 +211,21 @@ TEST(TerraformBackends, ConsulIsNotAskedWithoutEndWhereItsIndexIsMissingOrItsAns
 class TerraformCloud : public testing::Test {
  protected:
   json backend() const {
-    return {{"type", "cloud"}, {"hostname", server_.url("")}, {"organization", "acme"}, {"workspaces", {{"name", "platform"}}}, {"token", "token-of-token"}};
+    return {{"type", "cloud"},
+            {"hostname", server_.url("")},
+            {"organization", "acme"},
+            {"workspaces", {{"name", "platform"}}},
+            {"token", "token-of-token"}};
   }
   void publish(const std::string& version, int serial, int value) const {
-    const std::string state = R"({"version":4,"terraform_version":"1.9.0","serial":)" + std::to_string(serial) +
-                              R"(,"lineage":"abc","outputs":{},"resources":[{"mode":"managed","type":"terraform_data","name":"a",)" +
-                              R"("provider":"p","instances":[{"attributes":{"input":{"value":)" + std::to_string(value) + "}}}]}]}";
-    server_.control({{"token", "token-canary"}, {"state_version", version}, {"serial", serial}, {"state", state},
+    const std::string state =
+        R"({"version":4,"terraform_version":"1.9.0","serial":)" + std::to_string(serial) +
+        R"(,"lineage":"abc","outputs":{},"resources":[{"mode":"managed","type":"terraform_data","name":"a",)" +
+        R"("provider":"p","instances":[{"attributes":{"input":{"value":)" + std::to_string(value) + "}}}]}]}";
+    server_.control({{"token", "token-canary"},
+                     {"state_version", version},
+                     {"serial", serial},
+                     {"state", state},
                      {"run", {{"id", "run-" + version}, {"status", "applied"}}}});
   }
   StateServer server_;  // not HCP Terraform: a local server of its documented API
@@ -270,10 +297,14 @@ class TerraformS3 : public testing::Test {
 TEST_F(TerraformS3, WhatOpenTofuWritesIsReadByItsEtagAndVersion) {
   Moto moto(false);
   const json& writer = moto.keys()["writer"];
-  const auto lines = "backend \"s3\" {\n bucket = \"states\"\n key = \"platform/terraform.tfstate\"\n region = \"eu-central-1\"\n"
-                     " endpoints = { s3 = \"" + moto.url() + "\" }\n use_path_style = true\n skip_credentials_validation = true\n"
-                     " skip_requesting_account_id = true\n skip_metadata_api_check = true\n skip_region_validation = true\n access_key = \"" +
-                     writer["access"].get<std::string>() + "\"\n secret_key = \"" + writer["secret"].get<std::string>() + "\"\n}";
+  const auto lines =
+      "backend \"s3\" {\n bucket = \"states\"\n key = \"platform/terraform.tfstate\"\n region = \"eu-central-1\"\n"
+      " endpoints = { s3 = \"" +
+      moto.url() +
+      "\" }\n use_path_style = true\n skip_credentials_validation = true\n"
+      " skip_requesting_account_id = true\n skip_metadata_api_check = true\n skip_region_validation = true\n "
+      "access_key = \"" +
+      writer["access"].get<std::string>() + "\"\n secret_key = \"" + writer["secret"].get<std::string>() + "\"\n}";
   Tofu tofu;
   tofu.configure(resource(1), lines);
   auto probe = probe_as(moto, "writer");
@@ -306,12 +337,14 @@ TEST_F(TerraformS3, SignaturesAreRightAndRefusalsAreNamed) {
   const auto first = probe_as(moto, "writer").refresh();
   ASSERT_EQ(first.status, DRIFTD_OK) << first.diagnostics[0].text;
   EXPECT_EQ(input_of(first), 1);
-  expect_failure(probe_as(moto, "stranger").refresh(), DRIFTD_DENIED, "s3:GetObject on arn:aws:s3:::states/platform/terraform.tfstate");
+  expect_failure(probe_as(moto, "stranger").refresh(), DRIFTD_DENIED,
+                 "s3:GetObject on arn:aws:s3:::states/platform/terraform.tfstate");
   auto wrong = probe_of(backend(moto, "writer"), {}, {{"token-of-secret", "wrong-canary"}});
   expect_failure(wrong.refresh(), DRIFTD_UNAUTHENTICATED, "SignatureDoesNotMatch");
   json other = backend(moto, "writer");
   other["bucket"] = "no-such-bucket";
-  expect_failure(probe_of(other, {}, {{"token-of-secret", writer["secret"]}}).refresh(), DRIFTD_UNAVAILABLE, "NoSuchBucket");
+  expect_failure(probe_of(other, {}, {{"token-of-secret", writer["secret"]}}).refresh(), DRIFTD_UNAVAILABLE,
+                 "NoSuchBucket");
 }
 
 TEST(TerraformBackends, PgIsReadByTheServersMd5WithTheRightsOfTheReadme) {
@@ -322,7 +355,8 @@ TEST(TerraformBackends, PgIsReadByTheServersMd5WithTheRightsOfTheReadme) {
   server.sql("CREATE ROLE driftd LOGIN PASSWORD 'password-canary'");
   const std::string at = "@" + server.endpoint() + "/tf?sslmode=disable";
   const std::string lines = "backend \"pg\" {\n conn_str = \"postgres://tofu:tofu-canary" + at + "\"\n}";
-  auto probe = probe_of({{"type", "pg"}, {"conn_str", "token-of-conn"}}, {}, {{"token-of-conn", "postgres://driftd:password-canary" + at}});
+  auto probe = probe_of({{"type", "pg"}, {"conn_str", "token-of-conn"}}, {},
+                        {{"token-of-conn", "postgres://driftd:password-canary" + at}});
   expect_failure(probe.refresh(), DRIFTD_UNAVAILABLE, "there is no state");
   Tofu tofu;
   tofu.configure(resource(1), lines);
@@ -339,13 +373,15 @@ TEST(TerraformBackends, PgIsReadByTheServersMd5WithTheRightsOfTheReadme) {
   EXPECT_EQ(input_of(second), 2);
   tofu.run({"workspace", "new", "prod"});
   tofu.apply();
-  auto prod = probe_of({{"type", "pg"}, {"conn_str", "token-of-conn"}}, {{"workspace", "prod"}}, {{"token-of-conn", "postgres://driftd:password-canary" + at}});
+  auto prod = probe_of({{"type", "pg"}, {"conn_str", "token-of-conn"}}, {{"workspace", "prod"}},
+                       {{"token-of-conn", "postgres://driftd:password-canary" + at}});
   EXPECT_EQ(input_of(prod.refresh()), 2);
   EXPECT_EQ(probe.health().health.state, static_cast<std::uint32_t>(DRIFTD_HEALTH_UP));
   EXPECT_FALSE(probe.health().health.system_identity.empty());
   server.restart();
   EXPECT_TRUE(probe.refresh(second.cursor).unchanged) << "a server that restarted meanwhile is no failure";
-  auto wrong = probe_of({{"type", "pg"}, {"conn_str", "token-of-conn"}}, {}, {{"token-of-conn", "postgres://driftd:wrong-canary" + at}});
+  auto wrong = probe_of({{"type", "pg"}, {"conn_str", "token-of-conn"}}, {},
+                        {{"token-of-conn", "postgres://driftd:wrong-canary" + at}});
   expect_failure(wrong.refresh(), DRIFTD_UNAUTHENTICATED, "conn_str");
   auto garbage = probe_of({{"type", "pg"}, {"conn_str", "token-of-conn"}}, {}, {{"token-of-conn", "canary canary"}});
   expect_failure(garbage.refresh(), DRIFTD_INVALID, "conn_str");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can befall a server of states over HTTP, the same table for each: it is named with what to do, nothing is concluded
-// from it, and the cursor still stands when it is over.
+// What can befall a server of states over HTTP, the same table for each: it is named with what to do, nothing is
+// concluded from it, and the cursor still stands when it is over.
 #include <gmock/gmock.h>
 
 #include "site.hpp"
@@ -30,9 +30,12 @@ class StateBackend : public testing::TestWithParam<const char*> {
   json certified(const std::string& name) const {
     return passing({{"certificate", certificates_.certificate(name)}, {"key", certificates_.key(name)}});
   }
-  std::string origin(const std::string& scheme = "http") const { return scheme + "://127.0.0.1:" + std::to_string(front_.port()); }
+  std::string origin(const std::string& scheme = "http") const {
+    return scheme + "://127.0.0.1:" + std::to_string(front_.port());
+  }
   ProviderProbe probe_of(const json& backend) const {
-    return ProviderProbe("providers/terraform.so", {{"backend", backend}, {"call_timeout_ms", 2000}, {"connect_timeout_ms", 2000}},
+    return ProviderProbe("providers/terraform.so",
+                         {{"backend", backend}, {"call_timeout_ms", 2000}, {"connect_timeout_ms", 2000}},
                          {{"right", site_->password()}, {"wrong", "canary-wrong"}});
   }
   /// A probe that trusts this CA.
@@ -43,7 +46,8 @@ class StateBackend : public testing::TestWithParam<const char*> {
   }
   /// Nothing but the failure: no record, no mark, no "unchanged"; a read confirms nothing; `says` is in text or right.
   void expect_failure(ProviderProbe& probe, driftd_status code, const std::string& says) const {
-    for (const auto& seen : {probe.refresh(cursor_), probe.refresh(), probe.read({{"instance", "terraform_data.a"}}), probe.discover()}) {
+    for (const auto& seen :
+         {probe.refresh(cursor_), probe.refresh(), probe.read({{"instance", "terraform_data.a"}}), probe.discover()}) {
       EXPECT_EQ(seen.status, code) << (seen.diagnostics.empty() ? "" : seen.diagnostics[0].text);
       EXPECT_TRUE(seen.records.empty() && seen.complete.empty() && seen.backends.empty());
       EXPECT_FALSE(seen.unchanged || seen.discovery_complete);

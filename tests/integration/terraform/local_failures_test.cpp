@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can befall a state file; and a state that is replaced by another one between the question which it is and its reading.
+// What can befall a state file; and a state that is replaced by another one between the question which it is and its
+// reading.
 #include <fcntl.h>
-#include <filesystem>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <filesystem>
+#include <fstream>
 
 #include "settled.hpp"
 #include "site.hpp"
@@ -26,7 +27,8 @@ class TerraformFile : public testing::Test {
   TerraformFile() { write(state_text(1, 1)); }
   void write(const std::string& text) const { fs::rename(dir_.write("infra/new", text), path_); }
   ProviderProbe probe() const { return ProviderProbe("providers/terraform.so", {{"path", path_}}); }
-  static void expect_failure(ProviderProbe& probe, const std::string& cursor, driftd_status code, const std::string& says) {
+  static void expect_failure(ProviderProbe& probe, const std::string& cursor, driftd_status code,
+                             const std::string& says) {
     for (const auto& seen : {probe.refresh(cursor), probe.refresh(), probe.read({{"instance", "terraform_data.a"}})}) {
       EXPECT_EQ(seen.status, code) << (seen.diagnostics.empty() ? "" : seen.diagnostics[0].text);
       EXPECT_TRUE(seen.records.empty() && seen.complete.empty() && !seen.unchanged);
@@ -79,8 +81,8 @@ TEST_F(TerraformFile, AWriteOfTheSameSizeWithItsTimeSetBackIsSeen) {
   EXPECT_FALSE(p.refresh(known.cursor).unchanged);
 }
 
-/// Two writes within one tick of the kernel's clock have the same times. Linux from 6.13 on counts finer once somebody looked,
-/// so that this can fail on older ones only.
+/// Two writes within one tick of the kernel's clock have the same times. Linux from 6.13 on counts finer once somebody
+/// looked, so that this can fail on older ones only.
 TEST_F(TerraformFile, AWriteRightBehindTheReadIsSeen) {
   ProviderProbe p = probe();
   for (int i = 0; i < 50; ++i) {
@@ -92,7 +94,8 @@ TEST_F(TerraformFile, AWriteRightBehindTheReadIsSeen) {
 }
 
 TEST_F(TerraformFile, ARightThatIsTakenIsNamed) {
-  if (::geteuid() != 0) GTEST_SKIP() << "LOUD: only root can read as another user, the missing right to a file is not tested";
+  if (::geteuid() != 0)
+    GTEST_SKIP() << "LOUD: only root can read as another user, the missing right to a file is not tested";
   ProviderProbe p = probe();
   ::setfsuid(65534);  // of this thread, which reads
   const auto first = p.refresh();
@@ -135,17 +138,20 @@ TEST_F(TerraformFile, AFreshWorkerKnowsTheStateByItsCursorOrByItsHealth) {
   EXPECT_EQ(fresh.refresh().status, DRIFTD_UNAVAILABLE) << "health had told of another one";
 }
 
-/// Health says which state lies there without a refresh; else the host would hear of it only by records of the wrong one.
+/// Health says which state lies there without a refresh; else the host would hear of it only by records of the wrong
+/// one.
 class StateIdentity : public testing::TestWithParam<const char*> {};
 
 TEST_P(StateIdentity, IsToldByHealthFromTheStatesFirstBytes) {
   const auto site = site_of(GetParam());
   site->publish(1, 1);
-  const std::string origin = std::string(site->speaks_tls() ? "https" : "http") + "://127.0.0.1:" + std::to_string(site->port());
+  const std::string origin =
+      std::string(site->speaks_tls() ? "https" : "http") + "://127.0.0.1:" + std::to_string(site->port());
   json backend = site->backend(origin);
   if (site->speaks_tls()) backend["insecure"] = true;
   ProviderProbe probe("providers/terraform.so", {{"backend", backend}}, {{"right", site->password()}});
-  EXPECT_TRUE(eventually([&] { return probe.health().health.system_identity == "site"; })) << probe.health().health.reason;
+  EXPECT_TRUE(eventually([&] { return probe.health().health.system_identity == "site"; }))
+      << probe.health().health.reason;
   EXPECT_EQ(probe.refresh().status, DRIFTD_OK);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can befall a PostgreSQL that keeps a state: it is named with what to do, nothing is concluded from it.
-#include <csignal>
 #include <gmock/gmock.h>
+#include <csignal>
 
 #include "site.hpp"
 #include "support/certificates.hpp"
@@ -21,22 +21,29 @@ using testing::Not;
 class TerraformPg : public testing::Test {
  protected:
   TerraformPg() {
-    server_.sql("CREATE SCHEMA terraform_remote_state; CREATE TABLE terraform_remote_state.states (name text PRIMARY KEY, data text)");
+    server_.sql(
+        "CREATE SCHEMA terraform_remote_state; CREATE TABLE terraform_remote_state.states (name text PRIMARY KEY, data "
+        "text)");
     server_.sql("INSERT INTO terraform_remote_state.states VALUES ('default', '" + state_text(1, 1) + "')");
     server_.sql("CREATE ROLE driftd LOGIN PASSWORD 'canary-of-driftd'");
     server_.sql(readme_grants("terraform", "sql"));
   }
   std::string conn(const std::string& more = "sslmode=disable", int port = 0, const std::string& host = "127.0.0.1",
                    const std::string& password = "canary-of-driftd") const {
-    return "host=" + host + " port=" + std::to_string(port == 0 ? server_.port() : port) + " user=driftd dbname=postgres password=" + password + " " + more;
+    return "host=" + host + " port=" + std::to_string(port == 0 ? server_.port() : port) +
+           " user=driftd dbname=postgres password=" + password + " " + more;
   }
   static ProviderProbe probe_of(const std::string& conn, const json& more = json::object()) {
     json backend = {{"type", "pg"}, {"conn_str", "token"}};
     backend.update(more);
-    return ProviderProbe("providers/terraform.so", {{"backend", backend}, {"call_timeout_ms", 1500}, {"connect_timeout_ms", 1500}}, {{"token", conn}});
+    return ProviderProbe("providers/terraform.so",
+                         {{"backend", backend}, {"call_timeout_ms", 1500}, {"connect_timeout_ms", 1500}},
+                         {{"token", conn}});
   }
-  static void expect_failure(ProviderProbe& probe, const std::string& cursor, driftd_status code, const std::string& says) {
-    for (const auto& seen : {probe.refresh(cursor), probe.refresh(), probe.read({{"instance", "terraform_data.a"}}), probe.discover()}) {
+  static void expect_failure(ProviderProbe& probe, const std::string& cursor, driftd_status code,
+                             const std::string& says) {
+    for (const auto& seen :
+         {probe.refresh(cursor), probe.refresh(), probe.read({{"instance", "terraform_data.a"}}), probe.discover()}) {
       EXPECT_EQ(seen.status, code) << (seen.diagnostics.empty() ? "" : seen.diagnostics[0].text);
       EXPECT_TRUE(seen.records.empty() && seen.complete.empty() && !seen.unchanged && !seen.discovery_complete);
       ASSERT_FALSE(seen.diagnostics.empty());
@@ -59,7 +66,9 @@ TEST_F(TerraformPg, RightsAndConnectionsThatAreTakenAreNamedAndGivenBackWithoutA
   EXPECT_EQ(state_of(probe), DRIFTD_HEALTH_DEGRADED);
   server_.sql(readme_grants("terraform", "sql"));
   EXPECT_TRUE(probe.refresh(first.cursor).unchanged);
-  server_.sql("ALTER ROLE driftd CONNECTION LIMIT 0; SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'driftd'");
+  server_.sql(
+      "ALTER ROLE driftd CONNECTION LIMIT 0; SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = "
+      "'driftd'");
   expect_failure(probe, first.cursor, DRIFTD_UNAVAILABLE, "too many connections");
   server_.sql("ALTER ROLE driftd CONNECTION LIMIT -1; ALTER ROLE driftd NOLOGIN");
   expect_failure(probe, first.cursor, DRIFTD_UNAUTHENTICATED, "conn_str");
@@ -71,7 +80,9 @@ TEST_F(TerraformPg, RightsAndConnectionsThatAreTakenAreNamedAndGivenBackWithoutA
 }
 
 TEST_F(TerraformPg, NothingThatOthersPutOnTheSearchPathRuns) {
-  server_.sql("CREATE ROLE mallory LOGIN PASSWORD 'of-mallory'; CREATE SCHEMA evil AUTHORIZATION mallory; GRANT USAGE ON SCHEMA evil TO public");
+  server_.sql(
+      "CREATE ROLE mallory LOGIN PASSWORD 'of-mallory'; CREATE SCHEMA evil AUTHORIZATION mallory; GRANT USAGE ON "
+      "SCHEMA evil TO public");
   server_.sql_as("mallory", "of-mallory", R"sql(
 CREATE FUNCTION evil.loot(what text) RETURNS bool LANGUAGE plpgsql AS $f$ BEGIN RAISE LOG 'LOOTED as %: %', session_user, what; RETURN true; END $f$;
 CREATE FUNCTION evil.md5(text) RETURNS text LANGUAGE plpgsql AS $f$ BEGIN PERFORM evil.loot('md5'); RETURN 'x'; END $f$;
@@ -95,7 +106,8 @@ TEST_F(TerraformPg, PausedItIsDownWithinItsTimeoutsAndNothingIsLost) {
   ProviderProbe probe = probe_of(conn());
   const auto first = probe.refresh();
   std::vector<pid_t> pids = {server_.pid()};  // and the backend of our kept connection
-  for (const auto& row : server_.sql("SELECT pid FROM pg_stat_activity WHERE usename = 'driftd'")) pids.push_back(std::stoi(row.at(0).value()));
+  for (const auto& row : server_.sql("SELECT pid FROM pg_stat_activity WHERE usename = 'driftd'"))
+    pids.push_back(std::stoi(row.at(0).value()));
   ASSERT_GT(pids.size(), 1u);
   for (const pid_t pid : pids) freeze(pid);
   EXPECT_EQ(probe.health().health.state, static_cast<std::uint32_t>(DRIFTD_HEALTH_DOWN));

@@ -8,8 +8,8 @@
 
 namespace driftd::test {
 
-/// The refresh behind whose cursor nothing changed: a file that was written within the last tick of the clock is read once
-/// more.
+/// The refresh behind whose cursor nothing changed: a file that was written within the last tick of the clock is read
+/// once more.
 inline Collected settled(ProviderProbe& probe) {
   Collected out = probe.refresh();
   EXPECT_TRUE(eventually([&] {

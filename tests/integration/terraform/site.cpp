@@ -33,8 +33,10 @@ class Local : public Site {
 
  protected:
   explicit Local(json control) : control_(std::move(control)) { grant(); }
-  void put(const std::string& method, const std::string& path, const std::string& header, const std::string& state) const {
-    must({"curl", "-sf", "-X", method, "-H", header, "--data-binary", "@" + dir_.write("state", state), server_.url(path)});
+  void put(const std::string& method, const std::string& path, const std::string& header,
+           const std::string& state) const {
+    must({"curl", "-sf", "-X", method, "-H", header, "--data-binary", "@" + dir_.write("state", state),
+          server_.url(path)});
   }
   TempDir dir_;
   StateServer server_;
@@ -49,7 +51,8 @@ class HttpSite final : public Local {
   }
   std::string right() const override { return "/state/platform"; }
   void publish(int serial, int value) override {
-    put("POST", "/state/platform", "Authorization: Basic ZHJpZnRkOmNhbmFyeS1vZi10aGUtc2l0ZQ==", state_text(serial, value));
+    put("POST", "/state/platform",
+        "Authorization: Basic ZHJpZnRkOmNhbmFyeS1vZi10aGUtc2l0ZQ==", state_text(serial, value));
   }
 };
 
@@ -57,7 +60,11 @@ class ConsulSite final : public Local {  // not Consul: a local server of its do
  public:
   ConsulSite() : Local({{"token", "canary-of-the-site"}}) {}
   json backend(const std::string& origin, const std::string& secret) const override {
-    return {{"type", "consul"}, {"address", host_of(origin)}, {"scheme", origin.substr(0, origin.find(':'))}, {"path", "tf/platform"}, {"access_token", secret}};
+    return {{"type", "consul"},
+            {"address", host_of(origin)},
+            {"scheme", origin.substr(0, origin.find(':'))},
+            {"path", "tf/platform"},
+            {"access_token", secret}};
   }
   std::string right() const override { return "key_prefix \"tf/platform\" { policy = \"read\" }"; }
   void publish(int serial, int value) override {
@@ -72,12 +79,18 @@ class CloudSite final : public Local {  // not HCP Terraform: a local server of 
     json control = control_;
     control["origin"] = origin;
     server_.control(control);
-    return {{"type", "cloud"}, {"hostname", origin}, {"organization", "acme"}, {"workspaces", {{"name", "platform"}}}, {"token", secret}};
+    return {{"type", "cloud"},
+            {"hostname", origin},
+            {"organization", "acme"},
+            {"workspaces", {{"name", "platform"}}},
+            {"token", secret}};
   }
   std::string right() const override { return "read state versions of acme/platform"; }
   void revoke() override { server_.control({{"status", 404}}); }  // it hides what a token may not see
   void publish(int serial, int value) override {
-    control_.update({{"state_version", "sv-" + std::to_string(serial)}, {"serial", serial}, {"state", state_text(serial, value)},
+    control_.update({{"state_version", "sv-" + std::to_string(serial)},
+                     {"serial", serial},
+                     {"state", state_text(serial, value)},
                      {"run", {{"id", "run-1"}, {"status", "applied"}}}});
     grant();
   }
@@ -88,16 +101,24 @@ class S3Site final : public Site {
   S3Site() : moto_(true) { grant(); }
   int port() const override { return moto_.port(); }
   json backend(const std::string& origin, const std::string& secret) const override {
-    return {{"type", "s3"}, {"bucket", "states"}, {"key", "tf/state"}, {"region", "eu-central-1"}, {"use_path_style", true},
-            {"endpoints", {{"s3", origin}}}, {"access_key", moto_.keys()["stranger"]["access"]}, {"secret_key", secret}};
+    return {{"type", "s3"},
+            {"bucket", "states"},
+            {"key", "tf/state"},
+            {"region", "eu-central-1"},
+            {"use_path_style", true},
+            {"endpoints", {{"s3", origin}}},
+            {"access_key", moto_.keys()["stranger"]["access"]},
+            {"secret_key", secret}};
   }
   const char* ca_setting() const override { return "custom_ca_bundle"; }
   std::string password() const override { return moto_.keys()["stranger"]["secret"]; }
   std::string right() const override { return "s3:GetObject on arn:aws:s3:::states/tf/state"; }
   void publish(int serial, int value) override {
     const json& writer = moto_.keys()["writer"];
-    must({"curl", "-sf", "--aws-sigv4", "aws:amz:eu-central-1:s3", "-u", writer["access"].get<std::string>() + ":" + writer["secret"].get<std::string>(),
-          "-H", "x-amz-content-sha256: UNSIGNED-PAYLOAD", "-T", dir_.write("state", state_text(serial, value)), moto_.url() + "/states/tf/state"});
+    must({"curl", "-sf", "--aws-sigv4", "aws:amz:eu-central-1:s3", "-u",
+          writer["access"].get<std::string>() + ":" + writer["secret"].get<std::string>(), "-H",
+          "x-amz-content-sha256: UNSIGNED-PAYLOAD", "-T", dir_.write("state", state_text(serial, value)),
+          moto_.url() + "/states/tf/state"});
   }
   void stop() override { moto_.stop(); }
   void pause() override { moto_.pause(); }
@@ -119,20 +140,26 @@ class KubernetesSite final : public Site {
   int port() const override { return kube_.port(); }
   bool speaks_tls() const override { return true; }
   json backend(const std::string& origin, const std::string& secret) const override {
-    return {{"type", "kubernetes"}, {"secret_suffix", "platform"}, {"namespace", "tf"}, {"host", origin}, {"token", secret}};
+    return {{"type", "kubernetes"},
+            {"secret_suffix", "platform"},
+            {"namespace", "tf"},
+            {"host", origin},
+            {"token", secret}};
   }
   const char* ca_setting() const override { return "cluster_ca_certificate_file"; }
   std::string password() const override { return token_; }
   std::string right() const override { return "get, list, watch on secrets in namespace tf"; }
   void publish(int serial, int value) override {
-    const Output zipped = run({"sh", "-c", "gzip -c \"$0\" | base64 -w0", dir_.write("state", state_text(serial, value))});
+    const Output zipped =
+        run({"sh", "-c", "gzip -c \"$0\" | base64 -w0", dir_.write("state", state_text(serial, value))});
     const json data = {{"tfstate", zipped.out}};
     if (std::exchange(there_, true)) {
       kube_.patch("/api/v1/namespaces/tf/secrets/tfstate-default-platform", {{"data", data}});
       return;
     }
     const json labels = {{"tfstate", "true"}, {"tfstateSecretSuffix", "platform"}, {"tfstateWorkspace", "default"}};
-    kube_.create("/api/v1/namespaces/tf/secrets", {{"metadata", {{"name", "tfstate-default-platform"}, {"labels", labels}}}, {"data", data}});
+    kube_.create("/api/v1/namespaces/tf/secrets",
+                 {{"metadata", {{"name", "tfstate-default-platform"}, {"labels", labels}}}, {"data", data}});
   }
   void stop() override { kube_.stop(); }
   void pause() override { kube_.pause(); }
@@ -166,10 +193,13 @@ std::string state_text(int serial, int value, const std::string& lineage) {
     x ^= x << 13, x ^= x >> 7, x ^= x << 17;
     noise += "0123456789abcdef"[x & 15];
   }
-  const json resource = {{"mode", "managed"}, {"type", "terraform_data"}, {"name", "a"}, {"provider", "p"},
+  const json resource = {{"mode", "managed"},
+                         {"type", "terraform_data"},
+                         {"name", "a"},
+                         {"provider", "p"},
                          {"instances", {{{"attributes", {{"input", {{"value", value}}}, {"noise", noise}}}}}}};
-  return R"({"version":4,"terraform_version":"1.10.6","serial":)" + std::to_string(serial) + R"(,"lineage":")" + lineage +
-         R"(","outputs":{},"resources":)" + json::array({resource}).dump() + "}";
+  return R"({"version":4,"terraform_version":"1.10.6","serial":)" + std::to_string(serial) + R"(,"lineage":")" +
+         lineage + R"(","outputs":{},"resources":)" + json::array({resource}).dump() + "}";
 }
 
 }  // namespace driftd::test

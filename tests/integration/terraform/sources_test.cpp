@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a state says of other backends: declarations and discovery through the plugin; and the kubernetes backend.
-#include <fstream>
 #include <gmock/gmock.h>
+#include <fstream>
 
 #include "support/kube.hpp"
 #include "support/provider_probe.hpp"
@@ -17,7 +17,8 @@ using testing::Not;
 
 const std::string kDeclared = DRIFTD_SOURCE_DIR "/tests/unit/terraform/testdata/declared.tfstate";
 
-const sdk::Record* find(const Collected& seen, const std::string& backend, const std::string& kind, const std::string& id) {
+const sdk::Record* find(const Collected& seen, const std::string& backend, const std::string& kind,
+                        const std::string& id) {
   for (const auto& record : seen.records) {
     if (record.backend == backend && record.kind == kind && record.id == id) return &record;
   }
@@ -34,46 +35,53 @@ TEST(TerraformSources, RulesMakeRecordsOfOtherBackendsAndTellTheirKindsWhole) {
   const auto seen = probe.refresh();
   ASSERT_EQ(seen.status, DRIFTD_OK);
   EXPECT_EQ(seen.complete.at("instance"), 16u) << "what it declares is counted apart";
-  EXPECT_EQ(seen.complete_of, (std::map<std::pair<std::string, std::string>, std::uint64_t>{{{"orders-db", "role"}, 2},
-                                                                                             {{"orders-db", "database"}, 1},
-                                                                                             {{"orders-db", "extension"}, 1},
-                                                                                             {{"orders-db", "schema"}, 0},
-                                                                                             {{"orders-db", "publication"}, 0},
-                                                                                             {{"orders-db", "subscription"}, 0},
-                                                                                             {{"orders-db", "slot"}, 0},
-                                                                                             {{"orders-db", "registration"}, 1},
-                                                                                             {{"cache", "registration"}, 1},
-                                                                                             {{"bus", "topic"}, 1},
-                                                                                             {{"prod", "secret"}, 2}}));
+  EXPECT_EQ(seen.complete_of,
+            (std::map<std::pair<std::string, std::string>, std::uint64_t>{{{"orders-db", "role"}, 2},
+                                                                          {{"orders-db", "database"}, 1},
+                                                                          {{"orders-db", "extension"}, 1},
+                                                                          {{"orders-db", "schema"}, 0},
+                                                                          {{"orders-db", "publication"}, 0},
+                                                                          {{"orders-db", "subscription"}, 0},
+                                                                          {{"orders-db", "slot"}, 0},
+                                                                          {{"orders-db", "registration"}, 1},
+                                                                          {{"cache", "registration"}, 1},
+                                                                          {{"bus", "topic"}, 1},
+                                                                          {{"prod", "secret"}, 2}}));
   const auto* role = find(seen, "orders-db", "role", "app");
   ASSERT_NE(role, nullptr);
   EXPECT_EQ(role->metadata.at("address"), "module.db.postgresql_role.app");
   EXPECT_EQ(role->metadata.at("serial"), "12");
   EXPECT_EQ(role->origin, "terraform-state");
-  EXPECT_THAT(find(seen, "prod", "secret", "prod/db")->sensitive, ElementsAre(R"(data["password"])", R"(data["username"])"));
+  EXPECT_THAT(find(seen, "prod", "secret", "prod/db")->sensitive,
+              ElementsAre(R"(data["password"])", R"(data["username"])"));
   const auto* unknown = seen.diagnostic(DRIFTD_UNSUPPORTED);
   ASSERT_NE(unknown, nullptr);
   EXPECT_EQ(unknown->id, "postgresql_grant.read");
-  EXPECT_EQ(probe.read({{"role", "app", "orders-db"}, {"role", "nobody", "orders-db"}, {"role", "app", "bus"}}).records.size(), 1u);
+  EXPECT_EQ(probe.read({{"role", "app", "orders-db"}, {"role", "nobody", "orders-db"}, {"role", "app", "bus"}})
+                .records.size(),
+            1u);
 }
 
 TEST(TerraformSources, RegistrationsComeWithTheRefreshAndABackendThatIsNotThereAnyMoreIsToldSo) {
   const TempDir dir;
   const std::string path = dir.file("t.tfstate");
   const auto labelled = [](const std::string& name, const std::string& type) {
-    return R"({"mode":"managed","type":"kubernetes_secret","name":")" + name + R"(","provider":"p","instances":[{"attributes":{"data":{"password":"canary"},)" +
+    return R"({"mode":"managed","type":"kubernetes_secret","name":")" + name +
+           R"(","provider":"p","instances":[{"attributes":{"data":{"password":"canary"},)" +
            R"("metadata":[{"name":")" + name + R"(","namespace":"prod","labels":{"prism.io/backend":"true")" +
            (type.empty() ? "" : R"(,"prism.io/backend-type":")" + type + "\"") + "}}]}}]}";
   };
   const auto write = [&](int serial, const std::string& resources) {
-    dir.write("t.tfstate", R"({"version":4,"serial":)" + std::to_string(serial) + R"(,"lineage":"abc","outputs":{},"resources":[)" + resources + "]}");
+    dir.write("t.tfstate", R"({"version":4,"serial":)" + std::to_string(serial) +
+                               R"(,"lineage":"abc","outputs":{},"resources":[)" + resources + "]}");
   };
   write(1, labelled("one", "redis") + "," + labelled("two", "kafka"));
   ProviderProbe probe("providers/terraform.so", {{"path", path}});
   const auto first = probe.refresh();
   ASSERT_EQ(first.status, DRIFTD_OK);
   ASSERT_NE(find(first, "one", "registration", "one"), nullptr);
-  EXPECT_EQ(json::parse(find(first, "two", "registration", "two")->body)["config"]["kafka"]["auth"]["sasl"]["password"], "canary");
+  EXPECT_EQ(json::parse(find(first, "two", "registration", "two")->body)["config"]["kafka"]["auth"]["sasl"]["password"],
+            "canary");
   EXPECT_EQ(first.complete.at("registration"), 0u) << "of the state itself there is none";
   const auto known = probe.read({{"registration", "one", "one"}, {"registration", "nobody", "nobody"}});
   EXPECT_EQ(known.records.size(), 1u);
@@ -83,7 +91,8 @@ TEST(TerraformSources, RegistrationsComeWithTheRefreshAndABackendThatIsNotThereA
   write(2, labelled("one", "redis") + "," + labelled("two", ""));  // a label that is missing makes nothing disappear
   const auto unsure = probe.refresh(first.cursor);
   EXPECT_EQ(unsure.complete.count("registration"), 0u);
-  EXPECT_EQ(unsure.complete_of, (std::map<std::pair<std::string, std::string>, std::uint64_t>{{{"one", "registration"}, 1}}));
+  EXPECT_EQ(unsure.complete_of,
+            (std::map<std::pair<std::string, std::string>, std::uint64_t>{{{"one", "registration"}, 1}}));
   const auto* untold = unsure.diagnostic(DRIFTD_INVALID);
   ASSERT_NE(untold, nullptr);
   EXPECT_EQ(untold->kind, "registration");
@@ -91,10 +100,12 @@ TEST(TerraformSources, RegistrationsComeWithTheRefreshAndABackendThatIsNotThereA
   EXPECT_EQ(probe.read({{"registration", "two", "two"}}).diagnostic(DRIFTD_NOT_FOUND), nullptr);
 
   write(3, labelled("one", "redis"));
-  ProviderProbe fresh("providers/terraform.so", {{"path", path}});  // also a worker that was started anew knows whom it spoke of
+  // also a worker that was started anew knows whom it spoke of
+  ProviderProbe fresh("providers/terraform.so", {{"path", path}});
   for (auto* each : {&probe, &fresh}) {
-    EXPECT_EQ(each->refresh(unsure.cursor).complete_of, (std::map<std::pair<std::string, std::string>, std::uint64_t>{
-                                                           {{"one", "registration"}, 1}, {{"two", "registration"}, 0}}));
+    EXPECT_EQ(each->refresh(unsure.cursor).complete_of,
+              (std::map<std::pair<std::string, std::string>, std::uint64_t>{{{"one", "registration"}, 1},
+                                                                            {{"two", "registration"}, 0}}));
   }
   ProviderProbe quiet("providers/terraform.so", {{"path", path}, {"exclude", {"registration/*"}}});
   EXPECT_TRUE(quiet.refresh().complete_of.empty());
@@ -103,10 +114,13 @@ TEST(TerraformSources, RegistrationsComeWithTheRefreshAndABackendThatIsNotThereA
 TEST(TerraformSources, AfterALossTheHostIsAskedToLookAgainSoon) {
   const TempDir dir;
   const auto write = [&](int serial, const std::string& resources) {
-    dir.write("t.tfstate", R"({"version":4,"serial":)" + std::to_string(serial) + R"(,"lineage":"abc","outputs":{},"resources":[)" + resources + "]}");
+    dir.write("t.tfstate", R"({"version":4,"serial":)" + std::to_string(serial) +
+                               R"(,"lineage":"abc","outputs":{},"resources":[)" + resources + "]}");
   };
-  write(1, R"({"mode":"managed","type":"kubernetes_secret","name":"one","provider":"p","instances":[{"attributes":{"metadata":[{"name":"one",)"
-           R"("labels":{"prism.io/backend":"true","prism.io/backend-type":"redis"}}]}}]})");
+  write(
+      1,
+      R"({"mode":"managed","type":"kubernetes_secret","name":"one","provider":"p","instances":[{"attributes":{"metadata":[{"name":"one",)"
+      R"("labels":{"prism.io/backend":"true","prism.io/backend-type":"redis"}}]}}]})");
   ProviderProbe probe("providers/terraform.so", {{"path", dir.file("t.tfstate")}});
   EXPECT_EQ(probe.discover().next_ms, 60'000);
   write(2, "");
@@ -120,8 +134,10 @@ TEST(TerraformSources, AfterALossTheHostIsAskedToLookAgainSoon) {
 
 TEST(TerraformSources, ARuleWhoseResourcesAreGoneStillTellsItsKindsWhole) {
   const TempDir dir;
-  const std::string path = dir.write("t.tfstate", R"({"version":4,"serial":13,"lineage":"abc","outputs":{},"resources":[]})");
-  ProviderProbe probe("providers/terraform.so", {{"path", path}, {"declares", {{{"resources", "kafka_topic"}, {"backend", "bus"}}}}});
+  const std::string path =
+      dir.write("t.tfstate", R"({"version":4,"serial":13,"lineage":"abc","outputs":{},"resources":[]})");
+  ProviderProbe probe("providers/terraform.so",
+                      {{"path", path}, {"declares", {{{"resources", "kafka_topic"}, {"backend", "bus"}}}}});
   EXPECT_EQ(probe.refresh().complete_of.at({"bus", "topic"}), 0u);
 }
 
@@ -142,15 +158,22 @@ TEST(TerraformSources, LabelledResourcesAreDiscoveredAndAnUntypedOneKeepsTheRest
 TEST(TerraformKubernetes, WhatOpenTofuWritesIsReadWithTheRightsOfTheReadme) {
   KubeServer kube;
   kube.create_namespace("tf");
-  const std::string token = kube.account("tf", "driftd", json::parse(R"([{"apiGroups":[""],"resources":["secrets"],"verbs":["get","list","watch"]}])"));
-  const std::string bare = kube.account("tf", "nobody", json::parse(R"([{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}])"));
-  const std::string lines = "backend \"kubernetes\" {\n secret_suffix = \"platform\"\n namespace = \"tf\"\n config_path = \"" + kube.kubeconfig() + "\"\n}";
-  const auto resource = [](int value) { return "resource \"terraform_data\" \"a\" { input = " + std::to_string(value) + " }\n"; };
+  const std::string token = kube.account(
+      "tf", "driftd", json::parse(R"([{"apiGroups":[""],"resources":["secrets"],"verbs":["get","list","watch"]}])"));
+  const std::string bare =
+      kube.account("tf", "nobody", json::parse(R"([{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}])"));
+  const std::string lines =
+      "backend \"kubernetes\" {\n secret_suffix = \"platform\"\n namespace = \"tf\"\n config_path = \"" +
+      kube.kubeconfig() + "\"\n}";
+  const auto resource = [](int value) {
+    return "resource \"terraform_data\" \"a\" { input = " + std::to_string(value) + " }\n";
+  };
   const json backend = {{"type", "kubernetes"},      {"secret_suffix", "platform"},
                         {"namespace", "tf"},         {"host", kube.server()},
                         {"token", "token-of-token"}, {"cluster_ca_certificate_file", kube.ca_file()}};
   const auto probe_as = [&](const std::string& who, const std::string& workspace = "default") {
-    return ProviderProbe("providers/terraform.so", {{"backend", backend}, {"workspace", workspace}}, {{"token-of-token", who}});
+    return ProviderProbe("providers/terraform.so", {{"backend", backend}, {"workspace", workspace}},
+                         {{"token-of-token", who}});
   };
   const auto input = [](const Collected& seen) { return seen.body("instance", "terraform_data.a")["input"]["value"]; };
   auto probe = probe_as(token);
@@ -164,9 +187,11 @@ TEST(TerraformKubernetes, WhatOpenTofuWritesIsReadWithTheRightsOfTheReadme) {
   EXPECT_TRUE(probe.refresh(first.cursor).unchanged);
   tofu.configure(resource(2), lines);
   bool applied = false;
-  const auto watched = probe.watch({}, [](const Collected& c) { return c.marks > 1; }, std::chrono::seconds(30), [&] {
-    if (!std::exchange(applied, true)) tofu.apply();
-  });
+  const auto watched = probe.watch(
+      {}, [](const Collected& c) { return c.marks > 1; }, std::chrono::seconds(30),
+      [&] {
+        if (!std::exchange(applied, true)) tofu.apply();
+      });
   EXPECT_GT(watched.marks, 1);
   const auto second = probe.refresh(first.cursor);
   EXPECT_EQ(input(second), 2);
@@ -176,7 +201,10 @@ TEST(TerraformKubernetes, WhatOpenTofuWritesIsReadWithTheRightsOfTheReadme) {
 
   // a second part, as Terraform writes of long states; and then one that is missing between others
   const json whole = kube.get("/api/v1/namespaces/tf/secrets/tfstate-default-platform");
-  json part = {{"apiVersion", "v1"}, {"kind", "Secret"}, {"metadata", {{"name", "tfstate-default-platform-part-2"}, {"labels", whole["metadata"]["labels"]}}}, {"data", whole["data"]}};
+  json part = {{"apiVersion", "v1"},
+               {"kind", "Secret"},
+               {"metadata", {{"name", "tfstate-default-platform-part-2"}, {"labels", whole["metadata"]["labels"]}}},
+               {"data", whole["data"]}};
   kube.create("/api/v1/namespaces/tf/secrets", part);
   const auto torn = probe.refresh(second.cursor);
   EXPECT_EQ(torn.status, DRIFTD_UNAVAILABLE);

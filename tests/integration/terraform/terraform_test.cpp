@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <filesystem>
 #include <gmock/gmock.h>
+#include <filesystem>
 
 #include "settled.hpp"
 #include "support/process.hpp"
@@ -28,7 +28,8 @@ TEST_F(Terraform, WholeStateIsCompleteAndUnchangedUntilTheFileChanges) {
   auto p = probe();
   const auto first = settled(p);
   ASSERT_EQ(first.status, DRIFTD_OK);
-  EXPECT_EQ(first.complete, (std::map<std::string, std::uint64_t>{{"state", 1}, {"instance", 1}, {"output", 0}, {"registration", 0}}));
+  EXPECT_EQ(first.complete,
+            (std::map<std::string, std::uint64_t>{{"state", 1}, {"instance", 1}, {"output", 0}, {"registration", 0}}));
   EXPECT_TRUE(p.refresh(first.cursor).unchanged);
   replace(state(1, 4));
   const auto second = p.refresh(first.cursor);
@@ -39,7 +40,8 @@ TEST_F(Terraform, WholeStateIsCompleteAndUnchangedUntilTheFileChanges) {
 TEST_F(Terraform, BadOrMissingFileCompletesNothing) {
   auto p = probe();
   const std::string good = state(1, 3);
-  for (const std::string& bad : {std::string(), good.substr(0, 60), std::string("no json"), std::string(R"({"version":99})")}) {
+  for (const std::string& bad :
+       {std::string(), good.substr(0, 60), std::string("no json"), std::string(R"({"version":99})")}) {
     replace(bad);
     const auto seen = p.refresh();
     EXPECT_NE(seen.status, DRIFTD_OK);
@@ -51,7 +53,8 @@ TEST_F(Terraform, BadOrMissingFileCompletesNothing) {
   const auto gone = p.refresh();
   EXPECT_EQ(gone.status, DRIFTD_UNAVAILABLE);
   EXPECT_TRUE(gone.complete.empty());
-  EXPECT_EQ(p.read({{"instance", "kafka_topic.orders"}}).status, DRIFTD_UNAVAILABLE) << "a missing file confirms no deletion";
+  EXPECT_EQ(p.read({{"instance", "kafka_topic.orders"}}).status, DRIFTD_UNAVAILABLE)
+      << "a missing file confirms no deletion";
 }
 
 TEST_F(Terraform, RemovedInstanceIsNotFoundByRead) {
@@ -68,7 +71,8 @@ TEST_F(Terraform, RenameAndWriteInPlaceAreHintedWithinASecond) {
       auto p = probe();
       const auto begin = std::chrono::steady_clock::now();
       const auto change = [&] { in_place ? void(dir_.write("terraform.tfstate", state(2, 5))) : replace(state(2, 6)); };
-      const auto seen = p.watch({}, [](const Collected& c) { return c.marks > 1; }, std::chrono::seconds(5), change);
+      const auto seen = p.watch(
+          {}, [](const Collected& c) { return c.marks > 1; }, std::chrono::seconds(5), change);
       EXPECT_GT(seen.marks, 1) << (in_place ? "written in place" : "renamed");
       return std::chrono::steady_clock::now() - begin < std::chrono::seconds(1);
     };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a real OpenTofu writes, offline: for_each, secrets, workspaces, moves, destroys, its own encryption.
+#include <gmock/gmock.h>
 #include <filesystem>
 #include <fstream>
-#include <gmock/gmock.h>
 
 #include "settled.hpp"
 #include "support/provider_probe.hpp"
@@ -63,7 +63,8 @@ TEST(TerraformTofu, ForEachSecretsOutputsAndChecksAreRead) {
   auto probe = probe_of(tofu.state_file());
   const auto seen = probe.refresh();
   ASSERT_EQ(seen.status, DRIFTD_OK);
-  EXPECT_THAT(ids(seen, "instance"), UnorderedElementsAre(R"(terraform_data.each["x"])", R"(terraform_data.each["y z"])", "terraform_data.secret"));
+  EXPECT_THAT(ids(seen, "instance"), UnorderedElementsAre(R"(terraform_data.each["x"])",
+                                                          R"(terraform_data.each["y z"])", "terraform_data.secret"));
   EXPECT_THAT(ids(seen, "output"), UnorderedElementsAre("pw", "plain"));
   EXPECT_THAT(seen.find("output", "pw")->sensitive, ElementsAre("value"));
   // which of its attributes OpenTofu marks is its own business; that the value is in no other place is ours
@@ -90,14 +91,17 @@ TEST(TerraformTofu, ChangeMoveAndDestroyAreSeenAsWhatTheyAre) {
   EXPECT_GT(std::stoi(changed.records[0].version), std::stoi(first.records[0].version));
   EXPECT_EQ(changed.records[0].metadata.count("history"), 0u);
 
-  tofu.configure("resource \"terraform_data\" \"b\" { input = 2 }\nmoved {\n  from = terraform_data.a\n  to = terraform_data.b\n}\n");
+  tofu.configure(
+      "resource \"terraform_data\" \"b\" { input = 2 }\nmoved {\n  from = terraform_data.a\n  to = "
+      "terraform_data.b\n}\n");
   tofu.apply();
   EXPECT_THAT(ids(probe.refresh(changed.cursor), "instance"), ElementsAre("terraform_data.b"));
   EXPECT_NE(probe.read({{"instance", "terraform_data.a"}}).diagnostic(DRIFTD_NOT_FOUND), nullptr);
 
   tofu.run({"destroy", "-auto-approve"});
   const auto gone = probe.refresh();
-  EXPECT_EQ(gone.complete, (std::map<std::string, std::uint64_t>{{"state", 1}, {"instance", 0}, {"output", 0}, {"registration", 0}}));
+  EXPECT_EQ(gone.complete,
+            (std::map<std::string, std::uint64_t>{{"state", 1}, {"instance", 0}, {"output", 0}, {"registration", 0}}));
 }
 
 TEST(TerraformTofu, WorkspacesHaveTheirOwnStateAndLineage) {

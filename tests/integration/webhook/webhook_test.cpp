@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <atomic>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <netdb.h>
+#include <sys/resource.h>
+#include <atomic>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
-#include <sys/resource.h>
 
 #include "sinks/file/file_sink.hpp"
 #include "sinks/webhook/sign.hpp"
@@ -53,7 +53,9 @@ RelayRunner::MakeSink webhook(const std::string& url, bool loopback = true,
   settings.url = url;
   settings.secrets = {"whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3", "the-old-key-that-is-rotated-out"};
   settings.allow_http_loopback = loopback;
-  return [settings](auto core, auto io, const Clock& clock) { return sinks::open_webhook("ops", settings, core, io, clock); };
+  return [settings](auto core, auto io, const Clock& clock) {
+    return sinks::open_webhook("ops", settings, core, io, clock);
+  };
 }
 
 TEST(WebhookSinkTest, AnEventArrivesAsSignedStructuredCloudEvent) {
@@ -126,14 +128,17 @@ TEST_P(Poison, OneEventThatIsAlwaysRefusedStopsNoOther) {
   runner.add(sample_stored(1));
   ASSERT_TRUE(eventually([&] { return !runner.view().last_error.empty(); }));
   for (int i = 2; i <= 101; ++i) runner.add(sample_stored(i));
-  EXPECT_TRUE(eventually([&] { return runner.view().delivered == 100; })) << runner.view().state << " " << runner.view().last_error;
+  EXPECT_TRUE(eventually([&] { return runner.view().delivered == 100; }))
+      << runner.view().state << " " << runner.view().last_error;
   EXPECT_EQ(runner.view().dead, 0);
   const auto view = runner.view();
   EXPECT_NE(view.last_error.find(sample_stored(1).stamp.id), std::string::npos) << view.last_error;
 }
 
 INSTANTIATE_TEST_SUITE_P(Answers, Poison, ::testing::Values(0, 401, 403, 404, 405, 429, 500, 502, 503, 504),
-                         [](const auto& status) { return status.param == 0 ? "TimeOut" : "Http" + std::to_string(status.param); });
+                         [](const auto& status) {
+                           return status.param == 0 ? "TimeOut" : "Http" + std::to_string(status.param);
+                         });
 
 /// More wait behind one resource that is always refused than a lane fetches ahead of its cursor.
 TEST(WebhookSinkTest, ThousandsBehindOneThatIsRefusedHoldBackNobodyElse) {
@@ -182,7 +187,8 @@ TEST(WebhookSinkTest, AnEndlessHeadIsNoAnswer) {
   RelayRunner runner(webhook(receiver.url()));
   runner.add(sample_stored(1));
   ASSERT_TRUE(eventually([&] { return runner.view().delivered == 1 || !runner.view().last_error.empty(); }));
-  EXPECT_NE(runner.view().last_error.find("the head of the answer has more than 64 KiB"), std::string::npos) << runner.view().last_error;
+  EXPECT_NE(runner.view().last_error.find("the head of the answer has more than 64 KiB"), std::string::npos)
+      << runner.view().last_error;
   EXPECT_TRUE(eventually([&] { return runner.view().delivered == 1; })) << runner.view().state;
 }
 
@@ -190,7 +196,8 @@ TEST(WebhookSinkTest, AWaitBelowZeroIsNone) {
   HttpReceiver receiver({HttpScripted{503, {{"Retry-After", "-9223372036854775807"}}}, HttpScripted{200}});
   RelayRunner runner(webhook(receiver.url()));
   runner.add(sample_stored(1));
-  EXPECT_TRUE(eventually([&] { return runner.view().delivered == 1; }, std::chrono::seconds(30))) << runner.view().last_error;
+  EXPECT_TRUE(eventually([&] { return runner.view().delivered == 1; }, std::chrono::seconds(30)))
+      << runner.view().last_error;
 }
 
 TEST(WebhookSinkTest, AResolverThatHangsStopsNothingButItsSink) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/heap/heap.hpp"
 
+#include <malloc.h>
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <limits>
-#include <malloc.h>
 #include <new>
 
 namespace driftd::test {
@@ -51,7 +51,8 @@ HeapLimit::~HeapLimit() { limit = std::numeric_limits<std::ptrdiff_t>::max(); }
 
 }  // namespace driftd::test
 
-// The whole family but the aligned ones: a sanitizer's own `new (std::nothrow)` is not freed by this delete (std::stable_sort).
+// The whole family but the aligned ones: a sanitizer's own `new (std::nothrow)` is not freed by this delete
+// (std::stable_sort).
 void* operator new(std::size_t size) { return driftd::test::take(size); }
 void* operator new[](std::size_t size) { return driftd::test::take(size); }
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return driftd::test::try_take(size); }

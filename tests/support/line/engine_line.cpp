@@ -18,7 +18,8 @@ T must(Result<T> result) {
 
 }  // namespace
 
-EngineLine::EngineLine(const TempDir& dir) : factory_(world, {{"source", source}, {"other", other}}, core_.get_executor()) {
+EngineLine::EngineLine(const TempDir& dir)
+    : factory_(world, {{"source", source}, {"other", other}}, core_.get_executor()) {
   store::Settings settings;
   settings.data_dir = dir.path() / "data";
   store_ = must(store::SqliteStore::open(settings, store_pool_.get_executor(), io_.get_executor(), *clock));
@@ -50,9 +51,9 @@ void EngineLine::add_sink(std::string name, std::unique_ptr<core::Sink> sink) {
 }
 
 void EngineLine::start(bool loops, core::Rules rules, bool backends) {
-  context_ = std::make_shared<engine::Context>(
-      engine::Context{core_.get_executor(), diff_.get_executor(), *store_, *clock, metrics_, store_->key().store, "agent",
-                      "cluster", routes_, [this] { relay_->wake(); }});
+  context_ = std::make_shared<engine::Context>(engine::Context{core_.get_executor(), diff_.get_executor(), *store_,
+                                                               *clock, metrics_, store_->key().store, "agent",
+                                                               "cluster", routes_, [this] { relay_->wake(); }});
   engine_ = std::make_unique<engine::Engine>(context_, factory_, store_->key().worker, store_->key().digest_seed);
   for (const auto& each : {world, source, other}) each->clock = clock;
   thread_ = std::thread([this] { core_.run(); });
@@ -69,7 +70,9 @@ void EngineLine::start(bool loops, core::Rules rules, bool backends) {
   if (rules.generation == 0) rules.generation = 1;
   spec.rules = std::make_shared<const core::Rules>(std::move(rules));
   std::vector<core::BackendSpec> specs(backends ? 1 : 0, spec);
-  const auto speaks = [](const ScriptedWorld& of) { return !of.declared_kinds.empty() || !of.extensions.empty() || !of.pages.empty(); };
+  const auto speaks = [](const ScriptedWorld& of) {
+    return !of.declared_kinds.empty() || !of.extensions.empty() || !of.pages.empty();
+  };
   for (const auto& [beside, of] : {std::pair("source", source), std::pair("other", other)}) {
     if (!speaks(*of)) continue;
     spec.name = beside;

@@ -33,7 +33,8 @@ class EngineLine {
 
   /// Before start(); every event goes to every sink.
   void add_sink(std::string name, std::unique_ptr<core::Sink> sink);
-  /// `loops`: cycles and watch run by themselves; else only refresh() runs one. `backends`: none is in the config when false.
+  /// `loops`: cycles and watch run by themselves; else only refresh() runs one. `backends`: none is in the config when
+  /// false.
   void start(bool loops, core::Rules rules = {}, bool backends = true);
 
   std::vector<engine::Engine::Refreshed> settle();
@@ -54,7 +55,7 @@ class EngineLine {
   /// The watch reports this resource.
   void change(core::ResourceId id);
   void replay(ScriptedSession::States states);  ///< the watch tells all of these in one page
-  void hint();  ///< the watch says that something changed, not what
+  void hint();                                  ///< the watch says that something changed, not what
 
   /// Runs a coroutine on the core thread to its end.
   template <class T>
@@ -70,8 +71,8 @@ class EngineLine {
   }
 
   std::shared_ptr<SteppedClock> clock = std::make_shared<SteppedClock>();
-  std::chrono::milliseconds interval{30'000};  ///< before start()
-  core::Budgets budgets;                       ///< before start()
+  std::chrono::milliseconds interval{30'000};                           ///< before start()
+  core::Budgets budgets;                                                ///< before start()
   std::vector<core::Speaker> spoken_by{{"source", ""}, {"other", ""}};  ///< of every backend; before start()
   std::string name = "b", was, provider = "scripted", settings = "{}";  ///< before start()
   std::shared_ptr<ScriptedWorld> world = std::make_shared<ScriptedWorld>();

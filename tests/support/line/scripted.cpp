@@ -27,7 +27,9 @@ std::string ScriptedSession::cursor() const {
 }
 
 ScriptedSession::ScriptedSession(std::shared_ptr<ScriptedWorld> world, asio::any_io_executor core)
-    : world_(std::move(world)), wake_(core), hanging_(std::move(core)) {
+    : world_(std::move(world)),
+      wake_(core),
+      hanging_(std::move(core)) {
   auto info = std::make_shared<core::ProviderInfo>();
   info->id = "scripted";
   info->types = {"scripted"};

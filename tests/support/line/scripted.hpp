@@ -24,13 +24,13 @@ struct ScriptedWorld {
   std::string identity = "system-1";
   std::size_t deliver_at_most = SIZE_MAX;  ///< records of a refresh end after so many; COMPLETE counts all of them
   bool sends_complete = true;
-  std::optional<Error> refresh_fails;      ///< after the records were sent
+  std::optional<Error> refresh_fails;  ///< after the records were sent
   std::optional<Error> read_fails;
-  std::function<void()> when_read;         ///< called by each read() before it looks
+  std::function<void()> when_read;  ///< called by each read() before it looks
   std::vector<core::Diagnostic> diagnostics;
-  std::set<core::ResourceId> unreadable;   ///< read() says neither found nor not found
+  std::set<core::ResourceId> unreadable;  ///< read() says neither found nor not found
   bool watches = false;
-  std::string external_name;  ///< of every record
+  std::string external_name;                    ///< of every record
   std::map<std::string, std::string> metadata;  ///< of every record: `serial`, `lineage`
   std::optional<Error> health_fails;
   core::HealthReport::State health = core::HealthReport::State::up;
@@ -41,22 +41,24 @@ struct ScriptedWorld {
   std::vector<std::string> extensions;          ///< `driftd.upgrade` …
   std::map<std::string, std::string> upgrades;  ///< stored body → its form in the current revision
   std::optional<Error> upgrade_fails;
-  std::vector<std::string> upgraded;            ///< what was asked: `kind from_revision body`
+  std::vector<std::string> upgraded;  ///< what was asked: `kind from_revision body`
   /// Of other backends, as a source: (backend, resource) → body. Each kind that has ever been in it is listed whole.
   std::map<std::pair<std::string, core::ResourceId>, std::string> declared;
   std::set<std::pair<std::string, std::string>> declared_kinds;  ///< (backend, kind) listed in each refresh
   /// What others than its owner wrote in the same source: registrations with `defined_in`.
-  struct Tenant { std::string backend, name_space, body; };
+  struct Tenant {
+    std::string backend, name_space, body;
+  };
   std::vector<Tenant> tenants;
-  std::vector<core::RecordPage> pages;          ///< sent as they are, after all others
-  std::vector<core::Diagnostic> read_says;      ///< of a registration that a read does not find: instead of "not found"
+  std::vector<core::RecordPage> pages;      ///< sent as they are, after all others
+  std::vector<core::Diagnostic> read_says;  ///< of a registration that a read does not find: instead of "not found"
   core::DiscoverOutcome discovered;
-  std::string worker = "running";               ///< state of WorkerStatus
-  bool cursors = false;                         ///< a refresh with the cursor of what is there now says "unchanged"
-  bool vouches = false;                         ///< with any cursor: its watch has told of every change
+  std::string worker = "running";  ///< state of WorkerStatus
+  bool cursors = false;            ///< a refresh with the cursor of what is there now says "unchanged"
+  bool vouches = false;            ///< with any cursor: its watch has told of every change
   std::shared_ptr<const Clock> clock = std::make_shared<SystemClock>();  ///< of observed_ns
-  std::optional<Nanos> observed_ns;  ///< of every record, in place of the clock's
-  std::map<core::ResourceId, Nanos> observed_at;  ///< of these records, before all others
+  std::optional<Nanos> observed_ns;                                      ///< of every record, in place of the clock's
+  std::map<core::ResourceId, Nanos> observed_at;                         ///< of these records, before all others
 };
 
 class ScriptedSession final : public core::Session {
@@ -86,7 +88,8 @@ class ScriptedSession final : public core::Session {
  private:
   core::RecordPage page_of(const std::string& kind, std::size_t& left) const;
   core::RecordPage declared_page(const std::string& backend, const std::string& kind) const;
-  core::Observation observed(const core::ResourceId& id, const std::string& body, const std::string& external_name = {}) const;
+  core::Observation observed(const core::ResourceId& id, const std::string& body,
+                             const std::string& external_name = {}) const;
   std::string cursor() const;
 
   std::shared_ptr<ScriptedWorld> world_;
@@ -102,7 +105,9 @@ class ScriptedFactory final : public core::SessionFactory {
   /// `sources`: the worlds of backends by name; every other backend has `world`.
   using Worlds = std::map<std::string, std::shared_ptr<ScriptedWorld>>;
   ScriptedFactory(std::shared_ptr<ScriptedWorld> world, Worlds sources, asio::any_io_executor core)
-      : world_(std::move(world)), sources_(std::move(sources)), core_(std::move(core)) {}
+      : world_(std::move(world)),
+        sources_(std::move(sources)),
+        core_(std::move(core)) {}
   Task<std::vector<Found>> scan() override { co_return std::vector<Found>{}; }
   Result<std::shared_ptr<core::Session>> open(core::SessionSpec spec) override;
   void on_event(std::function<void(core::SessionEvent)>) override {}

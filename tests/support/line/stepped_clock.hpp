@@ -11,7 +11,9 @@ namespace driftd::test {
 class SteppedClock final : public Clock {
  public:
   Nanos wall() const override { return system_.wall() + offset_ + passed_; }
-  std::chrono::steady_clock::time_point mono() const override { return system_.mono() + std::chrono::nanoseconds(passed_); }
+  std::chrono::steady_clock::time_point mono() const override {
+    return system_.mono() + std::chrono::nanoseconds(passed_);
+  }
   /// Sets the wall clock forward, or back.
   void step(std::chrono::nanoseconds by) { offset_ += by.count(); }
   /// As much time has passed, which timers that run do not see.

@@ -2,9 +2,9 @@
 // Every request that changes something leaves a line; one that cannot leave a line is not carried out.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 #include <fstream>
 #include <future>
-#include <unistd.h>
 
 #include "core/value.hpp"
 #include "support/patience.hpp"
@@ -18,7 +18,6 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-
 
 struct Deed {
   const char* path;
@@ -105,7 +104,8 @@ TEST(Audit, AFailedDeedAndARefusedDecisionSayWhy) {
   FakeAgent agent;
   agent.control()->reload_result = fail(Code::invalid, "driftd.yaml:3:1: unknown key 'nonsense'");
   EXPECT_THAT(agent.curl({"-d", "", kHost + "/v1/reload"}).out, EndsWith("400"));
-  EXPECT_THAT(agent.curl({"-d", R"({"digest":"abcdef01"})", kHost + "/v1/drifts/d-stale/approve"}).out, EndsWith("409"));
+  EXPECT_THAT(agent.curl({"-d", R"({"digest":"abcdef01"})", kHost + "/v1/drifts/d-stale/approve"}).out,
+              EndsWith("409"));
   EXPECT_THAT(agent.curl({"-d", "", kHost + "/v1/drifts/d-1/approve"}).out, EndsWith("400"));
   const auto lines = agent.control()->lines;
   ASSERT_THAT(lines, SizeIs(4)) << "the reload has one before it and one about its failure";
@@ -156,7 +156,8 @@ TEST(Audit, SubjectsFromTheUrlAreMadeHarmless) {
 /// Whoever decides cannot make the log unreadable for who looks at it.
 TEST(Audit, OutcomesHoldNoBytesThatWereNotText) {
   FakeAgent agent;
-  for (const char* path : {"/v1/drifts/%ff/approve", "/v1/drifts/%ed%a0%80/reject", "/v1/drifts/%c3/undo", "/v1/drifts/%f4%90%80%80/ignore"}) {
+  for (const char* path : {"/v1/drifts/%ff/approve", "/v1/drifts/%ed%a0%80/reject", "/v1/drifts/%c3/undo",
+                           "/v1/drifts/%f4%90%80%80/ignore"}) {
     agent.control()->lines.clear();
     agent.control()->decide_fails = true;
     const std::string answer = agent.curl({"-d", R"({"digest":"abcdef01"})", kHost + path}).out;
@@ -179,7 +180,8 @@ TEST(Audit, OutcomesAreShort) {
 TEST(Audit, ReasonsHaveABound) {
   FakeAgent agent;
   const auto says = [&](const std::string& path, std::size_t length) {
-    std::ofstream(agent.folder.file("body")) << R"({"digest":"abcdef01","reason":")" << std::string(length, 'r') << "\"}";
+    std::ofstream(agent.folder.file("body"))
+        << R"({"digest":"abcdef01","reason":")" << std::string(length, 'r') << "\"}";
     return agent.curl({"-d", "@" + agent.folder.file("body"), kHost + path}).out;
   };
   EXPECT_THAT(says("/v1/drifts/d-1/reject", 4096), EndsWith("200"));

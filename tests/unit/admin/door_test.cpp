@@ -23,7 +23,9 @@ using testing::HasSubstr;
 
 constexpr const char* kOther = "nobody";  // a user whose only group is `nogroup`
 
-std::uint32_t gid_of(const std::string& name) { return static_cast<std::uint32_t>(std::stoul(run({"id", "-g", name}).out)); }
+std::uint32_t gid_of(const std::string& name) {
+  return static_cast<std::uint32_t>(std::stoul(run({"id", "-g", name}).out));
+}
 std::string group_of(const std::string& user) {
   std::string out = run({"id", "-gn", user}).out;
   while (out.ends_with('\n')) out.pop_back();
@@ -35,7 +37,8 @@ std::string as_user(const FakeAgent& agent, const std::string& user, std::vector
   const std::string log = agent.folder.write("other", "");
   EXPECT_EQ(::chmod(log.c_str(), 0666), 0);
   EXPECT_EQ(::chmod(agent.folder.path().c_str(), 0711), 0);
-  std::vector<std::string> command = {"curl", "-s", "-m", std::to_string(20 * kPatience), "-w", "%{http_code}", "--unix-socket", agent.socket()};
+  std::vector<std::string> command = {
+      "curl", "-s", "-m", std::to_string(20 * kPatience), "-w", "%{http_code}", "--unix-socket", agent.socket()};
   command.insert(command.end(), arguments.begin(), arguments.end());
   Child curl(command, {log, {}, user});
   curl.wait(std::chrono::seconds(30));
@@ -53,7 +56,8 @@ Child hold(const FakeAgent& agent, int count, const std::string& user) {
   EXPECT_EQ(::chmod(ready.c_str(), 0666), 0);
   const std::string script =
       "import signal,socket,sys\nheld=[]\n"
-      "for i in range(int(sys.argv[2])):\n  s=socket.socket(socket.AF_UNIX)\n  s.connect(sys.argv[1])\n  held.append(s)\n"
+      "for i in range(int(sys.argv[2])):\n  s=socket.socket(socket.AF_UNIX)\n  s.connect(sys.argv[1])\n  "
+      "held.append(s)\n"
       "print('held', flush=True)\nsignal.pause()\n";
   Child out({"python3", "-c", script, agent.socket(), std::to_string(count)}, {ready, {}, user});
   EXPECT_TRUE(eventually([&] { return read_file(ready).find("held") != std::string::npos; }));
@@ -95,12 +99,14 @@ TEST(Door, IdleConnectionsOnThePortDisturbNeitherTheSocketNorAProbe) {
   for (int i = 0; i < 64; ++i) ASSERT_TRUE(idle.open_port(agent.server->port()));
   for (int i = 0; i < 4; ++i) {
     EXPECT_THAT(agent.curl({kHost + "/v1/status"}).out, EndsWith("200"));
-    EXPECT_EQ(run({"curl", "-s", "-m", std::to_string(5 * kPatience), agent.url("/livez")}).out, "ok\n") << "a probe of the port, too";
+    EXPECT_EQ(run({"curl", "-s", "-m", std::to_string(5 * kPatience), agent.url("/livez")}).out, "ok\n")
+        << "a probe of the port, too";
   }
 }
 
 TEST(Door, IdleConnectionsOnTheSocketLeaveASlotForRootAndTheAgentsOwnUser) {
-  if (::getuid() != 0) GTEST_SKIP() << "LOUD: only root can become another user, what others may do at the door is not tested";
+  if (::getuid() != 0)
+    GTEST_SKIP() << "LOUD: only root can become another user, what others may do at the door is not tested";
   admin::ServerSettings settings;
   settings.permit.uids = {65534};
   FakeAgent agent(settings);
@@ -109,7 +115,8 @@ TEST(Door, IdleConnectionsOnTheSocketLeaveASlotForRootAndTheAgentsOwnUser) {
 }
 
 TEST(Door, AUsersShareIsBoundedAndTheRefusalSaysSo) {
-  if (::getuid() != 0) GTEST_SKIP() << "LOUD: only root can become another user, what others may do at the door is not tested";
+  if (::getuid() != 0)
+    GTEST_SKIP() << "LOUD: only root can become another user, what others may do at the door is not tested";
   admin::ServerSettings settings;
   settings.permit.uids = {65534};
   FakeAgent agent(settings);
@@ -118,7 +125,8 @@ TEST(Door, AUsersShareIsBoundedAndTheRefusalSaysSo) {
 }
 
 TEST(Door, AUserThatMayNotComeInHoldsNoSlot) {
-  if (::getuid() != 0) GTEST_SKIP() << "LOUD: only root can become another user, what others may do at the door is not tested";
+  if (::getuid() != 0)
+    GTEST_SKIP() << "LOUD: only root can become another user, what others may do at the door is not tested";
   admin::ServerSettings settings;
   settings.permit.uids = {1};  // `daemon`
   settings.max_unix = 9;
@@ -129,7 +137,8 @@ TEST(Door, AUserThatMayNotComeInHoldsNoSlot) {
 }
 
 TEST(Door, TheLastOfTheRoomForAnswersIsForRootAndTheAgentsOwnUser) {
-  if (::getuid() != 0) GTEST_SKIP() << "LOUD: only root can become another user, what others may do at the door is not tested";
+  if (::getuid() != 0)
+    GTEST_SKIP() << "LOUD: only root can become another user, what others may do at the door is not tested";
   admin::ServerSettings settings;
   settings.permit.uids = {65534};
   settings.max_waiting = 17u << 20;  // one of it is for others
@@ -188,7 +197,8 @@ TEST(Door, TheSocketsModeLetsInWhomTheConfigurationNames) {
 }
 
 TEST(Door, EachWayOfNamingSomebodyLetsThemInAndNoOther) {
-  if (::getuid() != 0) GTEST_SKIP() << "LOUD: only root can become another user, what others may do at the door is not tested";
+  if (::getuid() != 0)
+    GTEST_SKIP() << "LOUD: only root can become another user, what others may do at the door is not tested";
   struct Case {
     const char* what;
     admin::ServerSettings settings;
@@ -226,7 +236,8 @@ TEST(Door, EachWayOfNamingSomebodyLetsThemInAndNoOther) {
     for (const char* deed : {"/v1/drifts/d-1/approve", "/v1/drifts/d-1/undo", "/v1/reload", "/v1/refresh", "/v1/replay",
                              "/v1/deadletters/drop", "/v1/deadletters/replay", "/v1/plugins/resume"}) {
       const std::string body = R"({"digest":"abcdef01"})";
-      const std::string said = as_other(agent, {"-d", std::string(deed).find("drifts") == std::string::npos ? "" : body, kHost + deed});
+      const std::string said =
+          as_other(agent, {"-d", std::string(deed).find("drifts") == std::string::npos ? "" : body, kHost + deed});
       if (std::string(one.decides) == "403") {
         EXPECT_THAT(said, EndsWith("403")) << one.what << deed;
       } else {
@@ -237,7 +248,8 @@ TEST(Door, EachWayOfNamingSomebodyLetsThemInAndNoOther) {
 }
 
 TEST(Door, AReaderWhoDecidesIsToldWhomToAskAndIsInTheLog) {
-  if (::getuid() != 0) GTEST_SKIP() << "LOUD: only root can become another user, what others may do at the door is not tested";
+  if (::getuid() != 0)
+    GTEST_SKIP() << "LOUD: only root can become another user, what others may do at the door is not tested";
   admin::ServerSettings settings;
   settings.read_group = group_of(kOther);
   FakeAgent agent(settings);
@@ -262,7 +274,8 @@ TEST(Door, AGroupThatIsNotThereIsNamedWithItsKey) {
                                               : settings.decide_group) = "no-such-group";
     FakeControl control;
     FakeReader reader;
-    const auto opened = admin::Server::open(agent.io.get_executor(), settings, {control, reader, agent.metrics, FakePlugins::scan});
+    const auto opened =
+        admin::Server::open(agent.io.get_executor(), settings, {control, reader, agent.metrics, FakePlugins::scan});
     ASSERT_FALSE(opened);
     EXPECT_THAT(opened.error().message, AllOf(HasSubstr("no-such-group"), HasSubstr(key)));
   }

@@ -142,7 +142,8 @@ class FakeReader final : public core::Reader {
     last_filter = filter;
     std::vector<core::DriftRow> out;
     for (const auto& row : open) {
-      if (row.drift.id.starts_with(filter.drift) && out.size() < static_cast<std::size_t>(filter.limit)) out.push_back(row);
+      if (row.drift.id.starts_with(filter.drift) && out.size() < static_cast<std::size_t>(filter.limit))
+        out.push_back(row);
     }
     co_return out;
   }
@@ -197,7 +198,7 @@ class FakeReader final : public core::Reader {
   Task<Result<core::AuditProof>> verify_audit() override { co_return proof; }
   Task<Result<std::int64_t>> count(Count what) override {
     counted.push_back(what);
-    co_return what.of == Count::Of::resources && what.filter.id == "nope" ? 0 : total;
+    co_return what.of == Count::Of::resources&& what.filter.id == "nope" ? 0 : total;
   }
   void append(std::int64_t seq) {
     const std::lock_guard lock(mutex);
@@ -304,7 +305,8 @@ class FakeAgent {
   void stop() { asio::co_spawn(io, server->stop(), asio::use_future).get(); }
   std::string socket() const { return folder.file("driftd.sock"); }
   Output curl(const std::vector<std::string>& arguments) const {
-    std::vector<std::string> command = {"curl", "-s", "-m", std::to_string(20 * kPatience), "-w", "\n%{http_code}", "--unix-socket", socket()};
+    std::vector<std::string> command = {
+        "curl", "-s", "-m", std::to_string(20 * kPatience), "-w", "\n%{http_code}", "--unix-socket", socket()};
     command.insert(command.end(), arguments.begin(), arguments.end());
     return run(command);
   }

@@ -13,13 +13,13 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
-
 TEST(Lists, DriftsNameTheValueThatADecisionMustName) {
   FakeAgent agent;
   agent.reader()->open = {{pending_drift("d-1"), "cache"}};
   const std::string binding = FakeControl::binding_of("d-1");
-  EXPECT_THAT(agent.curl({kHost + "/v1/drifts"}).out,
-              AllOf(HasSubstr("\"digest\":\"" + binding + "\""), HasSubstr("\"ref\":\"d-1@" + binding.substr(0, 12) + "\"")));
+  EXPECT_THAT(
+      agent.curl({kHost + "/v1/drifts"}).out,
+      AllOf(HasSubstr("\"digest\":\"" + binding + "\""), HasSubstr("\"ref\":\"d-1@" + binding.substr(0, 12) + "\"")));
 }
 
 TEST(Lists, ADecisionWithoutADigestIsToldWhatToSend) {
@@ -39,11 +39,13 @@ TEST(Lists, CutOnesSayHowMuchMoreThereIs) {
   agent.reader()->open = {{pending_drift("d-1"), "cache"}, {pending_drift("d-2"), "cache"}};
   agent.reader()->append(4);
   agent.reader()->total = 407;
-  for (const char* path : {"/v1/drifts?limit=1", "/v1/resources?limit=1", "/v1/events?after=0&limit=1", "/v1/events?limit=1",
-                           "/v1/deadletters?limit=1", "/v1/audit?limit=2"}) {
-    EXPECT_THAT(agent.curl({kHost + path}).out, AllOf(HasSubstr("\"total\":407"), HasSubstr("\"truncated\":true"))) << path;
+  for (const char* path : {"/v1/drifts?limit=1", "/v1/resources?limit=1", "/v1/events?after=0&limit=1",
+                           "/v1/events?limit=1", "/v1/deadletters?limit=1", "/v1/audit?limit=2"}) {
+    EXPECT_THAT(agent.curl({kHost + path}).out, AllOf(HasSubstr("\"total\":407"), HasSubstr("\"truncated\":true")))
+        << path;
   }
-  EXPECT_THAT(agent.curl({kHost + "/v1/drifts"}).out, AllOf(HasSubstr("\"total\":2"), HasSubstr("\"truncated\":false")));
+  EXPECT_THAT(agent.curl({kHost + "/v1/drifts"}).out,
+              AllOf(HasSubstr("\"total\":2"), HasSubstr("\"truncated\":false")));
 }
 
 TEST(Lists, AFilterThatNamesNothingListsWhatIsKnown) {
@@ -69,7 +71,8 @@ TEST(Lists, AFilterThatNamesNothingListsWhatIsKnown) {
 TEST(Lists, AYesOrNoThatIsNeitherIsRefused) {
   FakeAgent agent;
   for (const char* path : {"/v1/drifts?all=1", "/v1/drifts?whole=yes", "/v1/resources?whole=True"}) {
-    EXPECT_THAT(agent.curl({kHost + path}).out, AllOf(HasSubstr(": expected true or false, found '"), EndsWith("400"))) << path;
+    EXPECT_THAT(agent.curl({kHost + path}).out, AllOf(HasSubstr(": expected true or false, found '"), EndsWith("400")))
+        << path;
   }
   for (const char* path : {"/v1/drifts?all=false", "/v1/drifts?whole=true", "/v1/resources?whole="}) {
     EXPECT_THAT(agent.curl({kHost + path}).out, EndsWith("200")) << path;
@@ -99,21 +102,26 @@ std::string long_list(int values, const std::string& last) {
 TEST(Lists, LargeValuesAreCutAroundTheirDifferenceUnlessTheyAreAskedForWhole) {
   FakeAgent agent;
   core::Drift drift = pending_drift("d-1");
-  drift.changes = {{"large", core::ChangeClass::config, long_list(9'000, "41"), long_list(9'000, "42")}, {"small", core::ChangeClass::config, "1", "2"}};
+  drift.changes = {{"large", core::ChangeClass::config, long_list(9'000, "41"), long_list(9'000, "42")},
+                   {"small", core::ChangeClass::config, "1", "2"}};
   agent.reader()->open = {{drift, "cache"}, {pending_drift("e-2"), "cache"}};
   const std::string brief = agent.curl({kHost + "/v1/drifts"}).out;
   EXPECT_LT(brief.size(), 8'000u);
-  EXPECT_THAT(brief, AllOf(HasSubstr("1008999,42]\""), HasSubstr("1008999,41]\""), HasSubstr("\"cut\":[\"old\",\"new\"]"), HasSubstr("\"id\":\"e-2\"")));
+  EXPECT_THAT(brief, AllOf(HasSubstr("1008999,42]\""), HasSubstr("1008999,41]\""),
+                           HasSubstr("\"cut\":[\"old\",\"new\"]"), HasSubstr("\"id\":\"e-2\"")));
   EXPECT_THAT(brief, AllOf(HasSubstr("\"new\":2,"), HasSubstr("\"truncated\":false")));
   for (const char* path : {"/v1/drifts?whole=true", "/v1/drifts?drift=d-1"}) {
-    EXPECT_THAT(agent.curl({kHost + path}).out, AllOf(HasSubstr("\"new\":" + long_list(9'000, "42")), Not(HasSubstr("\"cut\"")))) << path;
+    EXPECT_THAT(agent.curl({kHost + path}).out,
+                AllOf(HasSubstr("\"new\":" + long_list(9'000, "42")), Not(HasSubstr("\"cut\""))))
+        << path;
   }
 }
 
 TEST(Lists, ADriftOfManyChangesSaysHowManyItHas) {
   FakeAgent agent;
   core::Drift drift = pending_drift("d-1");
-  drift.changes.assign(10'000, {"path", core::ChangeClass::config, "\"" + std::string(200, 'a') + "\"", "\"" + std::string(200, 'b') + "\""});
+  drift.changes.assign(10'000, {"path", core::ChangeClass::config, "\"" + std::string(200, 'a') + "\"",
+                                "\"" + std::string(200, 'b') + "\""});
   agent.reader()->open = {{drift, "cache"}};
   const std::string brief = agent.curl({kHost + "/v1/drifts"}).out;
   EXPECT_LT(brief.size(), 128'000u);
@@ -132,7 +140,8 @@ TEST(Lists, AnAnswerEndsBySizeAndSaysSo) {
   const std::string whole = agent.curl({kHost + "/v1/resources?whole=true"}).out;
   EXPECT_LT(whole.size(), 17u << 20);
   EXPECT_GT(whole.size(), 10u << 20);
-  EXPECT_THAT(whole.substr(whole.size() - 200), AllOf(HasSubstr("\"total\":20,\"truncated\":true,\"limited_by\":\"bytes\"}")));
+  EXPECT_THAT(whole.substr(whole.size() - 200),
+              AllOf(HasSubstr("\"total\":20,\"truncated\":true,\"limited_by\":\"bytes\"}")));
   const std::string brief = agent.curl({kHost + "/v1/resources"}).out;
   EXPECT_LT(brief.size(), 64'000u);
   EXPECT_THAT(brief, AllOf(HasSubstr("\"cut\":[\"observed\"]"), HasSubstr("\"total\":20,\"truncated\":false")));

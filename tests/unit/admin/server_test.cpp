@@ -14,7 +14,6 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
-
 TEST(Socket, HasMode0660AndIsRemovedOnStop) {
   FakeAgent agent;
   struct stat info {};
@@ -54,7 +53,8 @@ TEST(Socket, OtherUsersAreRefusedUnlessListed) {
     ASSERT_EQ(curl.wait(std::chrono::seconds(20)), 0);
     EXPECT_THAT(read_file(log), EndsWith(listed ? "200" : "403"));
     EXPECT_EQ(read_file(log).find("user nobody may not use this agent's API") == std::string::npos, listed);
-    EXPECT_TRUE(eventually([&] { return agent.audited().empty() == listed; })) << "a refused caller is in the audit log";
+    EXPECT_TRUE(eventually([&] { return agent.audited().empty() == listed; }))
+        << "a refused caller is in the audit log";
   }
 }
 
@@ -103,7 +103,8 @@ TEST(Api, DiscoveredBackendsAreListedWithReferencesAndWhatWasNotSeen) {
 
 TEST(Api, DecisionCarriesThePeersNameAndReason) {
   FakeAgent agent;
-  const auto out = agent.curl({"-d", R"({"reason":"planned","digest":"abcdef01"})", kHost + "/v1/drifts/d-1/approve"}).out;
+  const auto out =
+      agent.curl({"-d", R"({"reason":"planned","digest":"abcdef01"})", kHost + "/v1/drifts/d-1/approve"}).out;
   EXPECT_THAT(out, EndsWith("200"));
   ASSERT_EQ(agent.control()->decisions.size(), 1u);
   EXPECT_EQ(agent.control()->decisions[0].reason, "planned");
@@ -172,14 +173,18 @@ TEST(Port, ServesProbesAndMetricsOnly) {
 
 TEST(Port, RefusesAForeignHostHeader) {
   FakeAgent agent;
-  EXPECT_EQ(run({"curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "-H", "Host: evil.example", agent.url("/metrics")}).out, "403");
+  EXPECT_EQ(
+      run({"curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "-H", "Host: evil.example", agent.url("/metrics")})
+          .out,
+      "403");
 }
 
 TEST(Port, ReadyzSaysWhyNot) {
   FakeAgent agent;
   agent.control()->agent.ready = false;
   agent.control()->agent.not_ready_reason = "2 backends have no baseline yet";
-  EXPECT_EQ(run({"curl", "-s", "-w", "%{http_code}", agent.url("/readyz")}).out, "2 backends have no baseline yet\n503");
+  EXPECT_EQ(run({"curl", "-s", "-w", "%{http_code}", agent.url("/readyz")}).out,
+            "2 backends have no baseline yet\n503");
 }
 
 TEST(Metrics, OfTheRfcArePresentAndPromtoolFindsNothing) {

@@ -23,7 +23,8 @@ using testing::StartsWith;
 /// A connection that asks for something and reads nothing of the answer.
 class SlowReader {
  public:
-  SlowReader(const std::string& path, const std::string& target) : fd_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  SlowReader(const std::string& path, const std::string& target)
+      : fd_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     std::memcpy(address.sun_path, path.data(), path.size());
@@ -66,7 +67,8 @@ const std::string kLarge = "/v1/resources?whole=true";
 
 TEST(SlowReaders, HoldNoMoreThanTheRoomOfAllAnswers) {
   admin::ServerSettings settings;
-  settings.read_timeout *= 10 * kPatience;  // the server must not close the first reader before it has answered the last
+  // the server must not close the first reader before it has answered the last
+  settings.read_timeout *= 10 * kPatience;
   FakeAgent agent(settings);
   agent.reader()->large = seven_large_rows();
   std::vector<std::unique_ptr<SlowReader>> readers;
@@ -76,7 +78,8 @@ TEST(SlowReaders, HoldNoMoreThanTheRoomOfAllAnswers) {
       readers.push_back(std::make_unique<SlowReader>(agent.socket(), kLarge));
       ASSERT_TRUE(readers.back()->asked());
     }
-    ASSERT_TRUE(eventually([&] { return std::ranges::all_of(readers, [](const auto& one) { return one->answered(); }); }));
+    ASSERT_TRUE(
+        eventually([&] { return std::ranges::all_of(readers, [](const auto& one) { return one->answered(); }); }));
     agent.meet();
     EXPECT_LT(peak.bytes(), 112u << 20) << "64 MiB of answers, and one that is being made";
   }
@@ -88,13 +91,15 @@ TEST(SlowReaders, HoldNoMoreThanTheRoomOfAllAnswers) {
       continue;
     }
     EXPECT_THAT(front, AllOf(StartsWith("HTTP/1.1 503"), HasSubstr("\r\nRetry-After: 1\r\n"),
-                             HasSubstr(R"({"error":{"code":"unavailable","message":"the answers that)"), HasSubstr("maximum: 64 MiB")));
+                             HasSubstr(R"({"error":{"code":"unavailable","message":"the answers that)"),
+                             HasSubstr("maximum: 64 MiB")));
   }
   EXPECT_EQ(served, 4u) << "of 14 MB each";
   EXPECT_THAT(agent.curl({kHost + "/v1/status"}).out, EndsWith("200")) << "a small answer has room always";
   EXPECT_THAT(agent.curl({kHost + kLarge}).out, EndsWith("503"));
   readers.clear();
-  EXPECT_TRUE(eventually([&] { return agent.curl({kHost + kLarge}).out.ends_with("200"); })) << "the room was given back";
+  EXPECT_TRUE(eventually([&] { return agent.curl({kHost + kLarge}).out.ends_with("200"); }))
+      << "the room was given back";
 }
 
 TEST(SlowReaders, KeepNoDecisionAndNoProbeFromItsAnswer) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "admin/user_names.hpp"
 
+#include <gtest/gtest.h>
+#include <unistd.h>
+#include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/use_future.hpp>
-#include <gtest/gtest.h>
-#include <atomic>
 #include <future>
-#include <unistd.h>
 
 #include "support/patience.hpp"
 

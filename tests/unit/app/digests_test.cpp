@@ -16,24 +16,32 @@ core::StoredEvent event(const std::string& from, const std::string& to) {
   out.backend_uid = "u1";
   out.backend_name = "orders";
   out.resource = core::ResourceId{"topic", "t"};
-  out.changes = {{"motto", core::ChangeClass::config, from, to, false}, {"p", core::ChangeClass::credential, "\"x\"", "\"y\"", true}};
+  out.changes = {{"motto", core::ChangeClass::config, from, to, false},
+                 {"p", core::ChangeClass::credential, "\"x\"", "\"y\"", true}};
   const auto state = [](const std::string& motto) {
-    return core::BackendSnapshot{"orders", "kafka", "h:1",
-                                 R"({"name":"orders","settings":{"a":["canary-setting"]},"resource":{"kind":"topic","id":"t","body":{"list":[{"motto":)" +
-                                     motto + R"(}],"p":"[REDACTED]"}}})",
-                                 {}, {}};
+    return core::BackendSnapshot{
+        "orders",
+        "kafka",
+        "h:1",
+        R"({"name":"orders","settings":{"a":["canary-setting"]},"resource":{"kind":"topic","id":"t","body":{"list":[{"motto":)" +
+            motto + R"(}],"p":"[REDACTED]"}}})",
+        {},
+        {}};
   };
   out.old_state = state(from);
   out.new_state = state(to);
   return store_form(out, {"e1", 1, 1, 1});
 }
 
-std::string shown(const core::StoredEvent& one, const Key& key = {7}) { return to_json(digests_only(one, key).value()).value(); }
+std::string shown(const core::StoredEvent& one, const Key& key = {7}) {
+  return to_json(digests_only(one, key).value()).value();
+}
 
 TEST(DigestsOnly, NoValueIsLeftAndEverythingElseIs) {
   const std::string json = shown(event("\"canary-old\"", "\"canary-new\""));
   EXPECT_THAT(json, Not(HasSubstr("canary")));
-  for (const char* kept : {"motto", "[REDACTED]", "digest:", "orders", "h:1", "\\\"kind\\\":\\\"topic\\\""}) EXPECT_THAT(json, HasSubstr(kept));
+  for (const char* kept : {"motto", "[REDACTED]", "digest:", "orders", "h:1", "\\\"kind\\\":\\\"topic\\\""})
+    EXPECT_THAT(json, HasSubstr(kept));
 }
 
 TEST(DigestsOnly, EqualValuesAreEqualUnderOneKeyOnly) {

@@ -14,16 +14,19 @@ namespace driftd::app {
 struct Seen {
   std::vector<std::string> opened, refreshed, stopped;  ///< passwords
   std::vector<std::string> settings;                    ///< of each that was opened
-  std::string hold;   ///< a refresh with this password ends when it is emptied
-  bool fails = false;  ///< refreshes fail
-  std::string mute;    ///< a session with this password has no plugin
-  std::string unopened;  ///< one with this password cannot be opened
+  std::string hold;                                     ///< a refresh with this password ends when it is emptied
+  bool fails = false;                                   ///< refreshes fail
+  std::string mute;                                     ///< a session with this password has no plugin
+  std::string unopened;                                 ///< one with this password cannot be opened
 };
 
 class FakeSession final : public core::Session {
  public:
   FakeSession(asio::any_io_executor core, Seen& seen, std::string password)
-      : core_(std::move(core)), seen_(seen), password_(std::move(password)), stopped_(core_, asio::steady_timer::time_point::max()) {}
+      : core_(std::move(core)),
+        seen_(seen),
+        password_(std::move(password)),
+        stopped_(core_, asio::steady_timer::time_point::max()) {}
   Task<Result<std::shared_ptr<const core::ProviderInfo>>> info() override {
     if (!password_.empty() && seen_.mute == password_) co_return fail(Code::unavailable, "there is no plugin");
     co_return std::make_shared<const core::ProviderInfo>();
@@ -39,7 +42,9 @@ class FakeSession final : public core::Session {
     out.unchanged = ended_;
     co_return out;
   }
-  Task<Result<core::ReadOutcome>> read(std::vector<core::ResourceId>, std::chrono::milliseconds) override { co_return core::ReadOutcome{}; }
+  Task<Result<core::ReadOutcome>> read(std::vector<core::ResourceId>, std::chrono::milliseconds) override {
+    co_return core::ReadOutcome{};
+  }
   Task<Result<core::HealthReport>> health() override {
     core::HealthReport out;
     out.reason = password_;

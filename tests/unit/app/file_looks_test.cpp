@@ -18,8 +18,12 @@ constexpr std::size_t kBackends = 5;
 class Looks : public testing::Test {
  protected:
   Looks() {
-    RenewalOptions options{loop_.core.get_executor(), io_.get_executor(), &clock_,
-                           std::make_shared<FakeFactory>(loop_.core.get_executor(), seen_), {}, {}};
+    RenewalOptions options{loop_.core.get_executor(),
+                           io_.get_executor(),
+                           &clock_,
+                           std::make_shared<FakeFactory>(loop_.core.get_executor(), seen_),
+                           {},
+                           {}};
     looks_ = options.looks;
     looks_->look = [this](const std::vector<FileSecrets::Asked>& asked, bool) {
       ++began_;
@@ -103,8 +107,9 @@ TEST_F(Looks, AFileSystemThatHangsIsToldByEachWhoseFilesAreNotFollowedUntilItAns
   ASSERT_TRUE(loop_.until([&] { return answered_ == kBackends; }));
   for (const auto& session : sessions_) {
     const std::string fault = session->status().secret_fault;
-    EXPECT_THAT(fault, testing::MatchesRegex("secret file /hung/b.: its file system has not answered since 20.*Z; until it does, "
-                                             "what was read before stays in use"));
+    EXPECT_THAT(fault, testing::MatchesRegex(
+                           "secret file /hung/b.: its file system has not answered since 20.*Z; until it does, "
+                           "what was read before stays in use"));
   }
   ASSERT_THAT(events_, testing::SizeIs(1)) << "once";
   EXPECT_EQ(events_[0], "secret_file_failed " + sessions_[0]->status().secret_fault);

@@ -2,8 +2,8 @@
 // Which secret file is read again, and what is in use meanwhile: the decision, and a session that follows real files.
 #include "app/file_secrets.hpp"
 
-#include <gmock/gmock.h>
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <filesystem>
@@ -68,15 +68,21 @@ class Files : public testing::Test {
     return out;
   }
   void open(const config::Config& config) {
-    RenewalOptions options{loop_.core.get_executor(), loop_.io.get_executor(), &clock_,
-                           std::make_shared<FakeFactory>(loop_.core.get_executor(), seen_), {}, {}};
+    RenewalOptions options{loop_.core.get_executor(),
+                           loop_.io.get_executor(),
+                           &clock_,
+                           std::make_shared<FakeFactory>(loop_.core.get_executor(), seen_),
+                           {},
+                           {}};
     options.looks->look = [this](const std::vector<FileSecrets::Asked>& asked, bool refused) {
       auto found = FileSecrets::look(asked, refused);
       if (const auto then = std::exchange(after_look_, nullptr)) then();
       return found;
     };
     factory_ = with_secrets(std::move(options), config);
-    factory_->on_event([this](core::SessionEvent event) { events_.push_back(event.what + " " + event.backend + " " + event.message); });
+    factory_->on_event([this](core::SessionEvent event) {
+      events_.push_back(event.what + " " + event.backend + " " + event.message);
+    });
     core::SessionSpec spec;
     spec.backend = "orders";
     spec.secrets = {{"driftd-secret-1", "one"}};
@@ -186,7 +192,8 @@ TEST_F(Files, OneThatIsGoneLeavesInUseWhatWasReadAndSaysSoOnce) {
   ASSERT_EQ(cycle(), "one");
   fs::remove(path());
   for (int i = 0; i < 3; ++i) EXPECT_EQ(cycle(), "one");
-  EXPECT_EQ(fault(), "setting password: secret file " + path() + " cannot be read: No such file or directory; what was read before stays in use");
+  EXPECT_EQ(fault(), "setting password: secret file " + path() +
+                         " cannot be read: No such file or directory; what was read before stays in use");
   EXPECT_THAT(events_, ElementsAre("secret_file_failed orders " + fault()));
   put("two");
   EXPECT_EQ(cycle(), "two");
@@ -262,7 +269,8 @@ TEST_F(Files, WhereTheSystemRefusesWhatIsInUseTheFilesAreReadAgainAtOnce) {
   seen_.hold = "one";  // the file changes while the cycle runs, which looked at it before
   seen_.fails = true;
   std::optional<Result<core::RefreshOutcome>> refused;
-  asio::co_spawn(loop_.core, session_->refresh({}, {}), [&](std::exception_ptr, Result<core::RefreshOutcome> out) { refused = std::move(out); });
+  asio::co_spawn(loop_.core, session_->refresh({}, {}),
+                 [&](std::exception_ptr, Result<core::RefreshOutcome> out) { refused = std::move(out); });
   ASSERT_TRUE(loop_.until([&] { return seen_.refreshed.size() == 2; }));
   put("two");
   seen_.hold.clear();
@@ -280,7 +288,9 @@ TEST_F(Files, AWorkerThatDoesNotAnswerTakesOverNothingAndIsTriedAgainInTheNextCy
   put("two");
   EXPECT_EQ(cycle(), "one") << "the old one answers";
   EXPECT_THAT(seen_.stopped, ElementsAre("two"));
-  EXPECT_EQ(fault(), "a worker with the new secret does not answer: there is no plugin; what was read before stays in use until one does");
+  EXPECT_EQ(fault(),
+            "a worker with the new secret does not answer: there is no plugin; what was read before stays in use until "
+            "one does");
   EXPECT_THAT(seen_.opened, ElementsAre("one", "two")) << "once a cycle";
   EXPECT_EQ(cycle(), "one");
   EXPECT_THAT(seen_.opened, ElementsAre("one", "two", "two"));
@@ -363,7 +373,8 @@ TEST_F(Settles, WhatIsInUseIsNothingNewButItsMarkIsKeptOnceItHasSettled) {
 TEST_F(Settles, OneThatOthersMayReplaceLaterOnIsTakenAndTold) {
   auto open = text("one");
   open->rights.replaced = "/ belongs to uid 4321";
-  const std::string line = "setting password: others may put another file in the place of secret file /f: / belongs to uid 4321";
+  const std::string line =
+      "setting password: others may put another file in the place of secret file /f: / belongs to uid 4321";
   look(0, 1, text("one"));
   look(300, 1, text("one"));
   look(9'000, 2, open);
@@ -392,7 +403,8 @@ TEST_F(Settles, OneThatIsWrittenAllTheTimeIsToldAndWaitsForTheNextCycle) {
     EXPECT_TRUE(files_.unsettled());
   }
   EXPECT_THAT(look(at, 99, text("99")).failing,
-              ElementsAre("setting password: secret file /f is being written: it is never the same for 250 ms; what was read before stays in use"));
+              ElementsAre("setting password: secret file /f is being written: it is never the same for 250 ms; what "
+                          "was read before stays in use"));
   EXPECT_FALSE(files_.unsettled());
   EXPECT_THAT(look(at + 5'000, 99, text("99")).values, SizeIs(1));
   EXPECT_EQ(files_.fault(), "");
@@ -415,7 +427,8 @@ TEST_F(Files, TheSessionGetsTheReferencesOfPlainSettingsToo) {
   auto settings = config(path());
   settings.backends[0].settings_json = R"({"address":"driftd-secret-1"})";
   open(settings);
-  EXPECT_THAT(seen_.settings, ElementsAre(R"({"address":"driftd-secret-1"})")) << "whoever opens the provider reveals it, each time";
+  EXPECT_THAT(seen_.settings, ElementsAre(R"({"address":"driftd-secret-1"})"))
+      << "whoever opens the provider reveals it, each time";
 }
 
 TEST_F(Files, AProgramBesideAFileWaitsForNobody) {

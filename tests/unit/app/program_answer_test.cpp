@@ -45,8 +45,10 @@ TEST(Answer, ExecCredentialStaysWhatItIsAndSaysWhenItExpires) {
     EXPECT_EQ(answer->expires_ns, kNow + 840 * kSecond);
   }
   EXPECT_EQ(read_answer(credential("2026-11-21T21:14:00.123456+01:00"), kNow)->expires_ns, kNow + 840 * kSecond);
-  EXPECT_GT(read_answer(credential("9999-12-31T23:59:59Z"), kNow)->expires_ns, kNow) << "never: beyond what nanoseconds reach";
-  EXPECT_EQ(read_answer(credential("2026-11-21T20:14:00Z", "v1alpha1"), kNow)->expires_ns, 0) << "another API: plain text";
+  EXPECT_GT(read_answer(credential("9999-12-31T23:59:59Z"), kNow)->expires_ns, kNow)
+      << "never: beyond what nanoseconds reach";
+  EXPECT_EQ(read_answer(credential("2026-11-21T20:14:00Z", "v1alpha1"), kNow)->expires_ns, 0)
+      << "another API: plain text";
 }
 
 TEST(Answer, ExpiredOrUnreadableTimesAreFaultsThatShowNoToken) {

@@ -70,7 +70,8 @@ TEST_F(Run, EnvironmentIsPathHomeLangAndWhatIsNamed) {
   use.program.environment = {"DRIFTD_TEST_PASSED", "DRIFTD_TEST_SET=a=b", "DRIFTD_TEST_ABSENT", "LANG=C"};
   const auto out = run(use);
   ASSERT_TRUE(out) << out.error().message;
-  EXPECT_THAT(lines(*out), UnorderedElementsAre("PATH=/usr/bin:/bin", "HOME=/tmp", "DRIFTD_TEST_PASSED=one", "DRIFTD_TEST_SET=a=b", "LANG=C"));
+  EXPECT_THAT(lines(*out), UnorderedElementsAre("PATH=/usr/bin:/bin", "HOME=/tmp", "DRIFTD_TEST_PASSED=one",
+                                                "DRIFTD_TEST_SET=a=b", "LANG=C"));
 }
 
 TEST_F(Run, HasThreeDescriptorsASessionOfItsOwnAndDefaultSignals) {
@@ -111,12 +112,14 @@ TEST_F(Run, AnAnswerMayHave64KiBAndNoMore) {
 }
 
 TEST_F(Run, ErrorsWithoutEndAreKeptInPart) {
-  EXPECT_EQ(refusal("head -c 1000000 /dev/zero | tr '\\0' x >&2; echo >&2; echo the last >&2; exit 1"), "exited with 1");
+  EXPECT_EQ(refusal("head -c 1000000 /dev/zero | tr '\\0' x >&2; echo >&2; echo the last >&2; exit 1"),
+            "exited with 1");
   EXPECT_EQ(run_->errors(), "\nthe last\n");
 }
 
 TEST_F(Run, OneThatHangsIsKilledWithAllOfItsGroup) {
-  auto use = Scripts::use({scripts_.script("tool", "/bin/sleep 1000 &\necho $! > " + scripts_.folder.file("child") + "\nwait")});
+  auto use = Scripts::use(
+      {scripts_.script("tool", "/bin/sleep 1000 &\necho $! > " + scripts_.folder.file("child") + "\nwait")});
   use.program.timeout = milliseconds(500);
   const auto out = run(use);
   ASSERT_FALSE(out);
@@ -137,8 +140,9 @@ TEST_F(Run, WhatItLeavesBehindEndsWithItAndNoZombieStays) {
 }
 
 TEST_F(Run, OneThatEscapesItsGroupIsNotWaitedFor) {
-  const auto out = sh("setsid /bin/sh -c 'echo $$ > " + scripts_.folder.file("child") + "; exec /bin/sleep 60' &\nwhile [ ! -s " +
-                      scripts_.folder.file("child") + " ]; do :; done\necho answer");
+  const auto out =
+      sh("setsid /bin/sh -c 'echo $$ > " + scripts_.folder.file("child") + "; exec /bin/sleep 60' &\nwhile [ ! -s " +
+         scripts_.folder.file("child") + " ]; do :; done\necho answer");
   ASSERT_TRUE(out) << out.error().message;
   EXPECT_EQ(*out, "answer\n");
   std::ifstream in(scripts_.folder.file("child"));
@@ -149,8 +153,8 @@ TEST_F(Run, OneThatEscapesItsGroupIsNotWaitedFor) {
 
 TEST_F(Run, OneThatEscapesAndGoesOnWritingIsNotWaitedFor) {
   const std::string child = scripts_.folder.file("child");
-  const auto out = sh("setsid /bin/sh -c 'echo $$ > " + child + "; while :; do echo noise >&2; done' &\nwhile [ ! -s " + child +
-                      " ]; do :; done\necho answer");
+  const auto out = sh("setsid /bin/sh -c 'echo $$ > " + child + "; while :; do echo noise >&2; done' &\nwhile [ ! -s " +
+                      child + " ]; do :; done\necho answer");
   std::ifstream in(child);
   pid_t pid = 0;
   ASSERT_TRUE(in >> pid);
@@ -165,7 +169,8 @@ TEST_F(Run, WithFewDescriptorsItAnswersOrFailsAndNeverWritesToOurOwnOutput) {
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
   const rlimit few{std::min<rlim_t>(before.rlim_max, 256), before.rlim_max};
   ASSERT_TRUE(run(use)) << "the loop has its own descriptors after this";
-  ASSERT_FALSE(run(Scripts::use({scripts_.script("fails", "exit 1")}))) << "UBSan looks at a class once, by two descriptors";
+  ASSERT_FALSE(run(Scripts::use({scripts_.script("fails", "exit 1")})))
+      << "UBSan looks at a class once, by two descriptors";
   std::set<std::string> seen;
   for (int free = 0; free < 10; ++free) {
     ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
@@ -185,7 +190,8 @@ TEST_F(Run, CancelEndsItAtOnce) {
   const auto use = Scripts::use({"/bin/sleep", "1000"});
   run_ = std::make_shared<ProgramRun>(loop_.core.get_executor(), loop_.io.get_executor(), use);
   std::optional<Result<std::string>> out;
-  asio::co_spawn(loop_.core, ProgramRun::run(run_), [&](std::exception_ptr, Result<std::string> value) { out = std::move(value); });
+  asio::co_spawn(loop_.core, ProgramRun::run(run_),
+                 [&](std::exception_ptr, Result<std::string> value) { out = std::move(value); });
   loop_.core.restart();
   loop_.core.poll();
   run_->cancel();

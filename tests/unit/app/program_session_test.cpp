@@ -31,20 +31,26 @@ class Programs : public testing::Test {
   /// A script that answers another token each time, which lives so long.
   static std::string credential(int lifetime) {
     return R"sh(printf '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"%s",')sh"
-           R"sh('"expirationTimestamp":"%s"}}\n' "$(date +%N)" "$(date -u -d '+)sh" + std::to_string(lifetime) +
-           R"sh( seconds' +%Y-%m-%dT%H:%M:%SZ)")sh";
+           R"sh('"expirationTimestamp":"%s"}}\n' "$(date +%N)" "$(date -u -d '+)sh" +
+           std::to_string(lifetime) + R"sh( seconds' +%Y-%m-%dT%H:%M:%SZ)")sh";
   }
   void open(const std::string& body, milliseconds refresh = milliseconds(100), milliseconds timeout = seconds(10)) {
     auto use = Scripts::use({scripts_.script("tool", body)});
     use.program.refresh = refresh;
     use.program.timeout = timeout;
-    RenewalOptions options{loop_.core.get_executor(), loop_.io.get_executor(), &clock_,
-                           std::make_shared<FakeFactory>(loop_.core.get_executor(), seen_), {}, {}};
+    RenewalOptions options{loop_.core.get_executor(),
+                           loop_.io.get_executor(),
+                           &clock_,
+                           std::make_shared<FakeFactory>(loop_.core.get_executor(), seen_),
+                           {},
+                           {}};
     options.on_program = [this](const std::string&, bool ok) { ++(ok ? good_ : bad_); };
     config::Config config;
     config.program_uses = {use};
     factory_ = with_secrets(std::move(options), config);
-    factory_->on_event([this](core::SessionEvent event) { events_.push_back(event.what + " " + event.backend + " " + event.message); });
+    factory_->on_event([this](core::SessionEvent event) {
+      events_.push_back(event.what + " " + event.backend + " " + event.message);
+    });
     core::SessionSpec spec;
     spec.backend = "orders";
     session_ = *factory_->open(spec);
@@ -61,7 +67,9 @@ class Programs : public testing::Test {
     if (!outcome) return "no answer";
     return *outcome ? "ok" : (*outcome).error().message;
   }
-  bool opened(std::size_t count) { return loop_.until([&] { return seen_.opened.size() >= count; }); }
+  bool opened(std::size_t count) {
+    return loop_.until([&] { return seen_.opened.size() >= count; });
+  }
 
   Loop loop_;
   Scripts scripts_;
@@ -101,7 +109,8 @@ TEST_F(Programs, AChangedAnswerOpensAnotherSessionAndTheOldOneEndsItsCalls) {
   seen_.hold = "canary-1";
   std::optional<Result<core::RefreshOutcome>> slow;
   std::optional<Status> watch;
-  asio::co_spawn(loop_.core, session_->refresh({}, {}), [&](std::exception_ptr, Result<core::RefreshOutcome> out) { slow = std::move(out); });
+  asio::co_spawn(loop_.core, session_->refresh({}, {}),
+                 [&](std::exception_ptr, Result<core::RefreshOutcome> out) { slow = std::move(out); });
   asio::co_spawn(loop_.core, session_->watch("", {}), [&](std::exception_ptr, Status out) { watch = std::move(out); });
   scripts_.script("tool", "echo canary-2");
   ASSERT_TRUE(opened(2));
@@ -168,7 +177,8 @@ TEST_F(Programs, AFirstSessionThatCannotBeOpenedIsTriedAgainInTheNextCycle) {
 }
 
 TEST_F(Programs, ATokenThatExpiresIsRenewedBefore) {
-  open(credential(12), seconds(3600));  // date cuts it to 11 at least: the last 15 % are what a slow machine has for a renewal
+  // date cuts it to 11 at least: the last 15 % are what a slow machine has for a renewal
+  open(credential(12), seconds(3600));
   const auto begin = std::chrono::steady_clock::now();
   ASSERT_TRUE(opened(2)) << "not after an hour";
   EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(12) * test::kPatience);
@@ -181,7 +191,8 @@ TEST_F(Programs, ATokenThatExpiresUnrenewedIsUsedNoLonger) {
   scripts_.script("tool", "echo 'cannot reach sts' >&2; exit 255");
   ASSERT_TRUE(loop_.until([&] { return session_->status().state == "no secret"; }));
   EXPECT_THAT(refreshed(), HasSubstr("exited with 255: cannot reach sts"));
-  EXPECT_THAT(events_.front(), testing::AnyOf(HasSubstr("stays in use until 20"), HasSubstr(" expired")));  // a slow machine
+  // a slow machine
+  EXPECT_THAT(events_.front(), testing::AnyOf(HasSubstr("stays in use until 20"), HasSubstr(" expired")));
   EXPECT_THAT(events_.back(), HasSubstr(" expired"));
   EXPECT_LE(events_.size(), 2u);
   ASSERT_TRUE(loop_.until([&] { return seen_.stopped.size() == 1; }));

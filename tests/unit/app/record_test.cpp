@@ -13,7 +13,9 @@ namespace {
 
 class Records : public testing::Test {
  protected:
-  Records() { config_.backends.resize(1), config_.backends[0].name = "orders", config_.backends[0].provider = "tester"; }
+  Records() {
+    config_.backends.resize(1), config_.backends[0].name = "orders", config_.backends[0].provider = "tester";
+  }
   ~Records() override {
     from_.reset();
     to_.reset();

@@ -19,7 +19,8 @@ TEST(WorkerRights, AWorkerThatOthersMayWriteIsRefusedByItsPath) {
   ASSERT_EQ(::chmod(config.agent.worker.c_str(), 0777), 0);
   const Status refused = check_workers(config);
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, testing::HasSubstr("the worker " + config.agent.worker + " is not run, because"));
+  EXPECT_THAT(refused.error().message,
+              testing::HasSubstr("the worker " + config.agent.worker + " is not run, because"));
 }
 
 }  // namespace

@@ -39,7 +39,8 @@ TEST(AroundDifference, ShowsWhereTwoTextsPartAndIsText) {
       std::string same;
       for (std::size_t i = 0; i < before; ++i) same += one;
       for (const std::string& tail : {std::string(), same}) {
-        const auto [a, b] = around_difference(same + "\u00e9" + tail, same + "\u00e8" + tail, 60);  // they share a byte of the character
+        // they share a byte of the character
+        const auto [a, b] = around_difference(same + "\u00e9" + tail, same + "\u00e8" + tail, 60);
         EXPECT_TRUE(is_text(a) && is_text(b));
         EXPECT_THAT(a, testing::HasSubstr("\u00e9"));
         EXPECT_THAT(b, testing::HasSubstr("\u00e8"));
@@ -58,11 +59,15 @@ TEST(AroundDifference, ShowsWhatOneHasMore) {
 }
 
 TEST(WellFormed, LeavesTextAsItIs) {
-  for (const std::string text : {"", "plain", "\u00e9\u20ac\U0001f512", "\x01 and \x7f"}) EXPECT_EQ(well_formed(text), text);
+  for (const std::string text : {"", "plain", "\u00e9\u20ac\U0001f512", "\x01 and \x7f"})
+    EXPECT_EQ(well_formed(text), text);
 }
 
 TEST(WellFormed, MarksEachByteThatIsNone) {
-  EXPECT_EQ(well_formed("a\xff" "b"), "a\ufffd" "b");
+  EXPECT_EQ(well_formed("a\xff"
+                        "b"),
+            "a\ufffd"
+            "b");
   EXPECT_EQ(well_formed("\xc3"), "\ufffd");
   EXPECT_EQ(well_formed("\xc3\xa9\xed\xa0\x80."), "\u00e9\ufffd\ufffd\ufffd.") << "a surrogate is no character";
   EXPECT_EQ(well_formed("\xc0\x80"), "\ufffd\ufffd") << "nor is a longer form of one";

@@ -8,25 +8,28 @@ namespace driftd {
 namespace {
 
 TEST(SecretText, PrivateKeysAndPasswordsInUrlsAreCredentials) {
-  for (const char* text : {"-----BEGIN RSA PRIVATE KEY-----\nMII", "redis://:p@h", "postgres://u:p@h/db", "see amqp://u:p?#x@h now",
-                           "redis://u:sl/ash@h:6379", "redis://u:a:b/c@h"}) {
+  for (const char* text : {"-----BEGIN RSA PRIVATE KEY-----\nMII", "redis://:p@h", "postgres://u:p@h/db",
+                           "see amqp://u:p?#x@h now", "redis://u:sl/ash@h:6379", "redis://u:a:b/c@h"}) {
     EXPECT_TRUE(holds_secret(text)) << text;
   }
-  for (const char* text : {"", "redis://h:6379", "https://h/path@v1", "https://h:443/a/repo@v1.2.3", "oci://registry:5000/app@sha256:9f86d081884c7d65", "http://[::1]:80/x@y", "a@b:c",
+  for (const char* text : {"", "redis://h:6379", "https://h/path@v1", "https://h:443/a/repo@v1.2.3",
+                           "oci://registry:5000/app@sha256:9f86d081884c7d65", "http://[::1]:80/x@y", "a@b:c",
                            "nats://h1:4222,nats://h2:4222"}) {
     EXPECT_FALSE(holds_secret(text)) << text;
   }
 }
 
 TEST(SecretText, WhatMayHoldOneIsWithheld) {
-  for (const char* text : {"https://token@h/x", "Server=db;Pwd=hunter2;", "AccountName=a;AccountKey=abc==", "jdbc:x://h/d?password=hunter2",
-                           "db:\n  password: hunter2\n", R"({"client_secret": "abc"})", "https://h/c?sv=1&sig=abc%3D",
-                           "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.x", "key AKIAABCDEFGHIJKLMNOP", "ghp_0123456789012345678901234567890123",
-                           "users:\n- user:\n    client-key-data: LS0t", "--auth=hunter2"}) {
+  for (const char* text :
+       {"https://token@h/x", "Server=db;Pwd=hunter2;", "AccountName=a;AccountKey=abc==",
+        "jdbc:x://h/d?password=hunter2", "db:\n  password: hunter2\n", R"({"client_secret": "abc"})",
+        "https://h/c?sv=1&sig=abc%3D", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.x", "key AKIAABCDEFGHIJKLMNOP",
+        "ghp_0123456789012345678901234567890123", "users:\n- user:\n    client-key-data: LS0t", "--auth=hunter2"}) {
     EXPECT_TRUE(may_hold_secret(text)) << text;
   }
-  for (const char* text : {"", "info", "max_tokens: 300", "password: ${DB_PASSWORD}", "password=", "password: null", "token_ttl=30s",
-                           "https://h/x?replicas=3", "design: flat", "http://redis:6379", "secretName: tls", "tokenizer: standard"}) {
+  for (const char* text :
+       {"", "info", "max_tokens: 300", "password: ${DB_PASSWORD}", "password=", "password: null", "token_ttl=30s",
+        "https://h/x?replicas=3", "design: flat", "http://redis:6379", "secretName: tls", "tokenizer: standard"}) {
     EXPECT_FALSE(may_hold_secret(text)) << text;
   }
 }
@@ -52,10 +55,11 @@ TEST(SecretText, APasswordOfDigitsWithASlashIsCutLikeEveryOther) {
 }
 
 TEST(SecretText, AnImageAVersionAndAListKeepWhatStandsInThem) {
-  for (const char* text : {"registry:5000/app@sha256:9f86d081884c7d65", "oci://registry:5000/app@sha256:9f86d081884c7d65",
-                           "docker://10.0.0.1:5000/a/b:1.2@sha512:aa00", "https://git.example:8443/org/repo@v1.2.3",
-                           "nats://h1:4222,nats://h2:4222", "host:12/path@sha256", "http://[::1]:80/x@y", "http://h:80/x?a",
-                           R"({"url":"https://h:443/x","mail":"a@b.example"})"}) {
+  for (const char* text :
+       {"registry:5000/app@sha256:9f86d081884c7d65", "oci://registry:5000/app@sha256:9f86d081884c7d65",
+        "docker://10.0.0.1:5000/a/b:1.2@sha512:aa00", "https://git.example:8443/org/repo@v1.2.3",
+        "nats://h1:4222,nats://h2:4222", "host:12/path@sha256", "http://[::1]:80/x@y", "http://h:80/x?a",
+        R"({"url":"https://h:443/x","mail":"a@b.example"})"}) {
     EXPECT_EQ(without_credentials(text), std::string(text).substr(0, std::string(text).find('?'))) << text;
     EXPECT_FALSE(holds_secret(text)) << text;
   }

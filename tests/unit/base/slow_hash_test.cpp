@@ -14,7 +14,8 @@ namespace {
 TEST(SlowHash, IsScryptAsTheRfcHasIt) {
   const auto out = slow_hash("pleaseletmein", "SodiumChloride");
   ASSERT_TRUE(out) << out.error().message;
-  EXPECT_EQ(to_hex(*out), "7023bdcb3afd7348461c06cd81fd38ebfda8fbba904f8e3ea9b543f6545da1f2") << "RFC 7914, chapter 12, the third one";
+  EXPECT_EQ(to_hex(*out), "7023bdcb3afd7348461c06cd81fd38ebfda8fbba904f8e3ea9b543f6545da1f2")
+      << "RFC 7914, chapter 12, the third one";
 }
 
 /// Nothing above what this process has now.
@@ -33,7 +34,8 @@ TEST(SlowHash, MemoryThatCannotBeHadIsAnError) {
   const auto starved = [] {
     take_the_memory_away();
     const auto out = slow_hash("x", "y");
-    const bool said = !out && out.error().code == Code::unavailable && out.error().message.find("16 MiB") != std::string::npos;
+    const bool said =
+        !out && out.error().code == Code::unavailable && out.error().message.find("16 MiB") != std::string::npos;
     ::_exit(said ? 0 : 1);
   };
   EXPECT_EXIT(starved(), testing::ExitedWithCode(0), "");

@@ -50,7 +50,8 @@ std::vector<std::string> rows_of_the_page(const std::string& page) {
 
 TEST(Registry, ThePageAndTheListAgree) {
   std::vector<std::string> listed;
-  for (const auto& check : all_checks()) listed.push_back(std::string(check.id) + " " + render(check.level) + " " + check.title);
+  for (const auto& check : all_checks())
+    listed.push_back(std::string(check.id) + " " + render(check.level) + " " + check.title);
   EXPECT_EQ(rows_of_the_page(test::read_file(DRIFTD_SOURCE_DIR "/docs/driftd-check.md")), listed);
 }
 
@@ -76,7 +77,8 @@ TEST(Registry, OnlyTakesIdsAndGroupsInTheOrderOfTheList) {
 TEST(Registry, AnUnknownIdNamesTheNearest) {
   const auto checks = select_checks(all_checks(), {"memory.pageend"});
   ASSERT_FALSE(checks);
-  EXPECT_EQ(checks.error().message, "--only memory.pageend: no check and no group has this name; did you mean `memory.page_end`?");
+  EXPECT_EQ(checks.error().message,
+            "--only memory.pageend: no check and no group has this name; did you mean `memory.page_end`?");
 }
 
 TEST(Registry, AWordThatIsLikeNothingPointsToTheList) {
@@ -87,7 +89,10 @@ TEST(Registry, AWordThatIsLikeNothingPointsToTheList) {
 
 TEST(ElfReader, AFileThatIsNoneIsBrokenWithAReason) {
   const test::TempDir folder;
-  for (const std::string& text : {std::string("no ELF"), std::string("\x7f" "ELF"), std::string(64, '\x7f'), std::string()}) {
+  for (const std::string& text : {std::string("no ELF"),
+                                  std::string("\x7f"
+                                              "ELF"),
+                                  std::string(64, '\x7f'), std::string()}) {
     try {
       (void)read_elf(folder.write("x.so", text));
       ADD_FAILURE() << "taken: " << text;

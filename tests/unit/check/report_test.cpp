@@ -19,7 +19,8 @@ Run a_run() {
           42,
           {"the schema is not known"},
           {finished("binary.loads", Level::must, Ending::passed),
-           finished("memory.flat", Level::must, Ending::broken, "expected <0>, found \"1\"", "free(): \x1b[31minvalid\xff\n"),
+           finished("memory.flat", Level::must, Ending::broken, "expected <0>, found \"1\"",
+                    "free(): \x1b[31minvalid\xff\n"),
            finished("binary.relro", Level::should, Ending::broken, "lazy binding"),
            finished("refresh.works", Level::must, Ending::not_made, "needs --settings FILE"),
            finished("refresh.apply", Level::must, Ending::not_applicable, "not offered")}};
@@ -52,11 +53,15 @@ TEST(Report, JsonHasEachCheckAndTheSums) {
   EXPECT_EQ(report["file"], "/lib/p.so");
   EXPECT_EQ(report["seed"], 42);
   EXPECT_EQ(report["checks"].size(), 5u);
-  EXPECT_EQ(report["checks"][1],
-            json({{"id", "memory.flat"}, {"level", "must"}, {"result", "broken"}, {"seconds", 1.234},
-                  {"reason", "expected <0>, found \"1\""}, {"stderr", "free(): \\x1b[31minvalid?\n"}}));
+  EXPECT_EQ(report["checks"][1], json({{"id", "memory.flat"},
+                                       {"level", "must"},
+                                       {"result", "broken"},
+                                       {"seconds", 1.234},
+                                       {"reason", "expected <0>, found \"1\""},
+                                       {"stderr", "free(): \\x1b[31minvalid?\n"}}));
   EXPECT_EQ(report["checks"][3]["result"], "not_made");
-  EXPECT_EQ(report["sums"], json({{"passed", 1}, {"broken", 2}, {"not_made", 1}, {"not_applicable", 1}, {"broken_must", 1}}));
+  EXPECT_EQ(report["sums"],
+            json({{"passed", 1}, {"broken", 2}, {"not_made", 1}, {"not_applicable", 1}, {"broken_must", 1}}));
   EXPECT_EQ(report["exit"], 1);
 }
 
@@ -90,8 +95,13 @@ TEST(Report, JUnitFailsOnlyOnABrokenMust) {
 }
 
 TEST(Report, WhatMovesACursorTurnsALineOrIsNoXmlIsEscaped) {
-  EXPECT_EQ(safe("\xc2\x9b" "31m"), "\\u{9b}31m");
-  EXPECT_EQ(safe("a\xe2\x80\xae" "b\xe2\x81\xa6" "c\xe2\x80\xa8"), "a\\u{202e}b\\u{2066}c\\u{2028}");
+  EXPECT_EQ(safe("\xc2\x9b"
+                 "31m"),
+            "\\u{9b}31m");
+  EXPECT_EQ(safe("a\xe2\x80\xae"
+                 "b\xe2\x81\xa6"
+                 "c\xe2\x80\xa8"),
+            "a\\u{202e}b\\u{2066}c\\u{2028}");
   EXPECT_EQ(safe("\xef\xbf\xbf \xef\xbf\xbe \xef\xbf\xbd"), "\\u{ffff} \\u{fffe} \xef\xbf\xbd");
   EXPECT_EQ(safe("\x1b[m\x7f\r\t\n"), "\\x1b[m\\x7f\\x0d\t\n");
   EXPECT_EQ(safe("caf\xc3\xa9 \xe6\x97\xa5 \xf0\x9f\x92\xa9"), "caf\xc3\xa9 \xe6\x97\xa5 \xf0\x9f\x92\xa9");

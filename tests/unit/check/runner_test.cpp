@@ -36,7 +36,9 @@ TEST(Runner, ACheckThatReturnsPassed) {
   EXPECT_EQ(outcome.text, "");
 }
 
-TEST(Runner, WhatTheWorkReturnsIsTheText) { EXPECT_EQ(run_apart(60s, [] { return std::string(70'000, 'x'); }).text.size(), 70'000u); }
+TEST(Runner, WhatTheWorkReturnsIsTheText) {
+  EXPECT_EQ(run_apart(60s, [] { return std::string(70'000, 'x'); }).text.size(), 70'000u);
+}
 
 TEST(Runner, ABrokenRuleIsToldInItsOwnWords) {
   const auto outcome = check_that([](const Subject&) { throw Broken("expected this, found that"); });
@@ -166,7 +168,8 @@ TEST(Runner, WhatAChildLeavesRunningIsKilled) {
 TEST(Runner, StdinAndStdoutOfACheckLeadNowhere) {
   const auto outcome = run_apart(60s, [] {
     char byte = 0;
-    return std::to_string(::read(0, &byte, 1)) + " " + std::to_string(::isatty(1)) + " " + std::to_string(::write(1, "x", 1));
+    return std::to_string(::read(0, &byte, 1)) + " " + std::to_string(::isatty(1)) + " " +
+           std::to_string(::write(1, "x", 1));
   });
   EXPECT_EQ(outcome.text, "0 0 1");
 }

@@ -28,7 +28,8 @@ TEST(CheckSettings, SensitiveLiteralsBecomeTokensWithTheBytesAsSecrets) {
 }
 
 TEST(CheckSettings, SecretsInsideListsGetATokenEach) {
-  const auto settings = read_settings(R"({"address": "a", "users": [{"name": "x", "key": "k1"}, {"name": "y", "key": "k2"}]})", "s.json", kSchema, 7);
+  const auto settings = read_settings(
+      R"({"address": "a", "users": [{"name": "x", "key": "k1"}, {"name": "y", "key": "k2"}]})", "s.json", kSchema, 7);
   ASSERT_TRUE(settings) << settings.error().message;
   const json got = json::parse(settings->json);
   EXPECT_EQ(settings->secrets.at(got["users"][0]["key"]), "k1");
@@ -37,7 +38,9 @@ TEST(CheckSettings, SecretsInsideListsGetATokenEach) {
 }
 
 TEST(CheckSettings, TokensFollowTheSeed) {
-  const auto tokens = [](std::uint64_t seed) { return read_settings("{address: a, password: b}", "s.yaml", kSchema, seed)->json; };
+  const auto tokens = [](std::uint64_t seed) {
+    return read_settings("{address: a, password: b}", "s.yaml", kSchema, seed)->json;
+  };
   EXPECT_EQ(tokens(1), tokens(1));
   EXPECT_NE(tokens(1), tokens(2));
 }
@@ -51,7 +54,8 @@ TEST(CheckSettings, AMistakeIsNamedWithFileAndSettingButNotItsValue) {
 TEST(CheckSettings, AReferenceIsRefusedSinceNobodyResolvesIt) {
   const auto settings = read_settings("{address: a, password: \"${env:PW}\"}", "s.yaml", kSchema, 7);
   ASSERT_FALSE(settings);
-  EXPECT_THAT(settings.error().message, HasSubstr("s.yaml: settings.password: expected the value itself, found a reference"));
+  EXPECT_THAT(settings.error().message,
+              HasSubstr("s.yaml: settings.password: expected the value itself, found a reference"));
 }
 
 TEST(CheckSettings, AFileThatIsNoMapIsRefused) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.hpp"
 
-#include <csignal>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sstream>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <thread>
 #include <unistd.h>
+#include <csignal>
+#include <sstream>
+#include <thread>
 
 #include "cli/exit_codes.hpp"
 #include "cli/table.hpp"
@@ -257,10 +257,14 @@ TEST(Cli, ReloadSaysWhatItTookAndLoudlyWhatWaits) {
   agent.control()->reloaded.needs_restart = {{"backends.cache.interval", "d.yaml:14"}, {"sinks.ops (removed)", ""}};
   const Said said = ask(agent, {"reload"});
   EXPECT_EQ(said.code, kOk);
-  EXPECT_EQ(said.err, "driftd: 2 settings are not in use before the agent is restarted:\n"
-                      "  backends.cache.interval  d.yaml:14\n  sinks.ops (removed)\n");
+  EXPECT_EQ(said.err,
+            "driftd: 2 settings are not in use before the agent is restarted:\n"
+            "  backends.cache.interval  d.yaml:14\n  sinks.ops (removed)\n");
   const Said json = ask(agent, {"-o", "json", "reload"});
-  EXPECT_THAT(json.out, HasSubstr(R"("applied":["rules of backend cache","routes"],"needs_restart":[{"setting":"backends.cache.interval","where":"d.yaml:14"})"));
+  EXPECT_THAT(
+      json.out,
+      HasSubstr(
+          R"("applied":["rules of backend cache","routes"],"needs_restart":[{"setting":"backends.cache.interval","where":"d.yaml:14"})"));
   EXPECT_THAT(json.err, HasSubstr("2 settings are not in use"));
   EXPECT_EQ(json.code, kOk);
 }
@@ -270,7 +274,8 @@ TEST(Cli, StatusShowsWhatWaitsForARestart) {
   EXPECT_THAT(ask(agent, {"status"}).out, Not(HasSubstr("needs a restart")));
   agent.control()->agent.needs_restart = {{"backends.cache.interval", "d.yaml:14"}, {"sinks.ops (removed)", ""}};
   const std::string out = ask(agent, {"status"}).out;
-  EXPECT_THAT(out, HasSubstr("needs a restart: backends.cache.interval (d.yaml:14)\nneeds a restart: sinks.ops (removed)\n"));
+  EXPECT_THAT(
+      out, HasSubstr("needs a restart: backends.cache.interval (d.yaml:14)\nneeds a restart: sinks.ops (removed)\n"));
 }
 
 TEST(Cli, ReloadTellsWhyItWasRefused) {
@@ -292,8 +297,9 @@ TEST(Cli, SchemaPrintsTheConfigsOrAProviders) {
 TEST(Cli, FollowPrintsEventsAsTheyCome) {
   FakeAgent agent;
   agent.reader()->append(1);
-  test::Child follow({std::string(DRIFTD_BINARY_DIR) + "/bin/driftd_cli_only", "events", "--follow", "--after", "0", "--count", "2"},
-                     {agent.folder.file("log"), {{"DRIFTD_SOCKET", agent.socket()}}, ""});
+  test::Child follow(
+      {std::string(DRIFTD_BINARY_DIR) + "/bin/driftd_cli_only", "events", "--follow", "--after", "0", "--count", "2"},
+      {agent.folder.file("log"), {{"DRIFTD_SOCKET", agent.socket()}}, ""});
   ASSERT_TRUE(test::eventually([&] { return agent.reader()->reads >= 2; }));
   agent.reader()->append(2);
   EXPECT_EQ(follow.wait(std::chrono::seconds(10)), 0);
@@ -331,7 +337,8 @@ TEST(Cli, APluginThatIsMissingIsAMistakeOnlyWhereThatWasAsked) {
   const std::string file = folder.write("d.yaml", "backends: [ { name: a, provider: redis } ]\n");
   Hooks hooks;
   hooks.check_settings = [](const config::Config& config) {
-    return app::Checked{{}, {{config.file, config.backend_settings_at.at("a"), "no plugin for provider 'redis'", "", "", ""}}};
+    return app::Checked{
+        {}, {{config.file, config.backend_settings_at.at("a"), "no plugin for provider 'redis'", "", "", ""}}};
   };
   const Said lenient = driftd({"validate", file}, hooks), strict = driftd({"validate", "--strict", file}, hooks);
   EXPECT_EQ(lenient.code, kOk);
@@ -369,7 +376,8 @@ TEST(Cli, AConfigThatWasNamedAndCannotBeReadNamesNoOtherAgent) {
     }
   }
   FakeAgent agent;
-  EXPECT_EQ(driftd({"-c", broken, "--socket", agent.socket(), "status"}).code, kOk) << "a socket that is named is meant";
+  EXPECT_EQ(driftd({"-c", broken, "--socket", agent.socket(), "status"}).code, kOk)
+      << "a socket that is named is meant";
 }
 
 TEST(Table, ShowsWhatATerminalWouldObey) {

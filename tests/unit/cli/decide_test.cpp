@@ -25,9 +25,7 @@ Said asked(const FakeAgent& agent, std::vector<std::string> arguments, std::istr
 
 class Decide : public testing::Test {
  protected:
-  Decide() {
-    agent.reader()->open = {{test::pending_drift("d-0123456789abcdef"), "cache"}};
-  }
+  Decide() { agent.reader()->open = {{test::pending_drift("d-0123456789abcdef"), "cache"}}; }
   FakeAgent agent;
   const std::string binding = FakeControl::binding_of("d-0123456789abcdef");
   const std::string ref = "d-0123456789abcdef@" + binding.substr(0, 12);
@@ -68,20 +66,24 @@ TEST_F(Decide, APersonAtATerminalIsShownTheValueAndAsked) {
 TEST_F(Decide, LongValuesAreCutWhereTheyAreTheSame) {
   core::Drift drift = test::pending_drift("d-0123456789abcdef");
   const std::string same(500, 'x');
-  drift.changes = {{"rules", core::ChangeClass::config, "\"" + same + "allow-few" + same + "\"", "\"" + same + "allow-all" + same + "\"", false},
+  drift.changes = {{"rules", core::ChangeClass::config, "\"" + same + "allow-few" + same + "\"",
+                    "\"" + same + "allow-all" + same + "\"", false},
                    {"tail", core::ChangeClass::config, "\"" + same + "\u00e9a\"", "\"" + same + "\u00e9b\"", false},
                    {"more", core::ChangeClass::config, "\"" + same + "\"", "\"" + same + "; and more\"", false}};
   agent.reader()->open = {{drift, "cache"}};
   const std::string out = asked(agent, {"drifts"}).out;
-  EXPECT_THAT(out, AllOf(HasSubstr("allow-few"), HasSubstr("allow-all"), HasSubstr("\u00e9a\""), HasSubstr("\u00e9b\""), HasSubstr("; and more")));
+  EXPECT_THAT(out, AllOf(HasSubstr("allow-few"), HasSubstr("allow-all"), HasSubstr("\u00e9a\""), HasSubstr("\u00e9b\""),
+                         HasSubstr("; and more")));
   EXPECT_THAT(out, AllOf(Not(HasSubstr(same)), Not(HasSubstr("\\x")))) << "short, and no half of a character";
 }
 
 TEST_F(Decide, APersonSeesTheWholeValueBeforeAYes) {
   core::Drift drift = test::pending_drift("d-0123456789abcdef");
-  const std::string before = "one" + std::string(200, 'a'), now = "two" + std::string(200, 'b') + "\u202e" + "three" + std::string(200, 'c') + "end";
-  drift.changes = {{"short", core::ChangeClass::config, "1", "2", false},
-                   {"rules", core::ChangeClass::config, core::render(core::Value(before)), core::render(core::Value(now)), false}};
+  const std::string before = "one" + std::string(200, 'a'),
+                    now = "two" + std::string(200, 'b') + "\u202e" + "three" + std::string(200, 'c') + "end";
+  drift.changes = {
+      {"short", core::ChangeClass::config, "1", "2", false},
+      {"rules", core::ChangeClass::config, core::render(core::Value(before)), core::render(core::Value(now)), false}};
   agent.reader()->open = {{drift, "cache"}};
   std::istringstream answers("n\n");
   const std::string out = asked(agent, {"approve", "d-0123"}, &answers).out;
@@ -92,7 +94,9 @@ TEST_F(Decide, APersonSeesTheWholeValueBeforeAYes) {
   huge.changes[1].new_value = core::render(core::Value(std::string(100'000, 'z')));
   agent.reader()->open = {{huge, "cache"}};
   std::istringstream again("n\n");
-  EXPECT_THAT(asked(agent, {"approve", "d-0123"}, &again).out, HasSubstr("… and 91810 bytes more: driftd drifts -o json")) << "what is not shown is said";
+  EXPECT_THAT(asked(agent, {"approve", "d-0123"}, &again).out,
+              HasSubstr("… and 91810 bytes more: driftd drifts -o json"))
+      << "what is not shown is said";
 }
 
 TEST_F(Decide, BeginningsOfIdsMustBeUniqueAndKnown) {
@@ -134,13 +138,15 @@ TEST_F(Decide, APageOfEventsThatEndedByItsSizeSaysHowToGoOn) {
   EXPECT_THAT(asked(agent, {"events", "--after", "0"}).err, IsEmpty());
   agent.reader()->log.back().resource = "config_map/" + std::string(2u << 20, 'x');
   agent.reader()->total = 405;
-  EXPECT_THAT(asked(agent, {"events", "--after", "0"}).err, HasSubstr("is full with 2 events; the next ones: --after 2"));
+  EXPECT_THAT(asked(agent, {"events", "--after", "0"}).err,
+              HasSubstr("is full with 2 events; the next ones: --after 2"));
   EXPECT_THAT(asked(agent, {"events"}).err, HasSubstr("those before 1: --after with a smaller number"));
 }
 
 TEST_F(Decide, AQueueThatIsCutSaysSo) {
   agent.reader()->total = 1700;
-  EXPECT_THAT(asked(agent, {"queue"}).out, HasSubstr("1700 more of 1700 are not shown: driftd drifts --status pending --limit 10000"));
+  EXPECT_THAT(asked(agent, {"queue"}).out,
+              HasSubstr("1700 more of 1700 are not shown: driftd drifts --status pending --limit 10000"));
   EXPECT_EQ(agent.reader()->counted.back().filter.status, core::DriftStatus::pending);
   agent.reader()->total = 0;
   EXPECT_THAT(asked(agent, {"queue"}).out, Not(HasSubstr("more of")));
@@ -176,7 +182,8 @@ TEST_F(Decide, StatusAndProbesWorkBesideIdleConnectionsOnThePort) {
   std::vector<std::unique_ptr<test::Child>> idle;
   const std::string url = "telnet://127.0.0.1:" + std::to_string(agent.server->port());
   for (int i = 0; i < 64; ++i) {
-    idle.push_back(std::make_unique<test::Child>(std::vector<std::string>{"curl", "-s", "-m", "60", url}, test::Child::Options{}));
+    idle.push_back(
+        std::make_unique<test::Child>(std::vector<std::string>{"curl", "-s", "-m", "60", url}, test::Child::Options{}));
   }
   for (int i = 0; i < 4; ++i) {
     EXPECT_EQ(asked(agent, {"status"}).code, kOk) << idle.size();

@@ -42,7 +42,8 @@ TEST(Diff, ShowsNoValueThatTheSchemaCallsSensitive) {
   const auto a = folder.write("a.json", R"({"password":"canary-1","keys":{"x":"canary-2"},"m":1})");
   const auto b = folder.write("b.json", R"({"password":"canary-3","keys":{"x":"canary-4"},"m":2})");
   const auto none = folder.write("none.json", R"({"m":1})");
-  for (const auto& words : std::vector<std::vector<std::string>>{{a, b}, {a, none}, {none, b}, {"--partial", a, b}, {"--partial", a, none}}) {
+  for (const auto& words : std::vector<std::vector<std::string>>{
+           {a, b}, {a, none}, {none, b}, {"--partial", a, b}, {"--partial", a, none}}) {
     for (const char* form : {"table", "json"}) {
       std::vector<std::string> line{"-o", form, "diff", "--schema", schema, "--explain"};
       line.insert(line.end(), words.begin(), words.end());
@@ -52,14 +53,16 @@ TEST(Diff, ShowsNoValueThatTheSchemaCallsSensitive) {
     }
   }
   EXPECT_EQ(driftd({"diff", "--schema", schema, a, a}).code, kOk) << "one secret is equal to itself";
-  EXPECT_EQ(driftd({"diff", "--schema", schema, "--partial", a, none}).code, kFinding) << "a secret that is wanted and not there";
+  EXPECT_EQ(driftd({"diff", "--schema", schema, "--partial", a, none}).code, kFinding)
+      << "a secret that is wanted and not there";
 }
 
 TEST(Diff, PartialJudgesAsTheAgentJudgesAnExpectation) {
   const TempDir folder;
   const auto schema = folder.write("s.json", R"({"schema":"driftd-schema/1","kind":"k","revision":1,"class":"config",
       "attributes":{"password":{"type":"string","sensitive":true},"list":{"collection":"map","keys":["name"]}}})");
-  const auto live = folder.write("live.json", R"({"password":"x","list":[{"name":"a","v":1},{"name":"b","v":2}],"t":5})");
+  const auto live =
+      folder.write("live.json", R"({"password":"x","list":[{"name":"a","v":1},{"name":"b","v":2}],"t":5})");
   const auto partial = [&](const std::string& expected) {
     return driftd({"diff", "--schema", schema, "--partial", folder.write("e.json", expected), live}).code;
   };
@@ -68,7 +71,8 @@ TEST(Diff, PartialJudgesAsTheAgentJudgesAnExpectation) {
   EXPECT_EQ(partial(R"({"t":null})"), kFinding);
   EXPECT_EQ(partial(R"({"list":[{"name":"b","v":2},{"name":"a","v":1}]})"), kOk);
   EXPECT_EQ(partial(R"({"list":[{"name":"a","v":1}]})"), kFinding) << "an expected list is the whole list";
-  EXPECT_EQ(partial(R"({"password":"x"})"), kOk) << "the agent compares a secret that is expected in clear by its digest";
+  EXPECT_EQ(partial(R"({"password":"x"})"), kOk)
+      << "the agent compares a secret that is expected in clear by its digest";
   EXPECT_EQ(partial(R"({"password":"y"})"), kFinding);
 }
 
@@ -83,7 +87,6 @@ TEST(Diff, ReadsValuesByTheSchema) {
   EXPECT_THAT(driftd({"diff", "--schema", schema, "--explain", a, b}).out, HasSubstr("equal"));
 }
 
-
 constexpr const char* kLive = R"({"id":"i","deep":{"x":1,"y":2},"lst":[{"n":1,"v":2}],"none":null})";
 
 struct Expected {
@@ -96,7 +99,9 @@ struct Expected {
 std::string differences(const core::Value& said) {
   std::string out;
   for (const auto& change : *said.find("changes")->array()) {
-    const auto text = [&](const char* name) { return change.find(name) ? *change.find(name)->string() : std::string("(absent)"); };
+    const auto text = [&](const char* name) {
+      return change.find(name) ? *change.find(name)->string() : std::string("(absent)");
+    };
     out += (out.empty() ? "" : ", ") + text("path") + " " + text("old") + " → " + text("new");
   }
   return out;
@@ -109,8 +114,10 @@ struct Agent {
 };
 Agent judged(const std::string& where, const std::string& body, const std::shared_ptr<const core::KindSchema>& schema) {
   std::string flow;
-  for (std::size_t i = 0; i < where.size(); ++i) flow += std::string(1, where[i]) + (where.substr(i, 2) == "\":" ? "" : where[i] == ':' ? " " : "");
-  const auto config = config::parse("backends: [ { name: a, provider: p, expect: [ { where: " + flow + " } ] } ]\n", "driftd.yaml");
+  for (std::size_t i = 0; i < where.size(); ++i)
+    flow += std::string(1, where[i]) + (where.substr(i, 2) == "\":" ? "" : where[i] == ':' ? " " : "");
+  const auto config =
+      config::parse("backends: [ { name: a, provider: p, expect: [ { where: " + flow + " } ] } ]\n", "driftd.yaml");
   if (!config) return {"refused"};
   core::JudgeContext context;
   context.schema = schema;
@@ -124,7 +131,9 @@ Agent judged(const std::string& where, const std::string& body, const std::share
   std::set<std::string> all;
   for (const auto& drift : out.next.open) {
     for (const auto& change : drift.changes) {
-      const auto side = [](const auto& value) { return value ? core::presentable_json(*value) : std::string("(absent)"); };
+      const auto side = [](const auto& value) {
+        return value ? core::presentable_json(*value) : std::string("(absent)");
+      };
       all.insert(change.path + " " + side(change.old_value) + " → " + side(change.new_value));
     }
   }
@@ -137,7 +146,8 @@ class Partial : public testing::Test {
  protected:
   /// Asks both and holds one against the other; the code of the command line.
   int both(const std::string& where, const std::string& body, std::string* says = nullptr) {
-    const Said said = driftd({"-o", "json", "diff", "--show", "**", "--schema", schema_file_, "--partial", folder_.write("w.json", where), folder_.write("b.json", body)});
+    const Said said = driftd({"-o", "json", "diff", "--show", "**", "--schema", schema_file_, "--partial",
+                              folder_.write("w.json", where), folder_.write("b.json", body)});
     const Agent agent = judged(where, body, schema_);
     if (said.code == kUsage) {
       EXPECT_EQ(agent.said, "refused") << where << "\n" << said.err;
@@ -145,13 +155,17 @@ class Partial : public testing::Test {
     }
     const std::string mine = differences(core::parse(said.out).value());
     EXPECT_EQ(mine, agent.said) << where << " against " << body;
-    EXPECT_EQ(said.code, !agent.said.empty() ? kFinding : agent.unknown ? kIncomplete : kOk) << where << " against " << body;
+    EXPECT_EQ(said.code, !agent.said.empty() ? kFinding
+                         : agent.unknown     ? kIncomplete
+                                             : kOk)
+        << where << " against " << body;
     if (says) *says = mine;
     return said.code;
   }
 
   const TempDir folder_;
-  static constexpr const char* kSchema = R"({"schema":"driftd-schema/1","kind":"instance","revision":1,"class":"config","attributes":{
+  static constexpr const char* kSchema =
+      R"({"schema":"driftd-schema/1","kind":"instance","revision":1,"class":"config","attributes":{
     "load":{"class":"health"},"deep.seen":{"volatile":true},"lst.*.made":{"computed":true},"doc":{"type":"json"},"t":{"type":"duration","unit":"ms"},
     "byname":{"collection":"map","keys":["n"]},"some":{"collection":"set"},"password":{"sensitive":true}}})";
   const std::string schema_file_ = folder_.write("s.json", kSchema);
@@ -194,8 +208,10 @@ TEST_F(Partial, HoldsTheRulesOfTheSchema) {
   EXPECT_EQ(both(R"({"doc":{"a":1}})", R"({"doc":"{\"a\": 1}"})"), kOk) << "a JSON text is one value";
   EXPECT_EQ(both(R"({"doc":{"a":1}})", R"({"doc":"{\"a\":1,\"b\":2}"})"), kFinding) << "and whole";
   EXPECT_EQ(both(R"({"load":5})", R"({"load":6})"), kOk) << "health opens no drift";
-  EXPECT_EQ(both(R"({"lst":[{"n":1}]})", R"({"lst":[{"n":1,"made":9}]})"), kOk) << "what the system computes is not judged";
-  EXPECT_EQ(both(R"({"lst":[{"n":1,"v":null}]})", R"({"lst":[{"n":1,"v":null}]})"), kOk) << "null in a list, where the system says null";
+  EXPECT_EQ(both(R"({"lst":[{"n":1}]})", R"({"lst":[{"n":1,"made":9}]})"), kOk)
+      << "what the system computes is not judged";
+  EXPECT_EQ(both(R"({"lst":[{"n":1,"v":null}]})", R"({"lst":[{"n":1,"v":null}]})"), kOk)
+      << "null in a list, where the system says null";
   EXPECT_EQ(both(R"({"t":"1s"})", R"({"t":1000})"), kOk);
   EXPECT_EQ(both(R"({"byname":[{"n":"b"},{"n":"a","gone":null}]})", R"({"byname":[{"n":"a"},{"n":"b"}]})"), kOk);
 }
@@ -207,11 +223,17 @@ class Random {
   int dice(int sides) { return std::uniform_int_distribution<int>(0, sides - 1)(random_); }
   core::Value value(int depth) {
     switch (dice(depth > 0 ? 7 : 4)) {
-      case 0: return {};
-      case 1: return core::Value(std::to_string(dice(3)));
-      case 2: case 3: return core::Value(core::Value::Number{std::to_string(dice(3))});
-      case 4: return list(depth - 1);
-      default: return object(depth - 1, 3);
+      case 0:
+        return {};
+      case 1:
+        return core::Value(std::to_string(dice(3)));
+      case 2:
+      case 3:
+        return core::Value(core::Value::Number{std::to_string(dice(3))});
+      case 4:
+        return list(depth - 1);
+      default:
+        return object(depth - 1, 3);
     }
   }
   core::Value object(int depth, int most) {
@@ -243,8 +265,10 @@ class Random {
     return out;
   }
   std::string path() {
-    static const char* const kPaths[] = {"a", "deep", "deep.x", "deep.x.n", "deep[\"a.b\"]", "lst", "lst[0]", "lst[0].n", "lst[1].x", "lst[n=1].x",
-                                         "byname", "byname[n=1].x", "some", "doc", "doc.x", "load", "gone.deeper", "deep.*"};
+    static const char* const kPaths[] = {"a",      "deep",          "deep.x",   "deep.x.n", "deep[\"a.b\"]",
+                                         "lst",    "lst[0]",        "lst[0].n", "lst[1].x", "lst[n=1].x",
+                                         "byname", "byname[n=1].x", "some",     "doc",      "doc.x",
+                                         "load",   "gone.deeper",   "deep.*"};
     return kPaths[dice(18)];
   }
   std::mt19937 random_;
@@ -273,7 +297,8 @@ TEST_F(Partial, AnObjectMeansWhatItsPathsMean) {
     for (const auto& [name, value] : *wanted.object()) flat[core::Path().child("deep").child(name).render()] = value;
     const std::string body = core::render(core::Value::Object{{"deep", live}});
     std::string nested_says, flat_says;
-    EXPECT_EQ(both(core::render(core::Value::Object{{"deep", wanted}}), body, &nested_says), both(core::render(flat), body, &flat_says));
+    EXPECT_EQ(both(core::render(core::Value::Object{{"deep", wanted}}), body, &nested_says),
+              both(core::render(flat), body, &flat_says));
     EXPECT_EQ(nested_says, flat_says);
     if (HasFailure()) FAIL() << "seed " << seed;
   }
@@ -281,14 +306,16 @@ TEST_F(Partial, AnObjectMeansWhatItsPathsMean) {
 
 /// Bodies whose values nobody calls harmless, one marker in each.
 std::string planted(const std::string& marker) {
-  return R"({"id":"i","url":"postgres://u:)" + marker + R"(@h/x","note":"password=)" + marker + R"(","token":")" + marker + R"(","motd":")" + marker +
-         R"(","env":{"DB_PASS":")" + marker + R"("},"args":["-p)" + marker + R"("],"lst":[{"n":"a","v":")" + marker + R"("}],"doc":"{\"k\":\")" + marker +
-         R"(\"}","size":)" + (marker == "canary-one" ? "1" : "2") + R"(,"t":")" + marker + R"("})";
+  return R"({"id":"i","url":"postgres://u:)" + marker + R"(@h/x","note":"password=)" + marker + R"(","token":")" +
+         marker + R"(","motd":")" + marker + R"(","env":{"DB_PASS":")" + marker + R"("},"args":["-p)" + marker +
+         R"("],"lst":[{"n":"a","v":")" + marker + R"("}],"doc":"{\"k\":\")" + marker + R"(\"}","size":)" +
+         (marker == "canary-one" ? "1" : "2") + R"(,"t":")" + marker + R"("})";
 }
 
 TEST(DiffShows, NothingThatTheAgentWithholdsInAnyForm) {
   const TempDir folder;
-  const auto schema = folder.write("s.json", R"({"schema":"driftd-schema/1","kind":"instance","revision":1,"class":"config","attributes":{
+  const auto schema = folder.write(
+      "s.json", R"({"schema":"driftd-schema/1","kind":"instance","revision":1,"class":"config","attributes":{
       "lst":{"collection":"map","keys":["n"]},"doc":{"type":"json"},"t":{"type":"duration","unit":"ms"},"motd":{"type":"string"}}})");
   const auto a = folder.write("a.json", planted("canary-one")), b = folder.write("b.json", planted("canary-two"));
   const auto none = folder.write("none.json", R"({"id":"i"})");
@@ -317,7 +344,8 @@ TEST(DiffShows, NothingThatTheAgentWithholdsInAnyForm) {
   const Said said = driftd({"diff", "--schema", schema, a, b});
   EXPECT_THAT(said.out, HasSubstr("[REDACTED]"));
   EXPECT_THAT(said.out, testing::ContainsRegex("size +config +1 +2")) << "what is harmless is shown";
-  EXPECT_THAT(said.out, testing::ContainsRegex("url +credential")) << "a URL with a password is a credential, as the agent says";
+  EXPECT_THAT(said.out, testing::ContainsRegex("url +credential"))
+      << "a URL with a password is a credential, as the agent says";
 }
 
 TEST(DiffShows, WhatTheOptionsAllow) {
@@ -327,15 +355,18 @@ TEST(DiffShows, WhatTheOptionsAllow) {
   EXPECT_THAT(shown.out, testing::ContainsRegex("motd +config +\"canary-one\" +\"canary-two\""));
   EXPECT_THAT(shown.out, HasSubstr("env.DB_PASS"));
   EXPECT_THAT(shown.out, Not(HasSubstr("password=")));
-  EXPECT_THAT(driftd({"diff", "--show", "**", a, b}).out, Not(HasSubstr("u:canary"))) << "a URL's password is shown by no rule";
-  EXPECT_THAT(driftd({"diff", "--hide", "size", a, b}).out, testing::ContainsRegex("size +config +\\[REDACTED\\] +\\[REDACTED\\]"));
+  EXPECT_THAT(driftd({"diff", "--show", "**", a, b}).out, Not(HasSubstr("u:canary")))
+      << "a URL's password is shown by no rule";
+  EXPECT_THAT(driftd({"diff", "--hide", "size", a, b}).out,
+              testing::ContainsRegex("size +config +\\[REDACTED\\] +\\[REDACTED\\]"));
   EXPECT_EQ(driftd({"diff", "--show", "a[", a, b}).code, kUsage);
 }
 
 TEST(DiffShows, NoValueOfAFileThatItCannotRead) {
   const TempDir folder;
   const auto fine = folder.write("a.json", R"({"x":1})");
-  for (const char* text : {R"({"password":"canary")", R"({"password":"canary"} x)", R"(["canary"])", R"({"password":canary})", R"({"$hmac":"canary"})"}) {
+  for (const char* text : {R"({"password":"canary")", R"({"password":"canary"} x)", R"(["canary"])",
+                           R"({"password":canary})", R"({"$hmac":"canary"})"}) {
     const Said said = driftd({"diff", fine, folder.write("b.json", text)});
     EXPECT_EQ(said.code, kUsage) << text;
     EXPECT_THAT(said.out + said.err, Not(HasSubstr("canary"))) << text;

@@ -44,7 +44,8 @@ TEST_F(NewKeyCommand, IsNotShownOnATerminalNorInJson) {
 TEST_F(NewKeyCommand, IntoAFileOnlyIdsAreSaid) {
   const Said written = said({"key", "new", "--out", "driftd.key"}, true);
   EXPECT_EQ(written.code, 0);
-  EXPECT_THAT(written.out, AllOf(HasSubstr("wrote driftd.key, mode 0600"), HasSubstr("aa bb"), Not(HasSubstr("canary"))));
+  EXPECT_THAT(written.out,
+              AllOf(HasSubstr("wrote driftd.key, mode 0600"), HasSubstr("aa bb"), Not(HasSubstr("canary"))));
 }
 
 /// What still opens what was stolen is said, or who rotated believes that nothing does.
@@ -53,16 +54,21 @@ TEST(KeyRotateCommand, SaysWhatTheFormerKeyStillOpens) {
   const std::string file = folder.write("d.yaml", "backends: []\n");
   core::Value::Object answer{{"file", core::Value("/d/installation.key")}, {"ids", core::Value("aa bb cc")}};
   Hooks hooks;
-  hooks.rotate_key = [&answer](const config::Config&, const app::KeyRotation&) { return Result<core::Value>(core::Value(answer)); };
+  hooks.rotate_key = [&answer](const config::Config&, const app::KeyRotation&) {
+    return Result<core::Value>(core::Value(answer));
+  };
   const Said clean = driftd({"-c", file, "key", "rotate"}, hooks);
   EXPECT_EQ(clean.code, 0) << clean.err;
-  EXPECT_THAT(clean.out, AllOf(HasSubstr("rotated /d/installation.key: key ids aa bb cc"), Not(HasSubstr("unused pages")), Not(HasSubstr("these copies"))));
+  EXPECT_THAT(clean.out, AllOf(HasSubstr("rotated /d/installation.key: key ids aa bb cc"),
+                               Not(HasSubstr("unused pages")), Not(HasSubstr("these copies"))));
   answer["unswept"] = core::Value("database or disk is full");
   answer["former"] = core::Value(core::Value::Array{core::Value("/d/store.db.before")});
   const Said left = driftd({"-c", file, "key", "rotate"}, hooks);
   EXPECT_EQ(left.code, 0) << left.err;
-  EXPECT_THAT(left.out, AllOf(HasSubstr("still hold digests under the former key in unused pages: database or disk is full; the next start overwrites them"),
-                              HasSubstr("the former key still opens these copies"), HasSubstr("  /d/store.db.before\n")));
+  EXPECT_THAT(left.out,
+              AllOf(HasSubstr("still hold digests under the former key in unused pages: database or disk is full; the "
+                              "next start overwrites them"),
+                    HasSubstr("the former key still opens these copies"), HasSubstr("  /d/store.db.before\n")));
 }
 
 }  // namespace

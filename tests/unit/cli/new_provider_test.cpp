@@ -69,8 +69,11 @@ INSTANTIATE_TEST_SUITE_P(In, NewProvider, testing::Values("c", "cpp", "rust", "g
                          [](const auto& language) { return language.param; });
 
 TEST(NewProviderName, IsRefusedWithTheNearestGoodOne) {
-  const std::pair<const char*, const char*> cases[] = {
-      {"Acme", "try `acme`"}, {"my_db", "try `my-db`"}, {"9lives", "try `lives`"}, {"../etc", "try `etc`"}, {"a b--c", "try `a-b-c`"}};
+  const std::pair<const char*, const char*> cases[] = {{"Acme", "try `acme`"},
+                                                       {"my_db", "try `my-db`"},
+                                                       {"9lives", "try `lives`"},
+                                                       {"../etc", "try `etc`"},
+                                                       {"a b--c", "try `a-b-c`"}};
   for (const auto& [name, hint] : cases) {
     const Said said = driftd({"new-provider", name, "--lang", "c", "--dir", "/nonexistent"});
     EXPECT_EQ(said.code, kUsage) << name;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A config file is the operator's, and a mistake or a generator may still make it a bomb: it is refused in words.
-#include <functional>
 #include <gtest/gtest.h>
+#include <functional>
 
 #include "config/yaml.hpp"
 #include "support/heap/heap.hpp"
@@ -34,7 +34,8 @@ const Bomb kBombs[] = {
        return "a: " + open + repeated("1,", 60'000) + "1" + std::string(60, ']') + "\n";
      }},
     {"Brackets", "a list or map in brackets that is too large", [] { return repeated("[", kMostBytes); }},
-    {"FlowMap", "a list or map in brackets that is too large", [] { return "{" + repeated("a: b,", kMostBytes - 8) + "}"; }},
+    {"FlowMap", "a list or map in brackets that is too large",
+     [] { return "{" + repeated("a: b,", kMostBytes - 8) + "}"; }},
     {"DeepBlocks", "nested deeper than 64", [] { return repeated("- ", 1'000); }},
 };
 
@@ -49,7 +50,8 @@ TEST_P(ConfigBounds, ABombIsRefusedInWordsAndInLittleMemory) {
   EXPECT_NE(parsed.error().front().what.find(GetParam().words), std::string::npos) << parsed.error().front().what;
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, ConfigBounds, testing::ValuesIn(kBombs), [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Every, ConfigBounds, testing::ValuesIn(kBombs),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 TEST(ConfigAnchors, AnAliasWithinTheBoundsIsThatNode) {
   const auto parsed = parse_yaml("a: &a { b: [1, 2] }\nc: *a\n", "driftd.yaml");

@@ -23,7 +23,8 @@ Config config(const std::string& text) {
 }
 
 const std::string kBase =
-    "agent: { name: a }\nbackends:\n- { name: x, provider: p, settings: { k: 1 } }\nsinks: { s: { type: stdout } }\nroutes: [ { to: [s] } ]\n";
+    "agent: { name: a }\nbackends:\n- { name: x, provider: p, settings: { k: 1 } }\nsinks: { s: { type: stdout } "
+    "}\nroutes: [ { to: [s] } ]\n";
 
 Comparison against_base(const std::string& from, const std::string& to) {
   std::string text = kBase;
@@ -50,24 +51,29 @@ TEST(Compare, TheRestNeedsARestartAndIsNamedWithItsPlace) {
   EXPECT_EQ(from_to("name: a", "name: b"), Names{"agent.name@driftd.yaml:1"});
   EXPECT_EQ(from_to("name: x", "name: y"), (Names{"backends.x (removed)", "backends.y (added)@driftd.yaml:3"}));
   EXPECT_EQ(from_to("type: stdout", "type: notifications"), Names{"sinks.s@driftd.yaml:4"});
-  EXPECT_EQ(from_to("sinks: {", "admin: { listen: \"\" }\nretention: { delivered: 2d, max_bytes: 9GiB }\nsinks: {"),
-            (Names{"admin.listen@driftd.yaml:4", "retention.delivered@driftd.yaml:5", "retention.max_bytes@driftd.yaml:5"}));
-  EXPECT_EQ(from_to("provider: p,", "provider: p,\n  budgets: { resources: 7 },"), Names{"backends.x.budgets@driftd.yaml:4"});
+  EXPECT_EQ(
+      from_to("sinks: {", "admin: { listen: \"\" }\nretention: { delivered: 2d, max_bytes: 9GiB }\nsinks: {"),
+      (Names{"admin.listen@driftd.yaml:4", "retention.delivered@driftd.yaml:5", "retention.max_bytes@driftd.yaml:5"}));
+  EXPECT_EQ(from_to("provider: p,", "provider: p,\n  budgets: { resources: 7 },"),
+            Names{"backends.x.budgets@driftd.yaml:4"});
 }
 
 TEST(Compare, WhatABackendTakesFromTheDefaultsStandsThere) {
-  EXPECT_EQ(waiting(against_base("agent: {", "defaults:\n  interval: 7s\nagent: {")), Names{"backends.x.interval@driftd.yaml:2"});
+  EXPECT_EQ(waiting(against_base("agent: {", "defaults:\n  interval: 7s\nagent: {")),
+            Names{"backends.x.interval@driftd.yaml:2"});
 }
 
 TEST(Compare, WhatIsNotWrittenAnyMoreStandsWhereItStood) {
   const std::string base = "backends:\n- name: x\n  provider: p\n";
-  EXPECT_EQ(waiting(compare(config(base + "  interval: 1m\n"), config("# moved\n" + base))), Names{"backends.x.interval@driftd.yaml:3"})
+  EXPECT_EQ(waiting(compare(config(base + "  interval: 1m\n"), config("# moved\n" + base))),
+            Names{"backends.x.interval@driftd.yaml:3"})
       << "the backend itself";
 }
 
 TEST(Compare, OneOfSeveralNodesIsFoundUnderItsWrittenName) {
   const std::string base = "agent: { node: n1 }\nbackends:\n- { name: x, node: \"n*\", provider: p, interval: ";
-  EXPECT_EQ(waiting(compare(config(base + "1m } \n"), config(base + "2m }\n"))), Names{"backends.x-n1.interval@driftd.yaml:3"});
+  EXPECT_EQ(waiting(compare(config(base + "1m } \n"), config(base + "2m }\n"))),
+            Names{"backends.x-n1.interval@driftd.yaml:3"});
 }
 
 TEST(Compare, WhatStandsInAFileOfABackendIsFollowedAndTheReferenceIsNot) {
@@ -75,8 +81,9 @@ TEST(Compare, WhatStandsInAFileOfABackendIsFollowedAndTheReferenceIsNot) {
   folder.write("pw", "one");
   folder.write("other", "two");
   const auto loaded = [&](const std::string& reference) {
-    auto out = parse("backends: [ { name: x, provider: p, settings: { password: \"" + reference + "\", user: \"${file:pw}\" } } ]\n",
-                     folder.file("driftd.yaml"));
+    auto out = parse(
+        "backends: [ { name: x, provider: p, settings: { password: \"" + reference + "\", user: \"${file:pw}\" } } ]\n",
+        folder.file("driftd.yaml"));
     if (!out) ADD_FAILURE() << render(out.error());
     return out.value_or(Config{});
   };
@@ -93,7 +100,8 @@ TEST(Compare, ASecretOfASinkIsNotFollowed) {
   const test::TempDir folder;
   folder.write("hook", "one");
   const auto loaded = [&] {
-    auto out = parse("sinks: { s: { type: webhook, url: \"https://h/x\", secret: \"${file:hook}\" } }\n", folder.file("driftd.yaml"));
+    auto out = parse("sinks: { s: { type: webhook, url: \"https://h/x\", secret: \"${file:hook}\" } }\n",
+                     folder.file("driftd.yaml"));
     if (!out) ADD_FAILURE() << render(out.error());
     return out.value_or(Config{});
   };

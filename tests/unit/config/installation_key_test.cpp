@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// agent.installation_key: a reference and nothing else, read where this process can, told of with its place and without its text.
+// agent.installation_key: a reference and nothing else, read where this process can, told of with its place and without
+// its text.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <filesystem>
@@ -19,7 +20,8 @@ constexpr const char* kCanary = "key-canary-55e1";
 class InstallationKey : public ::testing::Test {
  protected:
   Loaded load(const std::string& value) {
-    return parse("agent:\n  data_dir: " + dir_.file("data") + "\n  installation_key: " + value + "\n", dir_.file("driftd.yaml"), options_);
+    return parse("agent:\n  data_dir: " + dir_.file("data") + "\n  installation_key: " + value + "\n",
+                 dir_.file("driftd.yaml"), options_);
   }
   std::string refused(const std::string& value) {
     const auto loaded = load(value);
@@ -40,7 +42,8 @@ class InstallationKey : public ::testing::Test {
 TEST_F(InstallationKey, IsReadFromAFileOrACredential) {
   give_credentials();
   dir_.write("driftd.key", std::string(kCanary) + "\n");
-  for (const std::string& reference : {std::string("${credential:driftd.key}"), std::string("${file:driftd.key}"), "${file:" + dir_.file("driftd.key") + "}"}) {
+  for (const std::string& reference : {std::string("${credential:driftd.key}"), std::string("${file:driftd.key}"),
+                                       "${file:" + dir_.file("driftd.key") + "}"}) {
     const auto loaded = load("\"" + reference + "\"");
     ASSERT_TRUE(loaded) << render(loaded.error());
     EXPECT_EQ(loaded->agent.installation_key, kCanary);
@@ -51,10 +54,12 @@ TEST_F(InstallationKey, IsReadFromAFileOrACredential) {
 }
 
 TEST_F(InstallationKey, WhatIsNoReferenceIsRefusedAndNotRepeated) {
-  for (const std::string value : {"key-canary-55e1", "\"${env:KEY}\"", "\"${exec:/bin/cat x}\"", "\"${file:a} key-canary-55e1\"", "[ key-canary-55e1 ]",
-                                  "\"x ${file:a}\"", "{ a: key-canary-55e1 }", "\"\""}) {
+  for (const std::string value :
+       {"key-canary-55e1", "\"${env:KEY}\"", "\"${exec:/bin/cat x}\"", "\"${file:a} key-canary-55e1\"",
+        "[ key-canary-55e1 ]", "\"x ${file:a}\"", "{ a: key-canary-55e1 }", "\"\""}) {
     EXPECT_THAT(refused(value), AllOf(HasSubstr("driftd.yaml:3:21: 'installation_key' of 'agent' is no reference"),
-                                      HasSubstr("${credential:NAME} or ${file:PATH}"), HasSubstr("driftd key new"), Not(HasSubstr(kCanary))))
+                                      HasSubstr("${credential:NAME} or ${file:PATH}"), HasSubstr("driftd key new"),
+                                      Not(HasSubstr(kCanary))))
         << value;
   }
 }
@@ -63,16 +68,18 @@ TEST_F(InstallationKey, WhatCannotBeReadIsToldWithItsPlaceAndTheWayOut) {
   dir_.write("open.key", kCanary);
   ::chmod(dir_.file("open.key").c_str(), 0622);
   dir_.write("empty.key", "");
-  const std::pair<const char*, const char*> cases[] = {{"\"${file:missing.key}\"", "No such file"},
-                                                       {"\"${file:open.key}\"", "others may write it"},
-                                                       {"\"${file:empty.key}\"", "is empty"},
-                                                       {"\"${file:.}\"", "cannot be read"},
-                                                       {"\"${credential:driftd.key}\"", "$CREDENTIALS_DIRECTORY is not set"},
-                                                       {"\"${credential:a/b}\"", "has a slash"},
-                                                       {"\"${file:}\"", "names nothing"}};
+  const std::pair<const char*, const char*> cases[] = {
+      {"\"${file:missing.key}\"", "No such file"},
+      {"\"${file:open.key}\"", "others may write it"},
+      {"\"${file:empty.key}\"", "is empty"},
+      {"\"${file:.}\"", "cannot be read"},
+      {"\"${credential:driftd.key}\"", "$CREDENTIALS_DIRECTORY is not set"},
+      {"\"${credential:a/b}\"", "has a slash"},
+      {"\"${file:}\"", "names nothing"}};
   for (const auto& [value, why] : cases) {
-    EXPECT_THAT(refused(value), AllOf(HasSubstr("driftd.yaml:3:21: "), HasSubstr(why), HasSubstr("driftd key new --out"),
-                                      HasSubstr("never made anew"), Not(HasSubstr(kCanary))))
+    EXPECT_THAT(refused(value),
+                AllOf(HasSubstr("driftd.yaml:3:21: "), HasSubstr(why), HasSubstr("driftd key new --out"),
+                      HasSubstr("never made anew"), Not(HasSubstr(kCanary))))
         << value;
   }
 }
@@ -82,8 +89,10 @@ TEST_F(InstallationKey, AFileInDataDirIsRefusedAlsoThroughALink) {
   dir_.write("data/installation.key", kCanary);
   std::filesystem::create_symlink(dir_.file("data/installation.key"), dir_.file("link.key"));
   std::filesystem::create_directory_symlink(dir_.file("data"), dir_.file("folder"));
-  for (const char* path : {"data/installation.key", "link.key", "folder/installation.key", "./data/../data/other.key"}) {
-    EXPECT_THAT(refused("\"${file:" + std::string(path) + "}\""), AllOf(HasSubstr("a backup of data_dir would hold the key"), HasSubstr("driftd.yaml:3:21")));
+  for (const char* path :
+       {"data/installation.key", "link.key", "folder/installation.key", "./data/../data/other.key"}) {
+    EXPECT_THAT(refused("\"${file:" + std::string(path) + "}\""),
+                AllOf(HasSubstr("a backup of data_dir would hold the key"), HasSubstr("driftd.yaml:3:21")));
   }
   dir_.write("data.key", kCanary);
   EXPECT_TRUE(load("\"${file:data.key}\"")) << "a name that begins alike is another one";

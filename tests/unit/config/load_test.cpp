@@ -37,7 +37,8 @@ TEST(Load, EmptyFileGivesTheDefaults) {
 }
 
 TEST(Load, AllMistakesAreReportedAtOnceInTheOrderOfTheFile) {
-  const auto errors = bad("agent: { naem: x }\nlog: { level: loud }\nbackends: [ { name: a } ]\nroutes: [ { to: [nobody] } ]\n");
+  const auto errors =
+      bad("agent: { naem: x }\nlog: { level: loud }\nbackends: [ { name: a } ]\nroutes: [ { to: [nobody] } ]\n");
   EXPECT_EQ(errors.size(), 4u) << render(errors);
   EXPECT_EQ(render(errors).find("driftd.yaml:1:10: unknown key 'naem'"), 0u) << render(errors);
 }
@@ -46,13 +47,15 @@ TEST(Load, MessageNamesWhatWhereExpectedFoundAndNextStep) {
   const auto errors = bad("admin: { listen: \"0.0.0.0:1\" }\n");
   ASSERT_EQ(errors.size(), 1u);
   EXPECT_EQ(render(errors[0]),
-            "driftd.yaml:1:18: 'listen' of 'admin' is not a loopback address; expected 127.0.0.1:PORT, [::1]:PORT, or \"\" for "
+            "driftd.yaml:1:18: 'listen' of 'admin' is not a loopback address; expected 127.0.0.1:PORT, [::1]:PORT, or "
+            "\"\" for "
             "none; found '0.0.0.0:1'; let a proxy on this machine serve it to others");
 }
 
 TEST(Load, RelativePathsOfPluginsStartAtTheFolderOfTheConfig) {
-  const auto loaded = parse("agent: { plugin_dirs: [plugins, /opt/there] }\nbackends: [ { name: a, provider: ./a.so } ]\n",
-                            "/etc/nobody/driftd.yaml");
+  const auto loaded =
+      parse("agent: { plugin_dirs: [plugins, /opt/there] }\nbackends: [ { name: a, provider: ./a.so } ]\n",
+            "/etc/nobody/driftd.yaml");
   ASSERT_TRUE(loaded);
   EXPECT_EQ(loaded->agent.plugin_dirs, (std::vector<std::string>{"/etc/nobody/plugins", "/opt/there"}));
   EXPECT_EQ(loaded->agent.plugin_lock, "/etc/nobody/driftd.lock");
@@ -61,14 +64,16 @@ TEST(Load, RelativePathsOfPluginsStartAtTheFolderOfTheConfig) {
 }
 
 TEST(Load, APluginFolderThatIsNotThereIsAWarningWithItsPlace) {
-  const Config config = good("agent: { plugin_dirs: [/nowhere/plugins] }\nbackends: [ { name: a, provider: redis } ]\n");
+  const Config config =
+      good("agent: { plugin_dirs: [/nowhere/plugins] }\nbackends: [ { name: a, provider: redis } ]\n");
   const std::string warnings = render(config.warnings);
   EXPECT_NE(warnings.find("driftd.yaml:1:"), std::string::npos) << warnings;
   EXPECT_NE(warnings.find("folder /nowhere/plugins of 'plugin_dirs' is not there"), std::string::npos) << warnings;
 }
 
 TEST(Load, BudgetsOfProcessorTimeAndDescriptorsAreRead) {
-  const Config config = good("defaults: { budgets: { cpu: 5s } }\nbackends:\n- { name: a, provider: redis, budgets: { files: 64 } }\n");
+  const Config config =
+      good("defaults: { budgets: { cpu: 5s } }\nbackends:\n- { name: a, provider: redis, budgets: { files: 64 } }\n");
   EXPECT_EQ(config.backends.at(0).budgets.cpu, milliseconds(5000));
   EXPECT_EQ(config.backends.at(0).budgets.files, 64);
   EXPECT_EQ(bad("defaults: { budgets: { files: 8 } }\n").size(), 1u);
@@ -96,7 +101,8 @@ TEST(Load, BackendTakesTheDefaultsAndOverridesThem) {
 
 TEST(Load, SettingsKeepTheirTypes) {
   const Config config = good(
-      "backends: [ { name: a, provider: p, settings: { i: 9223372036854775808, d: 1.50, b: true, s: \"12\", oct: 007, y: yes, "
+      "backends: [ { name: a, provider: p, settings: { i: 9223372036854775808, d: 1.50, b: true, s: \"12\", oct: 007, "
+      "y: yes, "
       "n: ~, l: [1, x] } } ]\n");
   EXPECT_EQ(config.backends.at(0).settings_json,
             R"({"b":true,"d":1.50,"i":9223372036854775808,"l":[1,"x"],"n":null,"oct":"007","s":"12","y":"yes"})");
@@ -115,7 +121,8 @@ TEST(Load, PoliciesOfTheBackendStandBeforeThoseOfTheDefaults) {
 }
 
 TEST(Load, ClassPoliciesHaveTheDefaultsOfTheSemantics) {
-  const Config config = good("defaults: { policy: { endpoint: manual, config: auto } }\nbackends: [ { name: a, provider: p } ]\n");
+  const Config config =
+      good("defaults: { policy: { endpoint: manual, config: auto } }\nbackends: [ { name: a, provider: p } ]\n");
   const auto& rules = *config.backends.at(0).rules;
   EXPECT_EQ(rules.class_policy.at(core::ChangeClass::credential), core::Action::automatic);
   EXPECT_EQ(rules.class_policy.at(core::ChangeClass::endpoint), core::Action::manual);
@@ -124,7 +131,9 @@ TEST(Load, ClassPoliciesHaveTheDefaultsOfTheSemantics) {
 
 TEST(Load, GenerationChangesWithTheRulesAndNotWithTheirPlace) {
   const auto generation = [](const std::string& before, const std::string& path) {
-    return good(before + "backends: [ { name: a, provider: p, ignore: [\"" + path + "\"] } ]\n").backends.at(0).rules->generation;
+    return good(before + "backends: [ { name: a, provider: p, ignore: [\"" + path + "\"] } ]\n")
+        .backends.at(0)
+        .rules->generation;
   };
   EXPECT_EQ(generation("", "**.a"), generation("\n\n", "**.a"));
   EXPECT_NE(generation("", "**.a"), generation("", "**.b"));
@@ -148,7 +157,9 @@ TEST(Load, WithoutRoutesEverySinkGetsEverything) {
 }
 
 TEST(Load, SinkThatNoRouteNamesIsAWarning) {
-  const Config config = good("sinks: { a: { type: stdout }, b: { type: stdout } }\nroutes: [ { to: [a] } ]\nbackends: [ { name: x, provider: p } ]\n");
+  const Config config = good(
+      "sinks: { a: { type: stdout }, b: { type: stdout } }\nroutes: [ { to: [a] } ]\nbackends: [ { name: x, provider: "
+      "p } ]\n");
   ASSERT_EQ(config.warnings.size(), 1u);
   EXPECT_NE(render(config.warnings[0]).find("no route leads to sink 'b'"), std::string::npos);
 }

@@ -70,20 +70,25 @@ TEST(Node, NoneThatRunsHereIsAWarning) {
 }
 
 TEST(Node, FormerNameHasTheSameEnding) {
-  const auto loaded = on("n1", "agent: { node: n1 }\nbackends: [ { name: store, was: cache, provider: redis, node: \"*\" } ]\n");
+  const auto loaded =
+      on("n1", "agent: { node: n1 }\nbackends: [ { name: store, was: cache, provider: redis, node: \"*\" } ]\n");
   ASSERT_TRUE(loaded) << render(loaded.error());
   EXPECT_EQ(loaded->backends.at(0).name, "store-n1");
   EXPECT_EQ(loaded->backends.at(0).was, "cache-n1");
 }
 
 TEST(Node, NameThatOnlyTheNodesEndingMakesEqualIsFound) {
-  const auto loaded = on("n1", "agent: { node: n1 }\nbackends: [ { name: cache-n1, provider: redis, node: n1 }, { name: cache, provider: redis, node: \"*\" } ]\n");
+  const auto loaded = on("n1",
+                         "agent: { node: n1 }\nbackends: [ { name: cache-n1, provider: redis, node: n1 }, { name: "
+                         "cache, provider: redis, node: \"*\" } ]\n");
   ASSERT_FALSE(loaded);
   EXPECT_THAT(render(loaded.error()), HasSubstr("on node n1 two backends are named 'cache-n1'"));
 }
 
 TEST(Node, NamesThatCollideOnANodeAreFound) {
-  const auto loaded = on("n1", "agent: { node: n1 }\nbackends: [ { name: a, provider: redis, node: n1 }, { name: a, provider: redis, node: n2 } ]\n");
+  const auto loaded = on("n1",
+                         "agent: { node: n1 }\nbackends: [ { name: a, provider: redis, node: n1 }, { name: a, "
+                         "provider: redis, node: n2 } ]\n");
   ASSERT_FALSE(loaded);
   EXPECT_THAT(render(loaded.error()), HasSubstr("two backends are named 'a'"));
 }

@@ -2,8 +2,8 @@
 // What `${exec:…}` is read as; mistakes with a place are rows of tests/golden/config.
 #include <gmock/gmock.h>
 
-#include <filesystem>
 #include <unistd.h>
+#include <filesystem>
 
 #include "config/config.hpp"
 #include "support/process.hpp"
@@ -12,10 +12,10 @@ namespace driftd::config {
 namespace {
 
 namespace fs = std::filesystem;
+using std::chrono::milliseconds;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using std::chrono::milliseconds;
 
 std::vector<std::string> words(const std::string& text) {
   const auto split = split_words(text);
@@ -55,8 +55,11 @@ class Programs : public testing::Test {
   Loaded load(const std::string& command, const std::string& entry = "", bool resolve = true) const {
     LoadOptions options;
     options.resolve_secrets = resolve;
-    return parse("agent: { programs: [ { path: " + tool_ + entry + " } ] }\nbackends: [ { name: a, provider: p, settings: { auth: { "
-                 "token: '${exec:" + command + "}' } } } ]\n", folder_.file("f.yaml"), options);
+    return parse("agent: { programs: [ { path: " + tool_ + entry +
+                     " } ] }\nbackends: [ { name: a, provider: p, settings: { auth: { "
+                     "token: '${exec:" +
+                     command + "}' } } } ]\n",
+                 folder_.file("f.yaml"), options);
   }
   std::string refusal() const {
     const auto loaded = load(tool_);
@@ -67,7 +70,8 @@ class Programs : public testing::Test {
 };
 
 TEST_F(Programs, AUseNamesItsSettingWordsAndLimitsAndNothingIsRun) {
-  const auto loaded = load(tool_ + " get-token --filter \"{a: b}\"", ", env: [AWS_PROFILE, AWS_REGION=x], timeout: 5s, refresh: 1m");
+  const auto loaded =
+      load(tool_ + " get-token --filter \"{a: b}\"", ", env: [AWS_PROFILE, AWS_REGION=x], timeout: 5s, refresh: 1m");
   ASSERT_TRUE(loaded) << render(loaded.error());
   ASSERT_EQ(loaded->program_uses.size(), 1u);
   const ProgramUse& use = loaded->program_uses[0];
@@ -128,8 +132,10 @@ TEST_F(Programs, AReloadNamesAnotherCommandOrLimit) {
   using testing::Field;
   const auto running = load(tool_ + " a");
   EXPECT_THAT(compare(*running, *load(tool_ + " a")).restart, IsEmpty());
-  EXPECT_THAT(compare(*running, *load(tool_ + " b")).restart, Contains(Field(&Comparison::Waiting::what, "backends.a.settings (${exec:…})")));
-  EXPECT_THAT(compare(*running, *load(tool_ + " a", ", refresh: 1m")).restart, Contains(Field(&Comparison::Waiting::what, "agent.programs")));
+  EXPECT_THAT(compare(*running, *load(tool_ + " b")).restart,
+              Contains(Field(&Comparison::Waiting::what, "backends.a.settings (${exec:…})")));
+  EXPECT_THAT(compare(*running, *load(tool_ + " a", ", refresh: 1m")).restart,
+              Contains(Field(&Comparison::Waiting::what, "agent.programs")));
 }
 
 }  // namespace

@@ -20,7 +20,8 @@ std::string refusal(const std::string& text) {
 TEST(Quotes, OneThatIsNotClosedIsRefusedAtItsPlace) {
   const std::string rest = "routes:\n  - { match: { change: [nope] }, to: [nope] }\nsinks:\n  a: { type: nosuch }\n";
   const std::string head = "backends:\n  - name: c\n    provider: redis\n    endpoint: ";
-  for (const char* quote : {"\"the cache\n", "'the cache\n", "'it''s the cache\n", "\"a \\\" cache\n", "\"été\n", "\"\n", "!!str \"a\n"}) {
+  for (const char* quote :
+       {"\"the cache\n", "'the cache\n", "'it''s the cache\n", "\"a \\\" cache\n", "\"été\n", "\"\n", "!!str \"a\n"}) {
     for (const char* end : {"", "\n\n", "   ", "\n  \n \n", "# a comment\n", "\r\n"}) {
       EXPECT_THAT(refusal(head + quote + rest + end), HasSubstr("driftd.yaml:4:")) << quote << end;
       EXPECT_THAT(refusal(head + quote + rest + end), HasSubstr("a quote that is not closed")) << quote << end;
@@ -32,26 +33,32 @@ TEST(Quotes, OneThatIsNotClosedIsRefusedAtItsPlace) {
 }
 
 TEST(Quotes, WholeConfigurationIsNotValidWithoutItsEnd) {
-  const auto loaded = parse("agent: { data_dir: /tmp/x }\nbackends:\n  - name: c\n    provider: redis\n    team: 'pay\nsinks:\n  a: { type: nosuch }\n",
-                            "driftd.yaml", {});
+  const auto loaded = parse(
+      "agent: { data_dir: /tmp/x }\nbackends:\n  - name: c\n    provider: redis\n    team: 'pay\nsinks:\n  a: { type: "
+      "nosuch }\n",
+      "driftd.yaml", {});
   ASSERT_FALSE(loaded);
   EXPECT_THAT(render(loaded.error()), HasSubstr("driftd.yaml:5:11: a quote that is not closed"));
 }
 
 TEST(Quotes, ClosedOnesStayWhatTheyAre) {
-  for (const char* text : {"a: \"x\"\n", "a: \"x\"", "a: 'it''s'\n# it's\n", "a: |\n  \"x\n", "a: |+\n  it's\n\n\n", "a: x'y\n", "a: \"x\n  y\"\n", "# \"\n"}) {
+  for (const char* text : {"a: \"x\"\n", "a: \"x\"", "a: 'it''s'\n# it's\n", "a: |\n  \"x\n", "a: |+\n  it's\n\n\n",
+                           "a: x'y\n", "a: \"x\n  y\"\n", "# \"\n"}) {
     EXPECT_EQ(refusal(text), "accepted") << text;
   }
   EXPECT_EQ(parse_yaml("a: |+\n  it's\n\n\n", "f")->find("a")->text, "it's\n\n\n");
 }
 
 TEST(Quotes, OneThatEndsAtTheNextQuoteHidesNoSettingBehindAHash) {
-  for (const char* text : {"name: \"x\npassword: \"#abc\"\nnext: 1\n", "name: 'x\npassword: '#abc'\nnext: 1\n", "name: &n \"x\npassword: \"#abc\"\n",
-                           "name: !!str 'x\npassword: '#abc'\n", "a: { name: \"x, password: \"#y\" }\n}\n", "- \"x\n- \"#y\"\n", "\"k: v\nl: \"#m\"\n: 1\n"}) {
+  for (const char* text :
+       {"name: \"x\npassword: \"#abc\"\nnext: 1\n", "name: 'x\npassword: '#abc'\nnext: 1\n",
+        "name: &n \"x\npassword: \"#abc\"\n", "name: !!str 'x\npassword: '#abc'\n",
+        "a: { name: \"x, password: \"#y\" }\n}\n", "- \"x\n- \"#y\"\n", "\"k: v\nl: \"#m\"\n: 1\n"}) {
     EXPECT_THAT(refusal(text), HasSubstr("a '#' directly behind a closing quote")) << text;
   }
   EXPECT_THAT(refusal("name: \"x\npassword: \"#abc\"\n"), HasSubstr("driftd.yaml:2:12: "));
-  for (const char* text : {"a: \"x\" # y\n", "a: 'it''s #1'\n", "a: \"\\\"#\"\n", "a: ['#', \"#\"]\n", "a: x\"#y\n", "a: &n '#'\nb: *n\n"}) {
+  for (const char* text : {"a: \"x\" # y\n", "a: 'it''s #1'\n", "a: \"\\\"#\"\n", "a: ['#', \"#\"]\n", "a: x\"#y\n",
+                           "a: &n '#'\nb: *n\n"}) {
     EXPECT_EQ(refusal(text), "accepted") << text;
   }
 }
@@ -63,7 +70,9 @@ TEST(Quotes, NoDocumentWhoseQuotesDoNotMeetIsAccepted) {
     const std::string quote = random() % 2 == 0 ? "'" : "\"";
     const std::size_t lines = 2 + random() % 5, cut = random() % lines;
     std::string text;
-    for (std::size_t i = 0; i < lines; ++i) text += "k" + std::to_string(i) + ": " + quote + kWords[random() % std::size(kWords)] + (i == cut ? "" : quote) + "\n";
+    for (std::size_t i = 0; i < lines; ++i)
+      text += "k" + std::to_string(i) + ": " + quote + kWords[random() % std::size(kWords)] + (i == cut ? "" : quote) +
+              "\n";
     ASSERT_NE(refusal(text), "accepted") << text;
   }
 }

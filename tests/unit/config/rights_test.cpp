@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who writes the config or a secret decides for the agent: files that others may write are not believed.
 #include <fcntl.h>
-#include <filesystem>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
+#include <filesystem>
 
 #include "config/config.hpp"
 #include "config/rights.hpp"
@@ -41,7 +41,8 @@ TEST_F(RightsOfFiles, FilesThatOnlyTheAgentMayWriteAreBelieved) { EXPECT_EQ(load
 
 TEST_F(RightsOfFiles, AConfigThatOthersMayWriteIsRefused) {
   fs::permissions(config_, fs::perms(0666));
-  EXPECT_THAT(loaded(), HasSubstr("others may write this file, so it is not read: " + config_ + " is writable by others (mode 0666); `chmod o-w"));
+  EXPECT_THAT(loaded(), HasSubstr("others may write this file, so it is not read: " + config_ +
+                                  " is writable by others (mode 0666); `chmod o-w"));
 }
 
 TEST_F(RightsOfFiles, ASecretThatOthersMayWriteIsRefused) {
@@ -67,7 +68,8 @@ TEST_F(RightsOfFiles, ASecretThatAllMayReadIsAWarning) {
 TEST_F(RightsOfFiles, AFolderThatOthersMayWriteIsAWarning) {
   fs::permissions(folder_.path(), fs::perms(0777));
   EXPECT_THAT(loaded(), HasSubstr("valid\n"));
-  EXPECT_THAT(loaded(), HasSubstr("others may put another file in the place of this one: " + folder_.path().string() + " is writable by others"));
+  EXPECT_THAT(loaded(), HasSubstr("others may put another file in the place of this one: " + folder_.path().string() +
+                                  " is writable by others"));
   EXPECT_THAT(loaded(), HasSubstr("others may put another file in the place of secret file"));
 }
 
@@ -110,13 +112,11 @@ TEST_F(RightsOfFiles, WhatWasOpenedIsJudgedAndNotWhatIsAtItsPathMeanwhile) {
 
 /// user::rw- user:65534:rwx group::r-- mask::rwx other::---, as setfacl writes it.
 TEST_F(RightsOfFiles, AnAclIsThatOfWhatWasOpened) {
-  const unsigned char acl[] = {2, 0, 0, 0,
-                               0x01, 0, 6, 0, 0xff, 0xff, 0xff, 0xff,
-                               0x02, 0, 7, 0, 0xfe, 0xff, 0, 0,
-                               0x04, 0, 4, 0, 0xff, 0xff, 0xff, 0xff,
-                               0x10, 0, 7, 0, 0xff, 0xff, 0xff, 0xff,
-                               0x20, 0, 0, 0, 0xff, 0xff, 0xff, 0xff};
-  if (::setxattr(secret_.c_str(), "system.posix_acl_access", acl, sizeof acl, 0) != 0) GTEST_SKIP() << "LOUD: no ACLs here, so this rule is not tested";
+  const unsigned char acl[] = {2, 0,    0,    0,    0x01, 0,    6,    0, 0xff, 0xff, 0xff, 0xff, 0x02, 0,    7,
+                               0, 0xfe, 0xff, 0,    0,    0x04, 0,    4, 0,    0xff, 0xff, 0xff, 0xff, 0x10, 0,
+                               7, 0,    0xff, 0xff, 0xff, 0xff, 0x20, 0, 0,    0,    0xff, 0xff, 0xff, 0xff};
+  if (::setxattr(secret_.c_str(), "system.posix_acl_access", acl, sizeof acl, 0) != 0)
+    GTEST_SKIP() << "LOUD: no ACLs here, so this rule is not tested";
   EXPECT_THAT(loaded(), HasSubstr(secret_ + " has an ACL that lets others write"));
   const int opened = ::open(secret_.c_str(), O_RDONLY | O_CLOEXEC);
   ASSERT_GE(opened, 0);

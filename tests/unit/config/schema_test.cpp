@@ -46,9 +46,11 @@ TEST(Schema, NamesExactlyTheKeysThatAreRead) {
   const std::string full =
       "agent: { programs: [ { path: /bin/true } ] }\n"
       "defaults: { policy: [ { match: {}, action: auto } ], ignore: [ { path: a } ] }\n"
-      "backends:\n- { name: a, provider: p, policy: [ { match: {}, action: auto } ], ignore: [ { path: a } ], expect: [ { match: {}, "
+      "backends:\n- { name: a, provider: p, policy: [ { match: {}, action: auto } ], ignore: [ { path: a } ], expect: "
+      "[ { match: {}, "
       "where: { a: 1 } } ], spoken_by: [ { source: b } ] }\n- { name: b, provider: p, policy: { config: auto } }\n"
-      "sinks: { s: { type: stdout }, n: { type: nats }, d: { type: notifications }, f: { type: file, path: a }, w: { type: webhook, "
+      "sinks: { s: { type: stdout }, n: { type: nats }, d: { type: notifications }, f: { type: file, path: a }, w: { "
+      "type: webhook, "
       "url: \"https://h\", secret: \"${env:X}\" } }\nroutes: [ { to: [s], match: {} } ]\n";
   LoadOptions options;
   options.resolve_secrets = false;

@@ -38,7 +38,10 @@ class SecretFile : public testing::Test {
 
 TEST_F(SecretFile, OneThatIsWrittenInPlaceIsTakenWhole) {
   write("tw");
-  EXPECT_EQ(read([&](int wait) { if (wait < 3) write(wait == 1 ? "" : "two\n"); }), "two");
+  EXPECT_EQ(read([&](int wait) {
+              if (wait < 3) write(wait == 1 ? "" : "two\n");
+            }),
+            "two");
   EXPECT_EQ(waits_, 3) << "half, empty, whole, and whole again";
 }
 

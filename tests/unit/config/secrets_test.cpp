@@ -17,7 +17,8 @@ Config one(const std::string& settings, const test::TempDir& folder, bool resolv
     if (name == "CREDENTIALS_DIRECTORY") return folder.path().string();
     return std::nullopt;
   };
-  auto loaded = parse("backends: [ { name: a, provider: p, settings: { " + settings + " } } ]\n", folder.file("driftd.yaml"), options);
+  auto loaded = parse("backends: [ { name: a, provider: p, settings: { " + settings + " } } ]\n",
+                      folder.file("driftd.yaml"), options);
   if (!loaded) ADD_FAILURE() << render(loaded.error());
   return loaded.value_or(Config{});
 }
@@ -52,8 +53,9 @@ TEST(Secrets, RegistrationShowsTheReference) {
 
 TEST(Secrets, LiteralsWarnAndBecomeTokens) {
   const test::TempDir folder;
-  for (const std::string settings : {"password: canary-7f3a", "sasl: { sasl_password: canary-7f3a }", "tokens: [canary-7f3a]",
-                                     "url: \"redis://u:canary-7f3a@h\"", "dsn: \"host=h password=canary-7f3a\""}) {
+  for (const std::string settings :
+       {"password: canary-7f3a", "sasl: { sasl_password: canary-7f3a }", "tokens: [canary-7f3a]",
+        "url: \"redis://u:canary-7f3a@h\"", "dsn: \"host=h password=canary-7f3a\""}) {
     const Config config = one(settings, folder);
     EXPECT_NE(secret_of(config).find(kCanary), std::string::npos) << settings;
     EXPECT_EQ(config.warnings.size(), 1u) << settings;
@@ -62,8 +64,10 @@ TEST(Secrets, LiteralsWarnAndBecomeTokens) {
 }
 
 TEST(Secrets, NamesThatOnlyPointToASecretAreNone) {
-  EXPECT_TRUE(secret_name("password") && secret_name("sasl_password") && secret_name("sasl.jaas.Password") && secret_name("API-KEY"));
-  EXPECT_FALSE(secret_name("password_file") || secret_name("secret_name") || secret_name("tokenizer") || secret_name("keepassword"));
+  EXPECT_TRUE(secret_name("password") && secret_name("sasl_password") && secret_name("sasl.jaas.Password") &&
+              secret_name("API-KEY"));
+  EXPECT_FALSE(secret_name("password_file") || secret_name("secret_name") || secret_name("tokenizer") ||
+               secret_name("keepassword"));
 }
 
 TEST(Secrets, NotResolvingChecksTheFormOnly) {
@@ -74,7 +78,8 @@ TEST(Secrets, NotResolvingChecksTheFormOnly) {
 TEST(Secrets, TokensDifferBetweenBackendsAndStayOverReloads) {
   const test::TempDir folder;
   const std::string text =
-      "backends: [ { name: a, provider: p, settings: { x: \"${file:s}\" } }, { name: b, provider: p, settings: { x: \"${file:s}\" } } ]\n";
+      "backends: [ { name: a, provider: p, settings: { x: \"${file:s}\" } }, { name: b, provider: p, settings: { x: "
+      "\"${file:s}\" } } ]\n";
   folder.write("s", kCanary);
   const auto first = parse(text, folder.file("f.yaml"));
   const auto second = parse(text, folder.file("f.yaml"));

@@ -26,13 +26,15 @@ Settings settings_of(const Loaded& loaded) {
 }
 
 TEST(Sinks, NatsTakesItsSettings) {
-  const auto loaded = sink(R"(type: nats, servers: ["nats://h:1", "${env:S}"], jetstream: { stream: X, max_age: 1d, create: false },
+  const auto loaded =
+      sink(R"(type: nats, servers: ["nats://h:1", "${env:S}"], jetstream: { stream: X, max_age: 1d, create: false },
       user: u, password: "${env:S}", tls: { ca: /ca.pem }, type_format: kind.changetype)");
   const auto settings = settings_of<sinks::NatsSettings>(loaded);
   EXPECT_EQ(settings.servers, (std::vector<std::string>{"nats://h:1", "canary-1"}));
   EXPECT_EQ(settings.stream, "X");
   EXPECT_EQ(settings.max_age, std::chrono::seconds(86'400));
-  EXPECT_TRUE(settings.jetstream && !settings.create_stream && settings.tls && settings.kind_change_type && settings.views);
+  EXPECT_TRUE(settings.jetstream && !settings.create_stream && settings.tls && settings.kind_change_type &&
+              settings.views);
   EXPECT_EQ(settings.password, "canary-1");
   EXPECT_EQ(loaded->sinks.at(0).settings_json.find("canary"), std::string::npos);
 }
@@ -52,7 +54,8 @@ TEST(Sinks, WebhookTakesSecretsNewOneFirst) {
 }
 
 TEST(Sinks, FileAndStdoutShareTheirSettings) {
-  EXPECT_EQ(settings_of<sinks::FileSettings>(sink("type: file, path: /x, rotate: 1MiB, keep: 2")).rotate_bytes, 1 << 20);
+  EXPECT_EQ(settings_of<sinks::FileSettings>(sink("type: file, path: /x, rotate: 1MiB, keep: 2")).rotate_bytes,
+            1 << 20);
   EXPECT_TRUE(settings_of<sinks::FileSettings>(sink("type: stdout")).path.empty());
   settings_of<sinks::NotificationsSettings>(sink("type: notifications"));
 }
@@ -69,10 +72,12 @@ TEST(Sinks, EachButTheDecidersMayGetEventsWithoutValues) {
 TEST(Redact, ABackendsOwnRulesStandBeforeThoseOfTheDefaultsAndHidingBeforeShowing) {
   const auto loaded = parse(R"(defaults: { redact: { show: [team], hide: [d] } }
 backends: [{ name: a, provider: redis, redact: { show: ["containers.*.env.X"], hide: [b] } }, { name: b, provider: redis }]
-)", "driftd.yaml", {});
+)",
+                            "driftd.yaml", {});
   ASSERT_TRUE(loaded) << render(loaded.error());
   using Rules = std::vector<core::RedactRule>;
-  EXPECT_EQ(loaded->backends.at(0).redact, (Rules{{false, "b"}, {true, "containers.*.env.X"}, {false, "d"}, {true, "team"}}));
+  EXPECT_EQ(loaded->backends.at(0).redact,
+            (Rules{{false, "b"}, {true, "containers.*.env.X"}, {false, "d"}, {true, "team"}}));
   EXPECT_EQ(loaded->backends.at(1).redact, (Rules{{false, "d"}, {true, "team"}}));
   const auto wrong = parse("backends: [{ name: a, provider: redis, redact: { show: ['a..b'] } }]\n", "driftd.yaml", {});
   ASSERT_FALSE(wrong);
@@ -97,7 +102,8 @@ std::vector<std::string> warnings(const std::string& text) {
   std::vector<std::string> out;
   if (!loaded) return {render(loaded.error())};
   for (const auto& warning : loaded->warnings) {
-    if (warning.what.find("clear text: everybody") != std::string::npos || warning.what.find("loopback") != std::string::npos) {
+    if (warning.what.find("clear text: everybody") != std::string::npos ||
+        warning.what.find("loopback") != std::string::npos) {
       out.push_back(render(warning));
     }
   }
@@ -105,9 +111,11 @@ std::vector<std::string> warnings(const std::string& text) {
 }
 
 TEST(Sinks, APasswordThatGoesOverTheNetworkInClearTextIsWarnedOfOnce) {
-  const auto said = warnings(R"(type: nats, servers: ["nats://a.example:4222", "nats://b.example:4222"], user: u, password: "${env:S}")");
+  const auto said = warnings(
+      R"(type: nats, servers: ["nats://a.example:4222", "nats://b.example:4222"], user: u, password: "${env:S}")");
   ASSERT_EQ(said.size(), 1U);
-  EXPECT_NE(said[0].find("sink 's' sends its password or token to a.example in clear text"), std::string::npos) << said[0];
+  EXPECT_NE(said[0].find("sink 's' sends its password or token to a.example in clear text"), std::string::npos)
+      << said[0];
   EXPECT_NE(said[0].find("tls: true"), std::string::npos) << said[0];
   EXPECT_EQ(warnings(R"(type: nats, servers: ["a.example:4222"], token: "${env:S}")").size(), 1U);
   const auto in_the_url = warnings(R"(type: nats, servers: ["nats://u:canary-2@w@[2001:db8::1]:4222"])");
@@ -117,10 +125,12 @@ TEST(Sinks, APasswordThatGoesOverTheNetworkInClearTextIsWarnedOfOnce) {
 }
 
 TEST(Sinks, WhatNobodyCanReadOnTheWayIsNotWarnedOf) {
-  for (const std::string servers : {R"(["nats://127.0.0.1:4222", "nats://[::1]:4222", "localhost"])", R"(["tls://a.example:4222"])"}) {
+  for (const std::string servers :
+       {R"(["nats://127.0.0.1:4222", "nats://[::1]:4222", "localhost"])", R"(["tls://a.example:4222"])"}) {
     EXPECT_TRUE(warnings("type: nats, servers: " + servers + R"(, user: u, password: "${env:S}")").empty()) << servers;
   }
-  EXPECT_TRUE(warnings(R"(type: nats, servers: ["nats://a.example"], user: u, password: "${env:S}", tls: true)").empty());
+  EXPECT_TRUE(
+      warnings(R"(type: nats, servers: ["nats://a.example"], user: u, password: "${env:S}", tls: true)").empty());
   EXPECT_TRUE(warnings(R"(type: nats, servers: ["nats://a.example"], credentials_file: /x.creds)").empty());
   EXPECT_TRUE(warnings(R"(type: nats, servers: ["nats://a.example"])").empty());
 }

@@ -19,15 +19,18 @@ TEST(SpokenBy, IsNobodyUnlessItIsWritten) {
 TEST(SpokenBy, NamesSourcesAndWhereTheyReadIt) {
   const auto loaded = parse(
       "backends:\n- { name: cluster, provider: k8s }\n"
-      "- { name: cache, provider: redis, spoken_by: [ { source: cluster, namespace: prod }, { source: cluster } ] }\n", "driftd.yaml");
+      "- { name: cache, provider: redis, spoken_by: [ { source: cluster, namespace: prod }, { source: cluster } ] }\n",
+      "driftd.yaml");
   ASSERT_TRUE(loaded) << render(loaded.error());
-  EXPECT_THAT(loaded->backends.at(1).spoken_by, ElementsAre(core::Speaker{"cluster", "prod"}, core::Speaker{"cluster", ""}));
+  EXPECT_THAT(loaded->backends.at(1).spoken_by,
+              ElementsAre(core::Speaker{"cluster", "prod"}, core::Speaker{"cluster", ""}));
 }
 
 TEST(SpokenBy, ASourceThatIsNotThereIsAMistakeWithItsPlace) {
   const auto loaded = parse(
       "backends:\n- { name: cluster, provider: k8s }\n"
-      "- name: cache\n  provider: redis\n  spoken_by:\n  - { source: clustr }\n", "driftd.yaml");
+      "- name: cache\n  provider: redis\n  spoken_by:\n  - { source: clustr }\n",
+      "driftd.yaml");
   ASSERT_FALSE(loaded);
   EXPECT_THAT(render(loaded.error()), HasSubstr("driftd.yaml:6:15"));
   EXPECT_THAT(render(loaded.error()), HasSubstr("there is no backend 'clustr' that could speak"));
@@ -37,7 +40,8 @@ TEST(SpokenBy, ASourceThatIsNotThereIsAMistakeWithItsPlace) {
 TEST(SpokenBy, OneFileForAFleetMeansTheSourceOfTheSameNode) {
   const auto loaded = parse(
       "agent: { node: n1 }\nbackends:\n- { name: cluster, provider: k8s, node: \"*\" }\n"
-      "- { name: cache, provider: redis, node: n1, spoken_by: [ { source: cluster } ] }\n", "driftd.yaml");
+      "- { name: cache, provider: redis, node: n1, spoken_by: [ { source: cluster } ] }\n",
+      "driftd.yaml");
   ASSERT_TRUE(loaded) << render(loaded.error());
   EXPECT_THAT(loaded->backends.at(1).spoken_by, ElementsAre(core::Speaker{"cluster-n1", ""}));
 }

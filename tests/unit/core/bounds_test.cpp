@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a stranger may write into one attribute: it costs the agent a bounded piece of memory and is unknown at worst.
-#include <functional>
 #include <gtest/gtest.h>
+#include <functional>
 
 #include "base/digest.hpp"
 #include "core/diff.hpp"
@@ -75,7 +75,8 @@ const Bomb kBombs[] = {
     {"AliasesOfMaps", "yaml", [] { return laughs("{", "k#: @", "}"); }},
     {"MergeKeys", "yaml", [] { return laughs("[", "{<<: @, n: #}", "]"); }},
     {"KeptAnchors", "yaml", kept_bomb},
-    {"AliasedKeys", "yaml", [] { return "? &k " + std::string(1'000, 'k') + "\n: [" + repeated("{*k : 1},", 900'000) + "1]"; }},
+    {"AliasedKeys", "yaml",
+     [] { return "? &k " + std::string(1'000, 'k') + "\n: [" + repeated("{*k : 1},", 900'000) + "1]"; }},
     {"OpenBrackets", "yaml", [] { return repeated("[", kMi); }},
     {"OpenBraces", "yaml", [] { return repeated("{", kMi); }},
     {"BracketsAndItems", "yaml", [] { return repeated("[a,", kMi); }},
@@ -90,7 +91,8 @@ const Bomb kBombs[] = {
     {"JsonOfOnes", "json", [] { return "[" + repeated("1,", 2 * kMi - 8) + "1]"; }},
     {"JsonOfObjects", "json", [] { return "[" + repeated(R"({"":1},)", 2 * kMi - 16) + "1]"; }},
     {"JsonOf3MiB", "json", [] { return "[" + repeated("1,", 3 * kMi) + "1]"; }},
-    {"PropertiesOfManyKeys", "properties", [] {
+    {"PropertiesOfManyKeys", "properties",
+     [] {
        std::string out;
        for (int i = 0; out.size() < 3 * kMi; ++i) out += std::to_string(i) + "\n";
        return out;
@@ -113,8 +115,10 @@ class Bounds : public testing::TestWithParam<Bomb> {};
 TEST_P(Bounds, OneAttributeCostsABoundedPieceOfMemory) {
   const auto& bomb = GetParam();
   const bool list = std::string(bomb.type) == "endpoint";
-  const auto schema = KindSchema::parse(std::string(R"({"schema":"driftd-schema/1","kind":"thing","attributes":{"x":{"type":")") +
-                                        bomb.type + "\"" + (list ? R"(,"collection":"set")" : "") + "}}}").value();
+  const auto schema =
+      KindSchema::parse(std::string(R"({"schema":"driftd-schema/1","kind":"thing","attributes":{"x":{"type":")") +
+                        bomb.type + "\"" + (list ? R"(,"collection":"set")" : "") + "}}}")
+          .value();
   const Value before(Value::Object{{"x", Value("1")}, {"y", Value("1")}});
   const Value after(Value::Object{{"x", Value(bomb.text())}, {"y", Value("2")}});
   const test::HeapPeak peak;
@@ -125,15 +129,18 @@ TEST_P(Bounds, OneAttributeCostsABoundedPieceOfMemory) {
   EXPECT_EQ(found.changes.back().path, "y");
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, Bounds, testing::ValuesIn(kBombs), [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Every, Bounds, testing::ValuesIn(kBombs),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 std::shared_ptr<const KindSchema> yaml_schema() {
   return KindSchema::parse(R"({"schema":"driftd-schema/1","kind":"thing","attributes":{"x":{"type":"yaml"}}})").value();
 }
 
 TEST(Unreadable, YamlWithAQuoteThatIsNotClosedIsNoValue) {
-  for (const char* text : {"a: \"x\nb: 1\n", "a: 'x\nb: 1\n  ", "'\n", "--- 'a\n\n", "- a\n- \"\n"}) EXPECT_FALSE(types::yaml(text)) << text;
-  for (const char* text : {"a: 'x'\nb: 1\n", "--- |\n  'a\n", "# '\n", "a: b'\n", "--- 'a'\n...\n"}) EXPECT_TRUE(types::yaml(text)) << text;
+  for (const char* text : {"a: \"x\nb: 1\n", "a: 'x\nb: 1\n  ", "'\n", "--- 'a\n\n", "- a\n- \"\n"})
+    EXPECT_FALSE(types::yaml(text)) << text;
+  for (const char* text : {"a: 'x'\nb: 1\n", "--- |\n  'a\n", "# '\n", "a: b'\n", "--- 'a'\n...\n"})
+    EXPECT_TRUE(types::yaml(text)) << text;
   EXPECT_EQ(types::yaml("--- |\n  'a\n").value(), Value("'a\n"));
 }
 
@@ -143,7 +150,8 @@ TEST(Unreadable, WhatIsBeyondTheBoundsIsUnknownWithItsReason) {
   std::vector<Step> steps;
   DiffOptions options;
   options.trace = &steps;
-  for (const auto& found : {diff(before, after, *yaml_schema(), options), diff(after, before, *yaml_schema(), options)}) {
+  for (const auto& found :
+       {diff(before, after, *yaml_schema(), options), diff(after, before, *yaml_schema(), options)}) {
     EXPECT_TRUE(found.changes.empty());
     ASSERT_EQ(found.unknown.size(), 1u);
     EXPECT_EQ(found.unknown[0].reason.find("cannot be compared: YAML: "), 0u) << found.unknown[0].reason;
@@ -181,7 +189,9 @@ TEST(Unreadable, WhatTheWorkerTakesTheAgentTakesToo) {
   std::string body = R"({"s":[1)";
   for (int i = 0; i < 45'000; ++i) body += ",1";
   body += "]}";
-  const auto schema = KindSchema::parse(R"({"schema":"driftd-schema/1","kind":"thing","attributes":{"s[*]":{"sensitive":true}}})").value();
+  const auto schema =
+      KindSchema::parse(R"({"schema":"driftd-schema/1","kind":"thing","attributes":{"s[*]":{"sensitive":true}}})")
+          .value();
   const auto redacted = redact(body, {"thing", "id"}, *schema, {}, {"aaaaaaaa", {}});
   ASSERT_TRUE(redacted);
   EXPECT_TRUE(seal(*redacted, {"bbbbbbbb", {}}));
@@ -220,7 +230,8 @@ TEST(Refusals, AreTextWhereverTheyCutWhatTheyQuote) {
         EXPECT_TRUE(normal || is_text(normal.error())) << type << " " << pad;
       }
     }
-    for (const std::string& json : {R"({")" + name + R"(":1,")" + name + R"(":2})", "1" + name, "[1" + name + "]", name}) {
+    for (const std::string& json :
+         {R"({")" + name + R"(":1,")" + name + R"(":2})", "1" + name, "[1" + name + "]", name}) {
       const auto value = parse(json);
       ASSERT_FALSE(value);
       EXPECT_TRUE(is_text(value.error())) << value.error().message;

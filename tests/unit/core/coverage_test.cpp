@@ -22,7 +22,8 @@ TEST(CoverageState, SaysInOneWordHowAKindCanBeJudged) {
   EXPECT_EQ(state_of(coverage(true, false, 0, {"denied: may not list (grant LIST)"})), "denied");
   EXPECT_EQ(state_of(coverage(true, false, 0, {"unauthenticated: wrong password"})), "denied");
   EXPECT_EQ(state_of(coverage(false, false, 0, {"unsupported: this library cannot"})), "unsupported");
-  EXPECT_EQ(state_of(coverage(false, false, 0, {"cut", "denied: x"})), "denied") << "the word of the first reason that has one";
+  EXPECT_EQ(state_of(coverage(false, false, 0, {"cut", "denied: x"})), "denied")
+      << "the word of the first reason that has one";
   EXPECT_EQ(state_of(coverage(true, false, 0, {"unavailable: no answer"})), "stale");
   EXPECT_EQ(state_of(coverage(false, false, 0, {"unavailable: no answer"})), "unseen");
 }

@@ -15,14 +15,15 @@ std::shared_ptr<const KindSchema> schema(const std::string& attributes) {
 std::string seen(const Difference& difference) {
   std::string out;
   for (const auto& change : difference.changes) {
-    out += std::string(render(change.cls)) + " " + change.path + ": " + change.old_value.value_or("-") + " > " + change.new_value.value_or("-") +
-           (change.redacted ? " redacted" : "") + "\n";
+    out += std::string(render(change.cls)) + " " + change.path + ": " + change.old_value.value_or("-") + " > " +
+           change.new_value.value_or("-") + (change.redacted ? " redacted" : "") + "\n";
   }
   for (const auto& unknown : difference.unknown) out += "unknown " + unknown.path + ": " + unknown.reason + "\n";
   for (const auto& [path, value, same] : difference.filled) out += "filled " + path + "\n";
   return out;
 }
-std::string compare(const std::string& attributes, std::string_view before, std::string_view after, const DiffOptions& options = {}) {
+std::string compare(const std::string& attributes, std::string_view before, std::string_view after,
+                    const DiffOptions& options = {}) {
   return seen(diff(json(before), json(after), *schema(attributes), options));
 }
 
@@ -31,7 +32,8 @@ TEST(Diff, ASubtreeThatComesIsOneChangeAtItsRoot) {
 }
 
 TEST(Diff, ASubtreeOfSeveralClassesIsToldApart) {
-  EXPECT_EQ(compare(R"("a.p":{"class":"credential"})", "{}", R"({"a":{"b":1,"p":2}})"), "config a.b: - > 1\ncredential a.p: - > 2\n");
+  EXPECT_EQ(compare(R"("a.p":{"class":"credential"})", "{}", R"({"a":{"b":1,"p":2}})"),
+            "config a.b: - > 1\ncredential a.p: - > 2\n");
 }
 
 TEST(Diff, AVolatilePartNeverMovesASubtree) {
@@ -40,8 +42,10 @@ TEST(Diff, AVolatilePartNeverMovesASubtree) {
 }
 
 TEST(Diff, ADigestInAChangeIsMarkedRedacted) {
-  const std::string one = R"({"$hmac":"aa:1:)" + std::string(64, '1') + "\"}", two = R"({"$hmac":"aa:1:)" + std::string(64, '2') + "\"}";
-  EXPECT_EQ(compare(R"("p":{"class":"credential"})", "{\"p\":" + one + "}", "{\"p\":" + two + "}"), "credential p: " + one + " > " + two + " redacted\n");
+  const std::string one = R"({"$hmac":"aa:1:)" + std::string(64, '1') + "\"}",
+                    two = R"({"$hmac":"aa:1:)" + std::string(64, '2') + "\"}";
+  EXPECT_EQ(compare(R"("p":{"class":"credential"})", "{\"p\":" + one + "}", "{\"p\":" + two + "}"),
+            "credential p: " + one + " > " + two + " redacted\n");
 }
 
 TEST(Diff, UnreadParentsCoverTheirChildrenAndNameTheReason) {
@@ -53,19 +57,23 @@ TEST(Diff, UnreadParentsCoverTheirChildrenAndNameTheReason) {
 TEST(Diff, AnUnreadPartOfAKeyedElementConcernsThatElementOnly) {
   DiffOptions options;
   options.unread.push_back({"l[0].x", Code::denied, "denied"});
-  EXPECT_EQ(compare(R"("l":{"collection":"map","keys":["n"]})", R"({"l":[{"n":"a","x":1},{"n":"b","x":1}]})", R"({"l":[{"n":"a"},{"n":"b","x":2}]})", options),
+  EXPECT_EQ(compare(R"("l":{"collection":"map","keys":["n"]})", R"({"l":[{"n":"a","x":1},{"n":"b","x":1}]})",
+                    R"({"l":[{"n":"a"},{"n":"b","x":2}]})", options),
             "config l[n=b].x: 1 > 2\nunknown l[n=a]: part of it is unreadable: denied\n");
 }
 
 TEST(Diff, KeysThatAreNotUniqueCompareTheListWhole) {
-  EXPECT_EQ(compare(R"("l":{"collection":"map","keys":["n"]})", R"({"l":[{"n":1},{"n":1}]})", R"({"l":[{"n":1}]})"), "config l: [{\"n\":1},{\"n\":1}] > [{\"n\":1}]\n");
+  EXPECT_EQ(compare(R"("l":{"collection":"map","keys":["n"]})", R"({"l":[{"n":1},{"n":1}]})", R"({"l":[{"n":1}]})"),
+            "config l: [{\"n\":1},{\"n\":1}] > [{\"n\":1}]\n");
 }
 
 TEST(Diff, ValuesOnAnotherBasisAreTakenAnewAndTheTraceSaysSo) {
   const std::string rules = R"("d":{"basis":"v"},"v":{"type":"version","unit":"major","basis":"v"})";
   EXPECT_EQ(compare(rules, R"({"d":"x","v":"12.1"})", R"({"d":"y","v":"17"})"), "filled d\nfilled v\n");
-  EXPECT_EQ(compare(rules, R"({"d":"x","v":"12.1"})", R"({"d":"y","v":"12.9"})"), "config d: \"x\" > \"y\"\n") << "the same by its own type";
-  EXPECT_EQ(compare(rules, R"({"d":"x","v":"12"})", R"({"v":"17"})"), "config d: \"x\" > -\nfilled v\n") << "nothing is there to take";
+  EXPECT_EQ(compare(rules, R"({"d":"x","v":"12.1"})", R"({"d":"y","v":"12.9"})"), "config d: \"x\" > \"y\"\n")
+      << "the same by its own type";
+  EXPECT_EQ(compare(rules, R"({"d":"x","v":"12"})", R"({"v":"17"})"), "config d: \"x\" > -\nfilled v\n")
+      << "nothing is there to take";
   EXPECT_EQ(compare(rules, R"({"v":"12"})", R"({"d":"y","v":"17"})"), "config d: - > \"y\"\nfilled v\n");
   EXPECT_EQ(compare(rules, R"({"d":"x"})", R"({"d":"y","v":"17"})"), "config d: \"x\" > \"y\"\nconfig v: - > \"17\"\n");
   std::vector<Step> trace;
@@ -83,7 +91,8 @@ TEST(Diff, TheTraceSaysHowEachAttributeWasJudged) {
   compare(R"("t":{"type":"duration","unit":"postgres:ms"})", R"({"t":"1min","u":1})", R"({"t":60000,"u":2})", options);
   ASSERT_EQ(trace.size(), 2u);
   EXPECT_EQ(trace[0].path + " " + trace[0].verdict + " " + trace[0].rule, "t equal duration(postgres:ms) of \"t\"");
-  EXPECT_EQ(trace[0].old_raw + " " + trace[0].new_raw + " " + trace[0].old_norm + " " + trace[0].new_norm, "\"1min\" 60000 60000000000 60000000000");
+  EXPECT_EQ(trace[0].old_raw + " " + trace[0].new_raw + " " + trace[0].old_norm + " " + trace[0].new_norm,
+            "\"1min\" 60000 60000000000 60000000000");
   EXPECT_EQ(trace[1].verdict, "drift");
 }
 
@@ -101,18 +110,28 @@ Value body(std::mt19937& random, int depth) {
   for (int i = 0; i < 4; ++i) {
     const std::string name(1, static_cast<char>('a' + random() % 5));
     switch (random() % (depth > 0 ? 6 : 4)) {
-      case 0: out.insert_or_assign(name, Value(Value::Number{std::to_string(random() % 3)})); break;
-      case 1: out.insert_or_assign(name, Value(random() % 2 ? "x" : "Y")); break;
-      case 2: out.insert_or_assign(name, Value()); break;
-      case 3: out.insert_or_assign(name, Value(Value::Array{Value("x"), Value(Value::Number{"1"})})); break;
-      default: out.insert_or_assign(name, body(random, depth - 1));
+      case 0:
+        out.insert_or_assign(name, Value(Value::Number{std::to_string(random() % 3)}));
+        break;
+      case 1:
+        out.insert_or_assign(name, Value(random() % 2 ? "x" : "Y"));
+        break;
+      case 2:
+        out.insert_or_assign(name, Value());
+        break;
+      case 3:
+        out.insert_or_assign(name, Value(Value::Array{Value("x"), Value(Value::Number{"1"})}));
+        break;
+      default:
+        out.insert_or_assign(name, body(random, depth - 1));
     }
   }
   return Value(std::move(out));
 }
 
 TEST(DiffProperty, ABodyNeverDiffersFromItself) {
-  const auto rules = schema(R"("a":{"type":"int","default":1},"b":{"collection":"set"},"**.c":{"type":"string","fold":"ascii"},"d":{"empty":[null]})");
+  const auto rules = schema(
+      R"("a":{"type":"int","default":1},"b":{"collection":"set"},"**.c":{"type":"string","fold":"ascii"},"d":{"empty":[null]})");
   std::mt19937 random(3);
   for (int i = 0; i < 3'000; ++i) {
     const Value one = body(random, 3);

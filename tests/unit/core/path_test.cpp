@@ -30,7 +30,8 @@ TEST(Path, ChildrenAreRenderedInNormalForm) {
 
 TEST(Path, ErrorsSayWhereAndWhat) {
   EXPECT_EQ(path_error(""), "path '' at 1: expected a path, found nothing");
-  EXPECT_EQ(path_error("a..b"), "path 'a..b' at 3: expected a name of letters, digits, '_', '-'; others are written [\"...\"]");
+  EXPECT_EQ(path_error("a..b"),
+            "path 'a..b' at 3: expected a name of letters, digits, '_', '-'; others are written [\"...\"]");
   EXPECT_EQ(path_error("a[0"), "path 'a[0' at 4: expected ']'");
   EXPECT_EQ(path_error("a[x]"), "path 'a[x]' at 2: expected an index, key=value or a quoted name between '[' and ']'");
   EXPECT_EQ(path_error("a[\"x]"), "path 'a[\"x]' at 3: a quote that is not closed");
@@ -38,7 +39,8 @@ TEST(Path, ErrorsSayWhereAndWhat) {
 }
 
 TEST(Path, MalformedPathsAreRefused) {
-  for (const auto* text : {".a", "a.", "a.*", "**", "a[", "a[]", "a[-1]", "a[01]", "a[9999999999]", "a[\"x\"", "a[=x]", "a[\"\\x\"]", "a[\"b\\"}) {
+  for (const auto* text : {".a", "a.", "a.*", "**", "a[", "a[]", "a[-1]", "a[01]", "a[9999999999]", "a[\"x\"", "a[=x]",
+                           "a[\"\\x\"]", "a[\"b\\"}) {
     EXPECT_FALSE(Path::parse(text)) << text;
   }
 }
@@ -129,11 +131,13 @@ TEST_F(Body, FindsMembersIndexesAndKeyedElements) {
 }
 
 TEST_F(Body, MissesWhatIsNotThere) {
-  for (const auto* text : {"x", "a.b[2]", "a.b[name=z]", "a.b.c", "a[0]", R"(["c.d"].e)"}) EXPECT_EQ(at(text), "absent");
+  for (const auto* text : {"x", "a.b[2]", "a.b[name=z]", "a.b.c", "a[0]", R"(["c.d"].e)"})
+    EXPECT_EQ(at(text), "absent");
 }
 
 TEST_F(Body, AssignCreatesObjectsOnTheWay) {
-  EXPECT_EQ(set("n.m.k", Value("v")), R"({"a":{"b":[{"name":"x","port":80},{"name":"y","port":81}]},"c.d":1,"n":{"m":{"k":"v"}}})");
+  EXPECT_EQ(set("n.m.k", Value("v")),
+            R"({"a":{"b":[{"name":"x","port":80},{"name":"y","port":81}]},"c.d":1,"n":{"m":{"k":"v"}}})");
 }
 
 TEST_F(Body, AssignReplacesAppendsAndRemovesElements) {

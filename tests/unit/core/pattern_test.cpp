@@ -61,7 +61,8 @@ TEST(GlobProperty, PathsAreMatchedAsTheReferenceMatchesThem) {
     Path segments;
     for (const auto& name : path) segments = segments.child(name);
     const bool wanted = naive(glob, 0, path, 0);
-    ASSERT_EQ(SegmentMatch(glob).run(segments.segments()), wanted) << testing::PrintToString(glob) << " on " << testing::PrintToString(path);
+    ASSERT_EQ(SegmentMatch(glob).run(segments.segments()), wanted)
+        << testing::PrintToString(glob) << " on " << testing::PrintToString(path);
     hits += wanted ? 1 : 0;
   }
   EXPECT_GT(hits, 10'000);
@@ -107,13 +108,15 @@ TEST(GlobBomb, APatternOfManyDepthsIsRefusedInWords) {
   const auto refused = Glob::parse_path("**.a.**.b.**.c.**.d.**");
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message,
-            "path pattern '**.a.**.b.**.c.**.d.**': '**' stands in it 5 times, at most 4 are allowed; name the members between them");
+            "path pattern '**.a.**.b.**.c.**.d.**': '**' stands in it 5 times, at most 4 are allowed; name the members "
+            "between them");
 }
 
 TEST(GlobBomb, APatternOfManyBytesIsRefusedInWords) {
   const auto refused = Glob::parse_path(std::string(20'000, 'a'));
   ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().message.find("20000 bytes, at most 16384 are allowed"), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().message.find("20000 bytes, at most 16384 are allowed"), std::string::npos)
+      << refused.error().message;
   EXPECT_LT(refused.error().message.size(), 400u);
 }
 

@@ -17,19 +17,24 @@ class Redaction : public testing::Test {
   static constexpr const char* kCanary = "hunter2-canary";
   RedactionKey worker_{"aaaa1111", {1}}, store_{"bbbb2222", {2}};
   ResourceId id_{"role", "app"};
-  std::shared_ptr<const KindSchema> schema_ = KindSchema::parse(
-      R"({"schema":"driftd-schema/1","kind":"role","attributes":{"p":{"sensitive":true},"w":{"write_only":true},
-          "s":{"sensitive":true,"collection":"set"},"n":{"sensitive":true,"type":"int"}}})").value();
+  std::shared_ptr<const KindSchema> schema_ =
+      KindSchema::parse(
+          R"({"schema":"driftd-schema/1","kind":"role","attributes":{"p":{"sensitive":true},"w":{"write_only":true},
+          "s":{"sensitive":true,"collection":"set"},"n":{"sensitive":true,"type":"int"}}})")
+          .value();
 
   std::string redacted(const std::string& body, const std::vector<std::string>& sensitive = {}) const {
     const auto out = redact(body, id_, *schema_, sensitive, worker_);
     return out ? *out : "error: " + out.error().message;
   }
-  static DigestRef digest_at(const std::string& body, std::string_view member) { return as_digest(*parse(body).value().find(member)).value(); }
+  static DigestRef digest_at(const std::string& body, std::string_view member) {
+    return as_digest(*parse(body).value().find(member)).value();
+  }
 };
 
 TEST_F(Redaction, SensitiveWriteOnlyAndNamedValuesBecomeDigests) {
-  const auto body = redacted(R"({"p":"hunter2-canary","w":"hunter2-canary","x":{"y":["hunter2-canary"]},"open":"yes"})", {"x.y[0]"});
+  const auto body =
+      redacted(R"({"p":"hunter2-canary","w":"hunter2-canary","x":{"y":["hunter2-canary"]},"open":"yes"})", {"x.y[0]"});
   EXPECT_EQ(body.find(kCanary), std::string::npos) << body;
   EXPECT_NE(body.find(R"("open":"yes")"), std::string::npos);
   EXPECT_EQ(digest_at(body, "p").key_id, "aaaa1111");
@@ -49,10 +54,18 @@ TEST_F(Redaction, EqualNormalFormsGiveEqualDigests) {
 }
 
 TEST_F(Redaction, AsATextItIsPresentableAsItIsAsATree) {
-  const std::string digest = R"({"$hmac":"aaaa1111:1:)" + std::string(64, '0') + "\"}", withheld = R"({"$hmac":"aaaa1111:2:)" + std::string(64, 'f') + R"(:withheld"})";
-  const std::string bodies[] = {digest, "{\"a\":" + digest + ",\"b\":[" + withheld + ",1," + digest + "]}", R"({"$hmac":"no digest"})", R"({"$hmac":1})",
-                                R"({"a":"{\"$hmac\":\"x\"}","b":"$hmac","c":["$hmac","{"],"{":"$hmac"})", R"({"$hmac":"aaaa1111:1:00","b":2})",
-                                R"({"a":{"$hmac":"\""}})", "5", "\"$hmac\"", R"({"$hmac":)" + digest + "}"};
+  const std::string digest = R"({"$hmac":"aaaa1111:1:)" + std::string(64, '0') + "\"}",
+                    withheld = R"({"$hmac":"aaaa1111:2:)" + std::string(64, 'f') + R"(:withheld"})";
+  const std::string bodies[] = {digest,
+                                "{\"a\":" + digest + ",\"b\":[" + withheld + ",1," + digest + "]}",
+                                R"({"$hmac":"no digest"})",
+                                R"({"$hmac":1})",
+                                R"({"a":"{\"$hmac\":\"x\"}","b":"$hmac","c":["$hmac","{"],"{":"$hmac"})",
+                                R"({"$hmac":"aaaa1111:1:00","b":2})",
+                                R"({"a":{"$hmac":"\""}})",
+                                "5",
+                                "\"$hmac\"",
+                                R"({"$hmac":)" + digest + "}"};
   for (const auto& body : bodies) EXPECT_EQ(presentable_text(body), presentable_json(body));
   std::string spaced = digest;
   spaced.replace(spaced.find(':'), 1, " :\n ").insert(1, "\t").insert(spaced.size() - 1, " ");
@@ -98,7 +111,9 @@ class RotatedKey : public Redaction {
     }
     return out;
   }
-  std::string sealed(const std::string& body, std::size_t layers) const { return seal(redacted(body), keys(layers).store).value(); }
+  std::string sealed(const std::string& body, std::size_t layers) const {
+    return seal(redacted(body), keys(layers).store).value();
+  }
 };
 
 TEST_F(RotatedKey, StoredDigestOfEachFormerLinkBecomesTheOneThatIsMadeNow) {
@@ -138,7 +153,9 @@ class SlowKey : public RotatedKey {
     if (layers > 1) out.store.layers[1].kind = LayerKind::slow;
     return out;
   }
-  std::string sealed(const std::string& body, std::size_t layers) const { return seal(redacted(body), keys(layers).store).value(); }
+  std::string sealed(const std::string& body, std::size_t layers) const {
+    return seal(redacted(body), keys(layers).store).value();
+  }
 };
 
 TEST_F(SlowKey, EqualStaysEqualAndOtherStaysOther) {
@@ -152,7 +169,8 @@ TEST_F(SlowKey, EqualStaysEqualAndOtherStaysOther) {
 
 TEST_F(SlowKey, StoredDigestOfEachFormerLinkBecomesTheOneThatIsMadeNow) {
   for (std::size_t before = 0; before <= 3; ++before) {
-    EXPECT_EQ(rewrap(sealed(R"({"p":"x","w":"y"})", before), keys(3)).value(), sealed(R"({"p":"x","w":"y"})", 3)) << before;
+    EXPECT_EQ(rewrap(sealed(R"({"p":"x","w":"y"})", before), keys(3)).value(), sealed(R"({"p":"x","w":"y"})", 3))
+        << before;
   }
 }
 
@@ -162,7 +180,8 @@ TEST_F(SlowKey, DigestIsNotFoundByHmacsAlone) {
   const RedactionKeys all = keys(3);
   std::vector<std::string> reached{worker};
   const auto layers = all.store.layers;
-  for (const Key& key : {all.store.key, layers[0].key, layers[1].key, layers[2].key}) {  // each link applied, or left out
+  // each link applied, or left out
+  for (const Key& key : {all.store.key, layers[0].key, layers[1].key, layers[2].key}) {
     const std::size_t until = reached.size();
     for (std::size_t i = 0; i < until; ++i) reached.push_back(hmac_hex(key, {reached[i]}));
   }
@@ -211,7 +230,8 @@ TEST_F(Redaction, WhatPeopleSeeHoldsNoDigest) {
 TEST(DigestText, OnlyTheExactFormIsADigest) {
   const std::string hex(64, 'a');
   EXPECT_TRUE(as_digest(Value(Value::Object{{"$hmac", Value("ab12:1:" + hex)}})));
-  for (const std::string& text : {std::string("ab12:1:") + hex + "0", "ab12:0:" + hex, "ab12:x:" + hex, "zz:1:" + hex, ":1:" + hex, "ab12:" + hex, std::string("ab12:1:") + std::string(64, 'G')}) {
+  for (const std::string& text : {std::string("ab12:1:") + hex + "0", "ab12:0:" + hex, "ab12:x:" + hex, "zz:1:" + hex,
+                                  ":1:" + hex, "ab12:" + hex, std::string("ab12:1:") + std::string(64, 'G')}) {
     EXPECT_FALSE(as_digest(Value(Value::Object{{"$hmac", Value(text)}}))) << text;
   }
   EXPECT_FALSE(as_digest(Value(Value::Object{{"$hmac", Value("ab12:1:" + hex)}, {"x", Value()}})));

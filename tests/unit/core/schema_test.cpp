@@ -18,7 +18,10 @@ std::string schema_error(const std::string& json) {
 Path path(std::string_view text) { return Path::parse(text).value(); }
 
 TEST(Schema, MembersOfTheDocumentAreRead) {
-  const auto schema = KindSchema::parse(document("", R"(,"revision":3,"class":"endpoint","title":"t","identity":"sysid","source":true)")).value();
+  const auto schema =
+      KindSchema::parse(
+          document("", R"(,"revision":3,"class":"endpoint","title":"t","identity":"sysid","source":true)"))
+          .value();
   EXPECT_EQ(schema->kind(), "role");
   EXPECT_EQ(schema->revision(), 3u);
   EXPECT_EQ(schema->cls(path("x")), ChangeClass::endpoint);
@@ -27,9 +30,12 @@ TEST(Schema, MembersOfTheDocumentAreRead) {
 }
 
 TEST(Schema, EveryMemberOfARuleIsRead) {
-  const auto schema = KindSchema::parse(document(R"("a":{"type":"bool","unit":"u","collection":"map","keys":["name"],"basis":"v","class":"credential",
+  const auto schema =
+      KindSchema::parse(
+          document(R"("a":{"type":"bool","unit":"u","collection":"map","keys":["name"],"basis":"v","class":"credential",
     "default":0,"empty":[null,""],"tokens":{"true":["ja"],"false":["nein"]},"masked":["***"],"fold":"ascii","trim":"eol",
-    "volatile":true,"computed":true,"sensitive":true,"write_only":true,"since":2})")).value();
+    "volatile":true,"computed":true,"sensitive":true,"write_only":true,"since":2})"))
+          .value();
   const auto& rule = schema->rule(path("a"));
   EXPECT_EQ(rule.type, ValueType::boolean);
   EXPECT_EQ(rule.unit, "u");
@@ -48,7 +54,11 @@ TEST(Schema, EveryMemberOfARuleIsRead) {
 }
 
 TEST(Schema, TheMostSpecificRuleWinsWhateverTheOrder) {
-  const auto schema = KindSchema::parse(document(R"("**":{"type":"string"},"config.*":{"type":"int"},"config.max*":{"type":"bytes"},"config.maxmemory":{"type":"bool"})")).value();
+  const auto schema =
+      KindSchema::parse(
+          document(
+              R"("**":{"type":"string"},"config.*":{"type":"int"},"config.max*":{"type":"bytes"},"config.maxmemory":{"type":"bool"})"))
+          .value();
   EXPECT_EQ(schema->rule(path("config.maxmemory")).type, ValueType::boolean);
   EXPECT_EQ(schema->rule(path("config.maxclients")).type, ValueType::bytes);
   EXPECT_EQ(schema->rule(path("config.port")).type, ValueType::integer);
@@ -56,7 +66,10 @@ TEST(Schema, TheMostSpecificRuleWinsWhateverTheOrder) {
 }
 
 TEST(Schema, TheClassIsInheritedFromTheNearestAncestor) {
-  const auto schema = KindSchema::parse(document(R"("auth":{"class":"credential"},"auth.user":{"class":"config"},"auth.x":{"type":"int"})")).value();
+  const auto schema =
+      KindSchema::parse(
+          document(R"("auth":{"class":"credential"},"auth.user":{"class":"config"},"auth.x":{"type":"int"})"))
+          .value();
   EXPECT_EQ(schema->cls(path("auth.password")), ChangeClass::credential);
   EXPECT_EQ(schema->cls(path("auth.x")), ChangeClass::credential);
   EXPECT_EQ(schema->cls(path("auth.user")), ChangeClass::config);
@@ -74,16 +87,22 @@ TEST(Schema, MistakesAreNamedWithTheirPlace) {
   EXPECT_EQ(schema_error("[]"), "schema: expected an object");
   EXPECT_EQ(schema_error("{\"kind\":\"a\"}"), "schema: expected \"schema\": \"driftd-schema/1\"");
   EXPECT_EQ(schema_error(R"({"schema":"driftd-schema/1","kind":"a"})"), "schema of a, attributes: is missing");
-  EXPECT_EQ(schema_error(document(R"("a":{"typ":"int"})")).substr(0, 52), "schema of role, attributes.\"a\".typ: unknown member; ");
-  EXPECT_EQ(schema_error(document(R"("a":{"since":0})")), "schema of role, attributes.\"a\".since: expected a whole number from 1, found 0");
-  EXPECT_EQ(schema_error(document(R"("a":{"collection":"map"})")), "schema of role, attributes.\"a\": a map needs \"keys\"");
-  EXPECT_EQ(schema_error(document(R"("a":{"sensitive":"yes"})")), "schema of role, attributes.\"a\".sensitive: expected true or false, found \"yes\"");
+  EXPECT_EQ(schema_error(document(R"("a":{"typ":"int"})")).substr(0, 52),
+            "schema of role, attributes.\"a\".typ: unknown member; ");
+  EXPECT_EQ(schema_error(document(R"("a":{"since":0})")),
+            "schema of role, attributes.\"a\".since: expected a whole number from 1, found 0");
+  EXPECT_EQ(schema_error(document(R"("a":{"collection":"map"})")),
+            "schema of role, attributes.\"a\": a map needs \"keys\"");
+  EXPECT_EQ(schema_error(document(R"("a":{"sensitive":"yes"})")),
+            "schema of role, attributes.\"a\".sensitive: expected true or false, found \"yes\"");
 }
 
 TEST(Schema, EveryMalformedMemberIsRefused) {
-  for (const auto* rule : {R"({"type":"integer"})", R"({"type":1})", R"({"collection":"bag"})", R"({"keys":"name"})", R"({"class":"secret"})",
-                           R"({"empty":""})", R"({"masked":"*"})", R"({"tokens":["a"]})", R"({"tokens":{"maybe":[]}})", R"({"fold":"unicode"})",
-                           R"({"trim":"all"})", R"({"basis":["v"]})", R"({"since":1.5})", R"({"keys":[1]})", R"([])", R"({"unit":5})", R"({"volatile":1})"}) {
+  for (const auto* rule :
+       {R"({"type":"integer"})", R"({"type":1})", R"({"collection":"bag"})", R"({"keys":"name"})",
+        R"({"class":"secret"})", R"({"empty":""})", R"({"masked":"*"})", R"({"tokens":["a"]})",
+        R"({"tokens":{"maybe":[]}})", R"({"fold":"unicode"})", R"({"trim":"all"})", R"({"basis":["v"]})",
+        R"({"since":1.5})", R"({"keys":[1]})", R"([])", R"({"unit":5})", R"({"volatile":1})"}) {
     EXPECT_NE(schema_error(document(std::string("\"a\":") + rule)), "parsed") << rule;
   }
   EXPECT_NE(schema_error(document(R"("a..b":{})")), "parsed");
@@ -93,7 +112,10 @@ TEST(Schema, EveryMalformedMemberIsRefused) {
 }
 
 TEST(Schema, ARuleIsSaidInWords) {
-  const auto schema = KindSchema::parse(document(R"("retention":{"type":"duration","unit":"postgres:ms"},"l":{"collection":"set","fold":"ascii"})")).value();
+  const auto schema =
+      KindSchema::parse(
+          document(R"("retention":{"type":"duration","unit":"postgres:ms"},"l":{"collection":"set","fold":"ascii"})"))
+          .value();
   EXPECT_EQ(render(schema->rule(path("retention"))), "duration(postgres:ms) of \"retention\"");
   EXPECT_EQ(render(schema->rule(path("l"))), "any set folded of \"l\"");
   EXPECT_EQ(render(schema->rule(path("z"))), "any by default");

@@ -26,13 +26,19 @@ class Generator {
   explicit Generator(unsigned seed) : random_(seed) {}
   Value make(int depth) {
     switch (pick(depth > 0 ? 7 : 5)) {
-      case 0: return Value();
-      case 1: return Value(pick(2) == 0);
-      case 2: return Value(Value::Number{number()});
+      case 0:
+        return Value();
+      case 1:
+        return Value(pick(2) == 0);
+      case 2:
+        return Value(Value::Number{number()});
       case 3:
-      case 4: return Value(text());
-      case 5: return Value(array(depth));
-      default: return Value(object(depth));
+      case 4:
+        return Value(text());
+      case 5:
+        return Value(array(depth));
+      default:
+        return Value(object(depth));
     }
   }
   int pick(int below) { return static_cast<int>(random_() % static_cast<unsigned>(below)); }
@@ -72,7 +78,8 @@ TEST(Value, NumbersKeepTheirTokens) {
 }
 
 TEST(Value, EscapesAreTheShortest) {
-  EXPECT_EQ(canonical(R"(["\u0041\/\u000a\u0001\u00fc\ud83d\ude00\"\\"])"), "[\"A/\\n\\u0001ü\xF0\x9F\x98\x80\\\"\\\\\"]");
+  EXPECT_EQ(canonical(R"(["\u0041\/\u000a\u0001\u00fc\ud83d\ude00\"\\"])"),
+            "[\"A/\\n\\u0001ü\xF0\x9F\x98\x80\\\"\\\\\"]");
 }
 
 TEST(Value, AScalarIsADocument) {
@@ -94,10 +101,41 @@ TEST(Value, TextBehindTheDocumentIsAnError) {
 }
 
 TEST(Value, BrokenDocumentsAreErrors) {
-  for (const auto* json :
-       {"", "  ", "{", "[", "[1", "[1,", "[1,]", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{a:1}", "[1 2]", "nul", "truex", "[tru]",
-        "01", "[01]", "+1", "[.5]", "[1.]", "[1e]", "[--1]", "NaN", "[Infinity]", "\"a", "[\"\\x\"]", "[\"\\ud800\"]",
-        "[\"a\nb\"]", "'a'", "[1]]", "{\"a\":1 \"b\":2}", "// x\n1", "[1;2]", "[0x10]", "\xEF\xBB\xBF{}"}) {
+  for (const auto* json : {"",
+                           "  ",
+                           "{",
+                           "[",
+                           "[1",
+                           "[1,",
+                           "[1,]",
+                           "{\"a\"}",
+                           "{\"a\":}",
+                           "{\"a\":1,}",
+                           "{a:1}",
+                           "[1 2]",
+                           "nul",
+                           "truex",
+                           "[tru]",
+                           "01",
+                           "[01]",
+                           "+1",
+                           "[.5]",
+                           "[1.]",
+                           "[1e]",
+                           "[--1]",
+                           "NaN",
+                           "[Infinity]",
+                           "\"a",
+                           "[\"\\x\"]",
+                           "[\"\\ud800\"]",
+                           "[\"a\nb\"]",
+                           "'a'",
+                           "[1]]",
+                           "{\"a\":1 \"b\":2}",
+                           "// x\n1",
+                           "[1;2]",
+                           "[0x10]",
+                           "\xEF\xBB\xBF{}"}) {
     EXPECT_EQ(value_error(json).substr(0, 5), "JSON ") << json;
   }
 }
@@ -166,7 +204,9 @@ TEST(ValueProperty, ATruncatedOrFlippedDocumentNeverCrashesAndIsCanonicalWhenItP
   for (int i = 0; i < 3'000; ++i) {
     std::string json = render(generator.make(4));
     json.resize(static_cast<std::size_t>(generator.pick(static_cast<int>(json.size()) + 1)));
-    if (!json.empty()) json[static_cast<std::size_t>(generator.pick(static_cast<int>(json.size())))] = static_cast<char>(generator.pick(256));
+    if (!json.empty())
+      json[static_cast<std::size_t>(generator.pick(static_cast<int>(json.size())))] =
+          static_cast<char>(generator.pick(256));
     const auto value = parse(json);
     if (!value) continue;
     ASSERT_EQ(canonical(render(*value)), render(*value)) << json;

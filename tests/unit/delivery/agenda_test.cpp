@@ -21,7 +21,8 @@ class AnySituation {
     for (bool* flag : {&s.exhausted, &s.worth_saving, &s.replay_sendable, &s.replay_unfetched}) *flag = chance(60);
     s.save_now = chance(10);
     s.replay_unplanned = chance(5);
-    for (Time* time : {&s.store_at, &s.check_at, &s.save_at, &s.drain_until, &s.open_until, &s.replay_at}) *time = around(s.now);
+    for (Time* time : {&s.store_at, &s.check_at, &s.save_at, &s.drain_until, &s.open_until, &s.replay_at})
+      *time = around(s.now);
     if (!chance(10)) s.store_at = {};
     if (chance(80)) s.next_loaded = around(s.now);
     if (chance(50)) s.next_unloaded = around(s.now);
@@ -59,10 +60,16 @@ TEST(Agenda, ALaneThatSleepsHasNothingToDo) {
     ++asleep;
     ASSERT_GT(next_duty(s).until, s.now) << i;
     const bool room = s.loaded_bytes < 2 * kLoadedBytes || s.flying == 0;
-    ASSERT_FALSE(may_send(s) && s.now >= s.store_at && (due(s.next_loaded, s.now) || (due(s.next_unloaded, s.now) && room))) << i;
-    ASSERT_FALSE(s.opened && !s.rewinding && s.now >= s.store_at && s.worth_saving && (s.save_now || s.unsaved >= kSaveAt)) << i;
-    const bool full = s.loaded >= kLoaded || s.loaded_bytes >= kLoadedBytes || s.plain >= kWindow || s.crowded || (s.unwritten >= kUnwritten && !s.worth_saving);
-    ASSERT_FALSE(s.opened && s.started && !s.rewinding && !s.stopping && s.now >= s.store_at && !s.exhausted && !full) << i;
+    ASSERT_FALSE(may_send(s) && s.now >= s.store_at &&
+                 (due(s.next_loaded, s.now) || (due(s.next_unloaded, s.now) && room)))
+        << i;
+    ASSERT_FALSE(s.opened && !s.rewinding && s.now >= s.store_at && s.worth_saving &&
+                 (s.save_now || s.unsaved >= kSaveAt))
+        << i;
+    const bool full = s.loaded >= kLoaded || s.loaded_bytes >= kLoadedBytes || s.plain >= kWindow || s.crowded ||
+                      (s.unwritten >= kUnwritten && !s.worth_saving);
+    ASSERT_FALSE(s.opened && s.started && !s.rewinding && !s.stopping && s.now >= s.store_at && !s.exhausted && !full)
+        << i;
     ASSERT_TRUE(s.opened || s.now < s.store_at) << i;
     ASSERT_TRUE(!s.stopping || s.flying > 0) << i;
   }

@@ -26,7 +26,8 @@ TEST(Answer, ThatIsNotFullWasLookedForWhole) {
 }
 
 TEST(Answer, ThatIsFullWasLookedForUpToItsLastEvent) {
-  EXPECT_THAT(looked_for({7, 3, 5, 2}, {event(3, core::Outbox::kFull)}), ElementsAre(7, 3)) << "7 left the store, of 5 and 2 nothing is known";
+  EXPECT_THAT(looked_for({7, 3, 5, 2}, {event(3, core::Outbox::kFull)}), ElementsAre(7, 3))
+      << "7 left the store, of 5 and 2 nothing is known";
 }
 
 }  // namespace

@@ -86,7 +86,8 @@ TEST_P(Blame, TheProbeIsOfAnotherKeyThanTheOneThatFailed) {
   EXPECT_LE(most, 2) << "each probe asks with an event that was not asked with before";
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, Blame, ::testing::Bool(), [](const auto& kind) { return kind.param ? "forever" : "webhook"; });
+INSTANTIATE_TEST_SUITE_P(Kinds, Blame, ::testing::Bool(),
+                         [](const auto& kind) { return kind.param ? "forever" : "webhook"; });
 
 TEST(BlameOfAWebhook, AnEventThatIsRefusedWhileOthersGetThroughBecomesADeadLetterInTheEnd) {
   LaneWorld world(webhook_policy());

@@ -19,8 +19,8 @@ auto refuses_some() {
   };
 }
 
-/// The heads fail one after the other between healthy ones (what fails is about them, and not about the receiver), and very
-/// many events of the same resources come behind them.
+/// The heads fail one after the other between healthy ones (what fails is about them, and not about the receiver), and
+/// very many events of the same resources come behind them.
 void crowd(LaneWorld& world, int count) {
   for (int i = 0; i < kSick; ++i) {
     world.ring(1, kSick, "sick");
@@ -37,8 +37,9 @@ void crowd(LaneWorld& world, int count) {
 
 int healthy_not_got(const LaneWorld& world) {
   const std::set<std::int64_t> got(world.to.got.begin(), world.to.got.end());
-  return static_cast<int>(std::count_if(world.outbox.memory.events.begin(), world.outbox.memory.events.end(),
-                                        [&](const auto& event) { return !sick(event) && got.count(event.stamp.seq) == 0; }));
+  return static_cast<int>(
+      std::count_if(world.outbox.memory.events.begin(), world.outbox.memory.events.end(),
+                    [&](const auto& event) { return !sick(event) && got.count(event.stamp.seq) == 0; }));
 }
 
 void pass_often(LaneWorld& world, int times, std::chrono::nanoseconds by) {
@@ -64,7 +65,8 @@ class Crowd : public ::testing::TestWithParam<bool> {
   /// The receiver takes everything from now on.
   void heal() {
     world_.to.at_once = [](const auto&) { return Attempt{}; };
-    for (int i = 0; i < 300 && !world_.over(); ++i) world_.pass(GetParam() ? std::chrono::seconds(1) : std::chrono::seconds(600));
+    for (int i = 0; i < 300 && !world_.over(); ++i)
+      world_.pass(GetParam() ? std::chrono::seconds(1) : std::chrono::seconds(600));
   }
   LaneWorld world_{GetParam() ? core::RetryPolicy{} : webhook_policy()};
 };

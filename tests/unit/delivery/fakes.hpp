@@ -3,12 +3,12 @@
 #pragma once
 
 #include <algorithm>
-#include <boost/asio/post.hpp>
-#include <boost/asio/this_coro.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <functional>
 
 #include "delivery/relay.hpp"
@@ -75,7 +75,8 @@ class FakeOutbox final : public core::Outbox {
     std::vector<core::StoredEvent> out;
     for (const auto& row : rows) {
       const bool routed = std::find(row.sinks.begin(), row.sinks.end(), sink) != row.sinks.end();
-      if (routed && row.event.stamp.seq > after && out.size() < static_cast<std::size_t>(limit)) out.push_back(row.event);
+      if (routed && row.event.stamp.seq > after && out.size() < static_cast<std::size_t>(limit))
+        out.push_back(row.event);
     }
     co_return out;
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lane with something it may send is never asleep; what was committed is settled in the end; a kill repeats at most 256.
+// A lane with something it may send is never asleep; what was committed is settled in the end; a kill repeats at most
+// 256.
 #include "world.hpp"
 
 namespace driftd::delivery::test {
@@ -369,14 +370,20 @@ void LiveProperty::restart(LaneWorld& world) {
 
 void LiveProperty::step(LaneWorld& world) {
   switch (pick(12)) {
-    case 0: world.ring(static_cast<int>(pick(400)), 30); break;
+    case 0:
+      world.ring(static_cast<int>(pick(400)), 30);
+      break;
     case 1:
       world.payload = chance(20) ? kLarge : 0;
       world.ring(1 + static_cast<int>(pick(6)), chance(50) ? 1 : 30);
       world.payload = 0;
       break;
-    case 2: world.to.answer_all(); break;
-    case 3: world.to.answer_all(of(outcome(world))); break;
+    case 2:
+      world.to.answer_all();
+      break;
+    case 3:
+      world.to.answer_all(of(outcome(world)));
+      break;
     case 4:
     case 5:
     case 6:
@@ -384,14 +391,26 @@ void LiveProperty::step(LaneWorld& world) {
         world.to.answer(pick(world.to.open.size()), of(outcome(world)));
       }
       break;
-    case 7: world.outbox.broken = chance(30); break;
-    case 8: world.outbox.save_fails = chance(30); break;
-    case 9:
-      if (chance(50)) world.outbox.slow_saves = true; else world.outbox.release();
+    case 7:
+      world.outbox.broken = chance(30);
       break;
-    case 10: world.pass(std::chrono::milliseconds(pick(20'000))); break;
+    case 8:
+      world.outbox.save_fails = chance(30);
+      break;
+    case 9:
+      if (chance(50))
+        world.outbox.slow_saves = true;
+      else
+        world.outbox.release();
+      break;
+    case 10:
+      world.pass(std::chrono::milliseconds(pick(20'000)));
+      break;
     default:
-      if (chance(20)) restart(world); else command(world);
+      if (chance(20))
+        restart(world);
+      else
+        command(world);
   }
   world.relay->watch();  // between what happened and the turn of whom it wakes
   world.settle();
@@ -430,7 +449,8 @@ TEST_P(LiveProperty, EverythingCommittedIsSettledAndNoWakeUpIsMissed) {
     ASSERT_EQ(world.view().missed_wakeups, 0U) << "step " << i;
     ASSERT_FALSE(world.to.two_of_a_key) << "step " << i;
     int repeated = 0;
-    for (std::size_t n = got_before_; n < world.to.got.size(); ++n) repeated += ever_.count(world.to.got[n]) != 0 ? 1 : 0;
+    for (std::size_t n = got_before_; n < world.to.got.size(); ++n)
+      repeated += ever_.count(world.to.got[n]) != 0 ? 1 : 0;
     ASSERT_LE(repeated, 256) << "step " << i;
   }
   heal(world);

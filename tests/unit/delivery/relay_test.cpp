@@ -257,7 +257,9 @@ TEST_F(RelayTest, WhatTheReceiverLostIsSentAgain) {
 }
 
 TEST_F(RelayTest, AReceiverWhoseCheckTakesLongerThanItsIntervalStillGetsEvents) {
-  a_.while_checking = [this] { if (a_.checks < 50) clock_.advance(61s); };
+  a_.while_checking = [this] {
+    if (a_.checks < 50) clock_.advance(61s);
+  };
   outbox_.add("k", {"a"});
   start({{"a", &a_}});
   EXPECT_EQ(a_.sent.size(), 1U);
@@ -329,7 +331,8 @@ TEST_F(RelayTest, ASecondReplayIsRefusedAlsoWhileTheFirstIsStillBeingPlanned) {
     core::Control::Replay request;
     request.sink = "a";
     request.from_seq = from;
-    asio::co_spawn(io_, relay_->replay(request), [&answers](std::exception_ptr, auto answer) { answers.push_back(std::move(answer)); });
+    asio::co_spawn(io_, relay_->replay(request),
+                   [&answers](std::exception_ptr, auto answer) { answers.push_back(std::move(answer)); });
   }
   settle();
   advance(1s);
@@ -337,7 +340,8 @@ TEST_F(RelayTest, ASecondReplayIsRefusedAlsoWhileTheFirstIsStillBeingPlanned) {
   const auto refused = std::find_if(answers.begin(), answers.end(), [](const auto& answer) { return !answer; });
   ASSERT_NE(refused, answers.end());
   EXPECT_EQ(refused->error().code, Code::conflict);
-  const auto taken = std::find_if(answers.begin(), answers.end(), [](const auto& answer) { return answer.has_value(); });
+  const auto taken =
+      std::find_if(answers.begin(), answers.end(), [](const auto& answer) { return answer.has_value(); });
   ASSERT_NE(taken, answers.end());
   EXPECT_EQ(a_.sent.size(), static_cast<std::size_t>(**taken));
 }

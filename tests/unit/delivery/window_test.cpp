@@ -17,7 +17,8 @@ core::StoredEvent event(std::int64_t seq, const std::string& key) {
 class WindowTest : public ::testing::Test {
  protected:
   void add(std::int64_t to) {
-    for (std::int64_t seq = window_.fetched_to() + 1; seq <= to; ++seq) window_.add(event(seq, "k" + std::to_string(seq)));
+    for (std::int64_t seq = window_.fetched_to() + 1; seq <= to; ++seq)
+      window_.add(event(seq, "k" + std::to_string(seq)));
   }
   Window::Save save() {
     auto saved = window_.plan(now_, 0, false);

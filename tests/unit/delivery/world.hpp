@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One real lane over an outbox in memory, a receiver that answers when the test says, a clock that the test moves. Nothing
-// wakes the lane but a commit, an answer, and the time that it waits for: what a test sees here is what a quiet agent does.
+// One real lane over an outbox in memory, a receiver that answers when the test says, a clock that the test moves.
+// Nothing wakes the lane but a commit, an answer, and the time that it waits for: what a test sees here is what a quiet
+// agent does.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,19 +16,21 @@ namespace driftd::delivery::test {
 class FaultyOutbox final : public core::Outbox {
  public:
   driftd::test::MemoryOutbox memory;
-  bool broken = false;            ///< every call fails
-  bool save_fails = false;        ///< settle() fails
-  bool slow_saves = false;        ///< settle() waits for release()
-  bool slow_opens = false;        ///< open_sink() does
+  bool broken = false;      ///< every call fails
+  bool save_fails = false;  ///< settle() fails
+  bool slow_saves = false;  ///< settle() waits for release()
+  bool slow_opens = false;  ///< open_sink() does
   std::vector<core::AgentEvent> told;
-  std::size_t most_upserts = 0;   ///< of one settle()
+  std::size_t most_upserts = 0;  ///< of one settle()
 
   Task<Result<core::SinkCursor>> open_sink(std::string sink) override {
     if (slow_opens) co_await wait_for_release();
     if (broken) co_return fail(Code::unavailable, "disk I/O error");
     co_return co_await memory.open_sink(std::move(sink));
   }
-  Task<Status> close_sink(std::string sink, bool drop) override { co_return co_await memory.close_sink(std::move(sink), drop); }
+  Task<Status> close_sink(std::string sink, bool drop) override {
+    co_return co_await memory.close_sink(std::move(sink), drop);
+  }
   Task<Result<std::vector<std::string>>> sinks() override { co_return co_await memory.sinks(); }
   Task<Result<std::vector<core::StoredEvent>>> fetch(std::string sink, std::int64_t after, int limit) override {
     if (broken) co_return fail(Code::unavailable, "disk I/O error");
@@ -74,8 +77,8 @@ struct Receiver {
     std::shared_ptr<Attempt> attempt;
   };
   core::RetryPolicy policy;
-  std::vector<Open> open;                ///< sent, not answered
-  std::vector<std::int64_t> got;         ///< seqs that were acknowledged, in order, again and again
+  std::vector<Open> open;         ///< sent, not answered
+  std::vector<std::int64_t> got;  ///< seqs that were acknowledged, in order, again and again
   std::map<std::int64_t, int> sent;
   std::set<std::string> flying;
   bool two_of_a_key = false;
@@ -176,8 +179,8 @@ class LaneWorld {
   /// Everything committed is delivered or a dead letter, and the store knows it.
   bool over() {
     const auto& cursor = outbox.memory.cursors["s"];
-    return cursor.low_water == committed() &&
-           std::all_of(cursor.exceptions.begin(), cursor.exceptions.end(), [](const auto& state) { return state.dead; });
+    return cursor.low_water == committed() && std::all_of(cursor.exceptions.begin(), cursor.exceptions.end(),
+                                                          [](const auto& state) { return state.dead; });
   }
   std::unique_ptr<core::Sink> new_sink() { return std::make_unique<ReceiverSink>(io_->get_executor(), to); }
   template <class T>
@@ -203,7 +206,7 @@ class LaneWorld {
   }
 
   std::size_t payload = 0;  ///< bytes of each event that is committed from now on
-  RelaySettings settings;  ///< of the next start()
+  RelaySettings settings;   ///< of the next start()
   FakeClock clock;
   FaultyOutbox outbox;
   Receiver to;

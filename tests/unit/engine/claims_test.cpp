@@ -181,7 +181,9 @@ TEST_F(ClaimsOfSources, ATenantNeitherTakesBackNorKeepsAliveWhatTheOwnerSaid) {
   look();
   look();
   const auto gone = [&] {
-    return std::ranges::any_of(line_->drifts(), [](const auto& d) { return d.resource.kind == "registration" && d.operation == core::Operation::deleted; });
+    return std::ranges::any_of(line_->drifts(), [](const auto& d) {
+      return d.resource.kind == "registration" && d.operation == core::Operation::deleted;
+    });
   };
   EXPECT_TRUE(eventually(gone, std::chrono::seconds(10)));
 }
@@ -243,17 +245,23 @@ TEST_F(ClaimsOfSources, AWordWithoutAPlaceKeepsNobodyElsesAlive) {
   source().declared.clear();
   const auto gone = [&] {
     look();
-    return std::ranges::any_of(line_->drifts(), [](const auto& d) { return d.resource.kind == "registration" && d.operation == core::Operation::deleted; });
+    return std::ranges::any_of(line_->drifts(), [](const auto& d) {
+      return d.resource.kind == "registration" && d.operation == core::Operation::deleted;
+    });
   };
   EXPECT_TRUE(eventually(gone, std::chrono::seconds(10)));
 }
 
 /// A definition of the same name that cannot be read: in its own place it is a doubt, elsewhere it is none.
 TEST_F(ClaimsOfSources, WhatCannotBeReadElsewhereKeepsNoRegistrationFromBeingGone) {
-  const auto unread = [](const std::string& place) { return core::Diagnostic{Code::invalid, "registration", "b", place, "it has no type", "", 0, "b"}; };
+  const auto unread = [](const std::string& place) {
+    return core::Diagnostic{Code::invalid, "registration", "b", place, "it has no type", "", 0, "b"};
+  };
   const auto is_gone = [&] {
     look();
-    return std::ranges::any_of(line_->drifts(), [](const auto& d) { return d.resource.kind == "registration" && d.operation == core::Operation::deleted; });
+    return std::ranges::any_of(line_->drifts(), [](const auto& d) {
+      return d.resource.kind == "registration" && d.operation == core::Operation::deleted;
+    });
   };
   prepare({{"source", "prod"}});
   line_->start(false);
@@ -336,7 +344,8 @@ TEST_F(ClaimsOfNames, WhatCannotBeReadElsewhereKeepsNoNameOfAnothers) {
   line_->start(false);
   look();
   source().discovered.backends.clear();
-  source().discovered.diagnostics = {{Code::invalid, "registration", "orders", "tenant", "it has no type", "", 0, "orders"}};
+  source().discovered.diagnostics = {
+      {Code::invalid, "registration", "orders", "tenant", "it has no type", "", 0, "orders"}};
   EXPECT_TRUE(eventually([&] {
     look();
     return endpoint() == "none";
@@ -348,7 +357,8 @@ TEST_F(ClaimsOfNames, WhatCannotBeReadInItsOwnPlaceStands) {
   line_->start(false);
   look();
   source().discovered.backends.clear();
-  source().discovered.diagnostics = {{Code::invalid, "registration", "orders", "prod", "it has no type", "", 0, "orders"}};
+  source().discovered.diagnostics = {
+      {Code::invalid, "registration", "orders", "prod", "it has no type", "", 0, "orders"}};
   for (int i = 0; i < 5; ++i) look();
   EXPECT_EQ(endpoint(), "orders.prod:9092");
 }

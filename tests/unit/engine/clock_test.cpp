@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A wall clock that is set hides nothing and invents nothing: order within a process is the monotonic clock's (semantics 8).
+// A wall clock that is set hides nothing and invents nothing: order within a process is the monotonic clock's
+// (semantics 8).
 #include <random>
 
 #include "on_the_store.hpp"
@@ -91,7 +92,8 @@ TEST(MomentOf, AnswerIsAsOldAsItsProviderSaysWithinItsCall) {
 }
 
 TEST(MomentOf, NothingWasReadBeforeTheMachineRan) {
-  const Moment before{1'000'000'000'000, Moment::Mono(seconds(100))}, now{1'010'000'000'000, Moment::Mono(seconds(110))};
+  const Moment before{1'000'000'000'000, Moment::Mono(seconds(100))},
+      now{1'010'000'000'000, Moment::Mono(seconds(110))};
   for (const Nanos observed : std::vector<Nanos>{1, 800'000'000'000, 899'000'000'000}) {
     EXPECT_EQ(Moment::received_at(observed, before, now), now.mono) << observed;
     EXPECT_EQ(Moment::asked_at(observed, before, now), before.mono) << observed;
@@ -152,7 +154,8 @@ TEST_F(ClockThatIsSet, WatchRecordThatIsDroppedSoonAfterAnotherIsLookedForLater)
     return 0;
   });
   tell(0);
-  ASSERT_TRUE(eventually([&] { return line_->view().cycles == 2; }));  // a list that goes on would see the next one, too
+  // a list that goes on would see the next one, too
+  ASSERT_TRUE(eventually([&] { return line_->view().cycles == 2; }));
   ASSERT_THAT(line_->drifts(), SizeIs(1));
   tell(1);
   tell(2);  // the watch gives its pages in order

@@ -52,11 +52,13 @@ TEST_F(Decisions, BaitAndSwitchIsRefusedAndSaysWhatStandsNow) {
   const std::string looked_at = line_->binding(drift());
   moves_to(999'999);
   for (const std::string& digest : {looked_at, looked_at.substr(0, 12)}) {
-    for (const auto verb : {Decision::Verb::approve, Decision::Verb::reject, Decision::Verb::ignore, Decision::Verb::undo}) {
+    for (const auto verb :
+         {Decision::Verb::approve, Decision::Verb::reject, Decision::Verb::ignore, Decision::Verb::undo}) {
       const auto refused = says(verb, digest);
       ASSERT_FALSE(refused);
       EXPECT_EQ(refused.error().code, Code::conflict);
-      EXPECT_THAT(refused.error().message, AllOf(HasSubstr("moved since you looked"), HasSubstr("partitions 3 → 999999")));
+      EXPECT_THAT(refused.error().message,
+                  AllOf(HasSubstr("moved since you looked"), HasSubstr("partitions 3 → 999999")));
     }
   }
   EXPECT_EQ(drift().status, DriftStatus::pending);
@@ -70,7 +72,8 @@ TEST_F(Decisions, TooShortOrMalformedDigestsAreRefused) {
   const std::string whole = line_->binding(drift());
   std::string upper = whole.substr(0, 8);
   for (char& c : upper) c = static_cast<char>(std::toupper(c));
-  std::vector<std::string> wrong = {"", "a", whole.substr(0, 7), whole + "0", whole.substr(0, 7) + "*", whole.substr(0, 7) + "%"};
+  std::vector<std::string> wrong = {
+      "", "a", whole.substr(0, 7), whole + "0", whole.substr(0, 7) + "*", whole.substr(0, 7) + "%"};
   if (upper != whole.substr(0, 8)) wrong.push_back(upper);
   for (const auto& digest : wrong) {
     const auto refused = says(Decision::Verb::approve, digest);
@@ -89,7 +92,8 @@ TEST_F(Decisions, TheBindingIsOfThisDriftAndThisInstallation) {
   ASSERT_THAT(both, SizeIs(2));
   EXPECT_EQ(both[0].digest, both[1].digest) << "the same path and value";
   EXPECT_NE(line_->binding(both[0]), line_->binding(both[1]));
-  EXPECT_NE(line_->binding(both[0]).substr(0, 8), both[0].digest.substr(0, 8)) << "it is keyed: nobody computes it in advance";
+  EXPECT_NE(line_->binding(both[0]).substr(0, 8), both[0].digest.substr(0, 8))
+      << "it is keyed: nobody computes it in advance";
   EXPECT_EQ(says(Decision::Verb::approve, both[0].digest, both[0].id).error().code, Code::conflict);
 }
 
@@ -147,7 +151,8 @@ TEST_F(Decisions, OneThatRanOutIsInTheLog) {
 TEST_F(Decisions, OneThatCannotBeAuditedIsNotMade) {
   baseline();
   moves_to(9);
-  tamper(dir_.file("data/store.db"), "CREATE TRIGGER no BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'no more lines'); END");
+  tamper(dir_.file("data/store.db"),
+         "CREATE TRIGGER no BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'no more lines'); END");
   const auto refused = says(Decision::Verb::approve, line_->binding(drift()));
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, HasSubstr("no more lines"));

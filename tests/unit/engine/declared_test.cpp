@@ -167,7 +167,8 @@ TEST_F(DeclaredEngine, WhatMovesDuringACycleIsJudgedInTheNextOneThoughItsCursorS
 }
 
 TEST_F(DeclaredEngine, WhatCannotBeComparedStaysPartialAlsoWhenItIsUnchanged) {
-  line_->world->schemas["thing"] = R"({"schema":"driftd-schema/1","kind":"thing","attributes":{"partitions":{"masked":["***"]}}})";
+  line_->world->schemas["thing"] =
+      R"({"schema":"driftd-schema/1","kind":"thing","attributes":{"partitions":{"masked":["***"]}}})";
   line_->world->resources[thing(3)] = R"({"partitions":"***"})";
   line_->start(false);
   for (int i = 0; i < 3; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A source may name any backend in its records: however many it names, the agent stays quick, says what it left out, and
-// takes nothing for withdrawn that it left out.
+// A source may name any backend in its records: however many it names, the agent stays quick, says what it left out,
+// and takes nothing for withdrawn that it left out.
 #include "on_the_store.hpp"
 #include "support/patience.hpp"
 
@@ -39,7 +39,8 @@ class ManyOthers : public EngineOnTheStore {
     std::vector<core::RecordPage> out;
     for (int i = 0; i < count; ++i) {
       if (i % 512 == 0) out.emplace_back();
-      out.back().records.push_back(record("nobody" + std::to_string(i), {kind, std::string(60, 'x') + std::to_string(i)}));
+      out.back().records.push_back(
+          record("nobody" + std::to_string(i), {kind, std::string(60, 'x') + std::to_string(i)}));
     }
     return out;
   }
@@ -66,7 +67,8 @@ TEST_F(ManyOthers, AHundredThousandOfThemStopNothingAndAreOneLine) {
   const auto views = line_->on_core([&] { return line_->engine().view(); });
   EXPECT_LT(std::chrono::steady_clock::now() - before, kPatience * std::chrono::seconds(5));
   EXPECT_LE(report_.coverage.size(), 1'002u);
-  EXPECT_THAT(line("declared:*/*").reasons, testing::Contains(HasSubstr("90000 of what this source says of other backends is left out")));
+  EXPECT_THAT(line("declared:*/*").reasons,
+              testing::Contains(HasSubstr("90000 of what this source says of other backends is left out")));
   EXPECT_FALSE(report_.complete());
   EXPECT_LE(stored().size(), 10'000u);
 }

@@ -13,7 +13,8 @@ using testing::SizeIs;
 
 using HeldEngine = EngineOnTheStore;
 
-/// No provider has such a kind any more (host/describe.cpp); one of before may have left what was approved of it in the store.
+/// No provider has such a kind any more (host/describe.cpp); one of before may have left what was approved of it in the
+/// store.
 TEST_F(HeldEngine, ApprovalOfWhatIsCalledLikeAQuestionButIsNoneEndsNothing) {
   line_->world->kinds = {"thing", "scope"};
   line_->world->resources[{"scope", "email"}] = R"({"b":1})";
@@ -56,7 +57,8 @@ TEST_F(HeldEngine, SystemThatNoLongerSaysWhichOneItIsIsNotJudged) {
   for (int i = 0; i < 2; ++i) {
     refresh();
     ASSERT_FALSE(report_.status);
-    EXPECT_THAT(report_.status.error().message, testing::HasSubstr("does not say which one it is (accepted: system-1)"));
+    EXPECT_THAT(report_.status.error().message,
+                testing::HasSubstr("does not say which one it is (accepted: system-1)"));
     EXPECT_THAT(line_->drifts(true), IsEmpty());
     restart();
   }
@@ -71,7 +73,8 @@ TEST_F(HeldEngine, SystemThatIsNotUpAndDoesNotSayWhichOneItIsTellsOnlyWhatIsAmis
   line_->world->identity.clear();
   remove(0, 5);
   using State = core::HealthReport::State;
-  for (const State state : {State::degraded, State::down, State::unknown}) {  // a slow health, and a refresh that is in time
+  // a slow health, and a refresh that is in time
+  for (const State state : {State::degraded, State::down, State::unknown}) {
     line_->world->health = state;
     refresh();
     ASSERT_FALSE(report_.status);
@@ -120,7 +123,8 @@ TEST_F(HeldEngine, WhatAWatchBringsIsDroppedWhileTheSystemDoesNotSayWhichOneItIs
   refresh();  // after that page
   EXPECT_THAT(line_->drifts(true), IsEmpty());
   line_->on_core([&] { return line_->world->identity = "system-1", 0; });
-  EXPECT_TRUE(eventually([&] { return refresh(), line_->drifts().size() == 1; })) << "it is found by the next full list";
+  EXPECT_TRUE(eventually([&] { return refresh(), line_->drifts().size() == 1; }))
+      << "it is found by the next full list";
 }
 
 TEST_F(HeldEngine, NothingIsGoneBecauseASystemThatTookOverDuringTheCycleDoesNotHaveIt) {
@@ -131,7 +135,9 @@ TEST_F(HeldEngine, NothingIsGoneBecauseASystemThatTookOverDuringTheCycleDoesNotH
   report_ = line_->refresh(false);
   EXPECT_THAT(line_->drifts(true), IsEmpty());
   EXPECT_THAT(reasons(), testing::HasSubstr("another system may have answered (accepted: system-1; it is system-2)"));
-  line_->world->when_read = [world = line_->world.get()] { world->health_fails = Error{Code::unavailable, "connection refused"}; };
+  line_->world->when_read = [world = line_->world.get()] {
+    world->health_fails = Error{Code::unavailable, "connection refused"};
+  };
   line_->world->identity = "system-1";
   report_ = line_->refresh(false);
   EXPECT_THAT(line_->drifts(true), IsEmpty()) << "nobody knows which one answered";
@@ -173,7 +179,8 @@ TEST_F(HeldEngine, AProbeThatMeetsAnotherSystemEndsWhatTheWatchSaysAtOnce) {
   line_->start(true);
   ASSERT_TRUE(eventually([&] { return line_->view().last_complete_ns > 0; }));
   line_->on_core([&] { return line_->world->identity = "system-2", 0; });
-  ASSERT_TRUE(eventually([&] { return !line_->drifts().empty(); }, std::chrono::seconds(60))) << "no cycle is due for an hour";
+  ASSERT_TRUE(eventually([&] { return !line_->drifts().empty(); }, std::chrono::seconds(60)))
+      << "no cycle is due for an hour";
   EXPECT_EQ(line_->drifts()[0].resource.kind, "backend");
 }
 
@@ -259,7 +266,8 @@ TEST_F(HeldEngine, DecisionRunsOutAtItsTimeAlsoWhileTheOutboxIsFull) {
       Decision ignore = decision(Decision::Verb::ignore);
       ignore.expires_ns = ignore.at_ns + 300'000'000;
       ASSERT_TRUE(line_->decide(line_->drifts().at(0).id, ignore));
-      EXPECT_TRUE(eventually([&] { return line_->drifts().at(0).status == DriftStatus::pending; })) << full << " " << interval.count();
+      EXPECT_TRUE(eventually([&] { return line_->drifts().at(0).status == DriftStatus::pending; }))
+          << full << " " << interval.count();
     }
   }
 }

@@ -57,7 +57,8 @@ TEST(Index, CountsOfAllKindsInOnePassAreThoseOfEach) {
 
 TEST(Index, CountsOfHundredsOfKindsOfAMillionResourcesTakeNoLongerThanOfOne) {
   Index index;
-  for (int i = 0; i < 1'000'000; ++i) index.put({"kind-" + std::to_string(i % 256), std::to_string(i)}, entry(true, true, 1));
+  for (int i = 0; i < 1'000'000; ++i)
+    index.put({"kind-" + std::to_string(i % 256), std::to_string(i)}, entry(true, true, 1));
   const auto before = std::chrono::steady_clock::now();
   std::int64_t present = 0;
   for (int view = 0; view < 10; ++view) {

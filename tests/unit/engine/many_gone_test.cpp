@@ -16,7 +16,9 @@ constexpr int kAll = 260, kGone = 200;
 
 class ManyGone : public EngineOnTheStore {
  protected:
-  static core::ResourceId one(int number) { return {"thing", std::string(1'000, 'x') + std::to_string(1'000 + number)}; }
+  static core::ResourceId one(int number) {
+    return {"thing", std::string(1'000, 'x') + std::to_string(1'000 + number)};
+  }
   void put(int from, int to) {
     for (int i = from; i < to; ++i) line_->world->resources[one(i)] = R"({"partitions":3})";
   }
@@ -46,7 +48,8 @@ class ManyGone : public EngineOnTheStore {
   }
   std::size_t deletions(DriftStatus status) {
     const auto drifts = all(Operation::deleted);
-    return static_cast<std::size_t>(std::count_if(drifts.begin(), drifts.end(), [&](const auto& d) { return d.status == status; }));
+    return static_cast<std::size_t>(
+        std::count_if(drifts.begin(), drifts.end(), [&](const auto& d) { return d.status == status; }));
   }
 };
 
@@ -165,7 +168,8 @@ TEST_F(ManyGone, AnApprovalWithAllItsNamesHolds) {
   for (int i = 0; i < kGone; ++i) names += (i > 0 ? ",\"" : "\"") + one(i).id + "\"";
   const std::string note = R"({"by":"ann","names":[)" + names + "]}";
   tamper(dir_.file("data/store.db"),
-         "UPDATE backend SET crc = NULL, notes = json_set(notes, '$.\"accept:scope/thing\"', '" + note + "') WHERE name = 'b'");
+         "UPDATE backend SET crc = NULL, notes = json_set(notes, '$.\"accept:scope/thing\"', '" + note +
+             "') WHERE name = 'b'");
   take(kGone, kGone + 1);
   line_->start(false);
   refresh();

@@ -71,9 +71,11 @@ TEST_F(EngineUnderPressure, ReloadReachesTheOthersWhileOneBackendHangs) {
     specs.back().rules = std::make_shared<const core::Rules>(rules);
   }
   auto reloaded = asio::co_spawn(line_->core(), line_->engine().reload(std::move(specs)), asio::use_future);
-  EXPECT_TRUE(eventually([&] {
-    return line_->on_core([&] { return line_->engine().find("other")->ledger().spec().rules->generation; }) == 9;
-  }, seconds(10)));
+  EXPECT_TRUE(eventually(
+      [&] {
+        return line_->on_core([&] { return line_->engine().find("other")->ledger().spec().rules->generation; }) == 9;
+      },
+      seconds(10)));
   line_.reset();  // ends the cycle that hangs, and the reload with it
   reloaded.get();
   (void)hangs.get();
@@ -117,7 +119,8 @@ TEST_F(EngineUnderPressure, AWorkerThatStillStartsSaysNothingOfTheSystemBehindIt
   EXPECT_EQ(health_events(), 0u);
   EXPECT_EQ(line_->view().health.state, core::HealthReport::State::unknown);
   in_the_world([](ScriptedWorld& world) { world.worker = "backoff"; });
-  EXPECT_TRUE(eventually([&] { return line_->view().health.state == core::HealthReport::State::degraded; }, seconds(10)));
+  EXPECT_TRUE(
+      eventually([&] { return line_->view().health.state == core::HealthReport::State::degraded; }, seconds(10)));
 }
 
 }  // namespace

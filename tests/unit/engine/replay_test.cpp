@@ -15,7 +15,8 @@ class CatchingUp : public EngineOnTheStore {
   CatchingUp() {
     line_->world->watches = true;
     line_->start(true);
-    EXPECT_TRUE(eventually([&] { return line_->view().coverage.size() == 1 && line_->view().coverage[0].established; }));
+    EXPECT_TRUE(
+        eventually([&] { return line_->view().coverage.size() == 1 && line_->view().coverage[0].established; }));
   }
   void set(int number, const char* body) {
     line_->on_core([&] { return line_->world->resources[thing(number)] = body; });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whoever may name resources in a system makes as many as they like: a backend has room for so many (budgets.resources).
+// Whoever may name resources in a system makes as many as they like: a backend has room for so many
+// (budgets.resources).
 #include "on_the_store.hpp"
 
 namespace driftd::test {
@@ -92,10 +93,12 @@ TEST_F(RoomOfABackend, ARecordOlderThanTheEndOfWhatIsForgottenIsNotNew) {
     line_->replay({{thing(30), body}});
     line_->replay({{thing(3), body.empty() ? R"({"partitions":9})" : R"({"partitions":8})"}});  // pages come in order
     const std::string mark = body.empty() ? "9" : "8";
-    return eventually([&] {
-      const auto open = line_->drifts();
-      return !open.empty() && open.front().changes.front().new_value == mark;
-    }, std::chrono::seconds(10));
+    return eventually(
+        [&] {
+          const auto open = line_->drifts();
+          return !open.empty() && open.front().changes.front().new_value == mark;
+        },
+        std::chrono::seconds(10));
   };
   line_->on_core([&] {
     line_->world->observed_at = {{thing(30), line_->clock->wall() - Nanos(60'000'000'000)}};

@@ -40,7 +40,8 @@ class Shares : public EngineOnTheStore {
   }
   void give_up(const std::string& name_space, int first, int last) {
     for (int i = first; i < last; ++i) {
-      std::erase_if(source().discovered.backends, [&](const auto& one) { return one.name == name_space + "-" + std::to_string(i); });
+      std::erase_if(source().discovered.backends,
+                    [&](const auto& one) { return one.name == name_space + "-" + std::to_string(i); });
     }
   }
   void look() { report_ = line_->refresh(true, "source"); }
@@ -53,7 +54,8 @@ class Shares : public EngineOnTheStore {
   }
   std::size_t count(const std::string& name_space) {
     const auto views = line_->on_core([&] { return line_->engine().view(); });
-    return static_cast<std::size_t>(std::ranges::count_if(views, [&](const auto& v) { return v.name.starts_with(name_space + "-"); }));
+    return static_cast<std::size_t>(
+        std::ranges::count_if(views, [&](const auto& v) { return v.name.starts_with(name_space + "-"); }));
   }
   /// Of the line `discovered` of the source's coverage.
   std::string reasons() {
@@ -68,10 +70,14 @@ class Shares : public EngineOnTheStore {
   }
   std::size_t questions() {
     const auto all = line_->drifts();
-    return static_cast<std::size_t>(std::ranges::count_if(all, [](const auto& d) { return render(d.resource) == "scope/discovered"; }));
+    return static_cast<std::size_t>(
+        std::ranges::count_if(all, [](const auto& d) { return render(d.resource) == "scope/discovered"; }));
   }
   bool gone(const std::string& name_space, std::size_t left) {
-    return eventually([&] { look(); return count(name_space) == left; });
+    return eventually([&] {
+      look();
+      return count(name_space) == left;
+    });
   }
 };
 
@@ -154,7 +160,10 @@ TEST_F(Shares, ARealMassDeletionIsHeldWhereverItIs) {
   for (const char* each : {"a", "b", "c", "d", "e"}) EXPECT_EQ(count(each), 6u) << each;
   EXPECT_EQ(questions(), 1u);
   source().discovered.backends = all;
-  EXPECT_TRUE(eventually([&] { look(); return questions() == 0; }));
+  EXPECT_TRUE(eventually([&] {
+    look();
+    return questions() == 0;
+  }));
   give_up("a", 1, 3);
   EXPECT_TRUE(gone("a", 4));
   give_up("b", 0, 6), give_up("c", 0, 6), give_up("d", 0, 6), give_up("e", 0, 5);
@@ -170,7 +179,8 @@ TEST_F(Shares, ANamespaceThatIsPassedOverKeepsWhatItHad) {
   look();
   give_up("tenant", 0, 4);
   give_up("prod", 0, 1);
-  source().discovered.diagnostics = {{Code::budget, "registration", "", "tenant", "namespace tenant: too many", "", 0, ""}};
+  source().discovered.diagnostics = {
+      {Code::budget, "registration", "", "tenant", "namespace tenant: too many", "", 0, ""}};
   EXPECT_TRUE(gone("prod", 4));
   look_long();
   EXPECT_EQ(count("tenant"), 4u);

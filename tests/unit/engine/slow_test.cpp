@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store under a slow layer (ADR 0014): each digest that is made costs some 50 ms. Nobody waits for them but the backend
-// that has them, nothing is told of them, and nothing beside them can be guessed faster.
+// A store under a slow layer (ADR 0014): each digest that is made costs some 50 ms. Nobody waits for them but the
+// backend that has them, nothing is told of them, and nothing beside them can be guessed faster.
 #include <algorithm>
 #include <chrono>
 #include <future>
@@ -21,7 +21,8 @@ class SlowEngine : public EngineOnTheStore {
  protected:
   /// What a worker would send of a secret: one digest, and a value in clear.
   std::string secret(const std::string& value) const {
-    return R"({"p":{"$hmac":")" + line_->store().key().worker.id + ":1:" + to_hex(sha256(value)) + R"("},"partitions":3})";
+    return R"({"p":{"$hmac":")" + line_->store().key().worker.id + ":1:" + to_hex(sha256(value)) +
+           R"("},"partitions":3})";
   }
   void secrets(int count, const std::string& of) {
     for (int i = 0; i < count; ++i) line_->world->resources[thing(i)] = secret(of + std::to_string(i));
@@ -83,7 +84,8 @@ class SlowEngine : public EngineOnTheStore {
     testing::Test::RecordProperty("longest_ms", std::to_string(ms(waited.longest)));
     testing::Test::RecordProperty("whole_ms", std::to_string(ms(waited.whole)));
     EXPECT_GT(ms(waited.whole), 500) << "digests were made";
-    EXPECT_LT(ms(waited.longest) * 5, ms(waited.whole)) << "somebody waited " << ms(waited.longest) << " ms of " << ms(waited.whole);
+    EXPECT_LT(ms(waited.longest) * 5, ms(waited.whole))
+        << "somebody waited " << ms(waited.longest) << " ms of " << ms(waited.whole);
   }
 
   ScriptedWorld world_, source_;

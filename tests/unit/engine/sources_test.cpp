@@ -87,7 +87,9 @@ TEST_F(SourceEngine, DiscoveredBackendIsRegisteredAndNotRead) {
 }
 
 TEST_F(SourceEngine, AnEndpointThatCannotBeToldNowIsTheLastThatWas) {
-  const auto endpoint = [&] { return line_->on_core([&] { return line_->engine().find("orders")->ledger().spec().endpoint; }); };
+  const auto endpoint = [&] {
+    return line_->on_core([&] { return line_->engine().find("orders")->ledger().spec().endpoint; });
+  };
   line_->start(false);
   look();
   world().discovered.backends[0].endpoints.clear();
@@ -127,9 +129,12 @@ TEST_F(SourceEngine, OneThatCouldNotBeUnregisteredAndComesBackIsReadAndHeardAgai
   line_->start(false);
   look();
   const auto orders = [&] { return line_->on_core([&] { return line_->engine().find("orders"); }); };
-  const auto is_stopping = [&] { return line_->on_core([&] { return line_->engine().find("orders")->is_stopping(); }); };
+  const auto is_stopping = [&] {
+    return line_->on_core([&] { return line_->engine().find("orders")->is_stopping(); });
+  };
   const auto all = world().discovered.backends;
-  tamper(dir_.file("data/store.db"), "CREATE TRIGGER no BEFORE UPDATE ON backend BEGIN SELECT RAISE(ABORT, 'no more rows'); END");
+  tamper(dir_.file("data/store.db"),
+         "CREATE TRIGGER no BEFORE UPDATE ON backend BEGIN SELECT RAISE(ABORT, 'no more rows'); END");
   world().discovered.backends.clear();
   ASSERT_TRUE(eventually([&] {
     line_->refresh(true, "source");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whoever speaks of others in vain is remembered within a bound: any provider may name any backend, as often as it likes.
+// Whoever speaks of others in vain is remembered within a bound: any provider may name any backend, as often as it
+// likes.
 #include "on_the_store.hpp"
 #include "support/heap/heap.hpp"
 #include "support/patience.hpp"
@@ -94,14 +95,16 @@ TEST_F(Talkers, FromAPlaceWithANameThatNoPlaceHasAreNotHeard) {
 TEST_F(Talkers, OfNamesThatComeAndGoFillNoRoomForEver) {
   for (int round = 0; round < 5; ++round) {
     source().pages.clear();
-    for (int i = 0; i < 600; ++i) say("r" + std::to_string(round) + "n" + std::to_string(i), "", R"({"a":")" + std::string(50'000, 'x') + "\"}");
+    for (int i = 0; i < 600; ++i)
+      say("r" + std::to_string(round) + "n" + std::to_string(i), "", R"({"a":")" + std::string(50'000, 'x') + "\"}");
     if (round == 0) line_->start(false);
     cycle();
     EXPECT_THAT(reasons(), Not(HasSubstr("budget"))) << round;
   }
 }
 
-/// Of backends that are registered, the last word of each stays: 250 of a megabyte in one namespace would be a quarter of a gigabyte.
+/// Of backends that are registered, the last word of each stays: 250 of a megabyte in one namespace would be a quarter
+/// of a gigabyte.
 TEST_F(Talkers, OfBackendsThatAreRegisteredAreKeptWithinABoundAndTold) {
   const auto register_in = [&](const std::string& name, const std::string& place) {
     core::Discovered one;
@@ -114,7 +117,8 @@ TEST_F(Talkers, OfBackendsThatAreRegisteredAreKeptWithinABoundAndTold) {
   register_in("modest", "prod");
   line_->start(false);
   cycle();
-  for (int i = 0; i < 100; ++i) say("a" + std::to_string(i), "greedy", R"({"a":")" + std::string(kMegabyte, 'x') + "\"}");
+  for (int i = 0; i < 100; ++i)
+    say("a" + std::to_string(i), "greedy", R"({"a":")" + std::string(kMegabyte, 'x') + "\"}");
   say("modest", "prod", R"({"a":1})");
   const HeapPeak heap;
   cycle();

@@ -114,10 +114,12 @@ TEST_F(UpgradedProvider, WhoseSchemaCouldNotBeNotedIsNotedByTheNextCycle) {
   const std::string store = dir_.file("data/store.db");
   tamper(store, "CREATE TRIGGER no BEFORE UPDATE ON backend BEGIN SELECT RAISE(ABORT, 'no more rows'); END");
   for (int i = 0; i < 8; ++i) EXPECT_FALSE(line_->refresh().status);
-  EXPECT_LE(line_->view().next_ns - SystemClock().wall(), 6'000'000'000) << "it is the store's fault, not the backend's";
+  EXPECT_LE(line_->view().next_ns - SystemClock().wall(), 6'000'000'000)
+      << "it is the store's fault, not the backend's";
   tamper(store, "DROP TRIGGER no");
   EXPECT_TRUE(line_->refresh().status);
-  const auto noted = line_->on_core([&] { return line_->engine().find("b")->ledger().row().notes.contains("schema:thing:2"); });
+  const auto noted =
+      line_->on_core([&] { return line_->engine().find("b")->ledger().row().notes.contains("schema:thing:2"); });
   EXPECT_TRUE(noted);
 }
 

@@ -198,7 +198,8 @@ struct Vandal {
   void write() {
     if (!file.write(LogFileTest::line(next))) return;
     pending.insert(next++);
-    for (const auto& line : lines_of(test.rotated(1))) pending.erase(std::stoi(line.substr(5)));  // synced by the rotation
+    // synced by the rotation
+    for (const auto& line : lines_of(test.rotated(1))) pending.erase(std::stoi(line.substr(5)));
   }
   static std::set<std::string> lines_of(const fs::path& path) {
     std::set<std::string> out;
@@ -220,12 +221,23 @@ struct Vandal {
   void step() {
     std::error_code ignored;
     switch (random() % 12) {
-      case 0: fs::remove(test.path, ignored); break;
-      case 1: fs::rename(test.path, test.dir.file("moved" + std::to_string(moved++)), ignored); break;
-      case 2: fs::remove_all(test.folder, ignored); break;
-      case 3: fs::create_directory(test.folder, ignored); break;
-      case 4: sync(); break;
-      default: fs::create_directory(test.folder, ignored), write();
+      case 0:
+        fs::remove(test.path, ignored);
+        break;
+      case 1:
+        fs::rename(test.path, test.dir.file("moved" + std::to_string(moved++)), ignored);
+        break;
+      case 2:
+        fs::remove_all(test.folder, ignored);
+        break;
+      case 3:
+        fs::create_directory(test.folder, ignored);
+        break;
+      case 4:
+        sync();
+        break;
+      default:
+        fs::create_directory(test.folder, ignored), write();
     }
   }
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A marker in every setting of every provider, by reference: whatever the plugin says with it, the marker does not come out.
-#include <fstream>
+// A marker in every setting of every provider, by reference: whatever the plugin says with it, the marker does not come
+// out.
 #include <gmock/gmock.h>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/value.hpp"
@@ -26,7 +27,9 @@ json plant(const json& schema, const std::string& path, std::map<std::string, st
     if (!schema.contains("type") && schema.contains(alternatives)) return plant(schema[alternatives][0], path, planted);
   }
   const json type = schema.value("type", json());
-  const auto is = [&](const char* name) { return type == name || (type.is_array() && std::find(type.begin(), type.end(), name) != type.end()); };
+  const auto is = [&](const char* name) {
+    return type == name || (type.is_array() && std::find(type.begin(), type.end(), name) != type.end());
+  };
   if (is("object")) {
     json out = json::object();
     const json properties = schema.value("properties", json::object());
@@ -37,7 +40,8 @@ json plant(const json& schema, const std::string& path, std::map<std::string, st
     if (rest != schema.end() && rest->is_object()) out["any"] = plant(*rest, path + ".any", planted);
     return out;
   }
-  if (is("array")) return schema.contains("items") ? json::array({plant(schema["items"], path + "[]", planted)}) : json::array();
+  if (is("array"))
+    return schema.contains("items") ? json::array({plant(schema["items"], path + "[]", planted)}) : json::array();
   if (!is("string")) return json();
   const std::string token = "driftd-secret-" + std::to_string(100 + planted.size()) + "x";
   planted[token] = path;
@@ -57,7 +61,8 @@ TEST_P(Canary, InEverySettingStaysInside) {
   for (const auto& [token, path] : planted) {
     const std::string& canary = secrets.at(token);
     const std::string encoded = "canary%21" + token.substr(14);
-    for (const auto& said : {canary, "no such thing: '" + canary + "'", "GET https://h/" + encoded, R"({"asked":")" + canary + "\"}"}) {
+    for (const auto& said :
+         {canary, "no such thing: '" + canary + "'", "GET https://h/" + encoded, R"({"asked":")" + canary + "\"}"}) {
       EXPECT_THAT(scrubber.text(said), Not(HasSubstr("canary"))) << path;
     }
   }
@@ -68,13 +73,15 @@ TEST_P(Canary, InUserInfoAndQueryOfEverySettingStaysInside) {
   std::map<std::string, std::string> planted, secrets;
   std::string settings = plant(schema, "settings", planted).dump();
   for (const auto& [token, path] : planted) {
-    secrets[token] = "x://app:canary-p%21" + token.substr(14) + "@db.example:1/?private_token=canary-q" + token.substr(14);
+    secrets[token] =
+        "x://app:canary-p%21" + token.substr(14) + "@db.example:1/?private_token=canary-q" + token.substr(14);
   }
   ASSERT_TRUE(reveal_plain(settings, secrets, schema.dump()));
   const Scrubber scrubber = Scrubber::of_instance(secrets, settings);
   for (const auto& [token, path] : planted) {
     const std::string number = token.substr(14);
-    for (const auto& said : {secrets.at(token), "password canary-p%21" + number, "password canary-p!" + number, "token canary-q" + number}) {
+    for (const auto& said : {secrets.at(token), "password canary-p%21" + number, "password canary-p!" + number,
+                             "token canary-q" + number}) {
       EXPECT_THAT(scrubber.text(said), Not(HasSubstr("canary"))) << path;
       EXPECT_THAT(scrubber.document(core::render(core::Value(said))), Not(HasSubstr("canary"))) << path;
     }

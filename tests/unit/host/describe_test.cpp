@@ -41,10 +41,12 @@ TEST(Describe, KindsOfTheAgentsOwnQuestionsAreRefused) {
   for (const std::string kind : {"backend", "claim", "scope"}) {
     Loaded loaded = sample();
     loaded.describe = R"({"id":"x","version":"1","types":["x"],"kinds":["thing",")" + kind + R"("]})";
-    loaded.kinds[kind] = R"({"schema":"driftd-schema/1","kind":")" + kind + R"(","revision":1,"class":"config","title":"t","attributes":{}})";
+    loaded.kinds[kind] = R"({"schema":"driftd-schema/1","kind":")" + kind +
+                         R"(","revision":1,"class":"config","title":"t","attributes":{}})";
     const auto info = parse_info(loaded);
     ASSERT_FALSE(info) << kind;
-    EXPECT_THAT(info.error().message, HasSubstr("x.so: describe: kind `" + kind + "` has the name of a question of the agent's own"));
+    EXPECT_THAT(info.error().message,
+                HasSubstr("x.so: describe: kind `" + kind + "` has the name of a question of the agent's own"));
   }
 }
 
@@ -52,10 +54,13 @@ TEST(Describe, FreeFormValuesAreNamedByKindOrKindAndId) {
   const auto info = parse_info(sample(R"(,"free_form":{"thing":["env.*"],"thing/*.*":["**"]})"));
   ASSERT_TRUE(info) << info.error().message;
   ASSERT_EQ((*info)->free_form.size(), 2u);
-  EXPECT_EQ((*info)->free_form[0].kind + " " + (*info)->free_form[0].id + " " + (*info)->free_form[0].path, "thing  env.*");
-  EXPECT_EQ((*info)->free_form[1].kind + " " + (*info)->free_form[1].id + " " + (*info)->free_form[1].path, "thing *.* **");
+  EXPECT_EQ((*info)->free_form[0].kind + " " + (*info)->free_form[0].id + " " + (*info)->free_form[0].path,
+            "thing  env.*");
+  EXPECT_EQ((*info)->free_form[1].kind + " " + (*info)->free_form[1].id + " " + (*info)->free_form[1].path,
+            "thing *.* **");
   for (const char* wrong : {R"("thing")", R"({"thing":"x"})", R"({"thing":["a..b"]})", R"({"thing":[1]})"}) {
-    EXPECT_THAT(parse_info(sample(std::string(R"(,"free_form":)") + wrong)).error().message, HasSubstr("`free_form`")) << wrong;
+    EXPECT_THAT(parse_info(sample(std::string(R"(,"free_form":)") + wrong)).error().message, HasSubstr("`free_form`"))
+        << wrong;
   }
 }
 
@@ -64,7 +69,8 @@ TEST(Describe, MistakesNameFileAndMember) {
   EXPECT_THAT(parse_info(sample(R"(,"diff":"yes")")).error().message, HasSubstr("x.so: describe: "));
   Loaded nameless = sample();
   nameless.describe = R"({"version":"1"})";
-  EXPECT_EQ(parse_info(nameless).error().message, "x.so: describe: `id` must be a text of 1 to 128 bytes without control characters");
+  EXPECT_EQ(parse_info(nameless).error().message,
+            "x.so: describe: `id` must be a text of 1 to 128 bytes without control characters");
   for (const auto* describe : {R"({"id":"x\u001b[31m","version":"1","types":["x"],"kinds":["thing"]})",
                                R"({"id":"x","version":"2.0\n2026-11-21 [b] crashed","types":["x"],"kinds":["thing"]})",
                                R"({"id":"x","version":"1","types":["x\n"],"kinds":["thing"]})",

@@ -44,8 +44,10 @@ TEST_F(FileRights, AStrangersFileIsRefusedAlsoInAStickyFolder) {
   mode("good", 01777);
   EXPECT_EQ(refusal(so_), "") << "root's own file in a sticky folder";
   give("good/ok.so", kStranger);
-  EXPECT_THAT(refusal(so_), HasSubstr(so_ + ": refused, because " + so_ + " belongs to uid 65534, expected root or uid 0; look at it, then "
-                                            "`chown -h 0 " + so_ + "`"));
+  EXPECT_THAT(refusal(so_), HasSubstr(so_ + ": refused, because " + so_ +
+                                      " belongs to uid 65534, expected root or uid 0; look at it, then "
+                                      "`chown -h 0 " +
+                                      so_ + "`"));
 }
 
 TEST_F(FileRights, AStrangersFolderIsRefused) {
@@ -59,7 +61,8 @@ TEST_F(FileRights, ALinkInTheMiddleIsAHopLikeAnyOther) {
   fs::create_symlink("../shared/current/ok.so", folder_.path() / "top/ok.so");
   EXPECT_EQ(refusal(folder_.file("top/ok.so")), "");
   mode("shared", 0777);
-  EXPECT_THAT(refusal(folder_.file("top/ok.so")), HasSubstr(folder_.file("shared") + " is writable by others (mode 0777); `chmod o-w "));
+  EXPECT_THAT(refusal(folder_.file("top/ok.so")),
+              HasSubstr(folder_.file("shared") + " is writable by others (mode 0777); `chmod o-w "));
 }
 
 TEST_F(FileRights, AStrangersLinkIsRefused) {
@@ -77,13 +80,11 @@ TEST_F(FileRights, LinksInACircleEnd) {
 
 /// user::rw- user:65534:rwx group::r-- mask::rwx other::r--, as setfacl writes it.
 TEST_F(FileRights, AnAclBehindAGroupThatIsTrustedIsRefused) {
-  const unsigned char acl[] = {2, 0, 0, 0,
-                               0x01, 0, 6, 0, 0xff, 0xff, 0xff, 0xff,
-                               0x02, 0, 7, 0, 0xfe, 0xff, 0, 0,
-                               0x04, 0, 4, 0, 0xff, 0xff, 0xff, 0xff,
-                               0x10, 0, 7, 0, 0xff, 0xff, 0xff, 0xff,
-                               0x20, 0, 4, 0, 0xff, 0xff, 0xff, 0xff};
-  if (::setxattr(so_.c_str(), "system.posix_acl_access", acl, sizeof acl, 0) != 0) GTEST_SKIP() << "LOUD: no ACLs here, so this rule is not tested";
+  const unsigned char acl[] = {2, 0,    0,    0,    0x01, 0,    6,    0, 0xff, 0xff, 0xff, 0xff, 0x02, 0,    7,
+                               0, 0xfe, 0xff, 0,    0,    0x04, 0,    4, 0,    0xff, 0xff, 0xff, 0xff, 0x10, 0,
+                               7, 0,    0xff, 0xff, 0xff, 0xff, 0x20, 0, 4,    0,    0xff, 0xff, 0xff, 0xff};
+  if (::setxattr(so_.c_str(), "system.posix_acl_access", acl, sizeof acl, 0) != 0)
+    GTEST_SKIP() << "LOUD: no ACLs here, so this rule is not tested";
   EXPECT_THAT(refusal(so_), HasSubstr(so_ + " has an ACL that lets others write; see `getfacl " + so_ + "`"));
 }
 
@@ -97,7 +98,8 @@ TEST(OtherWriters, EverybodyAndStrangeGroupsCountRootAndPrivateGroupsDoNot) {
   if (::getuid() == 0) {  // else the group is the one that this user has
     const gid_t before = ::getegid();
     ASSERT_EQ(::setegid(strange), 0);
-    EXPECT_EQ(other_writers(S_IFREG | 0664, 1000, strange), "group " + std::to_string(strange)) << "people may be in the agent's";
+    EXPECT_EQ(other_writers(S_IFREG | 0664, 1000, strange), "group " + std::to_string(strange))
+        << "people may be in the agent's";
     ASSERT_EQ(::setegid(before), 0);
   }
   EXPECT_EQ(other_writers(S_IFREG | 0664, 1000, 0), "") << "root's";

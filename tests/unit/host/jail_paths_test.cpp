@@ -31,7 +31,9 @@ TEST(JailPaths, AFileOpensItsFolderBecauseItIsReplacedByRename) {
   EXPECT_FALSE(paths(R"({"state":"/nowhere/at/all.json"})").unix_sockets);
 }
 
-TEST(JailPaths, AFolderOpensItself) { EXPECT_THAT(paths(R"({"state":"/usr/share/"})").read, ElementsAre("/usr/share")); }
+TEST(JailPaths, AFolderOpensItself) {
+  EXPECT_THAT(paths(R"({"state":"/usr/share/"})").read, ElementsAre("/usr/share"));
+}
 
 TEST(JailPaths, AFileInAFolderOfEverybodyOpensOnlyItself) {
   EXPECT_THAT(paths(R"({"state":"/etc/hosts"})").read, ElementsAre("/etc/hosts"));
@@ -47,16 +49,14 @@ TEST(JailPaths, NestedListedAndUnnamedSettingsCount) {
 class JailPathsOfAnAgent : public ::testing::Test {
  protected:
   JailPathsOfAnAgent() {
-    for (const char* file : {"conf/driftd.yaml", "conf/ca.pem", "conf/secrets/pw", "conf/states/one", "data/installation.key",
-                             "data/x", "infra/state.json", "real/state.json"}) {
+    for (const char* file : {"conf/driftd.yaml", "conf/ca.pem", "conf/secrets/pw", "conf/states/one",
+                             "data/installation.key", "data/x", "infra/state.json", "real/state.json"}) {
       dir_.write(file, "text");
     }
     own_ = {at("conf/driftd.yaml"), at("conf"), at("conf/secrets/pw"), at("data"), at("data/installation.key")};
   }
   std::string at(const std::string& name) const { return dir_.file(name); }
-  JailPaths of(const std::string& value) const {
-    return jail_paths(kSchema, R"({"state":")" + value + R"("})", own_);
-  }
+  JailPaths of(const std::string& value) const { return jail_paths(kSchema, R"({"state":")" + value + R"("})", own_); }
   void give(const std::string& name) const { ASSERT_EQ(::lchown(at(name).c_str(), 65534, static_cast<gid_t>(-1)), 0); }
 
   test::TempDir dir_;
@@ -77,10 +77,12 @@ TEST_F(JailPathsOfAnAgent, BesideTheAgentsFilesOnlyTheFileIsOpened) {
 }
 
 TEST_F(JailPathsOfAnAgent, TheAgentsFilesAndFoldersAreRefused) {
-  EXPECT_THAT(of(at("conf")).refused, ElementsAre(at("conf") + ": a plugin may not read this folder, for it holds the agent's own " +
-                                                  at("conf/driftd.yaml") + "; name a file in it, or another folder"));
+  EXPECT_THAT(of(at("conf")).refused,
+              ElementsAre(at("conf") + ": a plugin may not read this folder, for it holds the agent's own " +
+                          at("conf/driftd.yaml") + "; name a file in it, or another folder"));
   EXPECT_THAT(of(at("data/installation.key")).refused,
-              ElementsAre(at("data/installation.key") + ": a plugin may not read this file, for it is the agent's own; name another one"));
+              ElementsAre(at("data/installation.key") +
+                          ": a plugin may not read this file, for it is the agent's own; name another one"));
   for (const std::string& value : {at("data"), at("conf/secrets"), at("conf/secrets/pw"), at("conf/driftd.yaml"),
                                    at("infra/../data"), dir_.path().string()}) {
     EXPECT_THAT(of(value).read, IsEmpty()) << value;
@@ -98,8 +100,9 @@ TEST_F(JailPathsOfAnAgent, AnotherNameOfAFileOfTheAgentIsRefusedToo) {
 }
 
 TEST_F(JailPathsOfAnAgent, WhatIsEverybodysIsRefusedAsAFolder) {
-  EXPECT_THAT(of("/etc").refused, ElementsAre("/etc: a plugin may not read this folder, for it is everybody's; name a file in "
-                                              "it, or another folder"));
+  EXPECT_THAT(of("/etc").refused,
+              ElementsAre("/etc: a plugin may not read this folder, for it is everybody's; name a file in "
+                          "it, or another folder"));
   for (const char* value : {"/", "/usr/../etc", "/usr/..", "/tmp", "/opt/", "/var"}) {
     EXPECT_THAT(of(value).read, IsEmpty()) << value;
     EXPECT_EQ(of(value).refused.size(), 1u) << value;
@@ -127,7 +130,8 @@ TEST_F(JailPathsOfAnAgent, AStrangersLinkIsNotFollowed) {
   EXPECT_THAT(of(at("drop/state")).read, IsEmpty());
   EXPECT_THAT(of(at("drop/state")).refused,
               ElementsAre(at("drop/state") + ": this link is not followed, because " + at("drop/state") +
-                          " belongs to uid 65534, expected root or uid 0; look at it, then `chown -h 0 " + at("drop/state") + "`"));
+                          " belongs to uid 65534, expected root or uid 0; look at it, then `chown -h 0 " +
+                          at("drop/state") + "`"));
 }
 
 TEST_F(JailPathsOfAnAgent, ALinkInAFolderThatOthersMayWriteIsNotFollowed) {
@@ -195,8 +199,8 @@ class JailPathsOfSockets : public ::testing::Test {
 };
 
 TEST_F(JailPathsOfSockets, ASocketAllowsUnixSocketsAndOpensNoFolder) {
-  for (const std::string& value : {socket_, "unix:" + socket_, "unix://" + socket_, dir_.path().string(), dir_.path().string() + "/",
-                                   "unix:" + dir_.path().string() + ":5432"}) {
+  for (const std::string& value : {socket_, "unix:" + socket_, "unix://" + socket_, dir_.path().string(),
+                                   dir_.path().string() + "/", "unix:" + dir_.path().string() + ":5432"}) {
     EXPECT_TRUE(address(value).unix_sockets) << value;
     EXPECT_THAT(address(value).read, IsEmpty()) << value;
   }

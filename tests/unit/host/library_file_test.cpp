@@ -2,8 +2,8 @@
 // What is checked is what is loaded.
 #include "host/library_file.hpp"
 
-#include <gmock/gmock.h>
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <fstream>

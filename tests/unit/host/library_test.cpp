@@ -15,7 +15,8 @@ std::string standard_library() {
   return found.dli_fname;
 }
 
-// What a refusal leaves behind for ever shows under AddressSanitizer: a broken in-process provider is tried again and again.
+// What a refusal leaves behind for ever shows under AddressSanitizer: a broken in-process provider is tried again and
+// again.
 TEST(Library, NoProviderIsRefusedEachTimeAndNothingOfItStays) {
   const std::string file = standard_library();
   for (int attempt = 0; attempt < 2; ++attempt) {

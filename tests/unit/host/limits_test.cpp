@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "base/digest.hpp"
-#include "host/messages.hpp"
 #include "base/rate.hpp"
+#include "host/messages.hpp"
 #include "host/text.hpp"
 
 namespace driftd::host {
@@ -56,7 +56,10 @@ TEST(Limits, AFrameThatIsSmallByItsTypeIsRefusedBeforeItsBytesArrive) {
 
 TEST(Limits, ControlCharactersLeaveNoSecondLine) {
   EXPECT_EQ(one_line("a\nb\r\x1b[2J\x7f\xff", 100), "a?b??[2J??");
-  EXPECT_EQ(one_line("\xc2\x9b" "2J \xe2\x80\xae \xe2\x81\xa9 caf\xc3\xa9", 100), "?2J ? ? caf\xc3\xa9");
+  EXPECT_EQ(one_line("\xc2\x9b"
+                     "2J \xe2\x80\xae \xe2\x81\xa9 caf\xc3\xa9",
+                     100),
+            "?2J ? ? caf\xc3\xa9");
 }
 
 TEST(Limits, ARateGivesItsBurstThenOneTokenEach) {

@@ -113,8 +113,8 @@ class OfferedExtensions : public ::testing::Test {
   static inline std::map<std::string, const void*> tables_;
   static inline std::vector<std::string> asked_;
   driftd_discover_table discover_{sizeof(driftd_discover_table), 0,
-                                  [](driftd_instance, driftd_call, const driftd_discover_args*, driftd_discovered_fn, void*,
-                                     driftd_discover_result*) -> driftd_status { return DRIFTD_OK; }};
+                                  [](driftd_instance, driftd_call, const driftd_discover_args*, driftd_discovered_fn,
+                                     void*, driftd_discover_result*) -> driftd_status { return DRIFTD_OK; }};
   driftd_apply_table apply_{sizeof(driftd_apply_table), 0,
                             [](driftd_instance, driftd_call, const driftd_apply_args*, driftd_applied_fn,
                                void*) -> driftd_status { return DRIFTD_OK; }};
@@ -132,13 +132,15 @@ TEST_F(OfferedExtensions, OneThatIsWholeIsAdopted) {
 
 TEST_F(OfferedExtensions, HalfOfOneNamesTheMissingHalf) {
   describes(R"({"id":"driftd.discover","revision":1})");
-  EXPECT_EQ(refusal(),
-            "x.so: half of extension driftd.discover/1: describe lists it, but query answers NULL; the function table is "
-            "missing");
+  EXPECT_EQ(
+      refusal(),
+      "x.so: half of extension driftd.discover/1: describe lists it, but query answers NULL; the function table is "
+      "missing");
   tables_["driftd.discover/1"] = &discover_;
   describes("");
-  EXPECT_EQ(refusal(), "x.so: half of extension driftd.discover/1: query answers a table, but `extensions` of describe "
-                       "does not list it");
+  EXPECT_EQ(refusal(),
+            "x.so: half of extension driftd.discover/1: query answers a table, but `extensions` of describe "
+            "does not list it");
   describes(R"({"id":"driftd.discover","revision":1})");
   discover_.discover = nullptr;
   EXPECT_THAT(refusal(), HasSubstr("half of extension driftd.discover/1: slot `discover` is NULL"));
@@ -166,7 +168,9 @@ TEST_F(OfferedExtensions, OthersAndOtherRevisionsAreLeftAlone) {
   EXPECT_THAT(adopted->offered, IsEmpty());
 }
 
-TEST(ExperimentalExtensions, AreNamedForTheOperator) { EXPECT_THAT(experimental_extensions(), ElementsAre("driftd.apply")); }
+TEST(ExperimentalExtensions, AreNamedForTheOperator) {
+  EXPECT_THAT(experimental_extensions(), ElementsAre("driftd.apply"));
+}
 
 }  // namespace
 }  // namespace driftd::host

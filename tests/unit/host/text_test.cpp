@@ -5,8 +5,8 @@
 #include <map>
 #include <vector>
 
-#include "host/line_log.hpp"
 #include "base/rate.hpp"
+#include "host/line_log.hpp"
 #include "host/settings_schema.hpp"
 #include "support/patience.hpp"
 
@@ -42,8 +42,10 @@ TEST(Text, ADocumentKeepsShortSecretsWhichAreAlsoNames) {
 }
 
 TEST(Text, ASecretLeavesTextsInEveryFormThatAnErrorMayQuote) {
-  const auto scrubber = Scrubber::of_instance({{"t1", "redis://app:hunter2%21x@db:6379/0?private_token=glpat-canary"}}, R"({"url":"t1"})");
-  for (const char* quoted : {"auth of app with hunter2%21x failed", "hunter2!x", "hunter2%21x", "token glpat-canary", "Basic YXBwOmh1bnRlcjIheA=="}) {
+  const auto scrubber = Scrubber::of_instance({{"t1", "redis://app:hunter2%21x@db:6379/0?private_token=glpat-canary"}},
+                                              R"({"url":"t1"})");
+  for (const char* quoted : {"auth of app with hunter2%21x failed", "hunter2!x", "hunter2%21x", "token glpat-canary",
+                             "Basic YXBwOmh1bnRlcjIheA=="}) {
     EXPECT_THAT(scrubber.text(quoted), testing::HasSubstr("[REDACTED]")) << quoted;
   }
 }
@@ -54,12 +56,17 @@ TEST(Text, UserAndPasswordThatStandApartAreKnownAsHttpSendsThem) {
 }
 
 TEST(Text, WhatWasRevealedToThePluginIsStillASecret) {
-  const std::map<std::string, std::string> secrets = {{"t1", "redis://u:canary-pw@db.example:6379?x=canary-query"}, {"t2", "canary-in-a-name"}};
-  const auto scrubber = Scrubber::of_instance(secrets, R"({"address":"redis://u:canary-pw@db.example:6379?x=canary-query","context":"canary-in-a-name"})");
-  EXPECT_EQ(scrubber.text("redis://u:canary-pw@db.example:6379?x=canary-query: refused"), "redis://db.example:6379 refused");
-  EXPECT_EQ(scrubber.text("no context canary-in-a-name; password canary-pw of db.example"), "no context [REDACTED]; password [REDACTED] of db.example");
+  const std::map<std::string, std::string> secrets = {{"t1", "redis://u:canary-pw@db.example:6379?x=canary-query"},
+                                                      {"t2", "canary-in-a-name"}};
+  const auto scrubber = Scrubber::of_instance(
+      secrets, R"({"address":"redis://u:canary-pw@db.example:6379?x=canary-query","context":"canary-in-a-name"})");
+  EXPECT_EQ(scrubber.text("redis://u:canary-pw@db.example:6379?x=canary-query: refused"),
+            "redis://db.example:6379 refused");
+  EXPECT_EQ(scrubber.text("no context canary-in-a-name; password canary-pw of db.example"),
+            "no context [REDACTED]; password [REDACTED] of db.example");
   EXPECT_EQ(scrubber.document(R"({"at":"db.example:6379","who":"canary-in-a-name","q":"canary-query"})"),
-            R"({"at":"db.example:6379","who":"canary-in-a-name","q":"[REDACTED]"})") << "an ordinary word of a body";
+            R"({"at":"db.example:6379","who":"canary-in-a-name","q":"[REDACTED]"})")
+      << "an ordinary word of a body";
 }
 
 TEST(Text, EveryUrlLosesUserInfoAndQuery) {
@@ -77,7 +84,8 @@ bool leaks(const std::string& shown, const std::string& secret) {
 TEST(CutText, ASecretAcrossTheCutLeavesNothingWhateverStandsBeforeIt) {
   const std::string secret = "K4n4ry/PW:q7@Zr-end", tail(40'000, '.');
   const Scrubber scrubber({{"t1", secret}, {"t2", "another-secret-that-is-longer-than-the-first-one"}});
-  for (const std::string& form : {secret, std::string("K4n4ry%2FPW%3Aq7%40Zr-end"), std::string("SzRuNHJ5L1BXOnE3QFpyLWVuZA==")}) {
+  for (const std::string& form :
+       {secret, std::string("K4n4ry%2FPW%3Aq7%40Zr-end"), std::string("SzRuNHJ5L1BXOnE3QFpyLWVuZA==")}) {
     for (const std::size_t most : {16, 64, 8192}) {
       for (std::size_t before = most - 16; before <= most + form.size() + 70; ++before) {
         const std::string text = std::string(before, 'x') + form;
@@ -104,10 +112,12 @@ TEST(CutText, AUrlAcrossTheCutLeavesNothingOfItsUserInfo) {
   const Scrubber none;
   const std::string password(6000, 'Q');
   for (std::size_t before = 0; before < 8300; before += 7) {
-    const std::string shown = none.printable(std::string(before, 'x') + " postgres://u:" + password + "@db.example/x", 8192);
+    const std::string shown =
+        none.printable(std::string(before, 'x') + " postgres://u:" + password + "@db.example/x", 8192);
     EXPECT_EQ(shown.find('Q'), std::string::npos) << before;
   }
-  EXPECT_EQ(none.printable("see https://h.example/path and " + std::string(90'000, 'x'), 30), "see https://h.example/path and");
+  EXPECT_EQ(none.printable("see https://h.example/path and " + std::string(90'000, 'x'), 30),
+            "see https://h.example/path and");
 }
 
 TEST(CutText, ASecretOfSeveralLinesLeavesALine) {
@@ -116,7 +126,9 @@ TEST(CutText, ASecretOfSeveralLinesLeavesALine) {
 }
 
 TEST(CutText, ASecretThatComesLineByLineLeavesNothing) {
-  const std::string key = "-----BEGIN PRIVATE KEY-----\r\nMC4CAQAwBQYDK2VwBCIEIA6U\r\nxjM9cU3pQq1dV7f5b0KXo2lQ\r\n-----END PRIVATE KEY-----\r\n";
+  const std::string key =
+      "-----BEGIN PRIVATE KEY-----\r\nMC4CAQAwBQYDK2VwBCIEIA6U\r\nxjM9cU3pQq1dV7f5b0KXo2lQ\r\n-----END PRIVATE "
+      "KEY-----\r\n";
   const Scrubber scrubber(std::map<std::string, std::string>{{"t1", key}});
   EXPECT_EQ(scrubber.one_line("tls: -----BEGIN PRIVATE KEY-----", 100), "tls: -----BEGIN PRIVATE KEY-----");
   EXPECT_EQ(scrubber.one_line("tls: MC4CAQAwBQYDK2VwBCIEIA6U", 100), "tls: [REDACTED]");
@@ -138,14 +150,17 @@ TEST(CutText, CostsWhatIsShownAndNotWhatIsGiven) {
 
 TEST(ShownSetting, AnAddressIsShownWithoutCredentialsAndAnythingElseNotAtAll) {
   EXPECT_EQ(shown_setting("redis://u:p@h:1/0?t=x"), "redis://h:1/0");
-  for (const char* address : {"h:6379", "db.example", "10.0.0.1", "/run/redis.sock", "h1:1,h2:2"}) EXPECT_EQ(shown_setting(address), address);
-  for (const char* other : {"hunter2", "", "u:p@h:1", "host=h password=x", "a b.c"}) EXPECT_EQ(shown_setting(other), "[REDACTED]") << other;
+  for (const char* address : {"h:6379", "db.example", "10.0.0.1", "/run/redis.sock", "h1:1,h2:2"})
+    EXPECT_EQ(shown_setting(address), address);
+  for (const char* other : {"hunter2", "", "u:p@h:1", "host=h password=x", "a b.c"})
+    EXPECT_EQ(shown_setting(other), "[REDACTED]") << other;
 }
 
 TEST(Reveal, AValueThatThePluginGetsInClearStaysAmongTheSecrets) {
   std::map<std::string, std::string> secrets = {{"driftd-secret-1", "canary"}, {"driftd-secret-2", "other"}};
   std::string settings = R"({"address":"driftd-secret-1","password":"driftd-secret-2"})";
-  const char* schema = R"({"type":"object","properties":{"address":{"type":"string"},"password":{"type":"string","writeOnly":true}}})";
+  const char* schema =
+      R"({"type":"object","properties":{"address":{"type":"string"},"password":{"type":"string","writeOnly":true}}})";
   ASSERT_TRUE(reveal_plain(settings, secrets, schema));
   EXPECT_EQ(settings, R"({"address":"canary","password":"driftd-secret-2"})");
   EXPECT_EQ(secrets.size(), 2u);

@@ -10,10 +10,10 @@ namespace driftd::http {
 namespace {
 
 using nlohmann::json;
-using testing::Hosted;
-using testing::Server;
 using ::testing::HasSubstr;
+using testing::Hosted;
 using ::testing::Not;
+using testing::Server;
 
 sdk::Failure failure(const std::function<void()>& of) {
   try {
@@ -221,10 +221,10 @@ TEST_F(HttpClient, ANudgeEndsARunThoughNothingHasEnded) {
 
 TEST(HttpStatus, SaysWhatTheSchedulerMustDo) {
   const std::map<int, driftd_status> expected = {
-      {200, DRIFTD_OK},         {400, DRIFTD_INVALID},        {401, DRIFTD_UNAUTHENTICATED}, {403, DRIFTD_DENIED},
-      {404, DRIFTD_NOT_FOUND},  {409, DRIFTD_CONFLICT},       {410, DRIFTD_CURSOR_EXPIRED},  {412, DRIFTD_CONFLICT},
-      {429, DRIFTD_THROTTLED},  {500, DRIFTD_UNAVAILABLE},    {501, DRIFTD_UNSUPPORTED},     {503, DRIFTD_UNAVAILABLE},
-      {302, DRIFTD_CORRUPT},    {408, DRIFTD_UNAVAILABLE}};
+      {200, DRIFTD_OK},        {400, DRIFTD_INVALID},     {401, DRIFTD_UNAUTHENTICATED}, {403, DRIFTD_DENIED},
+      {404, DRIFTD_NOT_FOUND}, {409, DRIFTD_CONFLICT},    {410, DRIFTD_CURSOR_EXPIRED},  {412, DRIFTD_CONFLICT},
+      {429, DRIFTD_THROTTLED}, {500, DRIFTD_UNAVAILABLE}, {501, DRIFTD_UNSUPPORTED},     {503, DRIFTD_UNAVAILABLE},
+      {302, DRIFTD_CORRUPT},   {408, DRIFTD_UNAVAILABLE}};
   for (const auto& [status, code] : expected) EXPECT_EQ(code_of(status), code) << status;
 }
 

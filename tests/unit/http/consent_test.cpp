@@ -87,7 +87,8 @@ TEST_F(HttpConsent, EndsWithItsConnection) {
 }
 
 TEST_F(HttpConsent, TakesAnythingThrownForARefusal) {
-  for (const auto& each : std::vector<std::function<void()>>{[] { throw std::runtime_error("no memory"); }, [] { throw 7; }}) {
+  for (const auto& each :
+       std::vector<std::function<void()>>{[] { throw std::runtime_error("no memory"); }, [] { throw 7; }}) {
     answer = each;
     EXPECT_THROW(consent.need(call, to("a"), true), sdk::Failure);
     EXPECT_EQ(consent.settle().value().code, DRIFTD_INTERNAL);

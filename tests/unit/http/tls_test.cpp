@@ -9,9 +9,9 @@ namespace driftd::http {
 namespace {
 
 using testing::Certificates;
+using ::testing::HasSubstr;
 using testing::Hosted;
 using testing::Server;
-using ::testing::HasSubstr;
 
 struct HttpTls : ::testing::Test {
   HttpTls() {

@@ -39,15 +39,15 @@ Certificates::Certificates() {
     if (done.code != 0) throw std::runtime_error(done.err);
   };
   for (const std::string ca : {"ca", "other"}) {
-    openssl({"req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
-             "/CN=" + ca, "-keyout", file(ca + ".key"), "-out", file(ca + ".pem")});
+    openssl({"req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+             "-subj", "/CN=" + ca, "-keyout", file(ca + ".key"), "-out", file(ca + ".pem")});
   }
   dir_.write("names", "subjectAltName=DNS:localhost\n");
   for (const std::string who : {"server", "client"}) {
     openssl({"req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=" + who,
              "-keyout", file(who + ".key"), "-out", file(who + ".csr")});
-    openssl({"x509", "-req", "-in", file(who + ".csr"), "-CA", file("ca.pem"), "-CAkey", file("ca.key"), "-CAcreateserial",
-             "-days", "2", "-extfile", file("names"), "-out", file(who + ".pem")});
+    openssl({"x509", "-req", "-in", file(who + ".csr"), "-CA", file("ca.pem"), "-CAkey", file("ca.key"),
+             "-CAcreateserial", "-days", "2", "-extfile", file("names"), "-out", file(who + ".pem")});
   }
 }
 

@@ -2,11 +2,11 @@
 // A call without a host, and a server to talk to.
 #pragma once
 
+#include <fcntl.h>
+#include <unistd.h>
 #include <atomic>
 #include <chrono>
-#include <fcntl.h>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 #include "driftd/sdk/call.hpp"

@@ -71,7 +71,8 @@ TEST_F(Declared, DocumentIsOneValueAsItIsToAnExpectation) {
   context.schema = schema_of(R"({"schema":"driftd-schema/1","kind":"role","revision":2,"class":"config",
     "attributes":{"policy":{"type":"json"},"login":{"type":"bool"}}})");
   context.declared = {declaration(R"({"login":null,"policy":{"deny":["x"],"rest":null}})")};
-  for (const char* same : {R"({"policy":{"deny":["x"],"rest":null}})", R"({"policy":"{\"rest\":null,\"deny\":[\"x\"]}"})"}) {
+  for (const char* same :
+       {R"({"policy":{"deny":["x"],"rest":null}})", R"({"policy":"{\"rest\":null,\"deny\":[\"x\"]}"})"}) {
     sees(same);
     for (const auto& open : row.open) EXPECT_EQ(open.against, Against::baseline) << same;
   }
@@ -117,7 +118,8 @@ TEST_F(Declared, ExpectationOfTheConfigWinsOverASource) {
 
 TEST_F(Declared, SecretsAreComparedAsDigestsAndRotateAsCredentials) {
   sees(R"({"a":1,"b":2,"timeout":"1s","verifier":)" + digest_value('a') + "}");
-  for (auto& one : row.open) ASSERT_TRUE(decide(row, one.id, {Decision::Verb::approve, "ann", "", one.digest, {}, now()}));
+  for (auto& one : row.open)
+    ASSERT_TRUE(decide(row, one.id, {Decision::Verb::approve, "ann", "", one.digest, {}, now()}));
   context.declared = {declaration(R"({"verifier":)" + digest_value('a') + "}")};
   row.open.clear();
   row.baseline = row.observed;
@@ -146,7 +148,8 @@ TEST_F(Declared, ResourceThatNeverWasThereIsMissingUntilItComesOrIsNotDeclaredAn
   EXPECT_EQ(drift().against, Against::expectation);
   EXPECT_THAT(words(is_gone()), IsEmpty());
   const StoredResource missing = row;
-  EXPECT_THAT(words(sees(R"({"a":1})")), ElementsAre("reverted", "pending")) << "it came: a resource nobody accepted yet";
+  EXPECT_THAT(words(sees(R"({"a":1})")), ElementsAre("reverted", "pending"))
+      << "it came: a resource nobody accepted yet";
   row = missing;
   context.declared.clear();
   EXPECT_THAT(words(is_gone()), ElementsAre("superseded"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A baseline that the store forgot, for its row was damaged (store/mend.hpp): nothing is judged against values that nobody
-// can vouch for.
+// A baseline that the store forgot, for its row was damaged (store/mend.hpp): nothing is judged against values that
+// nobody can vouch for.
 #include "unit/judge/scene.hpp"
 
 namespace driftd::core {

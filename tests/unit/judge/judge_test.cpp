@@ -12,7 +12,8 @@ using Verb = Decision::Verb;
 
 /// A role known since its first refresh: {"a":1,"b":2} with a verifier and an address.
 std::string body(const std::string& a, const std::string& b, char verifier = '0', const std::string& host = "h:1") {
-  return R"({"a":)" + a + R"(,"b":)" + b + R"(,"verifier":)" + digest_value(verifier) + R"(,"address":")" + host + "\"}";
+  return R"({"a":)" + a + R"(,"b":)" + b + R"(,"verifier":)" + digest_value(verifier) + R"(,"address":")" + host +
+         "\"}";
 }
 
 struct Judge : testing::Test, Scene {
@@ -182,7 +183,8 @@ TEST_F(Judge, IgnoreRuleIsNotJudgedAtAllButCounted) {
 
 TEST_F(Judge, IgnoredMemberInsideAnAddedSubtreeDoesNotMoveItsDrift) {
   rules.ignore.push_back(ignore_rule("**.updated_at"));
-  const std::string start = R"({"a":1,"b":2,"verifier":)" + digest_value('0') + R"(,"address":"h:1","o":{"x":1,"updated_at":)";
+  const std::string start =
+      R"({"a":1,"b":2,"verifier":)" + digest_value('0') + R"(,"address":"h:1","o":{"x":1,"updated_at":)";
   sees(start + "1}}");
   ASSERT_THAT(row.open, SizeIs(1));
   EXPECT_THAT(words(sees(start + "2}}")), IsEmpty());
@@ -280,7 +282,8 @@ TEST(JudgeIdentity, RecreatedTwiceMovesTheDrift) {
 TEST_F(Judge, WallClockThatWasSetBackMakesNoObservationOlder) {
   next.body = body("5", "2");
   next.observed_ns = row.observed_ns - 30 * kSecond;
-  EXPECT_THAT(words(judges(Seen{next, {}})), ElementsAre("pending")) << "order is the monotonic clock's, and the ledger's";
+  EXPECT_THAT(words(judges(Seen{next, {}})), ElementsAre("pending"))
+      << "order is the monotonic clock's, and the ledger's";
 }
 
 TEST_F(Judge, UnreadAttributeIsUnknownAndNeitherDriftNorDeletion) {

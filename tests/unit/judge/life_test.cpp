@@ -446,7 +446,8 @@ TEST_F(Pseudo, OfVeryManyGoneTheFirstThousandAreShownWithADigestOfAll) {
   names.emplace_back("u1");
   EXPECT_THAT(words(missing(names)), ElementsAre("pending:moved"));
   const std::string shown = *row.open[0].changes[0].new_value;
-  EXPECT_THAT(shown, AllOf(HasSubstr("{\"count\":1001,\"names\":[\"t10000\","), HasSubstr(",\"t10999\"],\"sha256\":\"")));
+  EXPECT_THAT(shown,
+              AllOf(HasSubstr("{\"count\":1001,\"names\":[\"t10000\","), HasSubstr(",\"t10999\"],\"sha256\":\"")));
   EXPECT_THAT(words(missing(names)), IsEmpty());
   names.back() = "u2";
   EXPECT_THAT(words(missing(names)), ElementsAre("pending:moved")) << "a name that is not shown is another one";

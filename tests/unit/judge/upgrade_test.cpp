@@ -56,7 +56,8 @@ TEST_F(Upgrade, WithoutOneTheRetypedAttributeIsANewBaseline) {
 
 TEST_F(Upgrade, EqualValuesInTheNewFormAreNoDrift) {
   new_revision();
-  EXPECT_THAT(words(sees_upgraded(R"({"a":1,"timeout_ms":1000})", R"({"a":1,"fresh":3,"timeout_ms":1000})")), IsEmpty());
+  EXPECT_THAT(words(sees_upgraded(R"({"a":1,"timeout_ms":1000})", R"({"a":1,"fresh":3,"timeout_ms":1000})")),
+              IsEmpty());
   EXPECT_EQ(row.baseline, R"({"a":1,"fresh":3,"timeout_ms":1000})") << "what the revision brings is filled";
 }
 

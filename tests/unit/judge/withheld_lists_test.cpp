@@ -12,9 +12,10 @@ using testing::IsEmpty;
 using testing::Not;
 using Verb = Decision::Verb;
 
-/// Tables of a publication by their names, tags in no order, and an object in free form. A filter in clear that is called
-/// withheld stands for a text that looks like a secret.
-constexpr const char* kSchema = R"({"schema":"driftd-schema/1","kind":"publication","revision":1,"class":"config","attributes":{
+/// Tables of a publication by their names, tags in no order, and an object in free form. A filter in clear that is
+/// called withheld stands for a text that looks like a secret.
+constexpr const char* kSchema =
+    R"({"schema":"driftd-schema/1","kind":"publication","revision":1,"class":"config","attributes":{
   "tables":{"collection":"map","keys":["table"]},"tags":{"collection":"set"}}})";
 
 struct WithheldLists : testing::Test, Scene {
@@ -30,7 +31,9 @@ struct WithheldLists : testing::Test, Scene {
     std::vector<FreeForm> free;
     for (const auto& path : paths) free.push_back({"publication", "", path});
     const Disclosure disclosure(free, {});
-    const auto out = seal(redact(body, {"publication", "app"}, *context.schema, {}, keys_.worker, &disclosure).value(), keys_.store).value();
+    const auto out =
+        seal(redact(body, {"publication", "app"}, *context.schema, {}, keys_.worker, &disclosure).value(), keys_.store)
+            .value();
     EXPECT_EQ(out.find("$hmac") == std::string::npos, paths.empty()) << out;
     return out;
   }
@@ -43,7 +46,9 @@ struct WithheldLists : testing::Test, Scene {
   }
 
  private:
-  static std::string of(const std::string& filter) { return R"({"tables":[{"table":"b","filter":")" + filter + "\"}]}"; }
+  static std::string of(const std::string& filter) {
+    return R"({"tables":[{"table":"b","filter":")" + filter + "\"}]}";
+  }
   RedactionKeys keys_{{"aaaa1111", {1}}, {"bbbb2222", {2}}};
 };
 
@@ -77,15 +82,21 @@ TEST_F(WithheldLists, AnElementThatComesInFrontChangesNoOtherOne) {
 TEST_F(WithheldLists, ElementsWithoutOrderMayChangePlaces) {
   begins_with(sealed(R"({"tags":["carpe diem","sapere aude"]})", {"tags.*", "tags[*]"}));
   EXPECT_THAT(words(sees(sealed(R"({"tags":["sapere aude","carpe diem"]})", {"tags.*", "tags[*]"}))), IsEmpty());
-  EXPECT_THAT(words(sees(sealed(R"({"tags":["sapere aude","nosce te"]})", {"tags.*", "tags[*]"}))), ElementsAre("pending"));
+  EXPECT_THAT(words(sees(sealed(R"({"tags":["sapere aude","nosce te"]})", {"tags.*", "tags[*]"}))),
+              ElementsAre("pending"));
 }
 
 /// The names themselves are withheld, and two are the same: no key tells the elements apart.
 TEST_F(WithheldLists, AListThatLosesItsKeysHidesNoChange) {
   const std::vector<std::string> both{"**.filter", "**.table"};
-  begins_with(sealed(R"({"tables":[{"table":"amor fati","filter":"carpe diem"},{"table":"alea iacta","filter":"carpe diem"}]})", both));
-  EXPECT_THAT(words(sees(sealed(R"({"tables":[{"table":"amor fati","filter":"sapere aude"},{"table":"amor fati","filter":"sapere aude"}]})", both))),
-              ElementsAre("pending"));
+  begins_with(
+      sealed(R"({"tables":[{"table":"amor fati","filter":"carpe diem"},{"table":"alea iacta","filter":"carpe diem"}]})",
+             both));
+  EXPECT_THAT(
+      words(sees(sealed(
+          R"({"tables":[{"table":"amor fati","filter":"sapere aude"},{"table":"amor fati","filter":"sapere aude"}]})",
+          both))),
+      ElementsAre("pending"));
 }
 
 TEST_F(WithheldLists, AnObjectWithADigestInsideThatBecomesATextIsADrift) {

@@ -27,7 +27,9 @@ struct Withheld : testing::Test, Scene {
   std::string sealed(const std::string& motto, const std::vector<std::string>& sensitive) const {
     const Disclosure disclosure({{"role", "", "motto"}}, {});
     const auto schema = schema_of(kRoleSchema);
-    return seal(redact(shown(motto), {"role", "app"}, *schema, sensitive, keys_.worker, &disclosure).value(), keys_.store).value();
+    return seal(redact(shown(motto), {"role", "app"}, *schema, sensitive, keys_.worker, &disclosure).value(),
+                keys_.store)
+        .value();
   }
   RedactionKeys keys_{{"aaaa1111", {1}}, {"bbbb2222", {2}}};
 };

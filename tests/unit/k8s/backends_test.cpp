@@ -13,9 +13,11 @@ using ::testing::HasSubstr;
 
 Objects labelled(const char* type) {
   const json labels = {{"prism.io/backend", "true"}, {"prism.io/backend-name", "q"}};
-  json service = {{"metadata", {{"name", "svc"}, {"namespace", "n"}, {"labels", labels}}},
-                  {"spec", {{"type", type}, {"externalName", "db.example"}, {"ports", json::array({{{"port", 5432}}})}}}};
-  json secret = {{"metadata", {{"name", "sec"}, {"namespace", "n"}, {"labels", labels}}}, {"data", {{"password", "cHc="}}}};
+  json service = {
+      {"metadata", {{"name", "svc"}, {"namespace", "n"}, {"labels", labels}}},
+      {"spec", {{"type", type}, {"externalName", "db.example"}, {"ports", json::array({{{"port", 5432}}})}}}};
+  json secret = {{"metadata", {{"name", "sec"}, {"namespace", "n"}, {"labels", labels}}},
+                 {"data", {{"password", "cHc="}}}};
   return {{{"Service", "n", "svc"}, service}, {{"Secret", "n", "sec"}, secret}};
 }
 
@@ -99,7 +101,8 @@ TEST(K8sBackends, AServiceThatIsNotThereLeavesItsEndpointUnknownAndNoneIsInvente
   EXPECT_FALSE(body["config"]["redis"].contains("host"));
   EXPECT_FALSE(body["discovery"]["service"].contains("port"));
   EXPECT_EQ(body["discovery"]["service"]["name"], "db");
-  EXPECT_THAT(unread_of(record), testing::ElementsAre("discovery.service.port", "config.redis.host", "config.redis.port"));
+  EXPECT_THAT(unread_of(record),
+              testing::ElementsAre("discovery.service.port", "config.redis.host", "config.redis.port"));
   EXPECT_TRUE(backend_of(found.at({"q", "n"}), objects, settings).endpoints.empty());
 }
 
@@ -173,10 +176,13 @@ TEST(K8sBackends, ObjectsOfTwoNamespacesAreTwoDefinitionsAndSayWhereTheyAre) {
 TEST(K8sBackends, APrismBackendIsDefinedWhereItStandsWhateverItSays) {
   const Settings settings;
   std::vector<sdk::Diagnostic> none;
-  const json spec{{"type", "redis"},
-                  {"metadata", {{"defined_in", "prod"}, {"namespace", "prod"}}},
-                  {"discovery", {{"service", {{"name", "db"}, {"namespace", "prod"}}}, {"secret", {{"name", "s"}, {"namespace", "prod"}}}}}};
-  const Objects objects{{{"PrismBackend", "tenant", "q"}, {{"metadata", {{"name", "q"}, {"namespace", "tenant"}}}, {"spec", spec}}}};
+  const json spec{
+      {"type", "redis"},
+      {"metadata", {{"defined_in", "prod"}, {"namespace", "prod"}}},
+      {"discovery",
+       {{"service", {{"name", "db"}, {"namespace", "prod"}}}, {"secret", {{"name", "s"}, {"namespace", "prod"}}}}}};
+  const Objects objects{
+      {{"PrismBackend", "tenant", "q"}, {{"metadata", {{"name", "q"}, {"namespace", "tenant"}}}, {"spec", spec}}}};
   const auto found = definitions(objects, settings, none);
   const Definition& definition = found.at({"q", "tenant"});
   EXPECT_EQ(registration_of(definition, objects, settings, std::nullopt).metadata.at("defined_in"), "tenant");
@@ -201,10 +207,19 @@ Objects prism_alone(const json& spec) {
 TEST(K8sBackends, AConfigOfAnyFormCostsNoOther) {
   const Settings settings;
   std::vector<sdk::Diagnostic> none;
-  const std::vector<json> odd{nullptr, "x", 1, true, json::array({1}), json::object(), {{"sasl", "x"}}, {{"sasl", json::array()}}, {{"sasl", nullptr}}};
+  const std::vector<json> odd{nullptr,
+                              "x",
+                              1,
+                              true,
+                              json::array({1}),
+                              json::object(),
+                              {{"sasl", "x"}},
+                              {{"sasl", json::array()}},
+                              {{"sasl", nullptr}}};
   for (const char* type : {"kafka", "redis"}) {
     for (const auto& auth : odd) {
-      Objects objects = prism_alone({{"type", type}, {"config", {{"auth", auth}}}, {"discovery", {{"secret", {{"name", "mine"}}}}}});
+      Objects objects =
+          prism_alone({{"type", type}, {"config", {{"auth", auth}}}, {"discovery", {{"secret", {{"name", "mine"}}}}}});
       objects[{"Secret", "n", "mine"}] = {{"data", {{"username", "dQ=="}, {"password", "cHc="}}}};
       const auto found = definitions(objects, settings, none);
       sdk::Record record;
@@ -248,7 +263,8 @@ TEST(K8sBackends, OneWithoutATypeSaysInWhichNamespace) {
   EXPECT_EQ(told[0].id + " " + told[0].backend + " " + told[0].path, "q q n");
 }
 
-/// Of more secrets than a record may name, and of one under a name that no path holds, the members are secret as wholes.
+/// Of more secrets than a record may name, and of one under a name that no path holds, the members are secret as
+/// wholes.
 TEST(K8sBackends, SecretsOfAnyNumberAndUnderAnyNameAreNamedInWhatTheHostTakes) {
   const Settings settings;
   std::vector<sdk::Diagnostic> none;
@@ -257,7 +273,8 @@ TEST(K8sBackends, SecretsOfAnyNumberAndUnderAnyNameAreNamedInWhatTheHostTakes) {
   for (int i = 0; i < 5000; ++i) many.push_back(url);
   for (const json& config : {json{{"urls", many}}, json{{std::string(5000, 'k'), url}}}) {
     const Objects objects = prism_alone({{"type", "redis"}, {"config", config}});
-    const sdk::Record record = registration_of(definitions(objects, settings, none).at({"q", "n"}), objects, settings, std::nullopt);
+    const sdk::Record record =
+        registration_of(definitions(objects, settings, none).at({"q", "n"}), objects, settings, std::nullopt);
     EXPECT_LE(record.sensitive.size(), 4096u);
     for (const auto& path : record.sensitive) EXPECT_LE(path.size(), 4096u);
     EXPECT_THAT(record.sensitive, testing::Contains("[\"config\"]"));
@@ -272,7 +289,8 @@ TEST(K8sBackends, AConfigThatIsTooLargeIsUnreadAlone) {
   for (int i = 0; i < 120'000; ++i) values.push_back(i);
   for (const json& config : {json{{"a", values}}, json{{"a", std::string(5u << 20, 'x')}}}) {
     const Objects objects = prism_alone({{"type", "redis"}, {"config", config}, {"capabilities", {"tls"}}});
-    const sdk::Record record = registration_of(definitions(objects, settings, none).at({"q", "n"}), objects, settings, std::nullopt);
+    const sdk::Record record =
+        registration_of(definitions(objects, settings, none).at({"q", "n"}), objects, settings, std::nullopt);
     const json body = json::parse(record.body);
     EXPECT_LE(record.body.size(), 4u << 20);
     EXPECT_FALSE(body.contains("config"));
@@ -334,8 +352,10 @@ TEST(K8sBackends, OneThatCannotBeReadIsUnreadAndTold) {
   definition.type = "kafka";
   definition.service = Ref{"Service", "n", "svc"};
   definition.overrides = json::array({1});  // no form that from_prism() gives
-  const sdk::Record record = registration_or_unreadable(definition, labelled("ClusterIP"), settings, std::nullopt, told);
-  EXPECT_EQ(record.kind + " " + record.id + " " + record.backend + " " + record.metadata.at("defined_in"), "registration q q n");
+  const sdk::Record record =
+      registration_or_unreadable(definition, labelled("ClusterIP"), settings, std::nullopt, told);
+  EXPECT_EQ(record.kind + " " + record.id + " " + record.backend + " " + record.metadata.at("defined_in"),
+            "registration q q n");
   EXPECT_EQ(unread_of(record), std::vector<std::string>{"**"});
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].backend + " " + told[0].path, "q n");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A marker in every free-form value of every kind: what the provider maps and the host redacts has none of them left.
-#include <fstream>
 #include <gmock/gmock.h>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/disclosure.hpp"
@@ -41,9 +41,12 @@ Settings everything() {
 std::string leaving(const std::string& kind, json object) {
   Resource resource;
   resource.kind = kind;
-  object["metadata"] = {{"namespace", "prod"},
-                        {"name", "app"},
-                        {"annotations", {{"note", "canary note"}, {"kubectl.kubernetes.io/last-applied-configuration", R"({"data":{"p":"Y2FuYXJ5"},"x":"canary"})"}}}};
+  object["metadata"] = {
+      {"namespace", "prod"},
+      {"name", "app"},
+      {"annotations",
+       {{"note", "canary note"},
+        {"kubectl.kubernetes.io/last-applied-configuration", R"({"data":{"p":"Y2FuYXJ5"},"x":"canary"})"}}}};
   const sdk::Record record = map_object(resource, object, everything());
   const auto schema = core::KindSchema::parse(document().at("kinds").at(kind).dump()).value();
   const core::Disclosure rules = disclosure();
@@ -54,16 +57,29 @@ std::string leaving(const std::string& kind, json object) {
 
 json workload() {
   json env = json::array();
-  for (const char* name : {"DB_PASS", "MYSQL_PWD", "PASSPHRASE", "REDIS_AUTH", "ENCRYPTION_KEY", "SIGNING_KEY", "API-KEY", "CONN", "JDBC", "AZURE", "X"}) {
+  for (const char* name : {"DB_PASS", "MYSQL_PWD", "PASSPHRASE", "REDIS_AUTH", "ENCRYPTION_KEY", "SIGNING_KEY",
+                           "API-KEY", "CONN", "JDBC", "AZURE", "X"}) {
     env.push_back({{"name", name}, {"value", "canary"}});
   }
   env.push_back({{"name", "DB_HOST"}, {"value", "db?password=canary"}});
   env.push_back({{"name", "LOG_LEVEL"}, {"value", "shown-level"}});
-  const json probe = {{"exec", {{"command", {"check", "canary"}}}}, {"httpGet", {{"httpHeaders", json::array({{{"name", "X"}, {"value", "canary"}}})}}}};
-  const json container = {{"name", "keycloak"}, {"image", "shop/app:1.2"}, {"env", env}, {"command", {"run", "canary"}},
-                          {"args", {"-pcanary", "--auth=canary", "--log-level=debug"}}, {"livenessProbe", probe}, {"readinessProbe", probe}};
+  const json probe = {{"exec", {{"command", {"check", "canary"}}}},
+                      {"httpGet", {{"httpHeaders", json::array({{{"name", "X"}, {"value", "canary"}}})}}}};
+  const json container = {{"name", "keycloak"},
+                          {"image", "shop/app:1.2"},
+                          {"env", env},
+                          {"command", {"run", "canary"}},
+                          {"args", {"-pcanary", "--auth=canary", "--log-level=debug"}},
+                          {"livenessProbe", probe},
+                          {"readinessProbe", probe}};
   const json volume = {{"name", "v"}, {"csi", {{"driver", "d"}, {"volumeAttributes", {{"x", "canary"}}}}}};
-  return {{"spec", {{"replicas", 3}, {"template", {{"spec", {{"containers", json::array({container})}, {"initContainers", json::array({container})}, {"volumes", json::array({volume})}}}}}}}};
+  return {{"spec",
+           {{"replicas", 3},
+            {"template",
+             {{"spec",
+               {{"containers", json::array({container})},
+                {"initContainers", json::array({container})},
+                {"volumes", json::array({volume})}}}}}}}};
 }
 
 TEST(K8sCanary, NoFreeFormValueOfAWorkloadLeaves) {
@@ -71,20 +87,27 @@ TEST(K8sCanary, NoFreeFormValueOfAWorkloadLeaves) {
     const std::string out = leaving(kind, workload());
     EXPECT_THAT(out, Not(HasSubstr("canary"))) << kind;
     EXPECT_THAT(out, Not(HasSubstr("Y2FuYXJ5"))) << kind;
-    for (const char* shown : {"shop/app:1.2", "shown-level", "--log-level=debug", R"("replicas":3)"}) EXPECT_THAT(out, HasSubstr(shown)) << kind;
+    for (const char* shown : {"shop/app:1.2", "shown-level", "--log-level=debug", R"("replicas":3)"})
+      EXPECT_THAT(out, HasSubstr(shown)) << kind;
   }
 }
 
 TEST(K8sCanary, NoValueOfACustomResourceOrItsStatusLeaves) {
-  const json object = {{"spec", {{"password", "canary"}, {"auth", {{"token", "canary"}, {"user", "canary"}}}, {"list", {"canary"}}, {"replicas", 3}}},
-                       {"status", {{"adminPassword", "canary"}, {"uri", "postgres://u:canary@h/x"}, {"phase", "Ready"}}}};
+  const json object = {
+      {"spec",
+       {{"password", "canary"},
+        {"auth", {{"token", "canary"}, {"user", "canary"}}},
+        {"list", {"canary"}},
+        {"replicas", 3}}},
+      {"status", {{"adminPassword", "canary"}, {"uri", "postgres://u:canary@h/x"}, {"phase", "Ready"}}}};
   const std::string out = leaving("object", object);
   EXPECT_THAT(out, Not(HasSubstr("canary")));
   for (const char* shown : {R"("replicas":3)", R"("phase":"Ready")"}) EXPECT_THAT(out, HasSubstr(shown));
 }
 
 TEST(K8sCanary, OfAConfigMapLeavesWhatHoldsNoSecretByItsForm) {
-  const json object = {{"data", {{"app.properties", "db.password=canary\n"}, {"plain", "some words"}}}, {"binaryData", {{"keystore", "Y2FuYXJ5"}}}};
+  const json object = {{"data", {{"app.properties", "db.password=canary\n"}, {"plain", "some words"}}},
+                       {"binaryData", {{"keystore", "Y2FuYXJ5"}}}};
   const std::string out = leaving("config_map", object);
   EXPECT_THAT(out, Not(HasSubstr("canary")));
   EXPECT_THAT(out, Not(HasSubstr("Y2FuYXJ5")));
@@ -92,7 +115,8 @@ TEST(K8sCanary, OfAConfigMapLeavesWhatHoldsNoSecretByItsForm) {
 }
 
 TEST(K8sCanary, NoAnnotationLeavesWithASecret) {
-  for (const char* kind : {"secret", "service", "ingress", "endpoint_slice"}) EXPECT_THAT(leaving(kind, json::object()), Not(HasSubstr("canary"))) << kind;
+  for (const char* kind : {"secret", "service", "ingress", "endpoint_slice"})
+    EXPECT_THAT(leaving(kind, json::object()), Not(HasSubstr("canary"))) << kind;
 }
 
 }  // namespace

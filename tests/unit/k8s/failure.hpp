@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <functional>
 #include <gtest/gtest.h>
+#include <functional>
 
 #include "driftd/provider.hpp"
 

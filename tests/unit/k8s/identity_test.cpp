@@ -5,10 +5,10 @@
 #include <functional>
 
 #include "driftd/sdk/types.hpp"
+#include "failure.hpp"
 #include "k8s/exec_credential.hpp"
 #include "k8s/retry_after.hpp"
 #include "k8s/witness.hpp"
-#include "failure.hpp"
 
 namespace driftd::k8s {
 namespace {
@@ -17,20 +17,22 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 std::string document(const std::string& status, const std::string& version = "v1") {
-  return R"({"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/)" + version + R"(","spec":{"interactive":false},"status":)" +
-         status + "}\n";
+  return R"({"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/)" + version +
+         R"(","spec":{"interactive":false},"status":)" + status + "}\n";
 }
 
 TEST(K8sCredential, IsATokenOrAnExecCredentialOfBothVersions) {
   EXPECT_EQ(parse_credential(" abc.def \n").token, "abc.def");
   EXPECT_EQ(parse_credential("").token, "");
   for (const char* version : {"v1", "v1beta1"}) {
-    const Credential with_token = parse_credential(document(R"({"token":"abc","expirationTimestamp":"2026-11-21T21:15:00+01:00"})", version));
+    const Credential with_token =
+        parse_credential(document(R"({"token":"abc","expirationTimestamp":"2026-11-21T21:15:00+01:00"})", version));
     EXPECT_EQ(with_token.token, "abc");
     EXPECT_EQ(with_token.expires_ns, 1'795'292'100'000'000'000);
     EXPECT_EQ(with_token.expires, "2026-11-21T21:15:00+01:00");
   }
-  const Credential certified = parse_credential(document(R"({"clientCertificateData":"-----BEGIN CERTIFICATE-----\n","clientKeyData":"-----BEGIN EC PRIVATE KEY-----\n"})"));
+  const Credential certified = parse_credential(document(
+      R"({"clientCertificateData":"-----BEGIN CERTIFICATE-----\n","clientKeyData":"-----BEGIN EC PRIVATE KEY-----\n"})"));
   EXPECT_EQ(certified.token, "");
   EXPECT_EQ(certified.certificate_pem, "-----BEGIN CERTIFICATE-----\n");
   EXPECT_EQ(certified.key_pem, "-----BEGIN EC PRIVATE KEY-----\n");
@@ -40,7 +42,8 @@ TEST(K8sCredential, IsATokenOrAnExecCredentialOfBothVersions) {
 TEST(K8sCredential, WhatIsWrongIsSaidAndNeverWhatIsInIt) {
   const std::pair<std::string, const char*> cases[] = {
       {R"({"token":"canary")", "no valid JSON"},
-      {R"({"kind":"Config","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"canary"}})", "found 'Config'"},
+      {R"({"kind":"Config","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"canary"}})",
+       "found 'Config'"},
       {document(R"({"token":"canary"})", "v1alpha1"), "found 'client.authentication.k8s.io/v1alpha1'"},
       {R"({"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","spec":{}})", "no status"},
       {document(R"("canary")"), "no status"},
@@ -68,8 +71,9 @@ TEST(K8sCredential, ATimeIsOneOfRfc3339) {
   EXPECT_EQ(parse_time("2024-02-29T00:00:00Z"), 1'709'164'800'000'000'000);
   EXPECT_EQ(parse_time("9999-12-31T23:59:59Z"), INT64_MAX) << "no nanoseconds count so far";
   EXPECT_EQ(parse_time("0001-01-01T00:00:00Z"), INT64_MIN);
-  for (const char* bad : {"", "2026-11-21", "2026-11-21T20:15:00", "2026-11-21T20:15:00z1", "2026-02-30T00:00:00Z", "2026-11-21 20:15:00Z",
-                          "2026-11-21T24:00:00Z", "2026-11-21T20:15:00.Z", "2026-11-21T20:15:00+1:00", "+026-11-21T20:15:00Z"}) {
+  for (const char* bad : {"", "2026-11-21", "2026-11-21T20:15:00", "2026-11-21T20:15:00z1", "2026-02-30T00:00:00Z",
+                          "2026-11-21 20:15:00Z", "2026-11-21T24:00:00Z", "2026-11-21T20:15:00.Z",
+                          "2026-11-21T20:15:00+1:00", "+026-11-21T20:15:00Z"}) {
     EXPECT_EQ(parse_time(bad), std::nullopt) << bad;
   }
 }
@@ -79,7 +83,8 @@ TEST(K8sWitness, WhatAnotherClusterAnswersIsRefusedUntilHealthHasToldOfIt) {
   witness.told("a");
   EXPECT_FALSE(witness.begin());
   witness.meet("a");
-  EXPECT_THAT(failure([&] { witness.meet(""); }).what(), HasSubstr("no longer says which one it is (kube-system had uid a)"));
+  EXPECT_THAT(failure([&] { witness.meet(""); }).what(),
+              HasSubstr("no longer says which one it is (kube-system had uid a)"));
   witness.meet("a");
   EXPECT_THAT(failure([&] { witness.meet("b"); }).what(), HasSubstr("uid b, before a"));
   EXPECT_EQ(failure([&] { witness.stand("a"); }).code, DRIFTD_UNAVAILABLE) << "who watches a hears it, too";

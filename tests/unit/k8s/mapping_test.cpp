@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fstream>
 #include <gmock/gmock.h>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/diff.hpp"
@@ -16,10 +16,12 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 
 TEST(K8sMapping, TheLastWriterIsNotWhoTouchedTheStatus) {
-  const json object = {{"metadata",
-                        {{"managedFields", json::array({{{"manager", "helm"}, {"operation", "Apply"}, {"time", "2026-01-01T00:00:00Z"}},
-                                                        {{"manager", "kubectl-edit"}, {"operation", "Update"}, {"time", "2026-01-02T00:00:00Z"}},
-                                                        {{"manager", "kcm"}, {"subresource", "status"}, {"time", "2026-01-03T00:00:00Z"}}})}}}};
+  const json object = {
+      {"metadata",
+       {{"managedFields",
+         json::array({{{"manager", "helm"}, {"operation", "Apply"}, {"time", "2026-01-01T00:00:00Z"}},
+                      {{"manager", "kubectl-edit"}, {"operation", "Update"}, {"time", "2026-01-02T00:00:00Z"}},
+                      {{"manager", "kcm"}, {"subresource", "status"}, {"time", "2026-01-03T00:00:00Z"}}})}}}};
   EXPECT_EQ(last_writer(object).manager, "kubectl-edit");
 }
 
@@ -47,14 +49,16 @@ TEST(K8sMapping, FieldsOfACustomKindAreTakenByPath) {
 
 /// Two objects of which nothing is compared are not equal: nobody knows.
 TEST(K8sMapping, ACustomObjectWithoutWhatIsComparedIsUnknownAndNotEqual) {
-  const Custom whole{"g", "v1", "K", {}}, fields{"g", "v1", "K", {{"port", "data.port"}, {"first", "rules[0]"}, {"gone", "spec.gone"}}};
+  const Custom whole{"g", "v1", "K", {}},
+      fields{"g", "v1", "K", {{"port", "data.port"}, {"first", "rules[0]"}, {"gone", "spec.gone"}}};
   Settings settings;
   const auto record = [&](const Custom& custom, json object) {
     const Resource resource{"object", "/apis/g/v1", "ks", "K", true, {}, {}, &custom, "v1"};
     object["metadata"] = {{"name", "a"}, {"namespace", "prod"}};
     return map_or_unreadable(resource, object, {}, settings);
   };
-  for (const json& without : {json::object(), json{{"data", {{"a", 1}}}}, json{{"spec", "text"}}, json{{"spec", json::array({1})}}, json{{"spec", nullptr}}}) {
+  for (const json& without : {json::object(), json{{"data", {{"a", 1}}}}, json{{"spec", "text"}},
+                              json{{"spec", json::array({1})}}, json{{"spec", nullptr}}}) {
     const auto unknown = record(whole, without);
     ASSERT_EQ(unknown.unread.size(), 1u) << without;
     EXPECT_EQ(unknown.unread[0].path, "**");
@@ -71,12 +75,17 @@ TEST(K8sMapping, ACustomObjectWithoutWhatIsComparedIsUnknownAndNotEqual) {
 constexpr std::int64_t kNow = 1'767'225'600'000'000'000;  // 2026-01-01T00:00:00Z
 
 json revision(int number, const std::string& status) {
-  // {"chart":{"metadata":{"name":"app"}},"info":{"status":"deployed"},"version":1,"config":{}} without gzip, as old Helm wrote it
-  return {{"metadata",
-           {{"name", "sh.helm.release.v1.shop.v" + std::to_string(number)},
-            {"namespace", "prod"},
-            {"labels", {{"owner", "helm"}, {"name", "shop"}, {"version", std::to_string(number)}, {"status", status}}}}},
-          {"data", {{"release", "ZXlKamFHRnlkQ0k2ZXlKdFpYUmhaR0YwWVNJNmV5SnVZVzFsSWpvaVlYQndJbjE5TENKcGJtWnZJanA3SW5OMFlYUjFjeUk2SW1SbGNHeHZlV1ZrSW4wc0luWmxjbk5wYjI0aU9qRXNJbU52Ym1acFp5STZlMzE5"}}}};
+  // {"chart":{"metadata":{"name":"app"}},"info":{"status":"deployed"},"version":1,"config":{}} without gzip, as old
+  // Helm wrote it
+  return {
+      {"metadata",
+       {{"name", "sh.helm.release.v1.shop.v" + std::to_string(number)},
+        {"namespace", "prod"},
+        {"labels", {{"owner", "helm"}, {"name", "shop"}, {"version", std::to_string(number)}, {"status", status}}}}},
+      {"data",
+       {{"release",
+         "ZXlKamFHRnlkQ0k2ZXlKdFpYUmhaR0YwWVNJNmV5SnVZVzFsSWpvaVlYQndJbjE5TENKcGJtWnZJanA3SW5OMFlYUjFjeUk2SW1SbGNHeHZlV"
+         "1ZrSW4wc0luWmxjbk5wYjI0aU9qRXNJbU52Ym1acFp5STZlMzE5"}}}};
 }
 
 std::vector<sdk::Record> releases(const std::vector<json>& secrets, std::vector<sdk::Diagnostic>& diagnostics) {
@@ -92,7 +101,8 @@ std::string wrapped(const std::string& release) {
     std::string out;
     for (std::size_t i = 0; i < bytes.size(); i += 3) {
       std::uint32_t group = 0;
-      for (std::size_t k = 0; k < 3; ++k) group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0);
+      for (std::size_t k = 0; k < 3; ++k)
+        group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0);
       for (std::size_t k = 0; k < 4; ++k) out += i + k > bytes.size() ? '=' : kLetters[group >> (18 - 6 * k) & 63];
     }
     return out;
@@ -125,7 +135,8 @@ TEST(K8sHelm, APendingRevisionMakesTheReleaseUnknown) {
 
 /// A Secret that calls itself pending is anybody's to make: it hides a release for a while, and not for ever.
 TEST(K8sHelm, ARevisionThatIsPendingForTooLongHidesNothingAndIsTold) {
-  for (const auto& [created, hides] : {std::pair("2025-12-31T23:50:01Z", true), {"2025-12-31T23:49:59Z", false}, {"2020-01-01T00:00:00Z", false}}) {
+  for (const auto& [created, hides] :
+       {std::pair("2025-12-31T23:50:01Z", true), {"2025-12-31T23:49:59Z", false}, {"2020-01-01T00:00:00Z", false}}) {
     std::vector<sdk::Diagnostic> told;
     json pending = revision(3, "pending-upgrade");
     pending["metadata"]["creationTimestamp"] = created;
@@ -147,14 +158,17 @@ TEST(K8sHelm, ARevisionThatIsPendingBelowTheDeployedOneIsOfThePast) {
   EXPECT_TRUE(records[0].unread.empty());
 }
 
-/// A tenant's Secret of a few hundred bytes: of a release that nests too deep the values are unread, and all else is judged.
+/// A tenant's Secret of a few hundred bytes: of a release that nests too deep the values are unread, and all else is
+/// judged.
 TEST(K8sHelm, ValuesThatNestTooDeepCostThemselvesOnly) {
   for (const int depth : {129, 300, 400'000}) {
     std::string values;
     for (int i = 0; i < depth; ++i) values += "{\"a\":";
     values += "1" + std::string(static_cast<std::size_t>(depth), '}');
     json deep = revision(4, "deployed");
-    deep["data"]["release"] = wrapped(R"({"chart":{"metadata":{"name":"app","version":"1.2"}},"info":{"status":"deployed"},"version":4,"config":)" + values + "}");
+    deep["data"]["release"] = wrapped(
+        R"({"chart":{"metadata":{"name":"app","version":"1.2"}},"info":{"status":"deployed"},"version":4,"config":)" +
+        values + "}");
     std::vector<sdk::Diagnostic> told;
     const auto records = releases({deep}, told);
     ASSERT_EQ(records.size(), 1u) << depth;
@@ -191,8 +205,9 @@ TEST(K8sHelm, AReleaseOfTooManyValuesCostsItselfAndIsNeverATree) {
 /// What no host takes is left out here: it would cost the record.
 TEST(K8sHelm, ValuesThatNoAgentTakesCostThemselvesOnly) {
   json large = revision(4, "deployed");
-  large["data"]["release"] = wrapped(R"({"chart":{"metadata":{"version":"1.2"}},"info":{"status":"deployed"},"version":4,"config":{"a":")" +
-                                     std::string(5u << 20, 'x') + "\"}}");
+  large["data"]["release"] =
+      wrapped(R"({"chart":{"metadata":{"version":"1.2"}},"info":{"status":"deployed"},"version":4,"config":{"a":")" +
+              std::string(5u << 20, 'x') + "\"}}");
   std::vector<sdk::Diagnostic> told;
   const auto records = releases({large}, told);
   ASSERT_EQ(records.size(), 1u);
@@ -208,11 +223,12 @@ json named(json secret, const std::string& space, const std::string& name) {
   return secret;
 }
 
-/// Hundreds of Secrets that unpack to 32 MiB each would take the call's time: of one namespace a part is read, and the others
-/// of it are told by name. Another namespace notices nothing.
+/// Hundreds of Secrets that unpack to 32 MiB each would take the call's time: of one namespace a part is read, and the
+/// others of it are told by name. Another namespace notices nothing.
 TEST(K8sHelm, ANamespaceThatUnpacksToTooMuchIsReadInPartAndNoOther) {
   json large = revision(1, "deployed");
-  large["data"]["release"] = wrapped(R"({"chart":{},"info":{},"version":1,"manifest":")" + std::string(20u << 20, 'x') + "\"}");
+  large["data"]["release"] =
+      wrapped(R"({"chart":{},"info":{},"version":1,"manifest":")" + std::string(20u << 20, 'x') + "\"}");
   std::vector<json> secrets;
   for (const char* name : {"a", "b", "c", "d", "e", "f"}) secrets.push_back(named(large, "evil", name));
   secrets.push_back(named(revision(2, "deployed"), "prod", "shop"));
@@ -230,9 +246,11 @@ TEST(K8sHelm, ANamespaceThatUnpacksToTooMuchIsReadInPartAndNoOther) {
 
 TEST(K8sHelm, NamespacesThatKeepTooMuchGiveOfTheirsAndOthersAreReadWhereverTheyStand) {
   json large = revision(1, "deployed");
-  large["data"]["release"] = wrapped(R"({"chart":{},"info":{},"version":1,"config":{"a":")" + std::string(3u << 20, 'x') + "\"}}");
+  large["data"]["release"] =
+      wrapped(R"({"chart":{},"info":{},"version":1,"config":{"a":")" + std::string(3u << 20, 'x') + "\"}}");
   std::vector<json> secrets;
-  for (int i = 0; i < 60; ++i) secrets.push_back(named(large, "evil" + std::to_string(i % 3), "r" + std::to_string(100 + i)));
+  for (int i = 0; i < 60; ++i)
+    secrets.push_back(named(large, "evil" + std::to_string(i % 3), "r" + std::to_string(100 + i)));
   secrets.push_back(named(revision(2, "deployed"), "prod", "shop"));
   std::vector<sdk::Diagnostic> told;
   const auto records = releases(secrets, told);
@@ -251,7 +269,8 @@ TEST(K8sHelm, NamespacesThatKeepTooMuchGiveOfTheirsAndOthersAreReadWhereverTheyS
 /// Revisions that come before the one that is shown are not unpacked: they cost nothing of what the namespace has.
 TEST(K8sHelm, OnlyTheRevisionThatIsShownIsUnpacked) {
   std::vector<json> secrets;
-  const std::string large = wrapped(R"({"chart":{},"info":{},"version":1,"manifest":")" + std::string(1u << 20, 'x') + "\"}");
+  const std::string large =
+      wrapped(R"({"chart":{},"info":{},"version":1,"manifest":")" + std::string(1u << 20, 'x') + "\"}");
   for (int i = 1; i <= 100; ++i) {
     secrets.push_back(revision(i, "deployed"));
     if (i < 100) secrets.back()["data"]["release"] = i < 4 ? large : "no base64: unpacking it is told";
@@ -280,8 +299,10 @@ TEST(K8sHelm, WhatCannotBeUnpackedIsToldAndNotGone) {
 
 json deployment(const std::string& manager) {
   return {{"metadata",
-           {{"name", "web"}, {"namespace", "n"},
-            {"managedFields", json::array({{{"manager", manager}, {"fieldsV1", {{"f:spec", {{"f:replicas", json::object()}}}}}}})}}},
+           {{"name", "web"},
+            {"namespace", "n"},
+            {"managedFields",
+             json::array({{{"manager", manager}, {"fieldsV1", {{"f:spec", {{"f:replicas", json::object()}}}}}}})}}},
           {"spec", {{"replicas", 3}}}};
 }
 
@@ -291,7 +312,9 @@ TEST(K8sReplicas, WhoseTheNumberIsIsItselfJudged) {
   settings.replica_owners = {"kube-controller-manager", "keda*"};
   Resource resource;
   resource.kind = "deployment";
-  const auto body = [&](const char* manager) { return json::parse(map_object(resource, deployment(manager), settings).body); };
+  const auto body = [&](const char* manager) {
+    return json::parse(map_object(resource, deployment(manager), settings).body);
+  };
   EXPECT_EQ(body("kubectl")["replicas"], 3);
   EXPECT_FALSE(body("kubectl").contains("replicas_owner"));
   EXPECT_EQ(body("keda-x")["replicas_owner"], "keda-x");
@@ -308,7 +331,8 @@ json body_of(const std::string& kind, const json& object) {
 json with_container(const json& more) {
   json container = {{"name", "app"}, {"image", "shop/app:1"}};
   container.update(more);
-  return {{"metadata", {{"name", "web"}, {"namespace", "n"}}}, {"spec", {{"template", {{"spec", {{"containers", json::array({container})}}}}}}}};
+  return {{"metadata", {{"name", "web"}, {"namespace", "n"}}},
+          {"spec", {{"template", {{"spec", {{"containers", json::array({container})}}}}}}}};
 }
 
 /// A member inside of an attribute that is compared, and is itself dropped, is a change that nobody sees.
@@ -316,7 +340,9 @@ TEST(K8sMapping, EveryMemberOfWhatIsComparedIsCompared) {
   const json port = {{"containerPort", 80}, {"protocol", "TCP"}};
   const json mount = {{"name", "v"}, {"mountPath", "/data"}};
   const json secret = {{"name", "s"}, {"key", "k"}}, field = {{"resource", "limits.cpu"}};
-  const auto variable = [](const char* type, const json& source) { return json{{"env", json::array({{{"name", "X"}, {"valueFrom", {{type, source}}}}})}}; };
+  const auto variable = [](const char* type, const json& source) {
+    return json{{"env", json::array({{{"name", "X"}, {"valueFrom", {{type, source}}}}})}};
+  };
   const auto with = [](json to, const char* name, const json& value) { return to[name] = value, to; };
   const auto ports = [](const json& each) { return json{{"ports", json::array({each})}}; };
   const auto mounts = [](const json& each) { return json{{"volumeMounts", json::array({each})}}; };
@@ -336,7 +362,8 @@ TEST(K8sMapping, EveryMemberOfWhatIsComparedIsCompared) {
       {from("configMapRef", {{"name", "s"}}), from("configMapRef", {{"name", "s"}, {"optional", true}})},
       {{{"resources", json::object()}}, {{"resources", {{"claims", json::array({{{"name", "gpu"}}})}}}}}};
   for (const auto& [before, after] : changes) {
-    const json one = body_of("deployment", with_container(before)), other = body_of("deployment", with_container(after));
+    const json one = body_of("deployment", with_container(before)),
+               other = body_of("deployment", with_container(after));
     EXPECT_NE(one, other) << after;
     for (const char* named : {"ports", "mounts", "env", "env_from"}) {  // of old baselines: an upgrade tells no drift
       const auto at = [&](const json& body) { return body["containers"]["app"].value(named, json()); };
@@ -369,12 +396,14 @@ TEST(K8sMapping, WhatANewerRevisionComparesIsNoDriftOfAnUpgrade) {
   const json now = body_of("deployment", object);
   json before = now;
   before.erase("host_pid");
-  for (const char* each : {"host_ports", "mount_options"}) ASSERT_EQ(before["containers"]["app"].erase(each), 1u) << each;
+  for (const char* each : {"host_ports", "mount_options"})
+    ASSERT_EQ(before["containers"]["app"].erase(each), 1u) << each;
   const auto schema = core::KindSchema::parse(kinds.at("deployment").dump()).value();
   const auto changes = [&](const json& baseline, std::uint32_t revision) {
     core::DiffOptions options;
     options.old_revision = revision;
-    return core::diff(core::parse(baseline.dump()).value(), core::parse(now.dump()).value(), *schema, options).changes.size();
+    return core::diff(core::parse(baseline.dump()).value(), core::parse(now.dump()).value(), *schema, options)
+        .changes.size();
   };
   EXPECT_EQ(changes(before, 2), 0u);
   EXPECT_EQ(changes(before, 3), 3u);
@@ -407,11 +436,14 @@ TEST(K8sOutline, AnObjectOfTooManyValuesIsUnreadByItsName) {
   std::string list = "[{}";
   for (int i = 0; i < 300'000; ++i) list += ",{}";
   list += "]";
-  const std::string metadata = R"({"labels":{"a":"b"},"managedFields":[{"fieldsV1":{"f:spec":)" + list + R"(},"manager":"m","operation":"Apply","time":"t"},)" +
-                               R"({"manager":"n","operation":"Update","time":"u"}],"name":"web","namespace":"n","uid":"1"})";
+  const std::string metadata =
+      R"({"labels":{"a":"b"},"managedFields":[{"fieldsV1":{"f:spec":)" + list +
+      R"(},"manager":"m","operation":"Apply","time":"t"},)" +
+      R"({"manager":"n","operation":"Update","time":"u"}],"name":"web","namespace":"n","uid":"1"})";
   Resource resource;
   resource.kind = "deployment";
-  const std::string object = R"({"data":)" + list + R"(,"kind":"Thing","metadata":)" + metadata + R"(,"spec":{"a":)" + list + "}}";
+  const std::string object =
+      R"({"data":)" + list + R"(,"kind":"Thing","metadata":)" + metadata + R"(,"spec":{"a":)" + list + "}}";
   for (const bool event : {false, true}) {
     const auto parsed = parse_object(event ? R"({"type":"ADDED","object":)" + object + "}" : object);
     ASSERT_TRUE(parsed.cut);

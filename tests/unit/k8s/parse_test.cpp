@@ -3,13 +3,13 @@
 #include <gmock/gmock.h>
 #include <zlib.h>
 
+#include "failure.hpp"
 #include "k8s/base64.hpp"
 #include "k8s/items.hpp"
 #include "k8s/kinds.hpp"
 #include "k8s/position.hpp"
 #include "k8s/settings.hpp"
 #include "support/process.hpp"
-#include "failure.hpp"
 
 namespace driftd::k8s {
 namespace {
@@ -24,7 +24,8 @@ TEST(K8sBase64, ReadsPaddedUnpaddedAndWrappedTextAndNothingElse) {
   EXPECT_EQ(decode_base64("aG\nk="), "hi");
   EXPECT_EQ(decode_base64(""), "");
   EXPECT_EQ(decode_base64("/w=="), "\xff");
-  for (const char* bad : {"a", "aGk=a", "aG k", "a===", "aGk*", "aGk=="}) EXPECT_EQ(decode_base64(bad), std::nullopt) << bad;
+  for (const char* bad : {"a", "aGk=a", "aG k", "a===", "aGk*", "aGk=="})
+    EXPECT_EQ(decode_base64(bad), std::nullopt) << bad;
 }
 
 std::string gzip(const std::string& text) {
@@ -50,7 +51,8 @@ TEST(K8sGzip, UnpacksUpToTheLimitAndRefusesWhatIsCut) {
 }
 
 TEST(K8sItems, EachElementIsHandedOutHoweverTheBytesArrive) {
-  const std::string list = R"({"kind":"items","metadata":{"items":[{"no":1}],"continue":"c\"]}"},"items":[{"a":[1,{"b":"]}\\"}]},
+  const std::string list =
+      R"({"kind":"items","metadata":{"items":[{"no":1}],"continue":"c\"]}"},"items":[{"a":[1,{"b":"]}\\"}]},
     {"c":"\"{"}],"z":[{"d":1}]})";
   for (const std::size_t step : {1u, 2u, 7u, 1000u}) {
     std::vector<std::string> items;
@@ -124,8 +126,9 @@ TEST(K8sKubeconfig, RefusesProgramsImpersonationAndBlindTrustAndSaysWhatToDo) {
   Settings settings;
   const auto exec = failure([&] { apply_kubeconfig(settings, kConfig, {"/", "runs", false}); });
   EXPECT_EQ(exec.code, DRIFTD_INVALID);
-  EXPECT_THAT(exec.what(), HasSubstr("token: \"${exec:aws-iam token -i prod --oidc-client-secret=[REDACTED] --password [REDACTED] "
-                                     "[REDACTED]}\""));
+  EXPECT_THAT(exec.what(),
+              HasSubstr("token: \"${exec:aws-iam token -i prod --oidc-client-secret=[REDACTED] --password [REDACTED] "
+                        "[REDACTED]}\""));
   EXPECT_THAT(exec.what(), HasSubstr("AWS_PROFILE"));
   EXPECT_THAT(exec.what(), Not(HasSubstr("canary")));
   Settings named;
@@ -145,7 +148,9 @@ TEST(K8sKubeconfig, RefusesProgramsImpersonationAndBlindTrustAndSaysWhatToDo) {
 TEST(K8sKubeconfig, AQuoteThatIsNotClosedIsRefusedAndNothingOfItIsShown) {
   Settings settings;
   for (const char* quote : {"\"", "'"}) {
-    const auto open = failure([&] { apply_kubeconfig(settings, std::string(kConfig) + "note: " + quote + "canary\nother: 1\n", {"/", "", false}); });
+    const auto open = failure([&] {
+      apply_kubeconfig(settings, std::string(kConfig) + "note: " + quote + "canary\nother: 1\n", {"/", "", false});
+    });
     EXPECT_EQ(open.code, DRIFTD_INVALID);
     EXPECT_THAT(open.what(), HasSubstr("a quote is not closed"));
     EXPECT_THAT(open.what(), Not(HasSubstr("canary")));
@@ -155,7 +160,9 @@ TEST(K8sKubeconfig, AQuoteThatIsNotClosedIsRefusedAndNothingOfItIsShown) {
 TEST(K8sKubeconfig, ItsProgramIsOfNoConcernWhereTheTokenIsNamed) {
   const test::TempDir dir;
   const std::string path = dir.write("config", kConfig);
-  const auto of = [&](const std::string& more) { return R"({"kubeconfig":")" + path + R"(","context":"runs")" + more + "}"; };
+  const auto of = [&](const std::string& more) {
+    return R"({"kubeconfig":")" + path + R"(","context":"runs")" + more + "}";
+  };
   EXPECT_EQ(failure([&] { parse_settings(of("")); }).code, DRIFTD_INVALID);
   EXPECT_EQ(parse_settings(of(R"(,"token":"ref")")).identification.token_reference, "ref");
 }
@@ -191,7 +198,8 @@ TEST(K8sKinds, NameTheirPathsRightsAndIds) {
 TEST(K8sCursor, IsOfItsScopeAndOpaque) {
   const std::string cursor = render_cursor({{"secret|secrets|prod", "12"}}, "s");
   EXPECT_EQ(parse_cursor(cursor, "s")->at("secret|secrets|prod"), "12");
-  for (const char* bad : {"", "{}", "[]", "junk", R"({"v":1,"scope":"s","at":{"a":1}})"}) EXPECT_FALSE(parse_cursor(bad, "s")) << bad;
+  for (const char* bad : {"", "{}", "[]", "junk", R"({"v":1,"scope":"s","at":{"a":1}})"})
+    EXPECT_FALSE(parse_cursor(bad, "s")) << bad;
   EXPECT_FALSE(parse_cursor(cursor, "other"));
 }
 

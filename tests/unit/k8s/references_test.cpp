@@ -12,9 +12,10 @@ using nlohmann::json;
 
 TEST(K8sReferences, OnlyANameOfAnObjectIsAskedFor) {
   for (const std::string name : {"a", "a-b.c", "0"}) EXPECT_TRUE(is_object_name(name)) << name;
-  for (const std::string& name : {std::string(), std::string("."), std::string(".."), std::string("a..b"), std::string("a%b"), std::string("A"),
-                                  std::string("a/b"), std::string("-a"), std::string("a-"), std::string("a?b"), std::string(254, 'a'),
-                                  std::string("a\0b", 3), std::string("\xc3\xa9")}) {
+  for (const std::string& name :
+       {std::string(), std::string("."), std::string(".."), std::string("a..b"), std::string("a%b"), std::string("A"),
+        std::string("a/b"), std::string("-a"), std::string("a-"), std::string("a?b"), std::string(254, 'a'),
+        std::string("a\0b", 3), std::string("\xc3\xa9")}) {
     EXPECT_FALSE(is_object_name(name)) << name.substr(0, 20);
   }
   References references;
@@ -26,7 +27,9 @@ TEST(K8sReferences, OnlyANameOfAnObjectIsAskedFor) {
 TEST(K8sReferences, OneNamespaceAsksForItselfAndNotForAll) {
   References references;
   references.age();
-  const auto asks = [&](const std::string& space, int i) { return !references.known({"Secret", "v", "s" + std::to_string(i)}, space); };
+  const auto asks = [&](const std::string& space, int i) {
+    return !references.known({"Secret", "v", "s" + std::to_string(i)}, space);
+  };
   int asked = 0;
   for (int i = 0; i < 1000; ++i) asked += asks("tenant", i) ? 1 : 0;
   EXPECT_EQ(asked, 64);
@@ -55,10 +58,12 @@ TEST(K8sReferences, WhatWasAnsweredIsNotAskedAgainForAMinute) {
 
 TEST(K8sSelector, IsReadAsTheApiServerReadsIt) {
   const json labels{{"a", "b"}, {"e", "g"}};
-  for (const char* selector : {"", "a", "a=b", "a==b", "a = b", "a=b,e=g", "a!=c", "h!=c", "!h", "e in (f,g)", "e in (f, g),a", "e notin (f)", "h notin (f)"}) {
+  for (const char* selector : {"", "a", "a=b", "a==b", "a = b", "a=b,e=g", "a!=c", "h!=c", "!h", "e in (f,g)",
+                               "e in (f, g),a", "e notin (f)", "h notin (f)"}) {
     EXPECT_TRUE(selects(selector, labels)) << selector;
   }
-  for (const char* selector : {"h", "a=c", "a==c", "a=b,e=h", "a!=b", "!a", "e in (f)", "h in (f)", "e notin (f,g)", "a=true"}) {
+  for (const char* selector :
+       {"h", "a=c", "a==c", "a=b,e=h", "a!=b", "!a", "e in (f)", "h in (f)", "e notin (f,g)", "a=true"}) {
     EXPECT_FALSE(selects(selector, labels)) << selector;
   }
   EXPECT_FALSE(selects("a=b", nullptr));

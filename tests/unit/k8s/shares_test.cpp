@@ -12,17 +12,21 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-json labelled(const std::string& space, const std::string& name, const std::string& type = "redis", std::size_t bytes = 0) {
+json labelled(const std::string& space, const std::string& name, const std::string& type = "redis",
+              std::size_t bytes = 0) {
   json labels = {{"prism.io/backend", "true"}};
   if (!type.empty()) labels["prism.io/backend-type"] = type;
-  return {{"metadata", {{"name", name}, {"namespace", space}, {"labels", labels}}}, {"data", {{"a", std::string(bytes, 'x')}}}};
+  return {{"metadata", {{"name", name}, {"namespace", space}, {"labels", labels}}},
+          {"data", {{"a", std::string(bytes, 'x')}}}};
 }
 Ref service(const std::string& space, int number) { return {"Service", space, "s" + std::to_string(number)}; }
 void fill(Shares& shares, Objects& objects, const std::string& space, int count, std::size_t bytes = 0) {
-  for (int i = 0; i < count; ++i) shares.put(objects, service(space, i), labelled(space, service(space, i).name, "redis", bytes));
+  for (int i = 0; i < count; ++i)
+    shares.put(objects, service(space, i), labelled(space, service(space, i).name, "redis", bytes));
 }
 std::size_t of(const Objects& objects, const std::string& space) {
-  return static_cast<std::size_t>(std::ranges::count_if(objects, [&](const auto& item) { return item.first.space == space; }));
+  return static_cast<std::size_t>(
+      std::ranges::count_if(objects, [&](const auto& item) { return item.first.space == space; }));
 }
 
 TEST(K8sShares, ANamespaceWithTooManyObjectsIsPassedOverAndNoOther) {
@@ -72,7 +76,8 @@ TEST(K8sShares, WhoOwnsWhichFieldIsNotKept) {
   Shares shares;
   Objects objects;
   json one = labelled("prod", "s");
-  one["metadata"]["managedFields"] = {{{"manager", "kubectl"}, {"time", "2026-01-01T00:00:00Z"}, {"fieldsV1", {{"f:data", json::object()}}}}};
+  one["metadata"]["managedFields"] = {
+      {{"manager", "kubectl"}, {"time", "2026-01-01T00:00:00Z"}, {"fieldsV1", {{"f:data", json::object()}}}}};
   shares.put(objects, service("prod", 0), one);
   const json& kept = objects.at(service("prod", 0))["metadata"]["managedFields"][0];
   EXPECT_EQ(kept, json({{"manager", "kubectl"}, {"time", "2026-01-01T00:00:00Z"}}));
@@ -82,7 +87,8 @@ TEST(K8sShares, WhereAllAreTooMuchTheLargestIsPassedOverWhereverItSorts) {
   for (const char* largest : {"a", "m", "z"}) {
     Shares shares({.all_objects = 50});
     Objects objects;
-    for (const char* each : {"a", "b", "m", "y", "z"}) fill(shares, objects, each, std::string(each) == largest ? 20 : 9);
+    for (const char* each : {"a", "b", "m", "y", "z"})
+      fill(shares, objects, each, std::string(each) == largest ? 20 : 9);
     EXPECT_EQ(shares.passed_over().size(), 1u);
     EXPECT_TRUE(shares.passes_over(largest)) << largest;
     EXPECT_THAT(objects, SizeIs(36));
@@ -94,7 +100,8 @@ TEST(K8sShares, TooManyDefinitionsArePassedOverAlsoThoseWithoutAType) {
     const Settings settings;
     Shares shares;
     Objects objects;
-    for (int i = 0; i < 251; ++i) shares.put(objects, service("tenant", i), labelled("tenant", service("tenant", i).name, type));
+    for (int i = 0; i < 251; ++i)
+      shares.put(objects, service("tenant", i), labelled("tenant", service("tenant", i).name, type));
     fill(shares, objects, "prod", 250);
     std::vector<sdk::Diagnostic> faults;
     const auto found = definitions(objects, settings, faults);
@@ -110,10 +117,12 @@ TEST(K8sShares, WhatIsPointedToIsPaidByWhoPoints) {
   Objects objects;
   const Ref theirs{"ConfigMap", "prod", "large"};
   for (int i = 0; i < 7; ++i) {
-    EXPECT_TRUE(shares.put_for(objects, "tenant", {"ConfigMap", "prod", "large-" + std::to_string(i)}, labelled("prod", "large", "", 1u << 20)));
+    EXPECT_TRUE(shares.put_for(objects, "tenant", {"ConfigMap", "prod", "large-" + std::to_string(i)},
+                               labelled("prod", "large", "", 1u << 20)));
   }
   EXPECT_TRUE(shares.put_for(objects, "tenant", theirs, labelled("prod", "large", "", 1000)));
-  EXPECT_FALSE(shares.put_for(objects, "tenant", {"ConfigMap", "prod", "more"}, labelled("prod", "more", "", 1u << 20)));
+  EXPECT_FALSE(
+      shares.put_for(objects, "tenant", {"ConfigMap", "prod", "more"}, labelled("prod", "more", "", 1u << 20)));
   shares.put(objects, theirs, labelled("prod", "large", "", 2u << 20));  // a watch says that it has grown
   EXPECT_TRUE(shares.passes_over("tenant"));
   EXPECT_FALSE(shares.passes_over("prod"));
@@ -129,7 +138,9 @@ TEST(K8sShares, OneLargeObjectUsedByManyDefinitionsIsCountedForEach) {
     const std::string name = "p" + std::to_string(i);
     shares.put(objects, {"PrismBackend", "tenant", name},
                {{"metadata", {{"name", name}, {"namespace", "tenant"}}},
-                {"spec", {{"type", "redis"}, {"discovery", {{"configMap", {{"name", "large"}, {"namespace", "prod"}, {"key", "a"}}}}}}}});
+                {"spec",
+                 {{"type", "redis"},
+                  {"discovery", {{"configMap", {{"name", "large"}, {"namespace", "prod"}, {"key", "a"}}}}}}}});
   }
   std::vector<sdk::Diagnostic> faults;
   const auto found = definitions(objects, settings, faults);

@@ -16,16 +16,22 @@ ConfigEntry entry(const std::string& name, std::optional<std::string> value, Sou
 Topic topic_of(std::vector<Partition> partitions) { return {"orders", {}, std::move(partitions)}; }
 
 TEST(KafkaTopic, OnlyWhatIsSetAtTheTopicIsInItsBody) {
-  const Configs configs{"orders", {}, {entry("retention.ms", "60000", Source::topic), entry("segment.bytes", "1", Source::broker),
-                                       entry("cleanup.policy", "delete", Source::builtin)}};
+  const Configs configs{"orders",
+                        {},
+                        {entry("retention.ms", "60000", Source::topic), entry("segment.bytes", "1", Source::broker),
+                         entry("cleanup.policy", "delete", Source::builtin)}};
   const auto record = map_topic(topic_of({{0, 1, {1, 2}, {1, 2}}}), configs, "id-1");
-  EXPECT_EQ(json::parse(record.body), (json{{"partitions", 1}, {"replication_factor", 2}, {"config", {{"retention.ms", "60000"}}}}));
+  EXPECT_EQ(json::parse(record.body),
+            (json{{"partitions", 1}, {"replication_factor", 2}, {"config", {{"retention.ms", "60000"}}}}));
   EXPECT_EQ(record.external_name, "id-1");
   EXPECT_TRUE(record.unread.empty());
 }
 
 TEST(KafkaTopic, SentinelsAreHandedOnAsTheyAre) {
-  const Configs configs{"orders", {}, {entry("retention.ms", "-1", Source::topic), entry("flush.messages", "9223372036854775807", Source::topic)}};
+  const Configs configs{
+      "orders",
+      {},
+      {entry("retention.ms", "-1", Source::topic), entry("flush.messages", "9223372036854775807", Source::topic)}};
   const auto config = json::parse(map_topic(topic_of({{0, 1, {1}, {1}}}), configs, "").body)["config"];
   EXPECT_EQ(config["retention.ms"], "-1");
   EXPECT_EQ(config["flush.messages"], "9223372036854775807");
@@ -46,7 +52,8 @@ TEST(KafkaTopic, DeniedConfigurationIsUnreadWithTheRightThatIsMissing) {
 }
 
 TEST(KafkaTopic, ValuesOfABrokerThatDoesNotTellTheirSourceAreUnknown) {
-  const auto record = map_topic(topic_of({{0, 1, {1}, {1}}}), {"orders", {}, {entry("retention.ms", "1", Source::unknown)}}, "");
+  const auto record =
+      map_topic(topic_of({{0, 1, {1}, {1}}}), {"orders", {}, {entry("retention.ms", "1", Source::unknown)}}, "");
   ASSERT_EQ(record.unread.size(), 1u);
   EXPECT_EQ(record.unread[0].code, DRIFTD_UNSUPPORTED);
   EXPECT_FALSE(json::parse(record.body).contains("config"));
@@ -54,7 +61,10 @@ TEST(KafkaTopic, ValuesOfABrokerThatDoesNotTellTheirSourceAreUnknown) {
 
 /// A broker's plugins name their keys: dump() throws for what is no UTF-8, and that would end the refresh of all kinds.
 TEST(KafkaTopic, ASensitiveKeyOfAnyBytesIsUnreadByNameAndEndsNothing) {
-  const Configs configs{"orders", {}, {entry("retention.ms", "60000", Source::topic), entry("plugin.\xff.secret", std::nullopt, Source::topic, true)}};
+  const Configs configs{
+      "orders",
+      {},
+      {entry("retention.ms", "60000", Source::topic), entry("plugin.\xff.secret", std::nullopt, Source::topic, true)}};
   const auto record = map_topic(topic_of({{0, 1, {1}, {1}}}), configs, "");
   EXPECT_EQ(json::parse(record.body)["config"], (json{{"retention.ms", "60000"}}));
   ASSERT_EQ(record.unread.size(), 1u);
@@ -65,8 +75,11 @@ TEST(KafkaTopic, ASensitiveKeyOfAnyBytesIsUnreadByNameAndEndsNothing) {
 TEST(KafkaTopic, OfALongConfigurationTheLongestValuesAreUnreadByName) {
   std::string replicas = "0:0";
   while (replicas.size() < 32'000) replicas += ",0:0";
-  const Configs configs{"orders", {}, {entry("retention.ms", "60000", Source::topic), entry("leader.replication.throttled.replicas", replicas, Source::topic),
-                                       entry("follower.replication.throttled.replicas", replicas, Source::topic)}};
+  const Configs configs{"orders",
+                        {},
+                        {entry("retention.ms", "60000", Source::topic),
+                         entry("leader.replication.throttled.replicas", replicas, Source::topic),
+                         entry("follower.replication.throttled.replicas", replicas, Source::topic)}};
   const auto record = map_topic(topic_of({{0, 1, {1}, {1}}}), configs, "");
   EXPECT_LT(record.body.size(), 66U << 10);
   EXPECT_EQ(json::parse(record.body)["config"]["retention.ms"], "60000");
@@ -100,7 +113,8 @@ TEST(KafkaTopic, ManyLongConfigurationsCostThemselvesAlone) {
 
 TEST(KafkaTopic, StatusCountsWhatIsAmissAndListsThoseReplicasAlone) {
   const Configs configs{"orders", {}, {entry("min.insync.replicas", "2", Source::builtin)}};
-  const auto status = json::parse(map_topic(topic_of({{0, -1, {1, 2}, {}}, {1, 1, {1, 2}, {1}}, {2, 1, {1, 2}, {1, 2}}}), configs, "").status);
+  const auto status = json::parse(
+      map_topic(topic_of({{0, -1, {1, 2}, {}}, {1, 1, {1, 2}, {1}}, {2, 1, {1, 2}, {1, 2}}}), configs, "").status);
   EXPECT_EQ(status["offline_partitions"], 1);
   EXPECT_EQ(status["under_replicated_partitions"], 2);
   EXPECT_EQ(status["under_min_isr_partitions"], 2);
@@ -108,12 +122,19 @@ TEST(KafkaTopic, StatusCountsWhatIsAmissAndListsThoseReplicasAlone) {
 }
 
 TEST(KafkaBroker, EachValueStandsWhereItWasSet) {
-  ConfigEntry shadowed{"log.retention.ms", "5", Source::broker_default, false,
-                       {{"log.retention.ms", "5", Source::broker_default, false, {}}, {"log.retention.ms", "7", Source::fixed, false, {}},
+  ConfigEntry shadowed{"log.retention.ms",
+                       "5",
+                       Source::broker_default,
+                       false,
+                       {{"log.retention.ms", "5", Source::broker_default, false, {}},
+                        {"log.retention.ms", "7", Source::fixed, false, {}},
                         {"log.retention.hours", "168", Source::builtin, false, {}}}};
-  const Configs configs{"1", {}, {shadowed, entry("log.segment.bytes", "9", Source::broker), entry("num.io.threads", "8", Source::builtin),
-                                  entry("ssl.key.password", std::nullopt, Source::fixed, true),
-                                  entry("ssl.keystore.password", std::nullopt, Source::builtin, true)}};
+  const Configs configs{
+      "1",
+      {},
+      {shadowed, entry("log.segment.bytes", "9", Source::broker), entry("num.io.threads", "8", Source::builtin),
+       entry("ssl.key.password", std::nullopt, Source::fixed, true),
+       entry("ssl.keystore.password", std::nullopt, Source::builtin, true)}};
   const auto record = map_broker({1, "::1", 9092}, configs);
   const auto body = json::parse(record.body);
   EXPECT_EQ(body["static"], (json{{"log.retention.ms", "7"}}));
@@ -145,7 +166,8 @@ TEST(KafkaScram, SaltOfAHelloStandsBesideTheListedIterations) {
   const Hello hello{{}, "c2FsdA==", 4096, 7, true};
   const auto both = map_scram_user({"app", "SCRAM-SHA-512"}, 8192, &hello);
   EXPECT_EQ(both.id, "app/SCRAM-SHA-512");
-  EXPECT_EQ(json::parse(both.body), (json{{"iterations", 8192}, {"salt", "c2FsdA=="}})) << "the list is newer than the hello";
+  EXPECT_EQ(json::parse(both.body), (json{{"iterations", 8192}, {"salt", "c2FsdA=="}}))
+      << "the list is newer than the hello";
   EXPECT_EQ(json::parse(map_scram_user({"app", "SCRAM-SHA-512"}, std::nullopt, &hello).body)["iterations"], 4096);
   EXPECT_TRUE(both.unread.empty());
 }
@@ -180,7 +202,8 @@ TEST(KafkaAcl, WhatAnOlderLibraryLeavesOutIsToldFromItsId) {
     return listed_by_every_library(acl_id({"User:a|b", "*", operation, "Allow", type, name, "Literal"}));
   };
   for (const char* type : {"Topic", "Group", "Cluster"}) EXPECT_TRUE(listed("Read", type, "orders|x")) << type;
-  for (const char* type : {"TransactionalId", "DelegationToken", "User"}) EXPECT_FALSE(listed("Read", type, "orders")) << type;
+  for (const char* type : {"TransactionalId", "DelegationToken", "User"})
+    EXPECT_FALSE(listed("Read", type, "orders")) << type;
   EXPECT_FALSE(listed("TwoPhaseCommit", "Topic", "orders"));
   EXPECT_FALSE(listed_by_every_library("not an id"));
 }

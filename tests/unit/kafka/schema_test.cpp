@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The shipped schema on values as Kafka sends them: what Kafka takes for the same is no drift, and its twin is one.
-#include <fstream>
 #include <gtest/gtest.h>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/diff.hpp"
@@ -28,7 +28,8 @@ std::string topic(const std::string& key, const std::string& before, const std::
 TEST(KafkaSchema, NumbersAreComparedByValueAndSentinelsExactly) {
   EXPECT_EQ(topic("retention.ms", "\"60000\"", "\"060000\""), "equal");
   EXPECT_EQ(topic("retention.ms", "\"-1\"", "\"9223372036854775807\""), "config[\"retention.ms\"]");
-  EXPECT_EQ(topic("flush.messages", "\"9223372036854775807\"", "\"9223372036854775806\""), "config[\"flush.messages\"]");
+  EXPECT_EQ(topic("flush.messages", "\"9223372036854775807\"", "\"9223372036854775806\""),
+            "config[\"flush.messages\"]");
   EXPECT_EQ(topic("segment.bytes", "\"1048576\"", "\"01048576\""), "equal");
   EXPECT_EQ(topic("segment.bytes", "\"1048576\"", "\"1048577\""), "config[\"segment.bytes\"]");
   EXPECT_EQ(topic("min.cleanable.dirty.ratio", "\"0.5\"", "\"0.50\""), "equal");
@@ -42,11 +43,15 @@ TEST(KafkaSchema, PoliciesAreSetsAndFlagsAreTruths) {
 }
 
 TEST(KafkaSchema, ListenersOfABrokerAreASetOfEndpoints) {
-  EXPECT_EQ(compared("broker", R"({"static": {"listeners": ["A://h:1", "B://h:2"]}})", R"({"static": {"listeners": ["B://h:2", "A://h:1"]}})"),
+  EXPECT_EQ(compared("broker", R"({"static": {"listeners": ["A://h:1", "B://h:2"]}})",
+                     R"({"static": {"listeners": ["B://h:2", "A://h:1"]}})"),
             "equal");
-  EXPECT_EQ(compared("broker", R"({"dynamic": {"log.retention.ms": "1"}})", R"({"dynamic": {"log.retention.ms": "2"}})"),
-            "dynamic[\"log.retention.ms\"]");
-  EXPECT_EQ(compared("cluster", R"({"bootstrap_servers": ["a:9092", "B:1"]})", R"({"bootstrap_servers": ["b:1", "a:9092"]})"), "equal");
+  EXPECT_EQ(
+      compared("broker", R"({"dynamic": {"log.retention.ms": "1"}})", R"({"dynamic": {"log.retention.ms": "2"}})"),
+      "dynamic[\"log.retention.ms\"]");
+  EXPECT_EQ(
+      compared("cluster", R"({"bootstrap_servers": ["a:9092", "B:1"]})", R"({"bootstrap_servers": ["b:1", "a:9092"]})"),
+      "equal");
 }
 
 }  // namespace

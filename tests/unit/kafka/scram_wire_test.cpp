@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a SCRAM hello says and what it takes for an answer: cut, overlong and hostile ones are refused, and never repeated.
+// What a SCRAM hello says and what it takes for an answer: cut, overlong and hostile ones are refused, and never
+// repeated.
 #include "kafka/scram_wire.hpp"
 
 #include <gmock/gmock.h>
@@ -34,17 +35,20 @@ driftd_status parsed(const std::string& message) {
 }
 
 /// Answers as a broker frames them, without the length.
-std::string handshake_answer(int error, const std::string& rest) { return "\0\0\0\7\0"s + static_cast<char>(error) + rest; }
+std::string handshake_answer(int error, const std::string& rest) {
+  return "\0\0\0\7\0"s + static_cast<char>(error) + rest;
+}
 std::string authenticate_answer(int error, const std::string& words, const std::string& message) {
   std::string out = "\0\0\0\7\0"s + static_cast<char>(error);
-  if (words.empty()) out += "\xff\xff";
-  else out += "\0"s + static_cast<char>(words.size()) + words;
+  if (words.empty())
+    out += "\xff\xff";
+  else
+    out += "\0"s + static_cast<char>(words.size()) + words;
   return out + "\0\0"s + static_cast<char>(message.size() >> 8) + static_cast<char>(message.size()) + message;
 }
 
 TEST(KafkaScramWire, RequestsAreFramedAsKafkaReadsThem) {
-  EXPECT_EQ(handshake_request(7, "SCRAM-SHA-256"),
-            "\0\0\0\x1f\0\x11\0\1\0\0\0\7\0\6driftd\0\x0dSCRAM-SHA-256"s);
+  EXPECT_EQ(handshake_request(7, "SCRAM-SHA-256"), "\0\0\0\x1f\0\x11\0\1\0\0\0\7\0\6driftd\0\x0dSCRAM-SHA-256"s);
   EXPECT_EQ(authenticate_request(8, "n,,n=a,r=b"), "\0\0\0\x1e\0\x24\0\0\0\0\0\x08\0\6driftd\0\0\0\x0an,,n=a,r=b"s);
 }
 
@@ -62,7 +66,8 @@ TEST(KafkaScramWire, SaltAndIterationsAreReadAsTheRfcPrintsThem) {
 TEST(KafkaScramWire, NonceThatDoesNotGoOnWithOursIsRefused) {
   EXPECT_EQ(refused([&] { parse_server_first(kFirst, "another"); }).first, DRIFTD_CORRUPT);
   EXPECT_EQ(refused([&] { parse_server_first(kFirst, ""); }).first, DRIFTD_CORRUPT);
-  EXPECT_EQ(parsed("r=" + std::string(kNonce) + ",s=QSXCR+Q6sek8bf92,i=4096"), DRIFTD_CORRUPT) << "nothing of the server's own";
+  EXPECT_EQ(parsed("r=" + std::string(kNonce) + ",s=QSXCR+Q6sek8bf92,i=4096"), DRIFTD_CORRUPT)
+      << "nothing of the server's own";
   EXPECT_EQ(parsed("r=x" + std::string(kNonce) + "y,s=QSXCR+Q6sek8bf92,i=4096"), DRIFTD_CORRUPT);
 }
 
@@ -75,16 +80,18 @@ TEST(KafkaScramWire, EveryCutMessageIsRefused) {
 TEST(KafkaScramWire, HostileMessagesAreRefused) {
   const std::string r = "r=" + std::string(kNonce) + "x,";
   for (const std::string& rest :
-       {"m=must,s=QSXCR+Q6sek8bf92,i=1"s, "i=4096,s=QSXCR+Q6sek8bf92"s, "s=,i=1"s, "s=QSXCR,i=1"s, "s=QSX*R+Q6,i=1"s, "s=====,i=1"s,
-        "s=Q===,i=1"s, "s=QSXC,i="s, "s=QSXC,i=0"s, "s=QSXC,i=-1"s, "s=QSXC,i=+1"s, "s=QSXC,i=1e3"s, "s=QSXC,i=2147483648"s,
-        "s=QSXC,i=1 "s, "s=QSXC\0,i=1"s, "s=" + std::string(1028, 'A') + ",i=1", ""s, ","s, "e=other-error"s}) {
+       {"m=must,s=QSXCR+Q6sek8bf92,i=1"s, "i=4096,s=QSXCR+Q6sek8bf92"s, "s=,i=1"s, "s=QSXCR,i=1"s, "s=QSX*R+Q6,i=1"s,
+        "s=====,i=1"s, "s=Q===,i=1"s, "s=QSXC,i="s, "s=QSXC,i=0"s, "s=QSXC,i=-1"s, "s=QSXC,i=+1"s, "s=QSXC,i=1e3"s,
+        "s=QSXC,i=2147483648"s, "s=QSXC,i=1 "s, "s=QSXC\0,i=1"s, "s=" + std::string(1028, 'A') + ",i=1", ""s, ","s,
+        "e=other-error"s}) {
     EXPECT_EQ(parsed(r + rest), DRIFTD_CORRUPT) << rest;
   }
   EXPECT_EQ(parsed("m=must," + kFirst), DRIFTD_CORRUPT) << "an extension that we would have to know";
 }
 
 TEST(KafkaScramWire, RefusalRepeatsNothingOfTheMessage) {
-  const auto [code, text] = refused([&] { parse_server_first("r=" + std::string(kNonce) + "x,s=canary,i=4096", kNonce); });
+  const auto [code, text] =
+      refused([&] { parse_server_first("r=" + std::string(kNonce) + "x,s=canary,i=4096", kNonce); });
   EXPECT_EQ(code, DRIFTD_CORRUPT);
   EXPECT_THAT(text, Not(HasSubstr("canary")));
 }
@@ -92,7 +99,8 @@ TEST(KafkaScramWire, RefusalRepeatsNothingOfTheMessage) {
 TEST(KafkaScramWire, LengthThatIsTooMuchOrTooLittleIsRefusedBeforeAnythingIsRead) {
   EXPECT_EQ(answer_size("\0\0\0\x10"s), 16u);
   EXPECT_EQ(answer_size("\0\0\x40\0"s), kMostAnswer);
-  for (const std::string& head : {"\0\0\x40\1"s, "\0\0\0\3"s, "\0\0\0\0"s, "\xff\xff\xff\xff"s, "\x15\3\3\0"s, "\0\0"s, ""s}) {
+  for (const std::string& head :
+       {"\0\0\x40\1"s, "\0\0\0\3"s, "\0\0\0\0"s, "\xff\xff\xff\xff"s, "\x15\3\3\0"s, "\0\0"s, ""s}) {
     EXPECT_EQ(refused([&] { answer_size(head); }).first, DRIFTD_CORRUPT);
   }
 }
@@ -109,7 +117,8 @@ TEST(KafkaScramWire, MechanismThatIsNotEnabledIsUnsupportedAndTheOthersAreNamed)
 }
 
 TEST(KafkaScramWire, UnknownUserIsNotKnownAndNotGone) {
-  const auto [code, text] = refused([&] { take_authenticate(authenticate_answer(58, "invalid credentials\n", ""), 7); });
+  const auto [code, text] =
+      refused([&] { take_authenticate(authenticate_answer(58, "invalid credentials\n", ""), 7); });
   EXPECT_EQ(code, DRIFTD_UNAVAILABLE);
   EXPECT_THAT(text, HasSubstr("invalid credentials"));
   EXPECT_THAT(text, Not(HasSubstr("\n")));
@@ -138,10 +147,11 @@ TEST(KafkaScramWire, DamagedAnswersAreReadOrRefusedAsCorruptAndNeverReadBeyond) 
     damaged.resize(random() % (damaged.size() + 1));
     damaged.shrink_to_fit();
     const auto code = refused([&] {
-      take_handshake(damaged, 7, "SCRAM-SHA-256");
-      parse_server_first(take_authenticate(damaged, 7), kNonce);
-    }).first;
-    EXPECT_TRUE(code == DRIFTD_OK || code == DRIFTD_CORRUPT || code == DRIFTD_UNSUPPORTED || code == DRIFTD_UNAVAILABLE) << code;
+                        take_handshake(damaged, 7, "SCRAM-SHA-256");
+                        parse_server_first(take_authenticate(damaged, 7), kNonce);
+                      }).first;
+    EXPECT_TRUE(code == DRIFTD_OK || code == DRIFTD_CORRUPT || code == DRIFTD_UNSUPPORTED || code == DRIFTD_UNAVAILABLE)
+        << code;
   }
 }
 

@@ -29,7 +29,9 @@ TEST(KafkaSettings, BootstrapServersAreAListOrTextWithCommas) {
 
 TEST(KafkaSettings, EndpointThatIsNoneIsRefusedWithItsText) {
   for (const char* text : {"", "a:", "a:0", "a:65536", ":9092", "kafka://a:1", "a b:1", "a:1,"}) {
-    EXPECT_THAT(refusal(R"({"bootstrap_servers": ")" + std::string(text) + "\"}"), HasSubstr("settings.bootstrap_servers")) << text;
+    EXPECT_THAT(refusal(R"({"bootstrap_servers": ")" + std::string(text) + "\"}"),
+                HasSubstr("settings.bootstrap_servers"))
+        << text;
   }
 }
 
@@ -60,12 +62,15 @@ TEST(KafkaSettings, ScramHelloIsOffUntilItNamesCredentials) {
   EXPECT_EQ(s.hello.names, (std::vector<ScramName>{{"app", "SCRAM-SHA-512"}}));
   EXPECT_EQ(s.hello.interval.count(), 600);
   EXPECT_TRUE(s.hello.servers.empty()) << "the brokers of the cluster";
-  const auto with = [](const std::string& hello) { return refusal(R"({"bootstrap_servers": "a", "scram_hello": )" + hello + "}"); };
+  const auto with = [](const std::string& hello) {
+    return refusal(R"({"bootstrap_servers": "a", "scram_hello": )" + hello + "}");
+  };
   const std::string user = R"({"name": "u", "mechanism": "SCRAM-SHA-256"})";
   EXPECT_THAT(with("{}"), HasSubstr("settings.scram_hello.users"));
   EXPECT_THAT(with(R"({"users": []})"), HasSubstr("settings.scram_hello.users"));
   EXPECT_THAT(with(R"({"users": [{"name": "", "mechanism": "SCRAM-SHA-256"}]})"), HasSubstr("scram_hello.users.name"));
-  EXPECT_THAT(with(R"({"users": [{"name": "a\nb", "mechanism": "SCRAM-SHA-256"}]})"), HasSubstr("scram_hello.users.name"));
+  EXPECT_THAT(with(R"({"users": [{"name": "a\nb", "mechanism": "SCRAM-SHA-256"}]})"),
+              HasSubstr("scram_hello.users.name"));
   EXPECT_THAT(with(R"({"users": [{"name": "u", "mechanism": "PLAIN"}]})"), HasSubstr("found 'PLAIN'"));
   EXPECT_THAT(with("{\"users\": [" + user + "], \"interval_s\": 0}"), HasSubstr("scram_hello.interval_s"));
   EXPECT_THAT(with("{\"users\": [" + user + "], \"servers\": \"a:0\"}"), HasSubstr("scram_hello.servers"));
@@ -78,8 +83,10 @@ TEST(KafkaSettings, GssapiSaysThatItIsNotBuilt) {
 
 TEST(KafkaSettings, PrincipalIsKnownUnlessTheBrokerDecides) {
   EXPECT_EQ(parse_settings(R"({"bootstrap_servers": "a"})").principal(), "User:ANONYMOUS");
-  EXPECT_EQ(parse_settings(R"({"bootstrap_servers": "a", "sasl": {"mechanism": "PLAIN", "username": "u", "password": "t"}})").principal(),
-            "User:u");
+  EXPECT_EQ(
+      parse_settings(R"({"bootstrap_servers": "a", "sasl": {"mechanism": "PLAIN", "username": "u", "password": "t"}})")
+          .principal(),
+      "User:u");
   EXPECT_EQ(parse_settings(R"({"bootstrap_servers": "a", "tls": {"certificate": "/c", "key": "/k"}})").principal(), "");
 }
 

@@ -85,9 +85,13 @@ TEST(Marks, NeverPromiseAnEventThatIsUnsettledOrStandsHigherInTheStream) {
     std::int64_t next = 1;
     std::uint64_t top = 0;
     for (int step = 0; step < 3'000; ++step) {
-      const auto any = [&](const auto& from) { return std::next(from.begin(), static_cast<long>(random() % from.size())); };
-      if (random() % 3 == 0 || open.empty()) open.insert(next++);
-      else if (random() % 100 == 0 && !at.empty()) open.insert(at.extract(any(at)).key());  // lives again
+      const auto any = [&](const auto& from) {
+        return std::next(from.begin(), static_cast<long>(random() % from.size()));
+      };
+      if (random() % 3 == 0 || open.empty())
+        open.insert(next++);
+      else if (random() % 100 == 0 && !at.empty())
+        open.insert(at.extract(any(at)).key());  // lives again
       else if (random() % 4 != 0) {
         const auto event = *any(open);
         open.erase(event);
@@ -111,8 +115,9 @@ TEST(Marks, NeverPromiseAnEventThatIsUnsettledOrStandsHigherInTheStream) {
 }
 
 TEST(NatsWords, AServerIsNamedWithoutAnythingOfItsPassword) {
-  EXPECT_EQ(names_of({"nats://drift:hunter2@tail@127.0.0.1:4222", "nats://token@h:1", "u:p@w@h:2", "nats://plain:3", "h:4"}),
-            "nats://127.0.0.1:4222, nats://h:1, h:2, nats://plain:3, h:4");
+  EXPECT_EQ(
+      names_of({"nats://drift:hunter2@tail@127.0.0.1:4222", "nats://token@h:1", "u:p@w@h:2", "nats://plain:3", "h:4"}),
+      "nats://127.0.0.1:4222, nats://h:1, h:2, nats://plain:3, h:4");
   EXPECT_EQ(names_of({"nats://u:a/b@c://d@h:1"}), "nats://h:1");
 }
 
@@ -132,8 +137,8 @@ TEST(NatsWords, AStreamsSubjectsCoverWhatTheServerWouldTake) {
   EXPECT_FALSE(covers({}, "backend.a"));
 }
 
-/// One message that the stream refuses for a reason that this agent does not know stops no other: the lane finds out whose
-/// fault it is. A connection's failure is never an event's.
+/// One message that the stream refuses for a reason that this agent does not know stops no other: the lane finds out
+/// whose fault it is. A connection's failure is never an event's.
 TEST(NatsWords, WhatTheStreamRefusesIsNotTheEndpointsFaultByItself) {
   using Outcome = core::Attempt::Outcome;
   for (const int code : {int{JSStreamStoreFailedErr}, 10'097, int{JSStreamSealedErr}, int{JSInsufficientResourcesErr},

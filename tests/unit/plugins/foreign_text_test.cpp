@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every provider does with texts that others chose: bytes, nesting, length, URLs.
-#include <chrono>
 #include <gtest/gtest.h>
+#include <chrono>
 #include <set>
 
 #include "common/bounded_json.hpp"
@@ -18,15 +18,19 @@ using nlohmann::json;
 
 TEST(ShortText, NoPartOfAWordIsLeftAtTheCut) {
   EXPECT_EQ(short_text("as it is", 8), "as it is");
-  for (std::size_t most = 9; most < 24; ++most) EXPECT_EQ(short_text("refused: canary-of-a-secret, try again", most), "refused:…") << most;
+  for (std::size_t most = 9; most < 24; ++most)
+    EXPECT_EQ(short_text("refused: canary-of-a-secret, try again", most), "refused:…") << most;
   EXPECT_EQ(short_text(std::string(5000, 'x'), 300), "…");
 }
 
 TEST(Utf8Text, EveryTextThatIsUtf8StaysAndEveryOtherByteIsShown) {
-  for (const std::string good : {"", "plain", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "a\0b", "\xef\xbf\xbf", "\xf4\x8f\xbf\xbf"}) {
+  for (const std::string good :
+       {"", "plain", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "a\0b", "\xef\xbf\xbf", "\xf4\x8f\xbf\xbf"}) {
     EXPECT_EQ(utf8_text(good), good);
   }
-  EXPECT_EQ(utf8_text("a\xff" "b"), "a\\xffb");
+  EXPECT_EQ(utf8_text("a\xff"
+                      "b"),
+            "a\\xffb");
   EXPECT_EQ(utf8_text("\xc0\xaf"), "\\xc0\\xaf") << "overlong";
   EXPECT_EQ(utf8_text("\xed\xa0\x80"), "\\xed\\xa0\\x80") << "a surrogate";
   EXPECT_EQ(utf8_text("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80") << "beyond U+10FFFF";
@@ -77,7 +81,8 @@ TEST(BoundedJson, WhatIsAllowedIsParsedWholeAndWhatIsDeeperIsLeftOut) {
   EXPECT_FALSE(whole.cut);
   EXPECT_EQ(whole.value.dump(), nested(kMaxNesting));
   for (const int depth : {kMaxNesting + 1, 300, 400'000, 4'000'000}) {
-    const auto cut = parse_bounded(R"({"name":"x","deep":)" + nested(depth) + R"(,"also":)" + nested(depth, "{\"k\":[", "]}") + "}");
+    const auto cut =
+        parse_bounded(R"({"name":"x","deep":)" + nested(depth) + R"(,"also":)" + nested(depth, "{\"k\":[", "]}") + "}");
     ASSERT_TRUE(cut.cut);
     ASSERT_TRUE(cut.value.is_object());
     EXPECT_EQ(cut.value["name"], "x");
@@ -121,7 +126,8 @@ TEST(BoundedJson, TheMemberOfTooManyValuesGoesHoweverShortItIs) {
 }
 
 TEST(BoundedJson, OnlyTheLongestMembersGoUntilABodyFits) {
-  json body = {{"superuser", true}, {"settings", std::string(5000, 'x')}, {"more", std::string(3000, 'y')}, {"few", "z"}};
+  json body = {
+      {"superuser", true}, {"settings", std::string(5000, 'x')}, {"more", std::string(3000, 'y')}, {"few", "z"}};
   std::vector<std::string> left_out;
   const std::string text = fit_members(body, 4000, left_out);
   EXPECT_LE(text.size(), 4000u);
@@ -133,7 +139,8 @@ TEST(BoundedJson, TooManySecretPathsBecomeTheMembersThatHoldThem) {
   std::vector<std::string> few = {"data[\"a\"]", "data.b"}, many;
   bound_paths(few);
   EXPECT_EQ(few.size(), 2u);
-  for (int i = 0; i < 5000; ++i) many.push_back((i % 2 == 0 ? "data[\"" : "[\"x].\\\"y\"][\"") + std::to_string(i) + "\"]");
+  for (int i = 0; i < 5000; ++i)
+    many.push_back((i % 2 == 0 ? "data[\"" : "[\"x].\\\"y\"][\"") + std::to_string(i) + "\"]");
   bound_paths(many);
   EXPECT_EQ(many, (std::vector<std::string>{"[\"x].\\\"y\"]", "data"}));
 }
@@ -141,7 +148,8 @@ TEST(BoundedJson, TooManySecretPathsBecomeTheMembersThatHoldThem) {
 /// A name longer than a path may be is a secret of its member, and a member of such a name one of the whole body.
 TEST(BoundedJson, ASecretUnderANameThatNoPathHoldsIsOneOfWhatHoldsIt) {
   const std::string name(5000, 'k');
-  std::vector<std::string> paths = {"data[\"a\"]", "config[\"" + name + "\"]"}, whole = {"[\"" + name + "\"]", "data.b"}, many;
+  std::vector<std::string> paths = {"data[\"a\"]", "config[\"" + name + "\"]"},
+                           whole = {"[\"" + name + "\"]", "data.b"}, many;
   bound_paths(paths);
   EXPECT_EQ(paths, (std::vector<std::string>{"config", "data[\"a\"]"}));
   bound_paths(whole);
@@ -153,9 +161,10 @@ TEST(BoundedJson, ASecretUnderANameThatNoPathHoldsIsOneOfWhatHoldsIt) {
 
 TEST(ShownUrl, UserPasswordQueryAndFragmentAreNeverShown) {
   for (const std::string secret : {"hunter2", "p/w", "p?w", "p#w", "p@w", "p:w", "1:2@3", "99"}) {
-    for (const std::string& url : {"https://me:" + secret + "@host.example/state/x", "https://me:" + secret + "@host.example:8443/a",
-                                   "https://host.example/state?token=" + secret, "https://host.example/state#" + secret,
-                                   "redis://:" + secret + "@host.example", "me:" + secret + "@host.example"}) {
+    for (const std::string& url :
+         {"https://me:" + secret + "@host.example/state/x", "https://me:" + secret + "@host.example:8443/a",
+          "https://host.example/state?token=" + secret, "https://host.example/state#" + secret,
+          "redis://:" + secret + "@host.example", "me:" + secret + "@host.example"}) {
       const std::string shown = shown_url(url);
       EXPECT_EQ(shown.find(secret), std::string::npos) << url << " → " << shown;
       EXPECT_NE(shown.find("host.example"), std::string::npos) << url << " → " << shown;
@@ -164,14 +173,17 @@ TEST(ShownUrl, UserPasswordQueryAndFragmentAreNeverShown) {
 }
 
 TEST(ShownUrl, WhatHoldsNoSecretStaysAsItIs) {
-  for (const std::string url : {"https://host/a/@scope/b", "http://[::1]:8500/v1/kv/x", "https://host:8443", "unix:/run/x.sock"}) {
+  for (const std::string url :
+       {"https://host/a/@scope/b", "http://[::1]:8500/v1/kv/x", "https://host:8443", "unix:/run/x.sock"}) {
     EXPECT_EQ(shown_url(url), url);
   }
 }
 
 TEST(PlainTransport, OnlyThisMachineNeedsNoTls) {
-  for (const std::string here : {"localhost", "127.0.0.1", "127.8.8.8", "::1", "[::1]", "/run/postgresql", ""}) EXPECT_TRUE(stays_here(here)) << here;
-  for (const std::string there : {"db", "10.0.0.1", "localhost.example", "[fd00::1]"}) EXPECT_FALSE(stays_here(there)) << there;
+  for (const std::string here : {"localhost", "127.0.0.1", "127.8.8.8", "::1", "[::1]", "/run/postgresql", ""})
+    EXPECT_TRUE(stays_here(here)) << here;
+  for (const std::string there : {"db", "10.0.0.1", "localhost.example", "[fd00::1]"})
+    EXPECT_FALSE(stays_here(there)) << there;
   EXPECT_EQ(plain_http_host("http://db:8500/x"), "db");
   EXPECT_EQ(plain_http_host("http://u:p@[::1]:8500/x"), "[::1]");
   EXPECT_EQ(plain_http_host("https://db/x"), "");

@@ -29,7 +29,8 @@ struct Judged : testing::Test {
 TEST_F(Judged, AnotherOneIsRefusedUntilHealthHasToldOfIt) {
   identity.told("a");
   EXPECT_EQ(refresh("a"), "accepted");
-  EXPECT_EQ(refresh("b"), "another cluster answers (cluster id b, before a): nothing of it is told until the agent knows that");
+  EXPECT_EQ(refresh("b"),
+            "another cluster answers (cluster id b, before a): nothing of it is told until the agent knows that");
   EXPECT_EQ(identity.newest(), "b");
   EXPECT_NE(refresh("b"), "accepted") << "health still says a";
   identity.told("b");
@@ -45,7 +46,8 @@ TEST_F(Judged, TheFirstRefreshOfAWorkerIsHeldAgainstItsCursorElseAgainstHealth) 
   JudgedIdentity other("x");
   other.told("b");
   EXPECT_NE(refusal([&] { other.must_be_judged("b", "a"); }), "accepted") << "the cursor is of another";
-  EXPECT_EQ(refusal([&] { other.must_be_judged("b", "a"); }), "accepted") << "health told of it, and the host asked again";
+  EXPECT_EQ(refusal([&] { other.must_be_judged("b", "a"); }), "accepted")
+      << "health told of it, and the host asked again";
 }
 
 TEST_F(Judged, TheFirstRefreshIsHeldAgainstWhatTheHostHadJudgedNotAgainstALaterLook) {
@@ -63,13 +65,16 @@ TEST_F(Judged, WhatNeverToldAnIdentityIsRight) {
 
 TEST_F(Judged, WhatNoLongerTellsItsIdentityMayBeAnyoneAndIsRefused) {
   EXPECT_EQ(refresh("a"), "accepted");
-  EXPECT_EQ(refresh(""), "what answers at this endpoint no longer says which one it is (before a): nothing of it is told until it does");
+  EXPECT_EQ(
+      refresh(""),
+      "what answers at this endpoint no longer says which one it is (before a): nothing of it is told until it does");
   EXPECT_NE(confirm(""), "accepted");
   EXPECT_EQ(identity.newest(), "a");
   EXPECT_EQ(refresh("a"), "accepted");
   JudgedIdentity asked("x");
   asked.told("a");
-  EXPECT_NE(refusal([&] { asked.must_be_judged(""); }), "accepted") << "a confirmation of a worker that has not refreshed yet";
+  EXPECT_NE(refusal([&] { asked.must_be_judged(""); }), "accepted")
+      << "a confirmation of a worker that has not refreshed yet";
   EXPECT_NE(refusal([&] { asked.must_be_judged("b"); }), "accepted");
   EXPECT_EQ(asked.newest(), "a");
   JudgedIdentity fresh("x");

@@ -23,8 +23,9 @@ TEST(Mapping, ASettingThatOurOwnSessionOverridesIsUnreadNotChanged) {
 }
 
 TEST(Mapping, AConninfoIsMarkedSensitive) {
-  const Records out = map_settings(
-      {kSettingColumns, {{"primary_conninfo", "host=a password=b", std::nullopt, "string", "configuration file", "f"}}});
+  const Records out =
+      map_settings({kSettingColumns,
+                    {{"primary_conninfo", "host=a password=b", std::nullopt, "string", "configuration file", "f"}}});
   EXPECT_EQ(out.at(0).sensitive, std::vector<std::string>{"value"});
 }
 
@@ -61,7 +62,8 @@ TEST(Mapping, SettingsOfARoleThatAreTooLongHideNeitherItsRightsNorTheListing) {
   for (int i = 0; i < 160'000; ++i) long_one += "aaaaaaaaaaaaaaaaaaaaaaaaaaaaa" + std::to_string(i) + ",";
   long_one += "\"]";
   ASSERT_GT(long_one.size(), 4u << 20);
-  const Records out = map_roles({{"name", "oid", "superuser", "settings"}, {{"mallory", "1", "t", long_one}, {"zz", "2", "f", "[]"}}}, {});
+  const Records out = map_roles(
+      {{"name", "oid", "superuser", "settings"}, {{"mallory", "1", "t", long_one}, {"zz", "2", "f", "[]"}}}, {});
   ASSERT_EQ(out.size(), 2u);
   EXPECT_LT(out[0].body.size(), 4096u);
   EXPECT_EQ(json::parse(out[0].body)["superuser"], true);
@@ -72,23 +74,27 @@ TEST(Mapping, SettingsOfARoleThatAreTooLongHideNeitherItsRightsNorTheListing) {
 
 /// What the server measured and did not send is that attribute alone, and never an empty one.
 TEST(Mapping, WhatIsTooLongToBeSentIsUnreadAndNotEmpty) {
-  const Records roles = map_roles({{"name", "superuser", "settings", "database_settings", "memberships"},
-                                   {{"mallory", "t", "too long", R"({"shop":null,"a b":null,"own":["work_mem=1MB"]})", "too long"}}},
-                                  {});
+  const Records roles =
+      map_roles({{"name", "superuser", "settings", "database_settings", "memberships"},
+                 {{"mallory", "t", "too long", R"({"shop":null,"a b":null,"own":["work_mem=1MB"]})", "too long"}}},
+                {});
   std::vector<std::string> paths;
   for (const auto& one : roles.at(0).unread) {
     paths.push_back(one.path);
     EXPECT_EQ(one.code, DRIFTD_BUDGET);
   }
-  EXPECT_EQ(paths, (std::vector<std::string>{"memberships", "settings", "database_settings[\"a b\"]", "database_settings.shop"}));
+  EXPECT_EQ(paths, (std::vector<std::string>{"memberships", "settings", "database_settings[\"a b\"]",
+                                             "database_settings.shop"}));
   const json body = json::parse(roles[0].body);
   EXPECT_FALSE(body.contains("settings") || body.contains("memberships"));
   EXPECT_EQ(body["database_settings"], json::parse(R"({"own":{"work_mem":"1MB"}})"));
   EXPECT_EQ(body["superuser"], true);
-  const Records setting = map_settings({{"name", "setting", "vartype", "source", "too_long"}, {{"x", std::nullopt, "string", "default", "t"}}});
+  const Records setting = map_settings(
+      {{"name", "setting", "vartype", "source", "too_long"}, {{"x", std::nullopt, "string", "default", "t"}}});
   EXPECT_EQ(setting.at(0).body, "{}");
   EXPECT_EQ(setting[0].unread.at(0).path, "value");
-  const Records line = map_file_settings({{"name", "setting", "sourcefile", "too_long"}, {{"x", std::nullopt, "f", "t"}}});
+  const Records line =
+      map_file_settings({{"name", "setting", "sourcefile", "too_long"}, {{"x", std::nullopt, "f", "t"}}});
   EXPECT_EQ(line.at(0).unread.size(), 2u);
   EXPECT_EQ(json::parse(line[0].body), json::parse(R"({"error":null})"));
 }

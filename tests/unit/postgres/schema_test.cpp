@@ -2,8 +2,8 @@
 // schema.json as the host reads it.
 #include "core/schema.hpp"
 
-#include <fstream>
 #include <gtest/gtest.h>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "postgres/guc.hpp"
@@ -20,8 +20,8 @@ std::shared_ptr<const core::KindSchema> schema_of(std::string_view kind) {
 }
 
 std::string normal(const char* attribute, const std::string& json) {
-  const auto value = core::normalise(schema_of("setting")->rule(core::Path::parse(attribute).value()),
-                                     core::parse(json).value());
+  const auto value =
+      core::normalise(schema_of("setting")->rule(core::Path::parse(attribute).value()), core::parse(json).value());
   EXPECT_TRUE(value.has_value()) << json;
   return value.value_or("unreadable");
 }

@@ -22,14 +22,16 @@ TEST(Settings, EndpointsComeInEveryForm) {
       R"({"user":"u","endpoints":["db","db:6000","[::1]:6001","unix:/run/pg:6002","unix:/run/.s.PGSQL.6003"]})");
   std::vector<std::string> texts;
   for (const auto& e : s.endpoints) texts.push_back(e.text());
-  EXPECT_EQ(texts, (std::vector<std::string>{"db:5432", "db:6000", "[::1]:6001", "unix:/run/pg:6002", "unix:/run:6003"}));
+  EXPECT_EQ(texts,
+            (std::vector<std::string>{"db:5432", "db:6000", "[::1]:6001", "unix:/run/pg:6002", "unix:/run:6003"}));
 }
 
 TEST(Settings, MistakesNameTheSetting) {
   EXPECT_NE(failure_of(R"({"user":"u"})").find("settings.endpoints"), std::string::npos);
   EXPECT_NE(failure_of(R"({"endpoints":"db"})").find("settings.user"), std::string::npos);
   EXPECT_NE(failure_of(R"({"user":"u","endpoints":"db:port"})").find("found 'db:port'"), std::string::npos);
-  EXPECT_NE(failure_of(R"({"user":"u","endpoints":"db","verifiers":"x"})").find("settings.verifiers"), std::string::npos);
+  EXPECT_NE(failure_of(R"({"user":"u","endpoints":"db","verifiers":"x"})").find("settings.verifiers"),
+            std::string::npos);
   EXPECT_NE(failure_of("[]").find("JSON object"), std::string::npos);
 }
 

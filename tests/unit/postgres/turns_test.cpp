@@ -6,8 +6,8 @@
 namespace driftd::postgres {
 namespace {
 
-using testing::ElementsAre;
 using std::chrono::seconds;
+using testing::ElementsAre;
 
 constexpr seconds kShare{1};
 

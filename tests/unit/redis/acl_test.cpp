@@ -15,7 +15,9 @@ const AclCategories kCategories = {{"slow", {"config", "config|get", "config|set
                                    {"read", {"get", "keys"}},
                                    {"dangerous", {"config|get", "config|set", "keys"}}};
 
-json body(const std::string& rules) { return json::parse(acl_record(parse_acl_line("user app on " + rules), kCategories, {}).body); }
+json body(const std::string& rules) {
+  return json::parse(acl_record(parse_acl_line("user app on " + rules), kCategories, {}).body);
+}
 json commands(const std::string& rules) { return body(rules)["commands"]; }
 
 TEST(RedisAcl, MacrosAndWhatTheyStandForAreOne) {
@@ -44,14 +46,16 @@ TEST(RedisAcl, AUserWithoutANameIsNotTheOneThatIsCalledAsItsFirstFlag) {
 
 /// Text that looks like a byte that is shown, and the byte: two users, each with an identity of its own.
 TEST(RedisAcl, ANameThatImitatesAByteIsAnotherThanTheByte) {
-  const auto id = [](const std::string& name) { return acl_record(parse_acl_line("user " + name + " on -@all"), kCategories, {}).id; };
+  const auto id = [](const std::string& name) {
+    return acl_record(parse_acl_line("user " + name + " on -@all"), kCategories, {}).id;
+  };
   EXPECT_EQ(id("a\xff"), "a\\xff");
   EXPECT_NE(id("a\xff"), id("a\\xff"));
   EXPECT_NE(id("a\\xff"), id("a\\x5cxff"));
 }
 
-/// `ACL SETUSER app '(~a) -@all +ping)'` is one selector over keys that begin with `a)`: what stands behind such a word is
-/// no rule of the user itself, where it would hide every later one.
+/// `ACL SETUSER app '(~a) -@all +ping)'` is one selector over keys that begin with `a)`: what stands behind such a word
+/// is no rule of the user itself, where it would hide every later one.
 TEST(RedisAcl, ASelectorEndsWhereTheNextBeginsWhateverItsPatternsAreCalled) {
   const json user = body("~app:* resetchannels -@all +get (~a) resetchannels -@all +ping) (%R~b +set)");
   EXPECT_EQ(user["keys"], json({"~app:*"}));
@@ -78,7 +82,8 @@ TEST(RedisAcl, RulesThatAreTooLongAreUnreadInBothReadings) {
   for (int i = 0; i < 120'000; ++i) many += " +select|" + std::to_string(i);
   EXPECT_EQ(left_out("-@all" + many), (std::set<std::string>{"commands", "rules"})) << "more values than a host takes";
   EXPECT_EQ(left_out("-@all +select|" + std::string(3u << 20, 'x')), (std::set<std::string>{"commands", "rules"}));
-  EXPECT_EQ(left_out("-@all (-@all +select|" + std::string(3u << 20, 'x') + ")"), (std::set<std::string>{"selector_rules", "selectors"}));
+  EXPECT_EQ(left_out("-@all (-@all +select|" + std::string(3u << 20, 'x') + ")"),
+            (std::set<std::string>{"selector_rules", "selectors"}));
   EXPECT_EQ(left_out("~" + std::string(5u << 20, 'x') + " -@all +get"), std::set<std::string>{"keys"});
   EXPECT_EQ(left_out("-@all +get"), std::set<std::string>{});
 }
@@ -105,7 +110,8 @@ TEST(RedisAcl, AliasesOfKeysAndChannelsAreOne) {
 }
 
 TEST(RedisAcl, SelectorsAreUnitsWhoseOrderSaysNothing) {
-  EXPECT_EQ(body("-@all (~t:* -@all +set +get) (~k +ping)")["selectors"], body("-@all (~k +ping) (~t:* -@all +get +set)")["selectors"]);
+  EXPECT_EQ(body("-@all (~t:* -@all +set +get) (~k +ping)")["selectors"],
+            body("-@all (~k +ping) (~t:* -@all +get +set)")["selectors"]);
   EXPECT_NE(body("-@all (~t:* +get) (~k +set)")["selectors"], body("-@all (~t:* +set) (~k +get)")["selectors"]);
 }
 

@@ -17,12 +17,17 @@ const char* kInfo =
 
 /// `REPLCONF ip-address` of a client with the rights of a replica: its lines stand in the answer.
 TEST(RedisMapping, LinesThatAReplicaForgesIntoInfoStandForNothing) {
-  const std::string head = "# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:abc\r\n# Persistence\r\nloading:0\r\n";
+  const std::string head =
+      "# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:abc\r\n# Persistence\r\nloading:0\r\n";
   const std::string before = "# Replication\r\nrole:master\r\nconnected_slaves:1\r\n";
-  const std::string after = "master_replid:true\r\nmaster_replid2:0\r\n# Commandstats\r\ncmdstat_config|set:calls=3\r\n# Cluster\r\ncluster_enabled:0\r\n";
+  const std::string after =
+      "master_replid:true\r\nmaster_replid2:0\r\n# Commandstats\r\ncmdstat_config|set:calls=3\r\n# "
+      "Cluster\r\ncluster_enabled:0\r\n";
   const std::string forged =
-      "slave0:ip=1\r\nredis_mode:sentinel\r\nserver_name:evil\r\nevil_version:9\r\nrole:slave\r\nmaster_host:evil\r\nmaster_link_status:down\r\n"
-      "loading:1\r\nmaster_replid:forged\r\ncmdstat_config|set:calls=9\r\ncluster_enabled:1\r\n# Sentinel\r\nmaster9:name=\r\nx:,port=1\r\n";
+      "slave0:ip=1\r\nredis_mode:sentinel\r\nserver_name:evil\r\nevil_version:9\r\nrole:slave\r\nmaster_host:"
+      "evil\r\nmaster_link_status:down\r\n"
+      "loading:1\r\nmaster_replid:forged\r\ncmdstat_config|set:calls=9\r\ncluster_enabled:1\r\n# "
+      "Sentinel\r\nmaster9:name=\r\nx:,port=1\r\n";
   const Info honest = parse_info(head + before + after), info = parse_info(head + before + forged + after);
   EXPECT_EQ(info, honest);
   EXPECT_EQ(health_of(info).state, DRIFTD_HEALTH_UP);
@@ -73,12 +78,13 @@ TEST(RedisMapping, TheVersionOfAForkIsItsOwn) {
 }
 
 TEST(RedisMapping, ReplicaofAndOldAliasesAreNotConfiguration) {
-  const auto record = server_record(parse_info(kInfo), {{"replicaof", "10.0.0.1 6379"},
-                                                        {"slave-read-only", "yes"},
-                                                        {"hash-max-ziplist-value", "64"},
-                                                        {"hash-max-listpack-value", "64"},
-                                                        {"replica-read-only", "yes"},
-                                                        {"maxmemory", "1048576"}},
+  const auto record = server_record(parse_info(kInfo),
+                                    {{"replicaof", "10.0.0.1 6379"},
+                                     {"slave-read-only", "yes"},
+                                     {"hash-max-ziplist-value", "64"},
+                                     {"hash-max-listpack-value", "64"},
+                                     {"replica-read-only", "yes"},
+                                     {"maxmemory", "1048576"}},
                                     std::nullopt);
   const json config = json::parse(record.body)["config"];
   EXPECT_EQ(config, json({{"maxmemory", "1048576"}, {"replica-read-only", "yes"}, {"hash-max-listpack-value", "64"}}));
@@ -88,7 +94,9 @@ TEST(RedisMapping, ReplicaofAndOldAliasesAreNotConfiguration) {
 
 /// A directive holds bytes, JSON text: two values that differ only in what is no text stay two.
 TEST(RedisMapping, DirectivesOfAnyBytesAreShownAndStayApart) {
-  const auto body = [](const std::string& value) { return server_record(parse_info(kInfo), {{"masteruser", value}}, std::nullopt).body; };
+  const auto body = [](const std::string& value) {
+    return server_record(parse_info(kInfo), {{"masteruser", value}}, std::nullopt).body;
+  };
   EXPECT_NE(body("a\xff"), body("a\xfe"));
   EXPECT_NE(body("a\xff"), body("a\\xff"));
   EXPECT_NE(config_value("masteruser", "a\xff"), config_value("masteruser", "a\xfe"));
@@ -99,7 +107,8 @@ TEST(RedisMapping, DirectivesOfAnyBytesAreShownAndStayApart) {
 
 /// Whoever may set one directive hides the others with it if the record is one that no host takes.
 TEST(RedisMapping, ADirectiveThatIsTooLongIsUnreadAndTheOthersAreRead) {
-  const auto record = server_record(parse_info(kInfo), {{"masterauth", std::string(5u << 20, 'x')}, {"maxmemory", "100"}}, std::nullopt);
+  const auto record = server_record(parse_info(kInfo),
+                                    {{"masterauth", std::string(5u << 20, 'x')}, {"maxmemory", "100"}}, std::nullopt);
   EXPECT_EQ(json::parse(record.body)["config"], json({{"maxmemory", "100"}}));
   ASSERT_EQ(record.unread.size(), 2u);
   EXPECT_EQ(record.unread[0].path, "config.masterauth");
@@ -133,7 +142,8 @@ TEST(RedisSettings, HalfAClientCertificateAndANamelessMasterAreRefused) {
 }
 
 TEST(RedisMapping, FlagsPointsAndLimitsAreSpeltOut) {
-  EXPECT_EQ(json::parse(config_value("notify-keyspace-events", "AKE")), json::parse(config_value("notify-keyspace-events", "g$lshztdxeKE")));
+  EXPECT_EQ(json::parse(config_value("notify-keyspace-events", "AKE")),
+            json::parse(config_value("notify-keyspace-events", "g$lshztdxeKE")));
   EXPECT_NE(config_value("notify-keyspace-events", "AKE"), config_value("notify-keyspace-events", "AmKE"));
   EXPECT_EQ(json::parse(config_value("save", "3600 1 300 100")), json({"3600 1", "300 100"}));
   EXPECT_EQ(json::parse(config_value("client-output-buffer-limit", "slave 1 2 3"))["replica"]["soft"], "2");
@@ -142,19 +152,23 @@ TEST(RedisMapping, FlagsPointsAndLimitsAreSpeltOut) {
 }
 
 TEST(RedisMapping, SecretsOfModulesAndNewerServersAreSensitiveWithoutASchema) {
-  const auto record = server_record(parse_info(kInfo), {{"search.token", "canary"}, {"tls-auth-clients", "yes"}}, std::vector<std::string>{});
+  const auto record = server_record(parse_info(kInfo), {{"search.token", "canary"}, {"tls-auth-clients", "yes"}},
+                                    std::vector<std::string>{});
   EXPECT_EQ(record.sensitive, std::vector<std::string>{"config[\"search.token\"]"});
 }
 
 TEST(RedisMapping, DirectivesThatWereNotAskedForAreUnread) {
-  const auto record = server_record(parse_info(kInfo), {{"maxmemory", "1"}}, std::vector<std::string>{}, {"maxmem*"}, {"maxmemory", "port"});
+  const auto record = server_record(parse_info(kInfo), {{"maxmemory", "1"}}, std::vector<std::string>{}, {"maxmem*"},
+                                    {"maxmemory", "port"});
   ASSERT_EQ(record.unread.size(), 1u);
   EXPECT_EQ(record.unread[0].path, "config.port");
 }
 
 TEST(RedisMapping, AHistoryThatGoesOnUnderANewNameIsTheSameAndAnotherIsNot) {
   const auto demoted = [](const std::string& before, const std::string& previous) {
-    return equivalent_history_changes({{0, "history.id", before, "\"new\""}, {1, "history.previous", "\"0\"", previous}}).size();
+    return equivalent_history_changes(
+               {{0, "history.id", before, "\"new\""}, {1, "history.previous", "\"0\"", previous}})
+        .size();
   };
   EXPECT_EQ(demoted("\"old\"", "\"old\""), 2u);
   EXPECT_EQ(demoted("\"old\"", "\"other\""), 0u);

@@ -12,7 +12,8 @@ namespace {
 using nlohmann::json;
 
 const std::string kBefore =
-    "aa 10.0.0.1:1@11 myself,master - 0 1 1 connected 0-5 8 6-7 [9->-bb]\nbb 10.0.0.2:1@11,db2 master - 0 1 2 connected "
+    "aa 10.0.0.1:1@11 myself,master - 0 1 1 connected 0-5 8 6-7 [9->-bb]\nbb 10.0.0.2:1@11,db2 master - 0 1 2 "
+    "connected "
     "9-16383\ncc 10.0.0.3:1@11 slave aa 0 1 1 connected\ndd :0@0 handshake - 0 0 0 disconnected\n";
 const std::string kFailedOver =
     "cc 10.0.0.3:1@11 myself,master - 0 1 3 connected 0-8\naa 10.0.0.1:1@11 master,fail - 5 6 1 disconnected\n"
@@ -27,7 +28,8 @@ TEST(RedisCluster, TouchingRangesAreOneAndANodeThatIsBeingMetIsNoMember) {
 }
 
 TEST(RedisCluster, AFailoverMovesNodesAndLeavesTheShards) {
-  const json before = json::parse(cluster_record(kBefore, {}).body), after = json::parse(cluster_record(kFailedOver, {}).body);
+  const json before = json::parse(cluster_record(kBefore, {}).body),
+             after = json::parse(cluster_record(kFailedOver, {}).body);
   EXPECT_EQ(before["shards"], after["shards"]);
   EXPECT_NE(before["nodes"], after["nodes"]);
   EXPECT_EQ(json::parse(cluster_record(kFailedOver, {}).status)["failing_nodes"], json({"10.0.0.1:1"}));
@@ -41,7 +43,8 @@ TEST(RedisCluster, TheFingerprintLeavesOutWhatChangesByItself) {
 }
 
 TEST(RedisCluster, AReplicaOfNobodyYetLeavesItsNodesUnread) {
-  const sdk::Record record = cluster_record("aa 10.0.0.1:1@11 master - 0 0 1 connected 0-16383\nbb 10.0.0.2:1@11 slave - 0 0 1 connected\n", {});
+  const sdk::Record record = cluster_record(
+      "aa 10.0.0.1:1@11 master - 0 0 1 connected 0-16383\nbb 10.0.0.2:1@11 slave - 0 0 1 connected\n", {});
   EXPECT_EQ(json::parse(record.body), json({{"shards", {"0-16383"}}}));
   ASSERT_EQ(record.unread.size(), 1u);
   EXPECT_EQ(record.unread[0].path, "nodes");
@@ -50,8 +53,10 @@ TEST(RedisCluster, AReplicaOfNobodyYetLeavesItsNodesUnread) {
 
 TEST(RedisCluster, ALineThatIsCutIsCorrupt) { EXPECT_THROW(cluster_record("aa 10.0.0.1:1@11 mas", {}), sdk::Failure); }
 
-SentinelView view(const std::string& sentinel, const std::string& port, const std::string& quorum, const std::string& epoch) {
-  return {sentinel, {{"m", {{"name", "m"}, {"ip", "10.0.0.1"}, {"port", port}, {"quorum", quorum}, {"config-epoch", epoch}}}}};
+SentinelView view(const std::string& sentinel, const std::string& port, const std::string& quorum,
+                  const std::string& epoch) {
+  return {sentinel,
+          {{"m", {{"name", "m"}, {"ip", "10.0.0.1"}, {"port", port}, {"quorum", quorum}, {"config-epoch", epoch}}}}};
 }
 
 TEST(RedisSentinel, AgreementIsAValueAndDisagreementIsUnreadWithWhoSaysWhat) {
@@ -60,9 +65,11 @@ TEST(RedisSentinel, AgreementIsAValueAndDisagreementIsUnreadWithWhoSaysWhat) {
   const auto torn = sentinel_records({view("s1", "1", "2", "0"), view("s2", "7", "2", "4")});
   EXPECT_FALSE(json::parse(torn.at(0).body).contains("primary"));
   ASSERT_EQ(torn[0].unread.size(), 1u);
-  EXPECT_THAT(torn[0].unread[0].reason, testing::AllOf(testing::HasSubstr("10.0.0.1:7 (s2)"), testing::HasSubstr("s1")));
+  EXPECT_THAT(torn[0].unread[0].reason,
+              testing::AllOf(testing::HasSubstr("10.0.0.1:7 (s2)"), testing::HasSubstr("s1")));
   EXPECT_EQ(primary_conflicts({view("s1", "1", "2", "0"), view("s2", "7", "2", "4")}).size(), 1u);
-  EXPECT_EQ(primary_named({view("s1", "1", "2", "0"), view("s2", "7", "2", "4")}, "m"), "10.0.0.1:7") << "the newest epoch";
+  EXPECT_EQ(primary_named({view("s1", "1", "2", "0"), view("s2", "7", "2", "4")}, "m"), "10.0.0.1:7")
+      << "the newest epoch";
   EXPECT_EQ(primary_named({view("s1", "1", "2", "0")}, "other"), "");
 }
 

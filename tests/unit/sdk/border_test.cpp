@@ -20,7 +20,7 @@ struct Heard {
   std::vector<std::uint32_t> marks;
   std::string last_cursor;
   int secrets_asked = 0;
-  std::uint64_t secret_bytes = 0;  // not 0: claims so many
+  std::uint64_t secret_bytes = 0;    // not 0: claims so many
   driftd_status answer = DRIFTD_OK;  // to emit, mark, permit and secret
 };
 Heard* heard = nullptr;
@@ -40,7 +40,8 @@ driftd_status host_emit(driftd_call, const driftd_record* r, std::uint32_t, std:
     copy.unread.push_back({text(r->unread[i].path), r->unread[i].code, text(r->unread[i].reason)});
   }
   for (std::uint64_t i = 0; i < r->sensitive_count; ++i) copy.sensitive.push_back(text(r->sensitive[i]));
-  for (std::uint32_t i = 0; i < r->metadata_count; ++i) copy.metadata[text(r->metadata[i].key)] = text(r->metadata[i].value);
+  for (std::uint32_t i = 0; i < r->metadata_count; ++i)
+    copy.metadata[text(r->metadata[i].key)] = text(r->metadata[i].value);
   heard->records.push_back(copy);
   return heard->answer;
 }
@@ -62,9 +63,20 @@ driftd_status host_secret(driftd_call, driftd_str, driftd_use_fn use, void* user
   return heard->answer;
 }
 const void* host_query(driftd_str, std::uint32_t) { return nullptr; }
-const driftd_host_table kHost = {
-    sizeof(driftd_host_table), 0, host_now,  host_log,    host_metric, host_cancelled, host_deadline, host_cancel_fd,
-    host_emit,      host_mark, host_diag, host_permit, host_secret, host_query};
+const driftd_host_table kHost = {sizeof(driftd_host_table),
+                                 0,
+                                 host_now,
+                                 host_log,
+                                 host_metric,
+                                 host_cancelled,
+                                 host_deadline,
+                                 host_cancel_fd,
+                                 host_emit,
+                                 host_mark,
+                                 host_diag,
+                                 host_permit,
+                                 host_secret,
+                                 host_query};
 
 /// A provider whose functions do what the test says.
 struct Script {
@@ -95,7 +107,8 @@ std::unique_ptr<Instance> open_scripted(Call&, std::string_view, std::string_vie
   return std::make_unique<Scripted>();
 }
 const Plugin& scripted() {
-  static const Plugin kPlugin{R"({"id":"scripted"})", {{"settings", "{}"}, {"thing", "{\"kind\":1}"}}, false, &open_scripted};
+  static const Plugin kPlugin{
+      R"({"id":"scripted"})", {{"settings", "{}"}, {"thing", "{\"kind\":1}"}}, false, &open_scripted};
   return kPlugin;
 }
 const Plugin& broken() { throw std::runtime_error("cannot be described"); }
@@ -235,9 +248,10 @@ TEST_F(Border, FinishSoonIsToldAndARefusalEndsTheCall) {
 
 TEST_F(Border, SecretIsAllItsBytesAndAnEmptyTokenAsksNobody) {
   EXPECT_EQ(during([](Call& call) {
-    EXPECT_EQ(call.secret("token-1"), std::string("a\0b", 3));
-    EXPECT_EQ(call.secret(""), "");
-  }), DRIFTD_OK);
+              EXPECT_EQ(call.secret("token-1"), std::string("a\0b", 3));
+              EXPECT_EQ(call.secret(""), "");
+            }),
+            DRIFTD_OK);
   EXPECT_EQ(heard_.secrets_asked, 1);
   heard_.answer = DRIFTD_DENIED;
   EXPECT_EQ(during([](Call& call) { call.secret("forged"); }), DRIFTD_DENIED);
@@ -249,7 +263,8 @@ TEST_F(Border, IdentitiesOfANewerHostAreReadByTheirStride) {
     driftd_identity known;
     std::uint64_t added;
   };
-  const Newer ids[] = {{{sizeof(Newer), 0, str("role"), str("a")}, ~0ull}, {{sizeof(Newer), 0, str("role"), str("b")}, ~0ull}};
+  const Newer ids[] = {{{sizeof(Newer), 0, str("role"), str("a")}, ~0ull},
+                       {{sizeof(Newer), 0, str("role"), str("b")}, ~0ull}};
   std::vector<std::string> seen;
   script_.read = [&](Call&, std::span<const Identity> wanted) {
     for (const auto& id : wanted) seen.push_back(id.kind + "/" + id.id);
@@ -261,13 +276,16 @@ TEST_F(Border, IdentitiesOfANewerHostAreReadByTheirStride) {
 TEST_F(Border, RefreshSeesItsScopeAndItsResultCrosses) {
   const driftd_str kinds[] = {str("role"), str("setting")};
   driftd_refresh_args args{sizeof args, DRIFTD_REFRESH_FULL, str("c1"), kinds, 2, 0};
-  EXPECT_EQ(refresh([](Call&, const Refresh& request) {
-    EXPECT_TRUE(request.full);
-    EXPECT_EQ(request.cursor, "c1");
-    EXPECT_TRUE(request.wants("setting"));
-    EXPECT_FALSE(request.wants("database"));
-    return RefreshResult{true, 1500};
-  }, args), DRIFTD_OK);
+  EXPECT_EQ(refresh(
+                [](Call&, const Refresh& request) {
+                  EXPECT_TRUE(request.full);
+                  EXPECT_EQ(request.cursor, "c1");
+                  EXPECT_TRUE(request.wants("setting"));
+                  EXPECT_FALSE(request.wants("database"));
+                  return RefreshResult{true, 1500};
+                },
+                args),
+            DRIFTD_OK);
   EXPECT_EQ(result_.unchanged, 1u);
   EXPECT_EQ(result_.next_ms, 1500);
   EXPECT_TRUE(Refresh{}.wants("anything"));
@@ -275,10 +293,11 @@ TEST_F(Border, RefreshSeesItsScopeAndItsResultCrosses) {
 
 TEST_F(Border, MarksKeepTheirTypeAndCursor) {
   EXPECT_EQ(during([](Call& call) {
-    call.complete("role", 2);
-    call.bookmark("b");
-    call.checkpoint("page-1");
-  }), DRIFTD_OK);
+              call.complete("role", 2);
+              call.bookmark("b");
+              call.checkpoint("page-1");
+            }),
+            DRIFTD_OK);
   EXPECT_THAT(heard_.marks, ElementsAre(DRIFTD_MARK_COMPLETE, DRIFTD_MARK_BOOKMARK, DRIFTD_MARK_CHECKPOINT));
   EXPECT_EQ(heard_.last_cursor, "page-1");
 }
@@ -286,8 +305,8 @@ TEST_F(Border, MarksKeepTheirTypeAndCursor) {
 TEST_F(Border, HealthCrossesWithEveryMember) {
   Health got;
   const auto take = [](void* user, const driftd_health* h) {
-    *static_cast<Health*>(user) = {h->state, h->latency_us, text(h->reason), text(h->role), text(h->system_identity),
-                                   text(h->server_version)};
+    *static_cast<Health*>(user) = {
+        h->state, h->latency_us, text(h->reason), text(h->role), text(h->system_identity), text(h->server_version)};
   };
   EXPECT_EQ(table().health(instance_, 1, take, &got), DRIFTD_OK);
   EXPECT_EQ(got.state, static_cast<std::uint32_t>(DRIFTD_HEALTH_DEGRADED));

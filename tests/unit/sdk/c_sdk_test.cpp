@@ -37,7 +37,8 @@ TEST(CSdk, NotFoundNamesTheBackendOfTheIdentity) {
 }
 
 TEST(CSdk, AnIdentityOfAnOlderHostHasNoBackend) {
-  const driftd_identity id{offsetof(driftd_identity, backend), 0, driftd_text("role"), driftd_text("app"), driftd_text("junk")};
+  const driftd_identity id{offsetof(driftd_identity, backend), 0, driftd_text("role"), driftd_text("app"),
+                           driftd_text("junk")};
   EXPECT_EQ(driftd_not_found(host(), 1, &id), DRIFTD_OK);
   EXPECT_EQ(told.backend, "");
 }

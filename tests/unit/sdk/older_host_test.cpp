@@ -60,7 +60,9 @@ class Recorder final : public Instance {
   }
 };
 
-std::unique_ptr<Instance> open_recorder(Call&, std::string_view, std::string_view) { return std::make_unique<Recorder>(); }
+std::unique_ptr<Instance> open_recorder(Call&, std::string_view, std::string_view) {
+  return std::make_unique<Recorder>();
+}
 const Plugin& recorder() {
   static const Plugin kPlugin{R"({"id":"recorder"})", {}, false, &open_recorder, false, false, true};
   return kPlugin;

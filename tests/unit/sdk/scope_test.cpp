@@ -16,7 +16,8 @@ struct Case {
 };
 const std::vector<Case> kScopes = {
     {"{}", {}},
-    {R"({"include":["role/app_*","setting"],"exclude":["setting/log_*"]})", {{"role/app_*", "setting"}, {"setting/log_*"}}},
+    {R"({"include":["role/app_*","setting"],"exclude":["setting/log_*"]})",
+     {{"role/app_*", "setting"}, {"setting/log_*"}}},
     {R"({"exclude":["role/*"]})", {{}, {"role/*"}}},
     {R"({"exclude":["role"]})", {{}, {"role"}}},
     {R"({"include":["*/x"]})", {{"*/x"}, {}}},

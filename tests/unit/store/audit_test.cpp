@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The audit log: written with what it is about or not at all, a chain that shows what was changed or removed, and how it is
-// pruned.
+// The audit log: written with what it is about or not at all, a chain that shows what was changed or removed, and how
+// it is pruned.
 #include <gmock/gmock.h>
 
 #include "unit/store/bench.hpp"
@@ -82,10 +82,12 @@ TEST_F(AuditTest, TheChainOfUntouchedLinesIsWholeAlsoAfterARestart) {
 
 TEST_F(AuditTest, EveryFieldOfEveryLineIsUnderTheHash) {
   write(3);
-  for (const char* change : {"at_ns = at_ns + 1", "actor = 'root'", "verb = 'rejected'", "outcome = 'x'", "subject = 'd-9'",
-                             "uid = 0", "gid = 0", "pid = 1", "claimed = ''", "backend = 'b'", "resource = 'r'",
-                             "digest = 'd'", "changes = ''", "reason = 'because'", "expires_ns = 5", "hash = 'h'"}) {
-    tamper(file(), "CREATE TABLE kept AS SELECT * FROM audit; UPDATE audit SET " + std::string(change) + " WHERE id = 2");
+  for (const char* change :
+       {"at_ns = at_ns + 1", "actor = 'root'", "verb = 'rejected'", "outcome = 'x'", "subject = 'd-9'", "uid = 0",
+        "gid = 0", "pid = 1", "claimed = ''", "backend = 'b'", "resource = 'r'", "digest = 'd'", "changes = ''",
+        "reason = 'because'", "expires_ns = 5", "hash = 'h'"}) {
+    tamper(file(),
+           "CREATE TABLE kept AS SELECT * FROM audit; UPDATE audit SET " + std::string(change) + " WHERE id = 2");
     const core::AuditProof found = proof();
     EXPECT_FALSE(found.whole) << change;
     EXPECT_THAT(found.broken, HasSubstr("line 2 was changed")) << change;
@@ -109,8 +111,9 @@ TEST_F(AuditTest, MissingLinesAreMissedWhereverTheyStood) {
     tamper(file(), sql);
     EXPECT_FALSE(proof().whole) << sql;
     EXPECT_THAT(proof().broken, HasSubstr(expected)) << sql;
-    tamper(file(), "DELETE FROM audit; INSERT INTO audit SELECT * FROM kept; DROP TABLE kept; "
-                   "DELETE FROM audit_chain; INSERT INTO audit_chain SELECT * FROM chain; DROP TABLE chain");
+    tamper(file(),
+           "DELETE FROM audit; INSERT INTO audit SELECT * FROM kept; DROP TABLE kept; "
+           "DELETE FROM audit_chain; INSERT INTO audit_chain SELECT * FROM chain; DROP TABLE chain");
     ASSERT_TRUE(proof().whole) << proof().broken;
   }
 }
@@ -144,8 +147,9 @@ TEST_F(AuditTest, LinesOfAClockThatWasAheadHoldUpNoRetention) {
     while (bench.get(bench->prune(0, 0))) ASSERT_LT(++rounds, 4);
     EXPECT_EQ(bench.get(bench->audit(5'000)).size(), 4U) << "what is young, and of the future behind it";
     EXPECT_TRUE(proof().whole) << proof().broken;
-    tamper(file(), "DELETE FROM audit; UPDATE audit_chain SET id = (SELECT id FROM audit_chain WHERE position = 'head'), "
-                   "hash = (SELECT hash FROM audit_chain WHERE position = 'head')");
+    tamper(file(),
+           "DELETE FROM audit; UPDATE audit_chain SET id = (SELECT id FROM audit_chain WHERE position = 'head'), "
+           "hash = (SELECT hash FROM audit_chain WHERE position = 'head')");
     bench.clock.now = kNoon;
   }
 }

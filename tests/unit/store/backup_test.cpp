@@ -53,7 +53,8 @@ TEST_F(BackupTest, LiveStoreIsCopiedWholeIntoOnePrivateFile) {
   struct stat info {};
   ASSERT_EQ(::stat(dir.file("copy.db").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 07777U, 0600U);
-  for (const char* rest : {"copy.db-wal", "copy.db-shm", "copy.db.new", "copy.db.key"}) EXPECT_FALSE(fs::exists(dir.file(rest)));
+  for (const char* rest : {"copy.db-wal", "copy.db-shm", "copy.db.new", "copy.db.key"})
+    EXPECT_FALSE(fs::exists(dir.file(rest)));
   emit(1);  // the store goes on
 }
 
@@ -161,7 +162,8 @@ TEST_F(BackupTest, KeyOfAnotherStoreAndNoKeyAreRefusedWithTheWayOut) {
   EXPECT_THAT(none.error().message, AllOf(HasSubstr("no installation.key"), HasSubstr("--key")));
   Bench other(dir.file("other"));
   ASSERT_TRUE(other.open());
-  const auto wrong = store::restore(dir.file("new"), dir.file("copy.db"), dir.file("other/installation.key"), bench.clock.wall());
+  const auto wrong =
+      store::restore(dir.file("new"), dir.file("copy.db"), dir.file("other/installation.key"), bench.clock.wall());
   ASSERT_FALSE(wrong);
   EXPECT_THAT(wrong.error().message, HasSubstr("belongs to another store"));
   EXPECT_FALSE(fs::exists(dir.file("new/store.db")));
@@ -195,9 +197,10 @@ TEST_F(BackupTest, NothingIsWrittenIntoDataDirUnderWhateverName) {
     return out;
   };
   const auto before = listing();
-  for (const char* name : {"data/store.db", "data", "data/", "data/copy.db", "data/installation.key", "data/lock", "data/store.mark", "data/store.db-wal",
-                           "data/deeper", "data/deeper/x.db", "link", "link/store.db", "link/x.db", "link/../data/x.db", "data/deeper/../store.db",
-                           "soft.db", "hard.db"}) {
+  for (const char* name :
+       {"data/store.db", "data", "data/", "data/copy.db", "data/installation.key", "data/lock", "data/store.mark",
+        "data/store.db-wal", "data/deeper", "data/deeper/x.db", "link", "link/store.db", "link/x.db",
+        "link/../data/x.db", "data/deeper/../store.db", "soft.db", "hard.db"}) {
     const auto made = back_up(name, true);
     ASSERT_FALSE(made) << name;
     EXPECT_EQ(made.error().code, Code::invalid) << name;
@@ -224,17 +227,21 @@ TEST_F(BackupTest, FailedCopyLeavesNothing) {
   EXPECT_FALSE(store::back_up(dir.file("damaged"), dir.file("x"), false, bench.clock.wall()));
   fs::remove(dir.file("data/installation.key"));
   EXPECT_FALSE(back_up("x", true)) << "no key to copy";
-  for (const char* rest : {"x", "x.new", "x.new-journal", "x.new-wal", "x.new-shm", "x.key", "x.key.new"}) EXPECT_FALSE(fs::exists(dir.file(rest))) << rest;
+  for (const char* rest : {"x", "x.new", "x.new-journal", "x.new-wal", "x.new-shm", "x.key", "x.key.new"})
+    EXPECT_FALSE(fs::exists(dir.file(rest))) << rest;
 }
 
 TEST_F(BackupTest, WhatAKilledRunLeftIsTakenOver) {
   emit(4);
-  for (const char* rest : {"copy.db.new", "copy.db.new-journal", "copy.db.key.new"}) dir.write(rest, "of a run that was killed");
+  for (const char* rest : {"copy.db.new", "copy.db.new-journal", "copy.db.key.new"})
+    dir.write(rest, "of a run that was killed");
   ASSERT_TRUE(back_up("copy.db", true));
   bench.close();
-  for (const char* rest : {"data/store.db.restoring", "data/store.db.restoring-journal"}) dir.write(rest, "of a run that was killed");
+  for (const char* rest : {"data/store.db.restoring", "data/store.db.restoring-journal"})
+    dir.write(rest, "of a run that was killed");
   ASSERT_TRUE(restore("copy.db"));
-  for (const char* rest : {"copy.db.new", "copy.db.new-journal", "copy.db.key.new", "data/store.db.restoring", "data/store.db.restoring-journal"}) {
+  for (const char* rest : {"copy.db.new", "copy.db.new-journal", "copy.db.key.new", "data/store.db.restoring",
+                           "data/store.db.restoring-journal"}) {
     EXPECT_FALSE(fs::exists(dir.file(rest))) << rest;
   }
   ASSERT_TRUE(bench.open());
@@ -272,7 +279,8 @@ TEST_F(BackupTest, FullDiskLeavesNothingAndChangesNothing) {
     const FullDisk full(20'000);
     EXPECT_FALSE(restore("copy.db"));
   }
-  for (const char* rest : {"more.db", "more.db.new", "more.db.new-journal", "data/store.db.restoring", "data/store.db.restoring-journal"}) {
+  for (const char* rest : {"more.db", "more.db.new", "more.db.new-journal", "data/store.db.restoring",
+                           "data/store.db.restoring-journal"}) {
     EXPECT_FALSE(fs::exists(dir.file(rest))) << rest;
   }
   EXPECT_EQ(read_file(file()), before);
@@ -290,8 +298,10 @@ TEST_F(BackupTest, WhatIsNoWholeBackupIsRefusedWithoutAdviceToGiveTheStoreUp) {
     for (const char* data_dir : {"data", "new"}) {
       const auto restored = store::restore(dir.file(data_dir), dir.file(name), {}, bench.clock.wall());
       ASSERT_FALSE(restored) << name;
-      EXPECT_THAT(restored.error().message, AllOf(HasSubstr("this file is not a whole backup"), HasSubstr("nothing was changed"),
-                                                  HasSubstr("take another one"), Not(HasSubstr("move ")), Not(HasSubstr("baseline")))) << name;
+      EXPECT_THAT(restored.error().message,
+                  AllOf(HasSubstr("this file is not a whole backup"), HasSubstr("nothing was changed"),
+                        HasSubstr("take another one"), Not(HasSubstr("move ")), Not(HasSubstr("baseline"))))
+          << name;
     }
   }
   EXPECT_FALSE(fs::exists(dir.file("new")));

@@ -33,8 +33,8 @@ class SetClock final : public Clock {
 /// The executors of an agent and a store opened on them; close() and open() are a restart.
 class Bench {
  public:
-  /// Its threads run when this returns: a test may fork, and AddressSanitizer's allocator, which a thread that starts holds,
-  /// stays held in the child for ever.
+  /// Its threads run when this returns: a test may fork, and AddressSanitizer's allocator, which a thread that starts
+  /// holds, stays held in the child for ever.
   explicit Bench(std::string data_dir) : data_dir_(std::move(data_dir)) {
     asio::post(store_thread_, [this] { running_.arrive_and_wait(); });
     for (int i = 0; i < 2; ++i) asio::post(io_pool_, [this] { running_.arrive_and_wait(); });

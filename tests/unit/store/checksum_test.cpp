@@ -50,7 +50,9 @@ class ChecksumTest : public StoreTest {
     bench.close();
     tamper(file(), sql);
   }
-  core::StoredResource load(const std::string& id) { return bench.get(bench->load(backend_row().uid, {{"config", id}})).front(); }
+  core::StoredResource load(const std::string& id) {
+    return bench.get(bench->load(backend_row().uid, {{"config", id}})).front();
+  }
   /// What the `corrupt` events say.
   std::vector<std::string> corrupt() {
     std::vector<std::string> out;
@@ -77,7 +79,8 @@ TEST_F(ChecksumTest, ChangedBaselineIsForgottenListedAnewAndNamed) {
   EXPECT_EQ(row.digest, Digest{});
   const auto backend = bench.get(bench->backends()).front();
   EXPECT_EQ(backend.cursor + backend.watch_cursor, "") << "the provider must not say `unchanged` of it";
-  EXPECT_THAT(corrupt(), ElementsAre(AllOf(HasSubstr("resource config/plain of backend orders"), HasSubstr("baseline is forgotten"))));
+  EXPECT_THAT(corrupt(), ElementsAre(AllOf(HasSubstr("resource config/plain of backend orders"),
+                                           HasSubstr("baseline is forgotten"))));
   restart();
   EXPECT_EQ(corrupt().size(), 1U) << "mended once";
 }
@@ -123,10 +126,11 @@ TEST_F(ChecksumTest, ChangedDriftGoesAndItsResourceIsJudgedAgain) {
 TEST_F(ChecksumTest, RowThatNothingElseGivesBackIsNamedAndRefused) {
   bench.close();
   const std::string whole = read_file(file());
-  const std::pair<const char*, const char*> rows[] = {{"UPDATE backend SET sequence = sequence - 1", "backend orders"},
-                                                      {"UPDATE backend SET cursor = 'c-0'", "backend orders"},
-                                                      {"UPDATE established SET value = 0", "kind config"},
-                                                      {"UPDATE meta SET value = value + 7 WHERE key = 'agent_sequence'", "agent_sequence"}};
+  const std::pair<const char*, const char*> rows[] = {
+      {"UPDATE backend SET sequence = sequence - 1", "backend orders"},
+      {"UPDATE backend SET cursor = 'c-0'", "backend orders"},
+      {"UPDATE established SET value = 0", "kind config"},
+      {"UPDATE meta SET value = value + 7 WHERE key = 'agent_sequence'", "agent_sequence"}};
   for (const auto& [sql, name] : rows) {
     tamper(file(), sql);
     const auto opened = bench.open();
@@ -144,20 +148,22 @@ TEST_F(ChecksumTest, NoColumnOfAnyRowCanChangeUnseen) {
   const std::string whole = read_file(file());
   const std::map<std::string, std::string> tables = {
       {"meta", "key = 'hlc'"}, {"backend", "1"},     {"established", "1"}, {"resource", "name = 'plain'"},
-      {"drift", "1"},          {"declaration", "1"}, {"sink", "1"},        {"delivery", "1"}, {"route", "1"}};
+      {"drift", "1"},          {"declaration", "1"}, {"sink", "1"},        {"delivery", "1"},
+      {"route", "1"}};
   for (const auto& [table, where] : tables) {
     std::vector<std::string> columns;
     {
       auto db = store::Connection::open(file(), store::Connection::Mode::read_only);
       ASSERT_TRUE(db);
-      auto query = (*db)->statement("SELECT name FROM pragma_table_info('" + table + "') WHERE name NOT IN ('crc', 'id') OR "
+      auto query = (*db)->statement("SELECT name FROM pragma_table_info('" + table +
+                                    "') WHERE name NOT IN ('crc', 'id') OR "
                                     "(name = 'id' AND type = 'TEXT')");
       while (*query.next()) columns.push_back(query.text(0));
     }
     ASSERT_GE(columns.size(), 2U) << table;
     for (const auto& column : columns) {
-      tamper(file(), "UPDATE " + table + " SET " + column + " = CASE typeof(" + column + ") WHEN 'integer' THEN " + column +
-                         " + 1 WHEN 'text' THEN " + column + " || 'x' ELSE 'x' END WHERE " + where);
+      tamper(file(), "UPDATE " + table + " SET " + column + " = CASE typeof(" + column + ") WHEN 'integer' THEN " +
+                         column + " + 1 WHEN 'text' THEN " + column + " || 'x' ELSE 'x' END WHERE " + where);
       const auto opened = bench.open();
       if (opened) {
         EXPECT_EQ(corrupt().size(), 1U) << table << "." << column;
@@ -171,8 +177,8 @@ TEST_F(ChecksumTest, NoColumnOfAnyRowCanChangeUnseen) {
   }
 }
 
-/// The name stands in the table, in its index, and in what refers to it: whichever is hit, nobody is told of a resource that
-/// came or went.
+/// The name stands in the table, in its index, and in what refers to it: whichever is hit, nobody is told of a resource
+/// that came or went.
 TEST_F(ChecksumTest, BitInANameIsMendedOrRefusedWhereverItStands) {
   bench.close();
   const std::string whole = read_file(file());

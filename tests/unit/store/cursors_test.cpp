@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a provider gives to go on from holds hashes over what it listed: whoever has the store alone finds nothing to try
-// guesses on, and what is not of this row and this key is no cursor.
+// What a provider gives to go on from holds hashes over what it listed: whoever has the store alone finds nothing to
+// try guesses on, and what is not of this row and this key is no cursor.
 #include <gmock/gmock.h>
 #include <filesystem>
 
@@ -63,7 +63,8 @@ class CursorsTest : public StoreTest {
 
 TEST_F(CursorsTest, AreGivenBackAsTheyCame) {
   std::string any = large("position") + std::string("\0\xff\n", 3);
-  for (const auto& [cursor, watch] : {std::pair<std::string, std::string>{"c-1", "w-1"}, {any, "w-2"}, {"", any}, {"c-2", ""}}) {
+  for (const auto& [cursor, watch] :
+       {std::pair<std::string, std::string>{"c-1", "w-1"}, {any, "w-2"}, {"", any}, {"c-2", ""}}) {
     commit(cursor, watch);
     EXPECT_EQ(row().cursor, cursor);
     EXPECT_EQ(row().watch_cursor, watch);
@@ -120,9 +121,10 @@ TEST_F(CursorsTest, WhatIsNotOfThisRowIsNoCursor) {
 }
 
 TEST_F(CursorsTest, DamageAnywhereIsNoCursor) {
-  for (const auto& damage : {"substr(cursor, 2)", "substr(cursor, 1, length(cursor) - 4)", "'x' || cursor", "cursor || 'AAAA'", "'AQ=='", "'%%%%'",
-                             "'AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA='",
-                             "substr(cursor, 1, 29) || iif(substr(cursor, 30, 1) = '/', '+', '/') || substr(cursor, 31)"}) {
+  for (const auto& damage :
+       {"substr(cursor, 2)", "substr(cursor, 1, length(cursor) - 4)", "'x' || cursor", "cursor || 'AAAA'", "'AQ=='",
+        "'%%%%'", "'AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA='",
+        "substr(cursor, 1, 29) || iif(substr(cursor, 30, 1) = '/', '+', '/') || substr(cursor, 31)"}) {
     commit("c-1 and something behind it", "w-1");
     rewrite("cursor = " + std::string(damage));
     ASSERT_TRUE(bench.open()) << damage;
@@ -151,7 +153,8 @@ TEST_F(CursorsTest, RotationDropsThem) {
   settings.data_dir = dir.file("data");
   ASSERT_TRUE(store::rotate(settings, {}, bench.clock));
   const auto db = store::Connection::open(file(), store::Connection::Mode::read_only);
-  EXPECT_EQ((*db)->integer("SELECT count(*) FROM backend WHERE cursor <> '' OR watch_cursor <> ''"), 0) << "the former key opens them";
+  EXPECT_EQ((*db)->integer("SELECT count(*) FROM backend WHERE cursor <> '' OR watch_cursor <> ''"), 0)
+      << "the former key opens them";
   ASSERT_TRUE(bench.open());
   EXPECT_EQ(row().cursor + row().watch_cursor, "");
   commit("c-2", "w-2");

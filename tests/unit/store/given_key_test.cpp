@@ -29,14 +29,18 @@ class GivenKeyTest : public ::testing::Test {
   }
   std::string data(const std::string& name) const { return dir.file("data/" + name); }
   std::string sealed(int n) const {
-    return core::seal("{\"p\":{\"$hmac\":\"" + key.worker.id + ":1:" + to_hex(sha256(std::to_string(n))) + "\"}}", bench.settings.given->key.store).value();
+    return core::seal("{\"p\":{\"$hmac\":\"" + key.worker.id + ":1:" + to_hex(sha256(std::to_string(n))) + "\"}}",
+                      bench.settings.given->key.store)
+        .value();
   }
   /// One resource with a digest.
   void fill() {
     bench.get(bench->commit(registration()));
     bench.get(bench->commit(page_of({resource_write("r", sealed(1))})));
   }
-  std::string baseline() { return bench.get(bench->load(backend_row().uid, {{"config", "r"}}))[0].baseline.value_or("none"); }
+  std::string baseline() {
+    return bench.get(bench->load(backend_row().uid, {{"config", "r"}}))[0].baseline.value_or("none");
+  }
   /// All files of data_dir but the lock, by name.
   std::map<std::string, std::string> files() const {
     std::map<std::string, std::string> out;
@@ -55,7 +59,8 @@ class GivenKeyTest : public ::testing::Test {
         EXPECT_EQ(bytes.find(word), std::string::npos) << name;
       }
       for (const auto& link : {of.worker.key, of.store.key}) {
-        EXPECT_EQ(bytes.find(std::string(reinterpret_cast<const char*>(link.data()), link.size())), std::string::npos) << name;
+        EXPECT_EQ(bytes.find(std::string(reinterpret_cast<const char*>(link.data()), link.size())), std::string::npos)
+            << name;
       }
     }
   }
@@ -99,13 +104,15 @@ TEST_F(GivenKeyTest, AnotherKeyIsRefusedAndNothingIsWritten) {
   ASSERT_NO_FATAL_FAILURE(open());
   fill();
   bench.close();
-  tamper(data("store.db"), "PRAGMA journal_mode = DELETE");  // as a backup tool leaves it: a start that goes on writes that first
+  // as a backup tool leaves it: a start that goes on writes that first
+  tamper(data("store.db"), "PRAGMA journal_mode = DELETE");
   const auto before = files();
   give(store::make_key().value());
   const auto refused = bench.open();
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::conflict);
-  EXPECT_THAT(refused.error().message, AllOf(HasSubstr(kFrom), HasSubstr("belongs to another store"), HasSubstr(store::ids_of(key)), Not(HasSubstr("move "))));
+  EXPECT_THAT(refused.error().message, AllOf(HasSubstr(kFrom), HasSubstr("belongs to another store"),
+                                             HasSubstr(store::ids_of(key)), Not(HasSubstr("move "))));
   EXPECT_EQ(files(), before);
 }
 
@@ -116,7 +123,8 @@ TEST_F(GivenKeyTest, ANewKeyForAStoreWhoseKeyLiesInDataDirIsToldWhereThatIs) {
   give(key);
   const auto refused = bench.open();
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, AllOf(HasSubstr("belongs to another store"), HasSubstr("move " + data("installation.key"))));
+  EXPECT_THAT(refused.error().message,
+              AllOf(HasSubstr("belongs to another store"), HasSubstr("move " + data("installation.key"))));
   EXPECT_EQ(files(), before);
 }
 
@@ -159,8 +167,9 @@ TEST_F(GivenKeyTest, AStoreThatWasLostIsNoFirstStart) {
     lose();
     const auto refused = bench.open();
     ASSERT_FALSE(refused) << found;
-    EXPECT_THAT(refused.error().message, AllOf(HasSubstr(found), HasSubstr("the store was lost"), HasSubstr("has a store.mark"),
-                                               HasSubstr("move store.mark away"), Not(HasSubstr("installation.key"))));
+    EXPECT_THAT(refused.error().message,
+                AllOf(HasSubstr(found), HasSubstr("the store was lost"), HasSubstr("has a store.mark"),
+                      HasSubstr("move store.mark away"), Not(HasSubstr("installation.key"))));
   }
   fs::remove(data("store.db"));
   fs::rename(data("store.mark"), dir.file("store.mark"));
@@ -188,13 +197,15 @@ TEST_F(GivenKeyTest, RestorePutsNoKeyIntoDataDirAndLooksAtTheOneThatIsGiven) {
   ASSERT_TRUE(made) << made.error().message;
   bench.close();
   const auto before = files();
-  const auto other = store::restore_without_key(dir.file("data"), dir.file("b.db"), store::GivenKey{store::make_key().value(), kFrom}, kNoon);
+  const auto other = store::restore_without_key(dir.file("data"), dir.file("b.db"),
+                                                store::GivenKey{store::make_key().value(), kFrom}, kNoon);
   ASSERT_FALSE(other);
   EXPECT_THAT(other.error().message, AllOf(HasSubstr("belongs to another store"), HasSubstr(kFrom)));
   EXPECT_EQ(files(), before);
   for (const auto& given : {std::optional<store::GivenKey>(), std::optional<store::GivenKey>({key, kFrom}),
                             std::optional<store::GivenKey>({store::rotated(key, kNoon).value(), kFrom})}) {
-    const auto restored = store::restore_without_key(dir.file("data"), dir.file("b.db"), given, bench.clock.now += kSecond);
+    const auto restored =
+        store::restore_without_key(dir.file("data"), dir.file("b.db"), given, bench.clock.now += kSecond);
     ASSERT_TRUE(restored) << restored.error().message;
     expect_no_key(key);
   }

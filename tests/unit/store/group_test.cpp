@@ -39,7 +39,8 @@ TEST_F(GroupTest, CommitIsOnTheDiskWhenItReturns) {
 
 /// The store checkpoints by itself, behind the answers: the log must not grow with what was ever committed.
 TEST_F(GroupTest, TheWriteAheadLogIsBroughtIntoTheStoreAgainAndAgain) {
-  for (int i = 0; i < 400; ++i) bench.get(bench->commit(page_of({resource_write(std::to_string(i))}, {event_draft("a")})));
+  for (int i = 0; i < 400; ++i)
+    bench.get(bench->commit(page_of({resource_write(std::to_string(i))}, {event_draft("a")})));
   const auto written = commit_frames(file() + "-wal");
   EXPECT_LT(std::filesystem::file_size(file() + "-wal"), 8u << 20) << written;
   EXPECT_GT(std::filesystem::file_size(file()), 200'000U) << "and what stood in it is in store.db";

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <set>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "proto/codec.hpp"
 #include "store/mark.hpp"
@@ -36,7 +36,9 @@ class IncarnationTest : public StoreTest {
     return out;
   }
   std::string text(const core::StoredEvent& event) { return proto::to_json(event).value(); }
-  std::uint64_t incarnation() { return bench.get(bench->commit(page_of({}, {event_draft("probe")}))).events[0].stamp.incarnation; }
+  std::uint64_t incarnation() {
+    return bench.get(bench->commit(page_of({}, {event_draft("probe")}))).events[0].stamp.incarnation;
+  }
 };
 
 TEST_F(IncarnationTest, CopyOfStoreAndKeyAfterACleanStopIsTheWholeStore) {
@@ -94,8 +96,8 @@ TEST_F(IncarnationTest, CutLogIsANewOneThatSaysWhatIsLost) {
   const auto events = told();
   ASSERT_EQ(events.size(), 1U);
   EXPECT_THAT(text(events[0]), AllOf(HasSubstr("behind what it had committed"), HasSubstr("\"lost_events\":\"20\""),
-                                     HasSubstr("reached event " + std::to_string(seqs.back())), HasSubstr(render_time(reached)),
-                                     HasSubstr("\"reason\":\"behind\"")));
+                                     HasSubstr("reached event " + std::to_string(seqs.back())),
+                                     HasSubstr(render_time(reached)), HasSubstr("\"reason\":\"behind\"")));
   EXPECT_GT(events[0].stamp.incarnation, before);
   EXPECT_GT(events[0].stamp.seq, seqs.back()) << "numbers of the outbox are not given twice";
   EXPECT_EQ(bench.get(bench->fetch("ops", 0, 1000)).back().stamp.id, events[0].stamp.id) << "the sinks get it";
@@ -175,7 +177,8 @@ TEST_F(IncarnationTest, CopyOfADataDirIsANewOneAndTheOriginalGoesOn) {
   EXPECT_GT(in_twin.stamp.incarnation, before);
   EXPECT_NE(in_twin.stamp.id, in_original.stamp.id);
   const auto last = twin.get(twin->last_events(2));
-  EXPECT_THAT(proto::to_json(last[0]).value(), AllOf(HasSubstr("\"reason\":\"copied\""), HasSubstr("stop one of them")));
+  EXPECT_THAT(proto::to_json(last[0]).value(),
+              AllOf(HasSubstr("\"reason\":\"copied\""), HasSubstr("stop one of them")));
 }
 
 TEST_F(IncarnationTest, IdsOfTwoThatShareEveryByteAndMomentDiffer) {
@@ -186,7 +189,8 @@ TEST_F(IncarnationTest, IdsOfTwoThatShareEveryByteAndMomentDiffer) {
   ASSERT_TRUE(bench.open());
   std::set<std::string> ids;
   for (Bench* one : {&bench, &twin}) {
-    for (const auto& event : one->get((*one)->commit(page_of({}, {event_draft("a"), event_draft("b")}))).events) ids.insert(event.stamp.id);
+    for (const auto& event : one->get((*one)->commit(page_of({}, {event_draft("a"), event_draft("b")}))).events)
+      ids.insert(event.stamp.id);
   }
   EXPECT_EQ(ids.size(), 4U);
 }
@@ -200,8 +204,8 @@ TEST_F(IncarnationTest, RenamedDataDirIsNoCopy) {
   EXPECT_EQ(moved.get(moved->commit(page_of({}, {event_draft("a")}))).events[0].stamp.incarnation, before);
 }
 
-/// docs/sinks.md: skip ids that you have; ignore an event whose (driftincarnation, driftseq) is lower than that of the last
-/// one applied to the same resource.
+/// docs/sinks.md: skip ids that you have; ignore an event whose (driftincarnation, driftseq) is lower than that of the
+/// last one applied to the same resource.
 class DocumentedConsumer {
  public:
   void take(const core::StoredEvent& event) {
@@ -239,7 +243,8 @@ TEST_F(IncarnationTest, ConsumerThatFollowsTheDocsIgnoresNoNewsAfterARestore) {
   ASSERT_TRUE(bench.open());
   std::map<std::string, std::string> truth;
   for (int i = 0; i < 14; ++i) {
-    for (const auto& event : bench.get(bench->commit(page_of({}, {event_draft("r" + std::to_string(i % 10))}))).events) {
+    for (const auto& event :
+         bench.get(bench->commit(page_of({}, {event_draft("r" + std::to_string(i % 10))}))).events) {
       consumer.take(event);
       truth[event.key] = event.stamp.id;
     }
@@ -287,8 +292,9 @@ TEST_F(LostStoreTest, KeyWithoutItsStoreIsRefusedWithTheWaysOut) {
     const auto opened = bench.open();
     ASSERT_FALSE(opened) << found;
     EXPECT_EQ(opened.error().code, Code::not_found);
-    EXPECT_THAT(opened.error().message, AllOf(HasSubstr(found), HasSubstr("the store was lost"), HasSubstr("driftd restore"),
-                                              HasSubstr("move installation.key and store.mark away")));
+    EXPECT_THAT(opened.error().message,
+                AllOf(HasSubstr(found), HasSubstr("the store was lost"), HasSubstr("driftd restore"),
+                      HasSubstr("move installation.key and store.mark away")));
     std::ofstream(file(), std::ios::trunc) << whole;
   }
   EXPECT_TRUE(bench.open());

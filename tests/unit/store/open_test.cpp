@@ -40,7 +40,8 @@ TEST_F(StoreTest, DirectoryOfAnotherOwnerIsRefusedWithHimAndTheWayOut) {
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, Code::denied);
   const std::string owner = ::geteuid() == 0 ? "uid 54321" : "root";
-  EXPECT_THAT(opened.error().message, AllOf(HasSubstr("data_dir " + theirs + " belongs to " + owner), HasSubstr("chown -R ")));
+  EXPECT_THAT(opened.error().message,
+              AllOf(HasSubstr("data_dir " + theirs + " belongs to " + owner), HasSubstr("chown -R ")));
   EXPECT_FALSE(std::filesystem::exists(theirs + "/lock"));
 }
 
@@ -124,7 +125,8 @@ TEST_F(StoreTest, NewerStoreIsRefusedWithBothVersionsAndTheFix) {
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, Code::conflict);
   EXPECT_THAT(opened.error().message,
-              AllOf(HasSubstr("schema version 77"), HasSubstr("up to " + std::to_string(newest())), HasSubstr("install the newer")));
+              AllOf(HasSubstr("schema version 77"), HasSubstr("up to " + std::to_string(newest())),
+                    HasSubstr("install the newer")));
 }
 
 TEST_F(StoreTest, ForeignDatabaseIsRefused) {
@@ -192,7 +194,8 @@ TEST_F(MigrationTest, FailedStepChangesNothing) {
   bench.close();
   const auto migrated = migrate_with({{newest() + 1, "DELETE FROM event; INSERT INTO no_such_table VALUES (1);"}});
   ASSERT_FALSE(migrated);
-  EXPECT_THAT(migrated.error().message, AllOf(HasSubstr("migration " + std::to_string(newest() + 1)), HasSubstr("no_such_table")));
+  EXPECT_THAT(migrated.error().message,
+              AllOf(HasSubstr("migration " + std::to_string(newest() + 1)), HasSubstr("no_such_table")));
   EXPECT_EQ(read(file(), "PRAGMA user_version"), newest());
   EXPECT_EQ(read(file(), "SELECT count(*) FROM event"), 3);
   EXPECT_TRUE(bench.open());
@@ -210,7 +213,8 @@ TEST_F(MigrationTest, StoreOfTheFirstVersionGoesOnUnderThisOne) {
   const auto seqs = emit(3);
   bench.close();
   std::string former =
-      "DROP INDEX resource_gone; DROP TABLE declaration; ALTER TABLE event DROP COLUMN incarnation; ALTER TABLE quarantine DROP COLUMN incarnation; "
+      "DROP INDEX resource_gone; DROP TABLE declaration; ALTER TABLE event DROP COLUMN incarnation; ALTER TABLE "
+      "quarantine DROP COLUMN incarnation; "
       "ALTER TABLE event DROP COLUMN routed; ALTER TABLE quarantine DROP COLUMN routed; "
       "DELETE FROM meta WHERE key IN ('incarnation', 'commits', 'place'); "
       "DROP TABLE audit_chain; DROP TABLE audit; CREATE TABLE audit (id INTEGER PRIMARY KEY, "

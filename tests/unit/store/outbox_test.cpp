@@ -61,7 +61,8 @@ TEST_F(OutboxTest, AnAnswerEndsWithTheEventThatMakesItFull) {
   EXPECT_EQ(fetched("ops"), Seqs(seqs.begin(), seqs.begin() + 4));
   EXPECT_EQ(fetched("ops", seqs[3]), Seqs(seqs.begin() + 4, seqs.end()));
   Seqs exact;
-  for (const auto& event : bench.get(bench->fetch_exact("ops", {seqs[5], seqs[4], 999, seqs[3], seqs[2], seqs[1], seqs[0]}))) {
+  for (const auto& event :
+       bench.get(bench->fetch_exact("ops", {seqs[5], seqs[4], 999, seqs[3], seqs[2], seqs[1], seqs[0]}))) {
     exact.push_back(event.stamp.seq);
   }
   EXPECT_EQ(exact, (Seqs{seqs[5], seqs[4], seqs[3], seqs[2]})) << "in the order in which they were asked for";
@@ -338,7 +339,8 @@ TEST_F(OutboxTest, EventsThatAreYoungByAClockThatWasAheadHoldUpNoRetention) {
   EXPECT_EQ(fetched("ops"), ahead);
 }
 
-/// What a clock that went ahead makes old at once is young when the clock is set right; undelivered events were gone for good.
+/// What a clock that went ahead makes old at once is young when the clock is set right; undelivered events were gone
+/// for good.
 TEST_F(OutboxTest, AClockThatJumpsAheadDeletesNothingForADay) {
   constexpr Nanos kDay = 86'400 * kSecond;
   const auto prune = [&] {
@@ -361,7 +363,8 @@ TEST_F(OutboxTest, AClockThatJumpsAheadDeletesNothingForADay) {
   bench.clock.wrong = 400 * kDay;
   EXPECT_FALSE(prune());
   bench.clock.now += kDay;
-  while (prune()) {}
+  while (prune()) {
+  }
   EXPECT_EQ(fetched("ops").size(), 1U) << "a clock that stays is believed, and what it cost is told as a gap";
   EXPECT_TRUE(bench.get(bench->audit(10)).empty());
 }
@@ -369,7 +372,9 @@ TEST_F(OutboxTest, AClockThatJumpsAheadDeletesNothingForADay) {
 /// The last commit of the process before was of the doubted clock.
 TEST_F(OutboxTest, ARestartEndsNoDoubtOfTheClock) {
   constexpr Nanos kHour = 3'600 * kSecond, kDay = 24 * kHour;
-  const auto prune = [&] { return bench.get(bench->prune(bench.clock.wall() - 7 * kDay, bench.clock.wall() - 30 * kDay)); };
+  const auto prune = [&] {
+    return bench.get(bench->prune(bench.clock.wall() - 7 * kDay, bench.clock.wall() - 30 * kDay));
+  };
   const auto seqs = emit(3);
   bench.clock.wrong = 400 * kDay;
   EXPECT_FALSE(prune());
@@ -389,7 +394,8 @@ TEST_F(OutboxTest, ARestartEndsNoDoubtOfTheClock) {
   EXPECT_EQ(fetched("ops"), seqs);
   bench.clock.now += 5 * kHour;
   restart();
-  while (prune()) {}
+  while (prune()) {
+  }
   EXPECT_EQ(fetched("ops").size(), 1U) << "a clock that stays a day is believed, restarts or not";
 }
 

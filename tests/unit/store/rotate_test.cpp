@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The key of a store is rotated: every digest in it is under the new chain, no value is taken for another, whatever dies when.
+// The key of a store is rotated: every digest in it is under the new chain, no value is taken for another, whatever
+// dies when.
 #include <gmock/gmock.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,7 +28,9 @@ class RotateTest : public StoreTest {
   /// What a worker says of value number `n`, as the store holds it under `key`.
   static std::string sealed(const store::InstallationKey& key, int n) {
     const std::string hex = to_hex(sha256("worker digest " + std::to_string(n)));
-    return core::seal("{\"open\":" + std::to_string(n) + ",\"p\":{\"$hmac\":\"" + key.worker.id + ":1:" + hex + "\"}}", key.store).value();
+    return core::seal("{\"open\":" + std::to_string(n) + ",\"p\":{\"$hmac\":\"" + key.worker.id + ":1:" + hex + "\"}}",
+                      key.store)
+        .value();
   }
   static std::string sealed_value(const store::InstallationKey& key, int n) {
     return core::render(*core::parse(sealed(key, n)).value().find("p"));
@@ -36,8 +39,9 @@ class RotateTest : public StoreTest {
     core::Drift out;
     out.id = id;
     out.resource = {"config", "r" + std::to_string(n)};
-    out.changes = {{"p", core::ChangeClass::credential, sealed_value(key, n), sealed_value(key, n + 1'000), true},
-                   {"q", core::ChangeClass::config, "\"" + key.store.id + key.worker.id + ":1:text\"", std::nullopt, false}};
+    out.changes = {
+        {"p", core::ChangeClass::credential, sealed_value(key, n), sealed_value(key, n + 1'000), true},
+        {"q", core::ChangeClass::config, "\"" + key.store.id + key.worker.id + ":1:text\"", std::nullopt, false}};
     out.against = core::Against::expectation;
     out.digest = core::digest_of(out.changes, out.against);
     return out;
@@ -90,21 +94,27 @@ class RotateTest : public StoreTest {
     ASSERT_EQ(declared.size(), 1U);
     EXPECT_EQ(declared[0].body, sealed(key, 3'000));
   }
-  Result<store::Rotated> rotate(std::function<void(std::string_view)> at_step = {}, core::LayerKind kind = core::LayerKind::hmac) {
+  Result<store::Rotated> rotate(std::function<void(std::string_view)> at_step = {},
+                                core::LayerKind kind = core::LayerKind::hmac) {
     store::Settings settings;
     settings.data_dir = data();
     settings.at_step = std::move(at_step);
     core::AuditEntry line;
     line.actor = "olga";
     line.reason = "a backup was lost";
-    return store::rotate(std::move(settings), line, bench.clock, kind, [this](const store::SlowWork& work) { heard_.push_back(work); });
+    return store::rotate(std::move(settings), line, bench.clock, kind,
+                         [this](const store::SlowWork& work) { heard_.push_back(work); });
   }
   Result<store::Rotated> rotate_slow() { return rotate({}, kSlow); }
   /// Runs a rotation in a process that ends at once at this step; whether it got there.
   bool killed_at(const std::string& step, core::LayerKind kind) {
     const pid_t child = ::fork();
     if (child == 0) {
-      (void)rotate([&](std::string_view at) { if (at == step) ::_exit(9); }, kind);
+      (void)rotate(
+          [&](std::string_view at) {
+            if (at == step) ::_exit(9);
+          },
+          kind);
       ::_exit(0);
     }
     int status = 0;
@@ -175,23 +185,27 @@ TEST_F(RotateTest, TheFileHoldsNothingOfTheFormerKey) {
   ASSERT_TRUE(rotate());
   const std::string bytes = all_bytes();
   for (int n = 0; n < rows_; ++n) {
-    for (const int of : {n, n + 1'000, n + 2'000, n + 3'000}) EXPECT_EQ(bytes.find(hex_of(of)), std::string::npos) << of;
+    for (const int of : {n, n + 1'000, n + 2'000, n + 3'000})
+      EXPECT_EQ(bytes.find(hex_of(of)), std::string::npos) << of;
   }
-  EXPECT_EQ(bytes.find(drift_of(before, "", 1).digest), std::string::npos) << "a digest over digests is as good to try guesses on";
+  EXPECT_EQ(bytes.find(drift_of(before, "", 1).digest), std::string::npos)
+      << "a digest over digests is as good to try guesses on";
 }
 
-/// What a large body leaves behind when it gets small, where SQLite was not built to overwrite it: whole pages that nothing
-/// of a rotation touches.
+/// What a large body leaves behind when it gets small, where SQLite was not built to overwrite it: whole pages that
+/// nothing of a rotation touches.
 TEST_F(RotateTest, PagesThatAreFreeHoldNothingOfTheFormerKey) {
   const auto key = bench->key();
   std::string large;
   for (int n = 0; n < 2'000; ++n) large += sealed_value(key, n);
   bench.close();
-  tamper(file(), "PRAGMA secure_delete = OFF; CREATE TABLE large (body); INSERT INTO large VALUES ('" + large + "'); DROP TABLE large");
+  tamper(file(), "PRAGMA secure_delete = OFF; CREATE TABLE large (body); INSERT INTO large VALUES ('" + large +
+                     "'); DROP TABLE large");
   const auto found = [&] {
     const std::string bytes = all_bytes();
     int out = 0;
-    for (int n = 0; n < 2'000; ++n) out += bytes.find(core::as_digest(*core::parse(sealed_value(key, n)))->hex) != std::string::npos;
+    for (int n = 0; n < 2'000; ++n)
+      out += bytes.find(core::as_digest(*core::parse(sealed_value(key, n)))->hex) != std::string::npos;
     return out;
   };
   ASSERT_GT(found(), 1'000) << "the pages are free and as they were";
@@ -234,7 +248,8 @@ void RotateTest::kill_at_each_step(core::LayerKind kind) {
     ASSERT_TRUE(killed_at(step, kind)) << step;
     const auto opened = bench.open();
     ASSERT_TRUE(opened) << step << ": " << opened.error().message;
-    const bool written = std::string_view(step) == "written" || std::string_view(step) == "rewrapped" || std::string_view(step) == "swept";
+    const bool written = std::string_view(step) == "written" || std::string_view(step) == "rewrapped" ||
+                         std::string_view(step) == "swept";
     EXPECT_EQ(bench->key().store.layers.size(), written ? 1U : 0U) << step;
     EXPECT_EQ(bench->key().store.slow(), written && kind == kSlow) << step;
     expect_under(bench->key());
@@ -253,16 +268,19 @@ TEST_F(RotateTest, ARewriteThatFailsLeavesTheKeyAndTheStoreOfBefore) {
   fill();
   const auto before = bench->key();
   bench.close();
-  tamper(file(), "CREATE TRIGGER full BEFORE UPDATE ON drift WHEN new.id = 'd-done3' BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END");
+  tamper(file(),
+         "CREATE TRIGGER full BEFORE UPDATE ON drift WHEN new.id = 'd-done3' BEGIN SELECT RAISE(ABORT, 'database or "
+         "disk is full'); END");
   const std::string key_text = read_file(data("installation.key"));
   const auto done = rotate();
   ASSERT_FALSE(done);
-  EXPECT_THAT(done.error().message, AllOf(HasSubstr("disk is full"), HasSubstr("the key and the store are as they were")));
+  EXPECT_THAT(done.error().message,
+              AllOf(HasSubstr("disk is full"), HasSubstr("the key and the store are as they were")));
   expect_untouched(key_text, before);
 }
 
-/// Its checksum is right and it is no text that can be read: it is taken back and told as a row with a wrong checksum is, and
-/// holds up neither a rotation nor the start that is to finish one.
+/// Its checksum is right and it is no text that can be read: it is taken back and told as a row with a wrong checksum
+/// is, and holds up neither a rotation nor the start that is to finish one.
 TEST_F(RotateTest, RowsThatCannotBeReadHoldUpNeitherARotationNorAStart) {
   constexpr const char* kNone = "of another time, \"$hmac\"";
   fill();
@@ -282,7 +300,8 @@ TEST_F(RotateTest, RowsThatCannotBeReadHoldUpNeitherARotationNorAStart) {
       if (const auto at = set.find('%'); at != std::string::npos) set.replace(at, 1, kNone);
       const auto db = store::Connection::open(file(), store::Connection::Mode::read_write);
       ASSERT_TRUE((*db)->execute("UPDATE " + table + " SET " + set));
-      ASSERT_TRUE((*db)->execute("UPDATE resource SET crc = " DRIFTD_CRC_RESOURCE "; UPDATE drift SET crc = " DRIFTD_CRC_DRIFT
+      ASSERT_TRUE((*db)->execute("UPDATE resource SET crc = " DRIFTD_CRC_RESOURCE
+                                 "; UPDATE drift SET crc = " DRIFTD_CRC_DRIFT
                                  "; UPDATE declaration SET crc = " DRIFTD_CRC_DECLARATION));
     }
     if (by_a_start) {
@@ -300,7 +319,9 @@ TEST_F(RotateTest, RowsThatCannotBeReadHoldUpNeitherARotationNorAStart) {
     }
     EXPECT_EQ(count, 6) << told;
     for (const auto& [table, set, name] : broken) EXPECT_THAT(told, HasSubstr(name + " of "));
-    const auto load = [&](const std::string& id) { return bench.get(bench->load(backend_row().uid, {{"config", id}})).front(); };
+    const auto load = [&](const std::string& id) {
+      return bench.get(bench->load(backend_row().uid, {{"config", id}})).front();
+    };
     for (const char* id : {"r3", "r4"}) {
       EXPECT_EQ(load(id).baseline, "{}") << id << ": the next observation is taken for it";
       EXPECT_THAT(load(id).was_unread, testing::ElementsAre("**"));
@@ -309,7 +330,8 @@ TEST_F(RotateTest, RowsThatCannotBeReadHoldUpNeitherARotationNorAStart) {
     for (const char* id : {"r5", "r7"}) EXPECT_TRUE(load(id).open.empty()) << id << " is judged anew";
     for (const char* id : {"r5", "r8"}) EXPECT_EQ(load(id).baseline, sealed(bench->key(), std::stoi(id + 1))) << id;
     EXPECT_EQ(load("r8").open.front().changes[0].new_value, sealed_value(bench->key(), 1'008));
-    EXPECT_TRUE(bench.get(bench->declarations("orders", {{"config", "r0"}})).empty()) << "until its source says it again";
+    EXPECT_TRUE(bench.get(bench->declarations("orders", {{"config", "r0"}})).empty())
+        << "until its source says it again";
     bench.close();
     EXPECT_TRUE(store::verify(file())) << store::verify(file()).error().message;
   }
@@ -319,14 +341,18 @@ TEST_F(RotateTest, ACommitThatFailsAfterTheKeyWasWrittenPutsTheFormerOneBack) {
   fill();
   const auto before = bench->key();
   bench.close();
-  tamper(file(), "CREATE TRIGGER full BEFORE UPDATE ON meta WHEN new.key = 'commits' AND EXISTS (SELECT 1 FROM meta WHERE key = 'unswept') "
-                 "BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END");
+  tamper(file(),
+         "CREATE TRIGGER full BEFORE UPDATE ON meta WHEN new.key = 'commits' AND EXISTS (SELECT 1 FROM meta WHERE key "
+         "= 'unswept') "
+         "BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END");
   const std::string key_text = read_file(data("installation.key"));
   bool was_written = false;
-  const auto done = rotate([&](std::string_view at) { was_written |= at == "written" && read_file(data("installation.key")) != key_text; });
+  const auto done = rotate(
+      [&](std::string_view at) { was_written |= at == "written" && read_file(data("installation.key")) != key_text; });
   ASSERT_FALSE(done);
   EXPECT_TRUE(was_written);
-  EXPECT_THAT(done.error().message, AllOf(HasSubstr("disk is full"), HasSubstr("the key and the store are as they were")));
+  EXPECT_THAT(done.error().message,
+              AllOf(HasSubstr("disk is full"), HasSubstr("the key and the store are as they were")));
   expect_untouched(key_text, before);
   if (HasFatalFailure()) return;
   bench.close();
@@ -342,7 +368,8 @@ TEST_F(RotateTest, AKeyThatCannotBeWrittenIsNotCalledWritten) {
   const std::string key_text = read_file(data("installation.key"));
   const auto done = rotate();
   ASSERT_FALSE(done);
-  EXPECT_THAT(done.error().message, AllOf(HasSubstr("installation.key.new"), HasSubstr("the key and the store are as they were")));
+  EXPECT_THAT(done.error().message,
+              AllOf(HasSubstr("installation.key.new"), HasSubstr("the key and the store are as they were")));
   expect_untouched(key_text, before);
 }
 
@@ -498,7 +525,8 @@ TEST_F(RotateTest, SlowLayerComesAroundEveryDigestAndLaterLayersAroundIt) {
   const auto done = rotate_slow();
   ASSERT_TRUE(done) << done.error().message;
   ASSERT_EQ(heard_.size(), 1U);
-  EXPECT_EQ(heard_[0].digests, 4U * 4U) << "baselines, observations, both sides of ended drifts; the declaration's is one of them";
+  EXPECT_EQ(heard_[0].digests, 4U * 4U)
+      << "baselines, observations, both sides of ended drifts; the declaration's is one of them";
   EXPECT_GT(heard_[0].time.count(), 0);
   ASSERT_TRUE(rotate());
   EXPECT_EQ(heard_.size(), 1U) << "a layer around it takes no time";
@@ -576,9 +604,10 @@ TEST_F(RotateTest, KeyOfANewerDriftdIsRefusedAndSaidToBeOne) {
   version.replace(version.find("v3"), 2, "v4");
   kind.replace(kind.find("\nslow "), 6, "\nsmart ");
   hidden.replace(hidden.find("v3"), 2, "v2");
-  for (const auto& [file, code, words] : {std::tuple(version, Code::unsupported, "it is of version 4, this one knows 1 to 3"),
-                                          std::tuple(kind, Code::unsupported, "a layer of a kind that this one does not know"),
-                                          std::tuple(hidden, Code::corrupt, "is not an installation key of this version")}) {
+  for (const auto& [file, code, words] :
+       {std::tuple(version, Code::unsupported, "it is of version 4, this one knows 1 to 3"),
+        std::tuple(kind, Code::unsupported, "a layer of a kind that this one does not know"),
+        std::tuple(hidden, Code::corrupt, "is not an installation key of this version")}) {
     std::ofstream(data("installation.key"), std::ios::binary) << file;
     const auto opened = bench.open();
     ASSERT_FALSE(opened) << file.substr(0, 30);

@@ -237,9 +237,11 @@ TEST_F(ShrinkTest, WhatCameAndWentIsForgottenTheOldestFirst) {
   };
   auto missing = resource_write("missing");  // somebody accepted it: that it is away is a drift
   missing.next.observed = std::nullopt;
-  bench.get(bench->commit(page_of({gone("young", 30), gone("old", 10), gone("older", 5), missing, resource_write("there")})));
+  bench.get(
+      bench->commit(page_of({gone("young", 30), gone("old", 10), gone("older", 5), missing, resource_write("there")})));
   const std::string uid = backend_row().uid;
-  EXPECT_THAT(bench.get(bench->forget_gone(uid, 2)), ::testing::UnorderedElementsAre(core::ResourceId{"config", "old"}, core::ResourceId{"config", "older"}));
+  EXPECT_THAT(bench.get(bench->forget_gone(uid, 2)),
+              ::testing::UnorderedElementsAre(core::ResourceId{"config", "old"}, core::ResourceId{"config", "older"}));
   EXPECT_THAT(bench.get(bench->forget_gone(uid, 10)), ElementsAre(core::ResourceId{"config", "young"}));
   EXPECT_THAT(bench.get(bench->forget_gone(uid, 10)), IsEmpty());
   EXPECT_THAT(bench.get(bench->index(uid)), SizeIs(2));

@@ -2,8 +2,8 @@
 // What the resources of other people's providers declare, and which backends they are labelled to be.
 #include "terraform/declare.hpp"
 
-#include <fstream>
 #include <gmock/gmock.h>
+#include <fstream>
 #include <iterator>
 
 #include "states.hpp"
@@ -63,16 +63,28 @@ class Declarations : public testing::Test, protected Contents {
 
 TEST_F(Declarations, PostgresRolesDeclareTheirAttributesButNoPassword) {
   read({"postgresql_role", "", "db", ""});
-  EXPECT_EQ(body("role app"), (json{{"bypass_rls", false}, {"connection_limit", 20}, {"create_db", false}, {"create_role", true}, {"inherit", true},
-                                    {"login", true}, {"replication", false}, {"superuser", false}, {"settings", {{"statement_timeout", "5000"}}}}));
+  EXPECT_EQ(body("role app"), (json{{"bypass_rls", false},
+                                    {"connection_limit", 20},
+                                    {"create_db", false},
+                                    {"create_role", true},
+                                    {"inherit", true},
+                                    {"login", true},
+                                    {"replication", false},
+                                    {"superuser", false},
+                                    {"settings", {{"statement_timeout", "5000"}}}}));
   EXPECT_EQ(body("role guest")["valid_until"], "2030-01-02T03:04:05.000000Z");
   EXPECT_THAT(why_, ElementsAre(HasSubstr("untyped")));
 }
 
 TEST_F(Declarations, APostgresDatabaseDeclaresWhatIsNotLeftToTheServer) {
   read({"postgresql_database", "", "db", ""});
-  EXPECT_EQ(body("database app"), (json{{"allow_connections", true}, {"collation", "C"}, {"connection_limit", -1}, {"ctype", "C"}, {"encoding", "UTF8"},
-                                        {"is_template", false}, {"owner", "app"}}));
+  EXPECT_EQ(body("database app"), (json{{"allow_connections", true},
+                                        {"collation", "C"},
+                                        {"connection_limit", -1},
+                                        {"ctype", "C"},
+                                        {"encoding", "UTF8"},
+                                        {"is_template", false},
+                                        {"owner", "app"}}));
 }
 
 TEST_F(Declarations, AnExtensionIsDeclaredOnlyForTheDatabaseThatTheBackendSees) {
@@ -91,12 +103,16 @@ TEST_F(Declarations, AnExtensionIsDeclaredOnlyForTheDatabaseThatTheBackendSees) 
 
 TEST_F(Declarations, ATypeThatIsUnknownIsNamed) {
   read({"postgresql_*", "", "db", ""});
-  EXPECT_THAT(why_, Contains(testing::AllOf(HasSubstr("postgresql_grant.read"), HasSubstr("postgresql_grant is in backend db"))));
+  EXPECT_THAT(why_, Contains(testing::AllOf(HasSubstr("postgresql_grant.read"),
+                                            HasSubstr("postgresql_grant is in backend db"))));
 }
 
 TEST_F(Declarations, TopicsOfBothProvidersDeclareConfigInTheWordsOfKafka) {
   read({"*kafka_topic", "", "bus", ""});
-  EXPECT_EQ(body("topic orders"), (json{{"partitions", 6}, {"replication_factor", 3}, {"config", {{"cleanup.policy", {"compact", "delete"}}, {"retention.ms", "86400000"}}}}));
+  EXPECT_EQ(body("topic orders"),
+            (json{{"partitions", 6},
+                  {"replication_factor", 3},
+                  {"config", {{"cleanup.policy", {"compact", "delete"}}, {"retention.ms", "86400000"}}}}));
   EXPECT_EQ(body("topic bills"), (json{{"partitions", 4}, {"config", {{"retention.ms", "1000"}}}}));
 }
 
@@ -109,7 +125,8 @@ TEST_F(Declarations, AclsAreTheWholeBindingInKafkasWords) {
 TEST_F(Declarations, SecretsAreSensitiveUnderThePathsOfTheLiveProvider) {
   read({"kubernetes_*", "", "prod", ""});
   const Declared& secret = found_["secret prod/db"];
-  EXPECT_EQ(secret.body, (json{{"type", "Opaque"}, {"immutable", false}, {"data", {{"password", "canary"}, {"username", "app"}}}}));
+  EXPECT_EQ(secret.body,
+            (json{{"type", "Opaque"}, {"immutable", false}, {"data", {{"password", "canary"}, {"username", "app"}}}}));
   EXPECT_THAT(secret.sensitive, UnorderedElementsAre(R"(data["password"])", R"(data["username"])"));
   const Declared& map = found_["config_map default/app"];
   EXPECT_EQ(map.body, (json{{"data", {{"level", "info"}, {"dsn", "postgres://u:canary@h/d"}}}}));
@@ -122,13 +139,15 @@ TEST_F(Declarations, AReleaseDeclaresItsChartAndTheValuesThatItsProviderDoesNotH
   EXPECT_EQ(body("helm_release prod/cache")["chart_version"], "20.1.0");
   EXPECT_EQ(body("helm_release prod/cache")["values"]["auth"]["enabled"], true);
   EXPECT_THAT(found_["helm_release prod/cache"].sensitive, ElementsAre("values"));
-  EXPECT_EQ(body("helm_release prod/bus"), (json{{"chart", "kafka"}, {"chart_version", "31.0.0"}, {"app_version", "3.9.0"}}));
+  EXPECT_EQ(body("helm_release prod/bus"),
+            (json{{"chart", "kafka"}, {"chart_version", "31.0.0"}, {"app_version", "3.9.0"}}));
 }
 
 TEST_F(Declarations, APasswordOfRedisIsDeclaredAsAclListShowsIt) {
   read({"rediscloud_acl_user", "", "cache", ""});
   // printf %s canary | sha256sum
-  EXPECT_EQ(body("acl_user app")["passwords"], json::array({"e100fbce008c04ec40637af0af91fb2f05aeedc23f856a2d3c0b1580625d755e"}));
+  EXPECT_EQ(body("acl_user app")["passwords"],
+            json::array({"e100fbce008c04ec40637af0af91fb2f05aeedc23f856a2d3c0b1580625d755e"}));
   EXPECT_THAT(found_["acl_user app"].sensitive, ElementsAre("passwords"));
 }
 
@@ -147,7 +166,8 @@ TEST_F(Declarations, ARuleMayNameTheProviderConfigurationOrTheAddress) {
 }
 
 TEST_F(Declarations, EveryKindThatARuleCanDeclareIsToldComplete) {
-  EXPECT_THAT(declared_kinds({"postgresql_*", "", "db", ""}), UnorderedElementsAre("role", "database", "extension", "schema", "publication", "subscription", "slot"));
+  EXPECT_THAT(declared_kinds({"postgresql_*", "", "db", ""}),
+              UnorderedElementsAre("role", "database", "extension", "schema", "publication", "subscription", "slot"));
   EXPECT_THAT(declared_kinds({"kafka_topic", "", "bus", ""}), UnorderedElementsAre("topic"));
 }
 
@@ -158,7 +178,8 @@ TEST_F(Declarations, LabelledResourcesAreBackendsWithReferencesToTheirSecrets) {
   const auto& db = backend("orders-db");
   EXPECT_EQ(db.type, "postgres");
   EXPECT_THAT(db.endpoints, ElementsAre("pg.prod.svc.cluster.local:5432"));
-  EXPECT_EQ(db.credentials, (std::map<std::string, std::string>{{"password", "k8s:prod/db#password"}, {"username", "k8s:prod/db#username"}}));
+  EXPECT_EQ(db.credentials, (std::map<std::string, std::string>{{"password", "k8s:prod/db#password"},
+                                                                {"username", "k8s:prod/db#username"}}));
   EXPECT_EQ(db.metadata.at("address"), "kubernetes_secret_v1.db");
   EXPECT_EQ(db.metadata.at("serial"), "12");
   const auto& cache = backend("cache");
@@ -184,7 +205,8 @@ TEST(TerraformSigV4, SignsAsTheExampleOfTheDocumentation) {
   request.now_ns = 1369353600ll * 1'000'000'000;
   const auto headers = sign_v4(request, {"AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", ""});
   EXPECT_THAT(headers, Contains("x-amz-date: 20130524T000000Z"));
-  EXPECT_THAT(headers, Contains(HasSubstr("Signature=fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543")));
+  EXPECT_THAT(headers,
+              Contains(HasSubstr("Signature=fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543")));
 }
 
 }  // namespace

@@ -16,8 +16,8 @@ using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
 TEST(TerraformMapping, NumbersKeepTheirTokens) {
-  const auto seen = read(
-      state_with(R"({"attributes":{"big":12345678901234567890123,"dec":1.10,"exp":1e3,"max":9007199254740993,"text":"1.10"}})"));
+  const auto seen = read(state_with(
+      R"({"attributes":{"big":12345678901234567890123,"dec":1.10,"exp":1e3,"max":9007199254740993,"text":"1.10"}})"));
   EXPECT_EQ(seen.record("instance").body,
             R"({"big":12345678901234567890123,"dec":1.10,"exp":1e3,"max":9007199254740993,"text":"1.10"})");
 }
@@ -25,15 +25,17 @@ TEST(TerraformMapping, NumbersKeepTheirTokens) {
 TEST(TerraformMapping, AddressesAreTerraformsOwn) {
   const auto seen = read(state_with(R"({"index_key":"a b","attributes":{}},{"index_key":0,"attributes":{}},
       {"deposed":"00ff12ab","attributes":{}})"));
-  EXPECT_THAT(seen.ids("instance"), ElementsAre(R"(module.bus.kafka_topic.orders["a b"])", "module.bus.kafka_topic.orders[0]",
-                                                "module.bus.kafka_topic.orders (deposed 00ff12ab)"));
+  EXPECT_THAT(seen.ids("instance"),
+              ElementsAre(R"(module.bus.kafka_topic.orders["a b"])", "module.bus.kafka_topic.orders[0]",
+                          "module.bus.kafka_topic.orders (deposed 00ff12ab)"));
 }
 
 TEST(TerraformMapping, MarkedAndWellKnownAttributesAreSensitive) {
   const auto seen = read(state_with(R"({"attributes":{"user":"u","master_password":"x","nested":[{"token":"t"}],
       "map":{"a.b":"v"}},"sensitive_attributes":[[{"type":"get_attr","value":"map"},
       {"type":"index","value":{"value":"a.b","type":"string"}}]]})"));
-  EXPECT_THAT(seen.record("instance").sensitive, UnorderedElementsAre(R"(map["a.b"])", "master_password", "nested[0].token"));
+  EXPECT_THAT(seen.record("instance").sensitive,
+              UnorderedElementsAre(R"(map["a.b"])", "master_password", "nested[0].token"));
 }
 
 TEST(TerraformMapping, AMarkOfTheWholeObjectMakesEveryAttributeSensitive) {
@@ -49,16 +51,19 @@ TEST(TerraformMapping, AMarkThroughASetMakesTheWholeSetSensitive) {
 
 TEST(TerraformMapping, ACopyOfAMarkedValueIsSensitiveToo) {
   // OpenTofu 1.10 marks the input of terraform_data, not the output that the provider makes of it
-  const auto seen = read(state_with(R"({"attributes":{"input":{"value":"canary","type":"string"},"output":{"value":"canary",
+  const auto seen =
+      read(state_with(R"({"attributes":{"input":{"value":"canary","type":"string"},"output":{"value":"canary",
       "type":"string"},"deep":[{"k":{"type":"string","value":"canary"}}],"plain":"x"},
       "sensitive_attributes":[[{"type":"get_attr","value":"input"}]]})"));
   EXPECT_THAT(seen.record("instance").sensitive, ElementsAre("deep[0].k", "input", "output"));
 }
 
 TEST(TerraformMapping, TypesThatHoldSecretsAreKnownWithoutAMark) {
-  const auto seen = read(of_type("kubernetes_secret_v1", R"({"data":{"password":"x"},"metadata":[{"name":"n"}],"type":"Opaque"})"));
+  const auto seen =
+      read(of_type("kubernetes_secret_v1", R"({"data":{"password":"x"},"metadata":[{"name":"n"}],"type":"Opaque"})"));
   EXPECT_THAT(seen.record("instance").sensitive, ElementsAre("data"));
-  EXPECT_THAT(read(of_type("random_password", R"({"length":8,"result":"x"})")).record("instance").sensitive, ElementsAre("result"));
+  EXPECT_THAT(read(of_type("random_password", R"({"length":8,"result":"x"})")).record("instance").sensitive,
+              ElementsAre("result"));
 }
 
 TEST(TerraformMapping, SettingsMayNameMoreSecrets) {
@@ -87,8 +92,9 @@ TEST(TerraformMapping, AnInstanceLargerThanTheHostTakesKeepsItsShortAttributes) 
 }
 
 TEST(TerraformMapping, StateSaysWhatItHoldsAndWhichChecksFail) {
-  const auto seen = read(state_with(R"({"attributes":{}},{"deposed":"00ff12ab","attributes":{}})", "{}",
-                                    R"(,"check_results":[{"object_kind":"check","config_addr":"check.up","status":"fail",
+  const auto seen =
+      read(state_with(R"({"attributes":{}},{"deposed":"00ff12ab","attributes":{}})", "{}",
+                      R"(,"check_results":[{"object_kind":"check","config_addr":"check.up","status":"fail",
       "objects":[{"object_addr":"check.up","status":"fail","failure_messages":["secret text"]}]},
       {"object_kind":"var","config_addr":"var.a","status":"pass"}])"));
   const auto status = nlohmann::json::parse(seen.record("state").status);
@@ -100,7 +106,8 @@ TEST(TerraformMapping, StateSaysWhatItHoldsAndWhichChecksFail) {
 }
 
 TEST(TerraformMapping, OfAnEncryptedStateOnlyLineageAndSerialAreKnown) {
-  const auto seen = read(R"({"serial":3,"lineage":"abc","meta":{"key_provider.pbkdf2.k":"eyJ"},"encrypted_data":"AAAA","encryption_version":"v0"})");
+  const auto seen = read(
+      R"({"serial":3,"lineage":"abc","meta":{"key_provider.pbkdf2.k":"eyJ"},"encrypted_data":"AAAA","encryption_version":"v0"})");
   EXPECT_TRUE(seen.head.encrypted);
   ASSERT_EQ(seen.records.size(), 1u);
   EXPECT_EQ(seen.records[0].body, R"({"lineage":"abc"})");

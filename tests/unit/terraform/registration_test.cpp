@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a state says of the registration of a backend: the RFC's field names, values of secrets only where they are sensitive.
+// What a state says of the registration of a backend: the RFC's field names, values of secrets only where they are
+// sensitive.
 #include <gmock/gmock.h>
 
 #include "states.hpp"
@@ -44,9 +45,11 @@ struct Registrations final : Contents {
 };
 
 std::string secret_with(const std::string& type, const std::string& annotations, const std::string& rest) {
-  return of_type("kubernetes_secret_v1", R"({"metadata":[{"name":"login","namespace":"prod","resource_version":"77","annotations":{)" + annotations +
-                                             R"(},"labels":{"prism.io/backend":"true","prism.io/backend-name":"orders","prism.io/backend-type":")" +
-                                             type + R"("}}],)" + rest + "}");
+  return of_type(
+      "kubernetes_secret_v1",
+      R"({"metadata":[{"name":"login","namespace":"prod","resource_version":"77","annotations":{)" + annotations +
+          R"(},"labels":{"prism.io/backend":"true","prism.io/backend-name":"orders","prism.io/backend-type":")" + type +
+          R"("}}],)" + rest + "}");
 }
 
 TEST(TerraformRegistration, OfKafkaHasBrokersAndSaslUnderTheNamesOfTheRfc) {
@@ -57,7 +60,8 @@ TEST(TerraformRegistration, OfKafkaHasBrokersAndSaslUnderTheNamesOfTheRfc) {
   EXPECT_EQ(record.kind, "registration");
   EXPECT_EQ(record.id, "orders");
   EXPECT_EQ(record.backend, "orders");
-  EXPECT_EQ(seen.body(), json::parse(R"({"type":"kafka","capabilities":[],"discovery":{"secret":{"name":"login","namespace":"prod"}},
+  EXPECT_EQ(seen.body(),
+            json::parse(R"({"type":"kafka","capabilities":[],"discovery":{"secret":{"name":"login","namespace":"prod"}},
     "config":{"kafka":{"brokers":["b1.example:9092","b2.example:9092"],"auth":{"sasl":{"username":"app","password":"canary"}}}}})"));
   EXPECT_THAT(record.sensitive, ElementsAre("config.kafka.auth.sasl.username", "config.kafka.auth.sasl.password"));
   EXPECT_EQ(record.metadata.at("address"), "kubernetes_secret_v1.it");
@@ -70,9 +74,13 @@ TEST(TerraformRegistration, OfKafkaHasBrokersAndSaslUnderTheNamesOfTheRfc) {
 }
 
 TEST(TerraformRegistration, OfOthersHasHostPortAndTheKeysThatTheAnnotationsName) {
-  const Registrations seen(secret_with("postgresql", R"("prism.io/service":"pg","prism.io/port":"5433","prism.io/password-key":"pw")",
+  const Registrations seen(secret_with("postgresql",
+                                       R"("prism.io/service":"pg","prism.io/port":"5433","prism.io/password-key":"pw")",
                                        R"("data":{"username":"app"},"binary_data":{"pw":"Y2FuYXJ5"})"));
-  EXPECT_EQ(seen.body()["config"], json::parse(R"({"postgres":{"host":"pg.prod.svc.cluster.local","port":5433,"username":"app","password":"Y2FuYXJ5"}})"));
+  EXPECT_EQ(
+      seen.body()["config"],
+      json::parse(
+          R"({"postgres":{"host":"pg.prod.svc.cluster.local","port":5433,"username":"app","password":"Y2FuYXJ5"}})"));
   EXPECT_EQ(seen.body()["discovery"]["service"], json::parse(R"({"name":"pg","namespace":"prod","port":5433})"));
   EXPECT_THAT(seen.records[0].sensitive, ElementsAre("config.postgres.username", "config.postgres.password"));
 }
@@ -88,8 +96,11 @@ TEST(TerraformRegistration, OfAWriteOnlySecretHasUnknownCredentialsNotDeletedOne
 
 TEST(TerraformRegistration, OfAConfiguredTypeIsMadeOfTheAttributesThatTheSettingsName) {
   Settings settings;
-  settings.discover.push_back({"aws_msk_cluster", "tags", "bootstrap_brokers", {}, "kafka_version", "kafka", "user.name", "user.password"});
-  const std::string state = of_type("aws_msk_cluster", R"({"bootstrap_brokers":"b-1:9092,b-2:9092","kafka_version":"3.6.0","user":[{"name":"app","password":"canary"}],
+  settings.discover.push_back(
+      {"aws_msk_cluster", "tags", "bootstrap_brokers", {}, "kafka_version", "kafka", "user.name", "user.password"});
+  const std::string state = of_type(
+      "aws_msk_cluster",
+      R"({"bootstrap_brokers":"b-1:9092,b-2:9092","kafka_version":"3.6.0","user":[{"name":"app","password":"canary"}],
     "tags":{"prism.io/backend":"true","prism.io/backend-name":"bus"}})");
   const Registrations seen(state, settings);
   EXPECT_EQ(seen.body(), json::parse(R"({"type":"kafka","version":"3.6.0","capabilities":[],"discovery":{},
@@ -101,7 +112,10 @@ TEST(TerraformRegistration, AnAddressTellsNoUserAndNoPassword) {
   Settings settings;
   settings.discover.push_back({"x_db", "labels", "url", "port", {}, "postgresql", {}, {}});
   const auto endpoints = [&](const std::string& url) {
-    const Registrations seen(of_type("x_db", R"({"url":)" + url + R"(,"port":5432,"labels":{"prism.io/backend":"true","prism.io/backend-name":"db"}})"), settings);
+    const Registrations seen(
+        of_type("x_db", R"({"url":)" + url +
+                            R"(,"port":5432,"labels":{"prism.io/backend":"true","prism.io/backend-name":"db"}})"),
+        settings);
     if (seen.backends.empty()) return std::pair(seen.why, json());
     return std::pair(seen.backends[0].endpoints, seen.body()["config"]["postgres"]);
   };
@@ -116,7 +130,9 @@ TEST(TerraformRegistration, AnAddressTellsNoUserAndNoPassword) {
   for (const auto* url : {R"("amqp://app:can/ary@db.example:5433")", R"("amqp://app:can#ary@db.example:5433")",
                           R"("amqp://app:can?ary@db.example:5433")", R"("redis://db.example:6379?password=p@canary")",
                           R"("https://app:12/canary@db.example")"}) {
-    EXPECT_THAT(endpoints(url).first, ElementsAre(StartsWith("backend db: url cannot be told without what may be a password"))) << url;
+    EXPECT_THAT(endpoints(url).first,
+                ElementsAre(StartsWith("backend db: url cannot be told without what may be a password")))
+        << url;
   }
   EXPECT_THAT(endpoints(R"("db.example:6380,password=canary,ssl=True")").first, ElementsAre("db.example:6380"));
   for (const auto* url : {R"("amqp://app:can,ary@db.example:5433")", R"("amqp://app:12,can,ary@db.example:5433")"}) {
@@ -131,19 +147,28 @@ TEST(TerraformRegistration, AnAddressTellsNoUserAndNoPassword) {
 TEST(TerraformRegistration, AnAddressThatTheStateCallsSecretIsNotTold) {
   Settings settings;
   settings.discover.push_back({"azurerm_redis_cache", "tags", "primary_connection_string", {}, {}, "redis", {}, {}});
-  const Registrations seen(of_type("azurerm_redis_cache", R"({"primary_connection_string":"h:6380","tags":{"prism.io/backend":"true","prism.io/backend-name":"cache"}})"), settings);
+  const Registrations seen(
+      of_type(
+          "azurerm_redis_cache",
+          R"({"primary_connection_string":"h:6380","tags":{"prism.io/backend":"true","prism.io/backend-name":"cache"}})"),
+      settings);
   EXPECT_THAT(seen.backends, IsEmpty());
-  EXPECT_THAT(seen.why, ElementsAre("backend cache: primary_connection_string is secret and is not told; name another attribute in the discovery of azurerm_redis_cache"));
+  EXPECT_THAT(seen.why, ElementsAre("backend cache: primary_connection_string is secret and is not told; name another "
+                                    "attribute in the discovery of azurerm_redis_cache"));
 
   settings.discover.assign({{"x_db", "labels", "cluster.host", {}, {}, "redis", {}, "cluster.password"}});
-  const std::string beside = R"({"cluster":[{"host":"h:1","password":"canary"}],"labels":{"prism.io/backend":"true","prism.io/backend-name":"db"}})";
-  EXPECT_THAT(Registrations(of_type("x_db", beside), settings).backends.at(0).endpoints, ElementsAre("h:1")) << "a password beside it hides it not";
+  const std::string beside =
+      R"({"cluster":[{"host":"h:1","password":"canary"}],"labels":{"prism.io/backend":"true","prism.io/backend-name":"db"}})";
+  EXPECT_THAT(Registrations(of_type("x_db", beside), settings).backends.at(0).endpoints, ElementsAre("h:1"))
+      << "a password beside it hides it not";
   settings.discover.assign({{"x_db", "labels", "cluster.password", {}, {}, "redis", {}, {}}});
   EXPECT_THAT(Registrations(of_type("x_db", beside), settings).backends, IsEmpty());
 }
 
 TEST(TerraformRegistration, OfAChartNamesItsReleaseAndHoldsNoSecret) {
-  const Registrations seen(of_type("helm_release", R"({"name":"bus","namespace":"prod","chart":"kafka","metadata":[{"chart":"kafka","version":"31.0.0","app_version":"3.9.0",
+  const Registrations seen(of_type(
+      "helm_release",
+      R"({"name":"bus","namespace":"prod","chart":"kafka","metadata":[{"chart":"kafka","version":"31.0.0","app_version":"3.9.0",
     "values":"{\"commonLabels\":{\"prism.io/backend\":\"true\"},\"sasl\":{\"password\":\"canary\"}}"}]})"));
   EXPECT_EQ(seen.body(), json::parse(R"({"type":"kafka","version":"3.9.0","capabilities":[],
     "discovery":{"helm_release":{"name":"bus","namespace":"prod","chart":"kafka","version":"31.0.0"},"service":{"name":"bus-kafka","namespace":"prod","port":9092}},
@@ -151,9 +176,12 @@ TEST(TerraformRegistration, OfAChartNamesItsReleaseAndHoldsNoSecret) {
 }
 
 TEST(TerraformRegistration, ANameThatTwoResourcesBearIsToldOnceAndNamed) {
-  const std::string labels = R"("metadata":[{"name":"n","labels":{"prism.io/backend":"true","prism.io/backend-name":"one","prism.io/backend-type":"redis"}}])";
+  const std::string labels =
+      R"("metadata":[{"name":"n","labels":{"prism.io/backend":"true","prism.io/backend-name":"one","prism.io/backend-type":"redis"}}])";
   std::string state = of_type("kubernetes_secret", "{" + labels + "}");
-  const std::string second = R"(,{"mode":"managed","type":"kubernetes_secret","name":"other","provider":"p","instances":[{"attributes":{)" + labels + "}}]}";
+  const std::string second =
+      R"(,{"mode":"managed","type":"kubernetes_secret","name":"other","provider":"p","instances":[{"attributes":{)" +
+      labels + "}}]}";
   state.insert(state.rfind("]}"), second);
   const Registrations seen(state);
   EXPECT_EQ(seen.records.size(), 1u);

@@ -37,8 +37,10 @@ TEST(TerraformState, BadFilesAreNamedForWhatTheyAre) {
   EXPECT_THAT(failure_of("7", DRIFTD_CORRUPT), HasSubstr("object"));
   EXPECT_THAT(failure_of(R"({"version":5,"resources":[]})", DRIFTD_UNSUPPORTED), HasSubstr("version 5"));
   EXPECT_THAT(failure_of(R"({"version":4,"serial":1,"resources":[]})", DRIFTD_CORRUPT), HasSubstr("lineage"));
-  EXPECT_THAT(failure_of(R"({"version":4,"serial":1,"lineage":"x","resources":{}})", DRIFTD_CORRUPT), HasSubstr("'resources'"));
-  EXPECT_THAT(failure_of(R"({"version":4,"serial":1,"lineage":"x","resources":[7]})", DRIFTD_CORRUPT), HasSubstr("resources[0]"));
+  EXPECT_THAT(failure_of(R"({"version":4,"serial":1,"lineage":"x","resources":{}})", DRIFTD_CORRUPT),
+              HasSubstr("'resources'"));
+  EXPECT_THAT(failure_of(R"({"version":4,"serial":1,"lineage":"x","resources":[7]})", DRIFTD_CORRUPT),
+              HasSubstr("resources[0]"));
   EXPECT_THAT(failure_of(R"({"resources":[]})", DRIFTD_CORRUPT), HasSubstr("version"));
 }
 
@@ -52,9 +54,10 @@ TEST(TerraformState, ATextThatIsCutOffInASecretQuotesNothingOfIt) {
 TEST(TerraformState, WhatNestsTooDeepCostsItsOwnAttributeOnly) {
   for (const std::size_t depth : {130u, 300u, 100'000u}) {
     const std::string lists = std::string(depth, '[') + std::string(depth, ']');
-    const std::string text = state_with(R"({"index_key":0,"attributes":{"bomb":)" + lists + R"(,"name":"a","ratio":1.50}},)" +
-                                            R"({"index_key":1,"attributes":{"name":"b"}})",
-                                        R"({"deep":{"value":)" + lists + R"(,"type":"x"},"flat":{"value":1}})");
+    const std::string text =
+        state_with(R"({"index_key":0,"attributes":{"bomb":)" + lists + R"(,"name":"a","ratio":1.50}},)" +
+                       R"({"index_key":1,"attributes":{"name":"b"}})",
+                   R"({"deep":{"value":)" + lists + R"(,"type":"x"},"flat":{"value":1}})");
     const Seen seen = read(text);
     ASSERT_EQ(seen.ids("instance").size(), 2u) << depth;
     const auto& bombed = seen.record("instance");
@@ -67,7 +70,8 @@ TEST(TerraformState, WhatNestsTooDeepCostsItsOwnAttributeOnly) {
   }
 }
 
-/// {},{},… is thirty times its text as a tree. What one resource is built of has a bound, also where its instances wait.
+/// {},{},… is thirty times its text as a tree. What one resource is built of has a bound, also where its instances
+/// wait.
 TEST(TerraformState, WhatHasTooManyValuesIsNeverATree) {
   const auto list = [](std::size_t count) {
     std::string out = "[{}";
@@ -75,17 +79,23 @@ TEST(TerraformState, WhatHasTooManyValuesIsNeverATree) {
     return out + "]";
   };
   const std::string many = list(1'000'001), head = R"({"version":4,"serial":1,"lineage":"x","resources":[{)";
-  EXPECT_THAT(failure_of(state_with(R"({"attributes":{"bomb":)" + many + "}}"), DRIFTD_BUDGET), HasSubstr("1000000 values"));
-  EXPECT_THAT(failure_of(head + R"("instances":)" + many + R"(,"mode":"managed","type":"x_y","name":"n"}]})", DRIFTD_BUDGET), HasSubstr("values"));
-  EXPECT_THAT(failure_of(R"({"version":3,"serial":1,"lineage":"x","modules":)" + list(2'000'001) + "}", DRIFTD_BUDGET), HasSubstr("2000000 values"));
+  EXPECT_THAT(failure_of(state_with(R"({"attributes":{"bomb":)" + many + "}}"), DRIFTD_BUDGET),
+              HasSubstr("1000000 values"));
+  EXPECT_THAT(
+      failure_of(head + R"("instances":)" + many + R"(,"mode":"managed","type":"x_y","name":"n"}]})", DRIFTD_BUDGET),
+      HasSubstr("values"));
+  EXPECT_THAT(failure_of(R"({"version":3,"serial":1,"lineage":"x","modules":)" + list(2'000'001) + "}", DRIFTD_BUDGET),
+              HasSubstr("2000000 values"));
   const Seen seen = read(state_with(R"({"attributes":{"long":)" + list(80'000) + R"(,"name":"b"}})"));
   EXPECT_TRUE(seen.record("instance").unread.empty());
 }
 
-/// The marks of our own tree are no text that an attribute could not have: one that begins with them is read like any other.
+/// The marks of our own tree are no text that an attribute could not have: one that begins with them is read like any
+/// other.
 TEST(TerraformState, ATextThatLooksLikeAMarkIsATextAndStaysWhatItIs) {
   for (const std::string mark : {"\xEF\xB7\x90", "\xEF\xB7\x91", "\xEF\xB7\x92"}) {
-    const std::string attributes = R"({")" + mark + R"(k":")" + mark + R"(12","n":1.5,"q":"a\")" + mark + R"(b","s":"a\")" + mark + R"(","t":")" + mark + R"("})";
+    const std::string attributes = R"({")" + mark + R"(k":")" + mark + R"(12","n":1.5,"q":"a\")" + mark +
+                                   R"(b","s":"a\")" + mark + R"(","t":")" + mark + R"("})";
     const Seen seen = read(of_type("x_y", attributes));
     EXPECT_EQ(nlohmann::json::parse(seen.record("instance").body), nlohmann::json::parse(attributes));
     EXPECT_TRUE(seen.record("instance").unread.empty());
@@ -100,17 +110,22 @@ TEST(TerraformState, AStateWithoutResourcesIsWholeAndEmpty) {
 TEST(TerraformState, UnknownModeDuplicateInstanceAndOddKeyAreCorruptWithThePlace) {
   std::string odd = state_with(R"({"attributes":{}})");
   odd.replace(odd.find("managed"), 7, "ephemer");
-  EXPECT_THAT(failure_of(odd, DRIFTD_CORRUPT), testing::AllOf(HasSubstr("kafka_topic.orders"), HasSubstr("unknown mode 'ephemer'")));
-  EXPECT_THAT(failure_of(state_with(R"({"index_key":1,"attributes":{}},{"index_key":1,"attributes":{}})"), DRIFTD_CORRUPT),
-              HasSubstr("module.bus.kafka_topic.orders[1]: stands twice"));
-  EXPECT_THAT(failure_of(state_with(R"({"index_key":1.5,"attributes":{}},{"index_key":true,"attributes":{}})"), DRIFTD_CORRUPT),
-              HasSubstr("index_key"));
-  EXPECT_THAT(failure_of(state_with(R"({"attributes":[]})"), DRIFTD_CORRUPT), HasSubstr("module.bus.kafka_topic.orders"));
+  EXPECT_THAT(failure_of(odd, DRIFTD_CORRUPT),
+              testing::AllOf(HasSubstr("kafka_topic.orders"), HasSubstr("unknown mode 'ephemer'")));
+  EXPECT_THAT(
+      failure_of(state_with(R"({"index_key":1,"attributes":{}},{"index_key":1,"attributes":{}})"), DRIFTD_CORRUPT),
+      HasSubstr("module.bus.kafka_topic.orders[1]: stands twice"));
+  EXPECT_THAT(
+      failure_of(state_with(R"({"index_key":1.5,"attributes":{}},{"index_key":true,"attributes":{}})"), DRIFTD_CORRUPT),
+      HasSubstr("index_key"));
+  EXPECT_THAT(failure_of(state_with(R"({"attributes":[]})"), DRIFTD_CORRUPT),
+              HasSubstr("module.bus.kafka_topic.orders"));
 }
 
 TEST(TerraformState, SortedMembersAreReadAsWell) {
   // as `jq -S` writes: instances before what they are instances of, serial and version behind everything
-  const auto seen = read(R"({"lineage":"abc","outputs":{},"resources":[{"instances":[{"attributes":{"a":1},"index_key":0}],
+  const auto seen =
+      read(R"({"lineage":"abc","outputs":{},"resources":[{"instances":[{"attributes":{"a":1},"index_key":0}],
     "mode":"managed","module":"module.m","name":"n","provider":"p","type":"t"}],"serial":9,"terraform_version":"1.9.0","version":4})");
   EXPECT_THAT(seen.ids("instance"), ElementsAre("module.m.t.n[0]"));
   EXPECT_EQ(seen.record("instance").metadata.at("serial"), "9");
@@ -125,7 +140,8 @@ TEST(TerraformState, DataSourcesAreCountedAndPassedOver) {
 }
 
 TEST(TerraformState, FlatAttributesOfAnUpgradedProviderAreRead) {
-  const auto seen = read(state_with(R"({"attributes":null,"attributes_flat":{"tags.%":"1","tags.Name":"n","rule.0.password":"x"}})"));
+  const auto seen =
+      read(state_with(R"({"attributes":null,"attributes_flat":{"tags.%":"1","tags.Name":"n","rule.0.password":"x"}})"));
   EXPECT_EQ(nlohmann::json::parse(seen.record("instance").body)["tags.Name"], "n");
   EXPECT_THAT(seen.record("instance").sensitive, ElementsAre(R"(["rule.0.password"])"));
 }
@@ -150,15 +166,18 @@ TEST(TerraformState, VersionThreeIsReadWithModulesCountDeposedAndTaint) {
 
 TEST(TerraformState, VersionOneAndTwoHavePlainOutputsAndMayLackALineage) {
   for (const std::string version : {"1", "2"}) {
-    const auto seen = read(R"({"version":)" + version + R"(,"serial":4,"modules":[{"path":["root"],"outputs":{"ip":"10.0.0.1"},
+    const auto seen =
+        read(R"({"version":)" + version + R"(,"serial":4,"modules":[{"path":["root"],"outputs":{"ip":"10.0.0.1"},
       "resources":{"aws_eip.ip":{"type":"aws_eip","primary":{"id":"e","attributes":{"public_ip":"10.0.0.1"}},
       "tainted":[{"id":"t","attributes":{}}]}}}]})");
     EXPECT_THAT(seen.ids("instance"), ElementsAre("aws_eip.ip", "aws_eip.ip (deposed 0)"));
     EXPECT_EQ(nlohmann::json::parse(seen.record("output").body)["value"], "10.0.0.1");
-    EXPECT_EQ(nlohmann::json::parse(seen.record("instance").body), (nlohmann::json{{"id", "e"}, {"public_ip", "10.0.0.1"}}));
+    EXPECT_EQ(nlohmann::json::parse(seen.record("instance").body),
+              (nlohmann::json{{"id", "e"}, {"public_ip", "10.0.0.1"}}));
   }
   EXPECT_THAT(failure_of(R"({"version":3,"serial":1,"lineage":"x"})", DRIFTD_CORRUPT), HasSubstr("modules"));
-  EXPECT_THAT(failure_of(R"({"version":3,"serial":1,"lineage":"x","modules":["canary"]})", DRIFTD_CORRUPT), Not(HasSubstr("canary")));
+  EXPECT_THAT(failure_of(R"({"version":3,"serial":1,"lineage":"x","modules":["canary"]})", DRIFTD_CORRUPT),
+              Not(HasSubstr("canary")));
 }
 
 TEST(TerraformState, EqualResourcesHaveOneDigestWhateverStandsAroundThem) {
@@ -219,7 +238,8 @@ TEST(TerraformSpool, GzipIsReadInPiecesOfAnySizeAndADamagedOneIsCorrupt) {
   EXPECT_EQ(gunzipped(packed, packed.size()), text);
   std::string damaged = packed;
   damaged[damaged.size() - 6] ^= 1;  // of the checksum
-  for (const std::string& bad : {packed.substr(0, packed.size() / 2), packed.substr(0, packed.size() - 1), damaged, std::string("no gzip"), std::string()}) {
+  for (const std::string& bad : {packed.substr(0, packed.size() / 2), packed.substr(0, packed.size() - 1), damaged,
+                                 std::string("no gzip"), std::string()}) {
     try {
       gunzipped(bad, 100);
       ADD_FAILURE() << bad.size();

@@ -61,7 +61,8 @@ inline Seen read(const std::string& text, const Settings& settings = {}) {
 }
 
 /// A v4 state with one resource, `module.bus.kafka_topic.orders`, of these instances.
-inline std::string state_with(const std::string& instances, const std::string& outputs = "{}", const std::string& rest = {}) {
+inline std::string state_with(const std::string& instances, const std::string& outputs = "{}",
+                              const std::string& rest = {}) {
   return R"({"version":4,"terraform_version":"1.9.0","serial":7,"lineage":"abc","outputs":)" + outputs +
          R"(,"resources":[{"module":"module.bus","mode":"managed","type":"kafka_topic","name":"orders","provider":"p",)" +
          R"("instances":[)" + instances + "]}]" + rest + "}";
@@ -70,7 +71,8 @@ inline std::string state_with(const std::string& instances, const std::string& o
 /// A v4 state with one resource, `<type>.it`.
 inline std::string of_type(const std::string& type, const std::string& attributes) {
   return R"({"version":4,"terraform_version":"1.9.0","serial":7,"lineage":"abc","outputs":{},"resources":[{"mode":"managed",)"
-         R"("type":")" + type + R"(","name":"it","provider":"p","instances":[{"attributes":)" + attributes + "}]}]}";
+         R"("type":")" +
+         type + R"(","name":"it","provider":"p","instances":[{"attributes":)" + attributes + "}]}]}";
 }
 
 }  // namespace driftd::terraform

@@ -20,11 +20,11 @@ extern "C" {
 typedef struct driftd_discovered {
   uint32_t size;
   uint32_t flags;
-  driftd_str name;    /* unique among what this instance discovers, and the same each time; required */
-  driftd_str type;    /* a backend type or alias, as providers declare them: "postgres"; required */
-  driftd_str version; /* of the server, as far as it is known here: "16.2"; empty: unknown */
-  driftd_str config;  /* JSON object: settings of that type which differ from its defaults; empty = {}. No secret */
-  driftd_str origin;  /* what defines it: "kubernetes-service", "terraform-state"; empty: the provider's id */
+  driftd_str name;     /* unique among what this instance discovers, and the same each time; required */
+  driftd_str type;     /* a backend type or alias, as providers declare them: "postgres"; required */
+  driftd_str version;  /* of the server, as far as it is known here: "16.2"; empty: unknown */
+  driftd_str config;   /* JSON object: settings of that type which differ from its defaults; empty = {}. No secret */
+  driftd_str origin;   /* what defines it: "kubernetes-service", "terraform-state"; empty: the provider's id */
   driftd_str revision; /* etag, resourceVersion, serial of what defines it; opaque */
   const driftd_str* endpoints; /* {call} "host:port" or a URL, by DNS name where there is one, the best first */
   uint64_t endpoint_count;
@@ -37,7 +37,8 @@ typedef struct driftd_discovered {
   const driftd_kv* labels; /* {call} what routes and filters select by */
   uint32_t label_count;
   uint32_t label_stride;
-  const driftd_kv* metadata; /* {call} goes into the event; `defined_in`: whose part of the source defines it, where many write in it */
+  const driftd_kv* metadata; /* {call} goes into the event; `defined_in`: whose part of the source defines it, where
+                              * many write in it */
   uint32_t metadata_count;
   uint32_t metadata_stride;
   int64_t observed_ns; /* wall clock when the request was SENT */

@@ -48,8 +48,8 @@ static inline int driftd_wants(const driftd_refresh_args* args, const char* kind
 }
 
 #define DRIFTD_FAILURE_ROOM 4096
-/* Where driftd_fail leaves its text besides, for the health report of a system that is down: DRIFTD_FAILURE_ROOM bytes of
- * the call that runs on this thread, or NULL. */
+/* Where driftd_fail leaves its text besides, for the health report of a system that is down: DRIFTD_FAILURE_ROOM bytes
+ * of the call that runs on this thread, or NULL. */
 static inline char** driftd_why(void) {
   static __thread char* room;
   return &room;
@@ -91,7 +91,8 @@ static inline driftd_status driftd_push_health(driftd_status status, const char*
 }
 
 /* Tells that the system answered: there is no such resource. OK: with that it is settled. [call] */
-static inline driftd_status driftd_not_found(const driftd_host_table* host, driftd_call call, const driftd_identity* id) {
+static inline driftd_status driftd_not_found(const driftd_host_table* host, driftd_call call,
+                                             const driftd_identity* id) {
   driftd_diagnostic out;
   memset(&out, 0, sizeof out);
   out.size = sizeof out;

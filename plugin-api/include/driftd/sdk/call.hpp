@@ -72,7 +72,7 @@ class Call {
   bool bookmark(std::string_view cursor) { return mark(DRIFTD_MARK_BOOKMARK, {}, cursor, 0); }
 
   void diag(const Diagnostic& d) {
-    const driftd_diagnostic out{sizeof out,  d.code,       str(d.kind),      str(d.id),      str(d.path),
+    const driftd_diagnostic out{sizeof out,  d.code,       str(d.kind),      str(d.id),     str(d.path),
                                 str(d.text), str(d.right), d.retry_after_ms, str(d.backend)};
     host->diag(handle_, &out);
   }

@@ -51,9 +51,16 @@ struct ExtensionTables {
                           changes_of(args.changes, args.change_count, args.change_stride)};
       const Applied done = self(instance).apply(call, request);
       const auto details = Discoverer::pairs(done.details);
-      const driftd_applied out{sizeof out, done.outcome, done.changed ? 1u : 0u, 0, done.requeue_after_ms,
-                               str(done.version), str(done.text), details.data(),
-                               static_cast<std::uint32_t>(details.size()), sizeof(driftd_kv)};
+      const driftd_applied out{sizeof out,
+                               done.outcome,
+                               done.changed ? 1u : 0u,
+                               0,
+                               done.requeue_after_ms,
+                               str(done.version),
+                               str(done.text),
+                               details.data(),
+                               static_cast<std::uint32_t>(details.size()),
+                               sizeof(driftd_kv)};
       push(user, &out);
     });
   }

@@ -39,7 +39,10 @@ struct Discovery {
 class Discoverer {
  public:
   Discoverer(const Call& call, const driftd_discover_args& args, driftd_discovered_fn push, void* user)
-      : call_(call), args_(args), push_(push), user_(user) {}
+      : call_(call),
+        args_(args),
+        push_(push),
+        user_(user) {}
   /// The host asked for backends of this type.
   bool wants(std::string_view type) const {
     for (std::uint64_t i = 0; i < args_.type_count; ++i) {

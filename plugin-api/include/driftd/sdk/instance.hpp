@@ -33,8 +33,8 @@ class Instance {
   }
 };
 
-/// A plugin as described to the host; static for the life of the process. An extension is offered when its member is set
-/// here and `describe` lists it; one without the other does not load.
+/// A plugin as described to the host; static for the life of the process. An extension is offered when its member is
+/// set here and `describe` lists it; one without the other does not load.
 struct Plugin {
   std::string describe;                        ///< JSON, see driftd_provider_table.describe
   std::map<std::string, std::string> schemas;  ///< "settings" and one driftd-schema/1 document per kind

@@ -27,9 +27,9 @@ inline bool glob_match(std::string_view glob, std::string_view text) {
   return glob.find_first_not_of('*', g) == std::string_view::npos;
 }
 
-/// The settings `include` and `exclude`, which every provider shares: globs over `kind/id`, or a kind alone; no include:
-/// everything. The agent applies them too, so a provider that ignores them is only slower. read() answers for what is
-/// out of scope as for all else.
+/// The settings `include` and `exclude`, which every provider shares: globs over `kind/id`, or a kind alone; no
+/// include: everything. The agent applies them too, so a provider that ignores them is only slower. read() answers for
+/// what is out of scope as for all else.
 struct Scope {
   std::vector<std::string> include, exclude;
 

@@ -10,15 +10,17 @@
 
 #include "driftd/sdk/user_info.hpp"
 
-// Which texts hold a secret by their form. One rule for the agent, the host and every provider: a value that one of them
-// withholds and another shows could never be compared. Pure.
+// Which texts hold a secret by their form. One rule for the agent, the host and every provider: a value that one of
+// them withholds and another shows could never be compared. Pure.
 namespace driftd::sdk {
 namespace secret_text_detail {
 
 inline std::string key_before(std::string_view text, std::size_t end) {
   while (end > 0 && (text[end - 1] == ' ' || text[end - 1] == '"' || text[end - 1] == '\'')) --end;
   std::size_t begin = end;
-  while (begin > 0 && end - begin < 64 && (is_word(text[begin - 1]) || text[begin - 1] == '_' || text[begin - 1] == '-')) --begin;
+  while (begin > 0 && end - begin < 64 &&
+         (is_word(text[begin - 1]) || text[begin - 1] == '_' || text[begin - 1] == '-'))
+    --begin;
   std::string out;
   for (const char c : text.substr(begin, end - begin)) {
     if (is_word(c)) out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -27,9 +29,9 @@ inline std::string key_before(std::string_view text, std::size_t end) {
 }
 
 inline bool secret_key(std::string_view key) {
-  constexpr std::array<std::string_view, 14> kEnds = {"password",   "passwd",    "pwd",        "passphrase", "secret",
-                                                      "token",      "apikey",    "accesskey",  "accountkey", "secretkey",
-                                                      "privatekey", "signature", "credential", "authkey"};
+  constexpr std::array<std::string_view, 14> kEnds = {
+      "password",  "passwd",     "pwd",       "passphrase", "secret",    "token",      "apikey",
+      "accesskey", "accountkey", "secretkey", "privatekey", "signature", "credential", "authkey"};
   if (key == "sig" || key == "pass" || key == "auth") return true;
   const auto ends = [key](std::string_view end) {
     return key.size() >= end.size() && key.compare(key.size() - end.size(), end.size(), end) == 0;
@@ -40,11 +42,13 @@ inline bool secret_key(std::string_view key) {
 /// What stands behind `password=` is a value, no placeholder, number or word of a configuration.
 inline bool telling_value(std::string_view rest) {
   rest = rest.substr(0, rest.find('\n'));
-  while (!rest.empty() && (rest.front() == ' ' || rest.front() == '"' || rest.front() == '\'' || rest.front() == '\\')) rest.remove_prefix(1);
+  while (!rest.empty() && (rest.front() == ' ' || rest.front() == '"' || rest.front() == '\'' || rest.front() == '\\'))
+    rest.remove_prefix(1);
   const std::string_view word = rest.substr(0, rest.find_first_of(" \t\r\"'&;,"));
   if (word.empty() || std::string_view("${%<*[(|>/#").find(word.front()) != std::string_view::npos) return false;
   constexpr std::array<std::string_view, 6> kWords = {"true", "false", "null", "none", "yes", "no"};
-  return word.find_first_not_of("0123456789") != word.npos && std::find(kWords.begin(), kWords.end(), word) == kWords.end();
+  return word.find_first_not_of("0123456789") != word.npos &&
+         std::find(kWords.begin(), kWords.end(), word) == kWords.end();
 }
 
 /// `password=…`, `"token": "…"`, `AccountKey=…`, `?sig=…`.
@@ -52,7 +56,8 @@ inline bool assigns_secret(std::string_view text) {
   for (auto at = text.find_first_of("=:"); at != text.npos; at = text.find_first_of("=:", at + 1)) {
     // `secret:prod/db#password` is a reference: a colon assigns where a blank or a quote stands beside it
     const auto beside = [](char c) { return c == ' ' || c == '"' || c == '\''; };
-    const bool assigns = text[at] == '=' || (at > 0 && beside(text[at - 1])) || (at + 1 < text.size() && beside(text[at + 1]));
+    const bool assigns =
+        text[at] == '=' || (at > 0 && beside(text[at - 1])) || (at + 1 < text.size() && beside(text[at + 1]));
     if (assigns && secret_key(key_before(text, at)) && telling_value(text.substr(at + 1))) return true;
   }
   return false;
@@ -83,8 +88,8 @@ inline bool holds_secret(std::string_view text) {
   return false;
 }
 
-/// What may be one: user-info in a URL, `password=…`, `token: …`, `AccountKey=…`, a JWT, keys of clouds and forges by their
-/// prefix, a kubeconfig with a key. Wrong at times, so it withholds a value and never makes it a credential.
+/// What may be one: user-info in a URL, `password=…`, `token: …`, `AccountKey=…`, a JWT, keys of clouds and forges by
+/// their prefix, a kubeconfig with a key. Wrong at times, so it withholds a value and never makes it a credential.
 inline bool may_hold_secret(std::string_view text) {
   using namespace secret_text_detail;
   if (holds_secret(text) || assigns_secret(text) || text.find("client-key-data") != text.npos) return true;
@@ -96,10 +101,21 @@ inline bool may_hold_secret(std::string_view text) {
     std::string_view prefix;
     std::size_t letters;
   };
-  constexpr std::array<Known, 13> kKnown = {{{"AKIA", 16}, {"ASIA", 16}, {"AIza", 30}, {"ya29.", 20}, {"ghp_", 30}, {"gho_", 30},
-                                             {"ghs_", 30}, {"github_pat_", 20}, {"glpat-", 16}, {"xoxb-", 10}, {"xoxp-", 10},
-                                             {"sk_live_", 16}, {"hvs.", 20}}};
-  return std::any_of(kKnown.begin(), kKnown.end(), [&](const Known& one) { return has_key(text, one.prefix, one.letters); });
+  constexpr std::array<Known, 13> kKnown = {{{"AKIA", 16},
+                                             {"ASIA", 16},
+                                             {"AIza", 30},
+                                             {"ya29.", 20},
+                                             {"ghp_", 30},
+                                             {"gho_", 30},
+                                             {"ghs_", 30},
+                                             {"github_pat_", 20},
+                                             {"glpat-", 16},
+                                             {"xoxb-", 10},
+                                             {"xoxp-", 10},
+                                             {"sk_live_", 16},
+                                             {"hvs.", 20}}};
+  return std::any_of(kKnown.begin(), kKnown.end(),
+                     [&](const Known& one) { return has_key(text, one.prefix, one.letters); });
 }
 
 /// The text with user-info, query and fragment cut from every URL in it: what is shown of an address.

@@ -48,9 +48,12 @@ static inline driftd_status driftd_push_document(const char* const* documents, d
   }                                                                                                                 \
   DRIFTD_EXPORT driftd_status driftd_provider_v1(const driftd_host_table* given, const driftd_offer* offer,         \
                                                  driftd_accept* out) {                                              \
-    static const driftd_provider_table table = {                                                                    \
-        sizeof table,     0,           driftd_c_describe, driftd_c_schema, provider_open,  provider_read,           \
-        provider_refresh, driftd_c_diff, driftd_c_health, driftd_c_wake,   provider_close, driftd_c_query};         \
+    static const driftd_provider_table table = {sizeof table,      0,                                               \
+                                                driftd_c_describe, driftd_c_schema,                                 \
+                                                provider_open,     provider_read,                                   \
+                                                provider_refresh,  driftd_c_diff,                                   \
+                                                driftd_c_health,   driftd_c_wake,                                   \
+                                                provider_close,    driftd_c_query};                                 \
     (void)offer; /* minor_needed is 0: any host of this major will do */                                            \
     host = given;                                                                                                   \
     out->minor_built = DRIFTD_ABI_MINOR;                                                                            \

@@ -31,7 +31,10 @@ T adopt(const T* given) {
 struct Failure : std::runtime_error {
   Failure(driftd_status code, const std::string& text, std::string kind = {}, std::string right = {},
           std::int64_t retry_after_ms = 0)
-      : std::runtime_error(text), code(code > DRIFTD_OK ? code : DRIFTD_INTERNAL), kind(std::move(kind)), right(std::move(right)),
+      : std::runtime_error(text),
+        code(code > DRIFTD_OK ? code : DRIFTD_INTERNAL),
+        kind(std::move(kind)),
+        right(std::move(right)),
         retry_after_ms(retry_after_ms) {}
   driftd_status code;
   std::string kind;   ///< the kind that is incomplete; empty: all
@@ -50,8 +53,8 @@ struct Unread {
   std::string reason;
 };
 
-/// One resource as read now (driftd_record). `body` and `status` are JSON objects as text. The braces let an author name
-/// only the members he sets without a warning.
+/// One resource as read now (driftd_record). `body` and `status` are JSON objects as text. The braces let an author
+/// name only the members he sets without a warning.
 struct Record {
   std::string kind{}, id{};
   std::string body = "{}", status = "{}";

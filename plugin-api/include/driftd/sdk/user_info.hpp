@@ -27,7 +27,8 @@ inline bool begins_with_host(std::string_view text) {
   const std::string_view host = server.substr(0, colon);
   if (host.empty() || host.find_first_of("\"'<>()\\") != host.npos) return false;
   const std::string_view last = host.substr(host.rfind('.') + 1);  // npos + 1 is the beginning
-  const bool four = std::count(host.begin(), host.end(), '.') == 3 && host.find_first_not_of("0123456789.") == host.npos;
+  const bool four =
+      std::count(host.begin(), host.end(), '.') == 3 && host.find_first_not_of("0123456789.") == host.npos;
   return last.size() == host.size() || last.empty() || !all_digits(last) || four;
 }
 
@@ -37,7 +38,9 @@ inline std::size_t user_info_of_digits(std::string_view token) {
   token = token.substr(0, token.find('"'));  // which stands around URLs and never in one
   for (auto next = token.find("://"); next != token.npos; next = token.find("://", next + 3)) {
     std::size_t begin = next;  // of the scheme of another URL of a list
-    while (begin > 0 && (is_word(token[begin - 1]) || std::string_view("+.-").find(token[begin - 1]) != std::string_view::npos)) --begin;
+    while (begin > 0 &&
+           (is_word(token[begin - 1]) || std::string_view("+.-").find(token[begin - 1]) != std::string_view::npos))
+      --begin;
     if (begin == next || begin == 0 || token[begin - 1] != ',') continue;
     token = token.substr(0, begin - 1);
     break;

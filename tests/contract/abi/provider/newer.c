@@ -44,15 +44,17 @@ static driftd_str text(const char* from) {
 }
 
 static driftd_status describe(driftd_push_fn push, void* user) {
-  push(user, text("{\"id\":\"newer\",\"version\":\"3\",\"types\":[\"newer\"],\"kinds\":[\"thing\"],\"future\":{},"
-                  "\"extensions\":[{\"id\":\"driftd.teleport\",\"revision\":1},{\"id\":\"driftd.watch\",\"revision\":7}]}"));
+  push(user,
+       text("{\"id\":\"newer\",\"version\":\"3\",\"types\":[\"newer\"],\"kinds\":[\"thing\"],\"future\":{},"
+            "\"extensions\":[{\"id\":\"driftd.teleport\",\"revision\":1},{\"id\":\"driftd.watch\",\"revision\":7}]}"));
   return DRIFTD_OK;
 }
 
 static driftd_status schema(driftd_str what, driftd_push_fn push, void* user) {
   if (what.len == 5 && memcmp(what.data, "thing", 5) == 0) {
-    push(user, text("{\"schema\":\"driftd-schema/1\",\"kind\":\"thing\",\"revision\":1,\"class\":\"config\",\"title\":\"t\","
-                    "\"attributes\":{}}"));
+    push(user,
+         text("{\"schema\":\"driftd-schema/1\",\"kind\":\"thing\",\"revision\":1,\"class\":\"config\",\"title\":\"t\","
+              "\"attributes\":{}}"));
     return DRIFTD_OK;
   }
   push(user, text("{\"type\":\"object\"}"));
@@ -60,7 +62,8 @@ static driftd_status schema(driftd_str what, driftd_push_fn push, void* user) {
 }
 
 static driftd_status open_instance(driftd_call call, const driftd_open_args* args, driftd_instance* out) {
-  newer_kv kv[2] = {{{sizeof kv[0], 0, text("first"), text("1")}, ~0ull}, {{sizeof kv[0], 0, text("second"), text("2")}, ~0ull}};
+  newer_kv kv[2] = {{{sizeof kv[0], 0, text("first"), text("1")}, ~0ull},
+                    {{sizeof kv[0], 0, text("second"), text("2")}, ~0ull}};
   (void)args;
   host->log(call, DRIFTD_LOG_WARN, text("opened by a newer provider"), &kv[0].known, 2);
   *out = NULL;
@@ -147,10 +150,10 @@ static const void* query(driftd_str id, uint32_t revision) {
 }
 
 driftd_status driftd_provider_v1(const driftd_host_table* given, const driftd_offer* offer, driftd_accept* out) {
-  static const newer_table table = {{sizeof table, 0, describe, schema, open_instance, read_some, refresh, diff, health,
-                                     wake, close_instance, query},
-                                    added,
-                                    added};
+  static const newer_table table = {
+      {sizeof table, 0, describe, schema, open_instance, read_some, refresh, diff, health, wake, close_instance, query},
+      added,
+      added};
   host = given;
   out->minor_built = 3;
   out->minor_needed = MINOR_NEEDED;

@@ -2,9 +2,9 @@
 // A provider in several versions, for what happens when its file is replaced; and one that takes too much time.
 // LIVES comes from the build: 1 and 2 are good, 3 breaks in describe, 4 opens for nobody, 5 never answers describe,
 // 6 dies in each refresh, 7 answers none before it is cancelled.
-//   mode: "spin" burns processor time for ever, "spin_beside" on a thread of its own; "wait" stays in refresh for a while,
-//   "hold" until it is cancelled; "steal" asks for a secret of others; "files" opens descriptors until there are none;
-//   "gauges" tells a metric 40,000 times; "abort".
+//   mode: "spin" burns processor time for ever, "spin_beside" on a thread of its own; "wait" stays in refresh for a
+//   while, "hold" until it is cancelled; "steal" asks for a secret of others; "files" opens descriptors until there are
+//   none; "gauges" tells a metric 40,000 times; "abort".
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
@@ -100,14 +100,15 @@ std::string schema_of(const std::string& kind) {
 const Plugin& plugin() {
   if (kBreaksInDescribe) std::abort();
   while (kHangsInDescribe) ::pause();
-  static const Plugin kPlugin{R"({"id":"lives","version":")" LIVES_VERSION R"(","types":["lives"],"kinds":)" LIVES_KINDS
-                              R"(,"concurrency":2,"metrics":[{"name":"lives"}],"extensions":[{"id":"driftd.watch","revision":1}]})",
-                              {{"settings", R"({"type":"object","properties":{"mode":{"type":"string"},)"
-                                            R"("pid":{"type":"boolean"}}})"},
-                               {"one", schema_of("one")},
-                               {"two", schema_of("two")}},
-                              true,
-                              &open};
+  static const Plugin kPlugin{
+      R"({"id":"lives","version":")" LIVES_VERSION R"(","types":["lives"],"kinds":)" LIVES_KINDS
+      R"(,"concurrency":2,"metrics":[{"name":"lives"}],"extensions":[{"id":"driftd.watch","revision":1}]})",
+      {{"settings", R"({"type":"object","properties":{"mode":{"type":"string"},)"
+                    R"("pid":{"type":"boolean"}}})"},
+       {"one", schema_of("one")},
+       {"two", schema_of("two")}},
+      true,
+      &open};
   return kPlugin;
 }
 

@@ -2,7 +2,8 @@
 // A provider of things that do not exist: the contract suite's counterpart. What it does is said in its settings.
 //   count: so many things; secret: a token; block: "refresh" blocks until cancelled; deaf: and ignores the cancel
 //   mode "poison": records that break each limit, between two that break none; "source": the same of another backend
-//   discover: "partial", "twice", "nameless", "wordy", "crowded", "heavy", "elsewhere", "fails"; a body with `no_object` is upgraded to a list; wet: a dry run is none
+//   discover: "partial", "twice", "nameless", "wordy", "crowded", "heavy", "elsewhere", "fails"; a body with
+//   `no_object` is upgraded to a list; wet: a dry run is none
 #include <poll.h>
 #include <charconv>
 #include <map>
@@ -76,10 +77,13 @@ class Tester final : public Instance {
     to.push(orders);
     if (mode == "twice") to.push(orders);
     if (mode == "nameless") to.push({.type = "redis"});
-    if (mode == "wordy") to.push({.name = "wordy", .type = "redis", .metadata = {{"defined_in", "db"}, {"note", std::string(9000, 'm')}}});
+    if (mode == "wordy")
+      to.push({.name = "wordy", .type = "redis", .metadata = {{"defined_in", "db"}, {"note", std::string(9000, 'm')}}});
     const auto in = [&](const std::string& space, int count, std::size_t bytes) {
       for (int i = 0; i < count; ++i) {
-        to.push({.name = space + "-" + std::to_string(i), .type = "redis", .metadata = {{"defined_in", space}, {"note", std::string(bytes, 'm')}}});
+        to.push({.name = space + "-" + std::to_string(i),
+                 .type = "redis",
+                 .metadata = {{"defined_in", space}, {"note", std::string(bytes, 'm')}}});
       }
     };
     if (mode == "crowded") in("a-tenant", 5000, 1), in("prod", 3, 1);
@@ -88,7 +92,8 @@ class Tester final : public Instance {
       for (const char* each : {"b", "c", "d", "e", "f", "g", "h"}) in(each, 103, 8000);
       in("prod", 3, 1);
     }
-    if (mode == "elsewhere") to.push({.name = std::string(9000, 'n'), .type = "redis", .metadata = {{"defined_in", "tenant"}}});
+    if (mode == "elsewhere")
+      to.push({.name = std::string(9000, 'n'), .type = "redis", .metadata = {{"defined_in", "tenant"}}});
     to.push({.name = "cache", .type = "redis", .external = true, .origin = "tester-file"});
     if (mode == "partial") call.diag({DRIFTD_DENIED, {}, {}, {}, "may not see namespace b", "b|get", 0, {}});
     return {mode != "partial", 9000};
@@ -157,7 +162,8 @@ class Tester final : public Instance {
   bool emit_thing(Call& call, int i) {
     Record r{"thing", std::to_string(i)};
     r.body =
-        Json{{"size", size_of(i)}, {"password", secret_}, {"padding", std::string(settings_.value("padding", 10), 'x')}}.dump();
+        Json{{"size", size_of(i)}, {"password", secret_}, {"padding", std::string(settings_.value("padding", 10), 'x')}}
+            .dump();
     r.status = R"({"seen":true})";
     r.version = versioned(i);
     r.schema_revision = 2;
@@ -211,7 +217,8 @@ class Tester final : public Instance {
 
   RefreshResult speak(Call& call) {
     const std::map<std::string, std::string> where{{"defined_in", "db"}, {"note", "n"}};
-    call.emit(Record{.kind = "registration", .id = "deep", .body = std::string(300, '['), .backend = "orders", .metadata = where});
+    call.emit(Record{
+        .kind = "registration", .id = "deep", .body = std::string(300, '['), .backend = "orders", .metadata = where});
     Record wordy{.kind = "registration", .id = "wordy", .body = "{}", .backend = "orders", .metadata = where};
     wordy.metadata["note"] = std::string(9000, 'm');
     call.emit(wordy);

@@ -9,7 +9,8 @@ namespace driftd::escapes {
 
 std::vector<Attempt> attempts() {
   std::vector<Attempt> out;
-  for (auto part : {program_attempts, process_attempts, file_attempts, change_attempts, socket_attempts, kernel_attempts}) {
+  for (auto part :
+       {program_attempts, process_attempts, file_attempts, change_attempts, socket_attempts, kernel_attempts}) {
     for (const auto& attempt : part()) out.push_back(attempt);
   }
   return out;
@@ -22,9 +23,7 @@ int try_open(const std::string& path, int flags) {
   return 0;
 }
 
-bool is_blocked(int error) {
-  return error == EPERM || error == EACCES || error == ENOSYS || error == EAFNOSUPPORT;
-}
+bool is_blocked(int error) { return error == EPERM || error == EACCES || error == ENOSYS || error == EAFNOSUPPORT; }
 
 Targets parse_targets(const std::string& json) {
   const auto in = nlohmann::json::parse(json);

@@ -35,7 +35,8 @@ void call_foreign(const std::string& table) {
 class Escaper final : public Instance {
  public:
   explicit Escaper(std::string_view settings)
-      : targets_(driftd::escapes::parse_targets(std::string(settings))), settings_(nlohmann::json::parse(settings)) {}
+      : targets_(driftd::escapes::parse_targets(std::string(settings))),
+        settings_(nlohmann::json::parse(settings)) {}
 
   RefreshResult refresh(Call& call, const Refresh&) override {
     const std::string only = settings_.value("only", "");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attempts to leave a worker's jail. The same code runs in a provider inside the jail, where each must be blocked, and in
-// a plain process outside, where each must get through: a test that cannot fail proves nothing.
+// Attempts to leave a worker's jail. The same code runs in a provider inside the jail, where each must be blocked, and
+// in a plain process outside, where each must get through: a test that cannot fail proves nothing.
 #pragma once
 
 #include <sys/types.h>

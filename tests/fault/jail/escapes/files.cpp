@@ -30,7 +30,9 @@ int list_data(const Targets& to) {
 int open_shadow(const Targets&) { return try_open("/etc/shadow", O_RDONLY); }
 int open_fstab(const Targets&) { return try_open("/etc/fstab", O_RDONLY); }
 int by_own_root(const Targets& to) { return try_open("/proc/self/root" + to.data_dir + "/driftd.db", O_RDONLY); }
-int by_own_cwd(const Targets& to) { return try_open("/proc/self/cwd/../../../../../../../../../.." + to.data_dir + "/installation.key", O_RDONLY); }
+int by_own_cwd(const Targets& to) {
+  return try_open("/proc/self/cwd/../../../../../../../../../.." + to.data_dir + "/installation.key", O_RDONLY);
+}
 int kernel_log(const Targets&) { return try_open("/dev/kmsg", O_RDONLY); }
 
 int write_tmp(const Targets&) { return try_create("/tmp/driftd-escape"); }

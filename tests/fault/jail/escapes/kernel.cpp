@@ -63,9 +63,7 @@ int load_module(const Targets&) {
   return error == ENOEXEC ? 0 : error;
 }
 int load_module_file(const Targets&) { return reached(::syscall(SYS_finit_module, -1, "", 0), EBADF); }
-int unload_module(const Targets&) {
-  return reached(::syscall(SYS_delete_module, "driftd_none", O_NONBLOCK), ENOENT);
-}
+int unload_module(const Targets&) { return reached(::syscall(SYS_delete_module, "driftd_none", O_NONBLOCK), ENOENT); }
 int kexec(const Targets&) { return reached(::syscall(SYS_kexec_load, 0ul, 1000ul, nullptr, 0ul), EINVAL); }
 int reboot(const Targets&) { return reached(::syscall(SYS_reboot, 0, 0, 0, nullptr), EINVAL); }
 int read_syslog(const Targets&) { return outcome(::syscall(SYS_syslog, 10 /* size */, nullptr, 0)); }
@@ -121,7 +119,9 @@ int mount_something(const Targets& to) {
 }
 int unmount(const Targets& to) { return reached(::umount2((to.outside + "/inner").c_str(), 0), EINVAL); }
 int open_file_system(const Targets&) { return closed(::syscall(SYS_fsopen, "tmpfs", 0)); }
-int clone_mount(const Targets&) { return closed(::syscall(SYS_open_tree, AT_FDCWD, "/usr", 1 /* CLONE */ | O_CLOEXEC)); }
+int clone_mount(const Targets&) {
+  return closed(::syscall(SYS_open_tree, AT_FDCWD, "/usr", 1 /* CLONE */ | O_CLOEXEC));
+}
 int change_root(const Targets& to) { return outcome(::chroot(to.outside.c_str())); }
 int pivot(const Targets& to) {
   const std::string at = to.outside + "/inner";

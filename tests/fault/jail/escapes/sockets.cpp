@@ -65,7 +65,8 @@ int by_pair(const Targets& to, int type) {
   if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) != 0) return errno;
   socklen_t size = 0;
   const sockaddr_un address = address_of(to.datagram_socket, false, size);
-  const int result = outcome(::sendto(ends[0], "x", 1, MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&address), size));
+  const int result =
+      outcome(::sendto(ends[0], "x", 1, MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&address), size));
   ::close(ends[0]);
   ::close(ends[1]);
   return result;

@@ -149,7 +149,8 @@ void Hostile::misbehave(std::uint64_t call) {
   if (wish_ == "metric_value") say(FrameType::metric, call, encode(host::Gauge{"things", "1; DROP"}));
   if (wish_ == "log_flood") endless(FrameType::log, call, encode(host::LogLine{1, std::string(1000, 'x')}));
   if (wish_ == "log_forges") {
-    say(FrameType::log, call, encode(host::LogLine{1, "first\n2026-11-21T00:00:00.000Z info  admin: forged token-value"}));
+    say(FrameType::log, call,
+        encode(host::LogLine{1, "first\n2026-11-21T00:00:00.000Z info  admin: forged token-value"}));
     say(FrameType::result, call, answer(encode(host::RefreshAnswer{})));
   }
   if (wish_ == "permit_flood") endless(FrameType::permit, call, encode(host::PermitRequest{1, "b", 1}));
@@ -174,8 +175,8 @@ void Hostile::misbehave(std::uint64_t call) {
   misbehave_in_answer(call);
 }
 
-/// Mostly what the protocol allows, with contents that no plugin of ours has; one frame in 700 breaks it. Each is counted
-/// in the "plugin" file, which outlives the workers.
+/// Mostly what the protocol allows, with contents that no plugin of ours has; one frame in 700 breaks it. Each is
+/// counted in the "plugin" file, which outlives the workers.
 void Hostile::at_random(std::uint64_t call) {
   std::uint64_t used = 0;
   for (const auto frames = 1 + random_() % 2000; frames_of_call_ < frames; ++frames_of_call_) {
@@ -223,9 +224,8 @@ void Hostile::misbehave_in_records(std::uint64_t call) {
   if (wish_ == "cursor")
     say(FrameType::mark, call, encode(core::Mark{core::Mark::Type::checkpoint, "", std::string(70'000, 'c'), 0}));
   if (wish_ == "over_budget") {
-    within_credit(FrameType::records, call, [](int i) {
-      return encode(std::vector<core::Observation>(60, observation(std::to_string(i))));
-    });
+    within_credit(FrameType::records, call,
+                  [](int i) { return encode(std::vector<core::Observation>(60, observation(std::to_string(i)))); });
   }
 }
 
