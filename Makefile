@@ -5,7 +5,7 @@ export CCACHE_SLOPPINESS := time_macros
 export CCACHE_NOHASHDIR := 1
 export CCACHE_BASEDIR := $(CURDIR)
 
-.PHONY: help deps build everything demo test test-asan test-tsan fuzz bench tidy soak package clean
+.PHONY: help deps build everything demo test test-asan test-tsan fuzz bench tidy soak format package clean
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -56,6 +56,10 @@ soak: everything ## the long forms of kill, storm and fuzz tests; log in docs/so
 	@scripts/soak.sh
 	@$(MAKE) fuzz FUZZ=frames FUZZ_SECONDS=600
 	@$(MAKE) fuzz FUZZ_SECONDS=60
+
+format: ## clang-format over all C and C++ files but the headers kept of earlier releases
+	@scripts/deps.sh build clang-format-16
+	@git ls-files '*.cpp' '*.hpp' '*.c' '*.h' ':!plugin-api/museum' | xargs clang-format-16 -i
 
 package: ## build/release/*.deb
 	@scripts/deps.sh build

@@ -159,6 +159,24 @@ def paths(files):
                     yield f"{name}:{number}: a path of one machine: {bad}"
 
 
+def format(files):
+    """Each C and C++ file is what clang-format makes of it; `make format` applies it."""
+    tool = shutil.which("clang-format-16")
+    if tool is None:
+        yield "clang-format-16 is not installed: `make deps` installs it"
+        return
+    mine = [n for n in files if suffix(n) in (".cpp", ".hpp", ".c", ".h") and not n.startswith(RULES["kept_as_released"])]
+
+    def offenders_of(part):
+        done = subprocess.run([tool, "--dry-run", "--ferror-limit=1", *part], cwd=SOURCE, capture_output=True, text=True)
+        found = set(re.findall(r"^(\S+?):\d+:\d+: .*clang-format", done.stderr, re.M))
+        return found if done.returncode == 0 else {f"{part[0]}…: clang-format failed: {done.stderr[:200]}"}
+
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for found in pool.map(offenders_of, [mine[i:i + 50] for i in range(0, len(mine), 50)]):
+            yield from (f"{name}: not formatted; run `make format`" for name in found)
+
+
 def anchors(page):
     """The #anchors of a page: its headings, in the form that readers of Markdown on the web give them."""
     heads = re.findall(r"^#+ +(.+?) *$", re.sub(r"^```.*?^```", "", text(page), flags=re.M | re.S), re.M)
@@ -192,7 +210,7 @@ def links(files):
                     yield f"{name}: cites {page}, which does not exist"
 
 
-CHECKS = {f.__name__: f for f in (includes, headers, spdx, sleeps, suites, sizes, paths, links)}
+CHECKS = {f.__name__: f for f in (includes, headers, spdx, sleeps, suites, sizes, paths, format, links)}
 offenders = sorted(set(CHECKS[CHECK](tracked())))
 print("\n".join(offenders) if offenders else f"{CHECK}: clean")
 sys.exit(1 if offenders else 0)
