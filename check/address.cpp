@@ -15,7 +15,7 @@
 #include <regex>
 
 #include "check/subject.hpp"
-#include "host/settings_schema.hpp"
+#include "ipc/settings_schema.hpp"
 
 namespace driftd::check {
 namespace {
@@ -151,7 +151,7 @@ std::string point_at(const Subject& subject, const Provider& provider, const std
       for (const Json& base : {given, Json::object()}) {  // an alternative may exclude what was given
         settings = base;
         settings[name] = value;
-        const auto errors = host::validate_settings(schema_text, settings.dump());
+        const auto errors = ipc::validate_settings(schema_text, settings.dump());
         if (errors && errors->empty()) return settings.dump();
       }
     }

@@ -7,7 +7,7 @@
 #include <cctype>
 
 #include "base/digest.hpp"
-#include "core/value.hpp"
+#include "core/value/value.hpp"
 
 namespace driftd::check {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "check/address.hpp"
 #include "check/listing.hpp"
-#include "host/settings_schema.hpp"
+#include "ipc/settings_schema.hpp"
 
 namespace driftd::check {
 namespace {
@@ -160,7 +160,7 @@ std::string SettingsFuzz::next() {
     if (!settings.is_object()) settings = Json::object();
     maker.change(schema, settings);
     std::string text = settings.dump();
-    const auto errors = host::validate_settings(schema_, text);
+    const auto errors = ipc::validate_settings(schema_, text);
     if (errors && errors->empty()) return text;
   }
   return {};

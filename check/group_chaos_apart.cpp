@@ -11,9 +11,9 @@
 #include "check/kept_listing.hpp"
 #include "check/runner.hpp"
 #include "check/stage.hpp"
-#include "host/jail.hpp"
 #include "host/jail_paths.hpp"
-#include "host/library_file.hpp"
+#include "ipc/plugin_file.hpp"
+#include "worker/jail.hpp"
 
 namespace driftd::check {
 namespace {
@@ -92,14 +92,14 @@ std::string settings_schema_apart(const Subject& subject) {
 
 /// This process is held from now on as a worker is; nothing of the provider was loaded yet.
 void enter_jail(const Subject& subject) {
-  if (const Status rights = host::check_file_rights(subject.file); !rights)
+  if (const Status rights = ipc::check_file_rights(subject.file); !rights)
     throw NotMade(rights.error().message);  // its place is no fault of the provider
   const auto paths = host::jail_paths(settings_schema_apart(subject), subject.settings_json);
-  host::JailSpec spec;
+  worker::JailSpec spec;
   spec.read_paths = paths.read;
   spec.read_paths.push_back(std::filesystem::canonical(subject.file).string());  // here it is loaded by its path
   spec.unix_sockets = paths.unix_sockets;
-  const auto held = host::lock_process(spec);
+  const auto held = worker::lock_process(spec);
   if (!held) throw NotMade("the worker's jail cannot be entered here: " + held.error().message);
 }
 
@@ -123,8 +123,8 @@ void kill_and_list(const Subject& subject) {
 }
 
 void inside_jail(const Subject& subject) {
-  if (host::jail::landlock_version() == 0 && !host::jail::has_seccomp()) {
-    throw NotMade("this kernel has neither landlock nor seccomp filters: " + host::kernel_jail());
+  if (worker::jail::landlock_version() == 0 && !worker::jail::has_seccomp()) {
+    throw NotMade("this kernel has neither landlock nor seccomp filters: " + worker::kernel_jail());
   }
   KeptListing kept;
   (void)list_apart(subject, kept);

@@ -7,8 +7,8 @@
 
 #include "check/group_refresh.hpp"
 #include "check/listing.hpp"
-#include "core/path.hpp"
-#include "core/value.hpp"
+#include "core/value/path.hpp"
+#include "core/value/value.hpp"
 
 namespace driftd::check {
 namespace {

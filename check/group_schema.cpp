@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "check/listing.hpp"
-#include "core/schema.hpp"
-#include "host/settings_schema.hpp"
-#include "host/text.hpp"
+#include "core/value/schema.hpp"
+#include "ipc/settings_schema.hpp"
+#include "ipc/text.hpp"
 
 namespace driftd::check {
 namespace {
@@ -32,14 +32,14 @@ std::string document(const std::string& name, const Said& first, const Said& sec
   }
   const std::string& text = first.pushed.front();
   if (text.size() > kMostDocument) throw Broken(fmt::format("{} pushed {} bytes, at most 1 MiB", name, text.size()));
-  if (!host::is_utf8(text)) throw Broken(name + " pushed what is not UTF-8");
+  if (!ipc::is_utf8(text)) throw Broken(name + " pushed what is not UTF-8");
   if (text != second.pushed.front()) throw Broken(name + " pushed something else the second time; it is [pure]");
   return text;
 }
 
 Json object(const std::string& name, const std::string& text) {
   Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object()) throw Broken(name + " pushed no JSON object: " + host::printable(text.substr(0, 120), 120));
+  if (!json.is_object()) throw Broken(name + " pushed no JSON object: " + ipc::printable(text.substr(0, 120), 120));
   return json;
 }
 
@@ -166,7 +166,7 @@ void settings(const Subject& subject) {
   for (const std::string& given :
        {std::string("{}"), subject.settings_json, std::string(R"({"no-such-setting":[1]})")}) {
     if (given.empty()) continue;
-    const auto errors = host::validate_settings(text, given);
+    const auto errors = ipc::validate_settings(text, given);
     if (!errors) throw Broken(errors.error().message);
   }
 }
@@ -200,7 +200,7 @@ void unknown(const Subject& subject) {
     const Said said = provider.schema(what);
     if (said.status == DRIFTD_NOT_FOUND && said.pushed.empty() && !said.threw) continue;
     throw Broken(fmt::format("schema(\"{}\") answered {} and pushed {} documents; expected NOT_FOUND and none",
-                             host::printable(what.substr(0, 40), 40), said.status, said.pushed.size()));
+                             ipc::printable(what.substr(0, 40), 40), said.status, said.pushed.size()));
   }
 }
 

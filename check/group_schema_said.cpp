@@ -8,8 +8,8 @@
 #include "check/intake.hpp"
 #include "check/listing.hpp"
 #include "check/stage.hpp"
-#include "core/path.hpp"
-#include "core/value.hpp"
+#include "core/value/path.hpp"
+#include "core/value/value.hpp"
 
 namespace driftd::check {
 namespace {

@@ -12,7 +12,7 @@
 #include "check/listing.hpp"
 #include "check/stage.hpp"
 #include "core/redact.hpp"
-#include "host/settings_schema.hpp"
+#include "ipc/settings_schema.hpp"
 
 namespace driftd::check {
 namespace {
@@ -39,7 +39,7 @@ std::vector<Trusted> trusted(const Subject& subject, const char* id) {
     const auto& schema = Provider::load(subject).loaded().settings_schema;
     planted.settings = plant_tokens(schema, subject.settings_json, random, planted.secrets);
     if (planted.secrets.empty()) throw NotApplicable("has no sensitive setting");
-    const auto errors = host::validate_settings(schema, planted.settings);
+    const auto errors = ipc::validate_settings(schema, planted.settings);
     if (!errors || !errors->empty()) {
       throw NotMade("secrets could not be planted into its sensitive settings; give settings with one");
     }

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "core/path.hpp"
-#include "core/value.hpp"
-#include "host/text.hpp"
+#include "core/value/path.hpp"
+#include "core/value/value.hpp"
+#include "ipc/text.hpp"
 
 namespace driftd::check {
 namespace {
@@ -41,7 +41,7 @@ std::vector<T> elements(const T* first, std::uint32_t count, std::uint32_t strid
   return out;
 }
 
-std::string name_of(const Record& record) { return host::printable(core::render(record.id), 100); }
+std::string name_of(const Record& record) { return ipc::printable(core::render(record.id), 100); }
 
 void take_path(const Record& record, const std::string& path, const char* member) {
   std::string plain = path;
@@ -50,7 +50,7 @@ void take_path(const Record& record, const std::string& path, const char* member
   const bool glob = core::Glob::parse_path(path).has_value();
   if (plain.empty() || (!parsed && !glob)) {
     violate("schema.unread", fmt::format("{}: {} path '{}' is no attribute path (a.b[0].c, a[\"x.y\"], a.**)",
-                                         name_of(record), member, host::printable(path, 100)));
+                                         name_of(record), member, ipc::printable(path, 100)));
   }
 }
 
@@ -61,7 +61,7 @@ void take_lists(const driftd_record& given, Record& out) {
     const std::string reason = take_text(u.reason, "unread.reason", kMaxProse);
     if (reason.empty()) {
       violate("schema.unread", fmt::format("{}: unread path '{}' has no reason; say which right or what is missing",
-                                           name_of(out), host::printable(path, 100)));
+                                           name_of(out), ipc::printable(path, 100)));
     }
     if (u.code == DRIFTD_OK) {
       violate("schema.unread", fmt::format("{}: unread path '{}' has the code OK", name_of(out), path));
@@ -94,7 +94,7 @@ void check_record(const HostCall& call, const Record& record) {
   }
   if (record.backend.empty() && !call.declared->kinds.contains(record.id.kind)) {
     violate("schema.bodies", fmt::format("{}: kind '{}' is not declared in describe().kinds", name_of(record),
-                                         host::printable(record.id.kind, 100)));
+                                         ipc::printable(record.id.kind, 100)));
   }
   if (!record.tombstone) take_object(record, record.body, "body");
   if (!record.status.empty()) take_object(record, record.status, "status");
@@ -139,8 +139,8 @@ std::string take_text(driftd_str given, const char* member, std::size_t most) {
     return {};
   }
   std::string out(given.data, static_cast<std::size_t>(given.len));
-  if (!host::is_utf8(out)) {
-    violate("schema.text", fmt::format("`{}` is not UTF-8: '{}'", member, host::printable(out, 80)));
+  if (!ipc::is_utf8(out)) {
+    violate("schema.text", fmt::format("`{}` is not UTF-8: '{}'", member, ipc::printable(out, 80)));
   }
   return out;
 }

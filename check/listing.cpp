@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "core/diff.hpp"
+#include "core/judge/diff.hpp"
 
 namespace driftd::check {
 namespace {

@@ -9,8 +9,9 @@
 #include "check/intake.hpp"
 #include "check/stage.hpp"
 #include "check/subject.hpp"
-#include "host/describe.hpp"
-#include "host/library.hpp"
+#include "ipc/provider_info.hpp"
+#include "worker/ask_plugin.hpp"
+#include "worker/library.hpp"
 
 namespace driftd::check {
 
@@ -185,15 +186,15 @@ Said Provider::schema(const std::string& what) const {
   });
 }
 
-const host::Loaded& Provider::loaded() const {
-  static const host::Loaded kLoaded = [this] {
-    host::Library library;
+const ipc::Loaded& Provider::loaded() const {
+  static const ipc::Loaded kLoaded = [this] {
+    worker::Library library;
     library.table = table;
     library.file = "the provider";
-    auto out = host::ask_plugin(library);
+    auto out = worker::ask_plugin(library);
     if (!out)
       throw NotMade(fmt::format("{}; see schema.describe, schema.settings and schema.kinds", out.error().message));
-    const auto declared = host::declared_extensions(out->describe);  // negotiation.whole_extensions holds them to it
+    const auto declared = ipc::declared_extensions(out->describe);  // negotiation.whole_extensions holds them to it
     out->extensions.assign(declared.begin(), declared.end());
     return *out;
   }();
@@ -202,7 +203,7 @@ const host::Loaded& Provider::loaded() const {
 
 const core::ProviderInfo& Provider::info() const {
   static const auto kInfo = [this] {
-    auto out = host::parse_info(loaded());
+    auto out = ipc::parse_info(loaded());
     if (!out) throw NotMade(fmt::format("{}; see schema.describe and schema.kinds", out.error().message));
     return *out;
   }();
@@ -216,7 +217,7 @@ const void* Provider::query(const char* id, std::uint32_t revision) const {
 std::shared_ptr<const Declared> Provider::declared(const std::map<std::string, std::string>& secrets) const {
   auto out = std::make_shared<Declared>();
   out->kinds.insert(info().kinds.begin(), info().kinds.end());
-  out->metrics = host::declared_metrics(loaded().describe);
+  out->metrics = ipc::declared_metrics(loaded().describe);
   out->secrets = secrets;
   return out;
 }

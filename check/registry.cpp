@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "host/settings_schema.hpp"
+#include "ipc/settings_schema.hpp"
 
 namespace driftd::check {
 namespace {
@@ -22,7 +22,7 @@ Error unknown(const std::string& word, const std::vector<Check>& all) {
     const std::string group = group_of(check);
     if (std::find(known.begin(), known.end(), group) == known.end()) known.push_back(group);
   }
-  const std::string nearest = host::nearest_name(word, known);
+  const std::string nearest = ipc::nearest_name(word, known);
   return {Code::invalid,
           fmt::format("--only {}: no check and no group has this name; {}", word,
                       nearest.empty() ? "`driftd-check --list` shows all" : fmt::format("did you mean `{}`?", nearest)),

@@ -8,7 +8,7 @@
 
 #include "base/escape.hpp"
 #include "check/registry.hpp"
-#include "host/text.hpp"
+#include "ipc/text.hpp"
 
 namespace driftd::check {
 namespace {
@@ -126,7 +126,7 @@ nlohmann::ordered_json listed(const Check& check) {
 }  // namespace
 
 std::string safe(std::string_view text) {
-  const std::string whole = host::printable(text, kMostBytes);
+  const std::string whole = ipc::printable(text, kMostBytes);
   std::string out;
   for (std::string_view rest = whole; !rest.empty();) {
     const std::string_view one = rest.substr(0, utf8_sequence(rest));

@@ -8,8 +8,8 @@
 #include "base/digest.hpp"
 #include "config/secrets.hpp"
 #include "config/yaml.hpp"
-#include "core/value.hpp"
-#include "host/settings_schema.hpp"
+#include "core/value/value.hpp"
+#include "ipc/settings_schema.hpp"
 
 namespace driftd::check {
 namespace {
@@ -83,7 +83,7 @@ Result<Json> parse_object(std::string_view text, const std::string& file) {
 }
 
 Status validate(const std::string& schema_json, const std::string& json, const std::string& file) {
-  DRIFTD_TRY(const auto errors, host::validate_settings(schema_json, json));
+  DRIFTD_TRY(const auto errors, ipc::validate_settings(schema_json, json));
   std::string text;
   for (const auto& error : errors)
     text += fmt::format("{}{}: {}: {}", text.empty() ? "" : "\n", file, error.path, error.message);
@@ -107,7 +107,7 @@ Result<Settings> read_settings(std::string_view text, const std::string& file, s
 }
 
 Settings default_settings(std::string_view schema_json) {
-  const auto errors = host::validate_settings(schema_json, "{}");
+  const auto errors = ipc::validate_settings(schema_json, "{}");
   if (!errors || errors->empty()) return {"{}", {}, {}};
   std::string names;
   for (const auto& error : *errors) {

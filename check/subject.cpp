@@ -6,7 +6,7 @@
 
 #include "check/intake.hpp"
 #include "check/stage.hpp"
-#include "host/text.hpp"
+#include "ipc/text.hpp"
 
 namespace driftd::check {
 namespace {
@@ -237,8 +237,8 @@ driftd_instance Instance::raw() const { return opened_->self; }
 const Provider& Instance::provider() const { return *opened_->provider; }
 
 std::string render(const Identity& identity) {
-  const std::string id = host::printable(core::render(identity.id), 200);
-  return identity.backend.empty() ? id : id + " of " + host::printable(identity.backend, 100);
+  const std::string id = ipc::printable(core::render(identity.id), 200);
+  return identity.backend.empty() ? id : id + " of " + ipc::printable(identity.backend, 100);
 }
 
 std::map<std::pair<std::string, std::string>, std::uint64_t> Said::complete() const {

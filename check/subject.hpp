@@ -8,7 +8,7 @@
 #include "check/check.hpp"
 #include "check/host.hpp"
 #include "core/ports/session.hpp"
-#include "host/messages.hpp"
+#include "ipc/messages.hpp"
 
 namespace driftd::check {
 
@@ -40,7 +40,7 @@ class Provider {
   Said schema(const std::string& what) const;
   /// What it says of itself, as the agent understands it.
   const core::ProviderInfo& info() const;
-  const host::Loaded& loaded() const;
+  const ipc::Loaded& loaded() const;
   /// The extension's table or nullptr. Copy it by its size.
   const void* query(const char* id, std::uint32_t revision) const;
   /// Kinds and metrics from describe, tokens as given.

@@ -48,13 +48,15 @@ function(driftd_unity target)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
-# driftd_room(store DEPS core proto LIBS SQLite::SQLite3): static library driftd_store of all *.cpp in this folder.
+# driftd_room(store DEPS core proto LIBS SQLite::SQLite3): static library driftd_store of all *.cpp in this folder and
+# in its FOLDERS.
 # ALONE: files that are not compiled with others where DRIFTD_UNITY is on, as their names clash with those of another file.
 # Built for size: the whole text of an agent counts as its memory (kernels map it in large folios), and these rooms wait for
 # others most of the time. FAST: built for speed, where each record passes.
 function(driftd_room name)
-  cmake_parse_arguments(ARG "FAST" "" "DEPS;LIBS;EXCLUDE;ALONE" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  cmake_parse_arguments(ARG "FAST" "" "DEPS;LIBS;EXCLUDE;ALONE;FOLDERS" ${ARGN})
+  list(TRANSFORM ARG_FOLDERS REPLACE "(.+)" "${CMAKE_CURRENT_SOURCE_DIR}/\\1/*.cpp")
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp ${ARG_FOLDERS})
   foreach(excluded ${ARG_EXCLUDE})
     list(REMOVE_ITEM sources ${CMAKE_CURRENT_SOURCE_DIR}/${excluded})
   endforeach()

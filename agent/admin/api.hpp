@@ -15,7 +15,7 @@
 #include "base/turn.hpp"
 #include "core/ports/control.hpp"
 #include "core/ports/reader.hpp"
-#include "core/value.hpp"
+#include "core/value/value.hpp"
 
 namespace driftd::admin {
 

@@ -10,7 +10,7 @@
 #include "base/clock.hpp"
 #include "base/result.hpp"
 #include "core/resource.hpp"
-#include "core/value.hpp"
+#include "core/value/value.hpp"
 
 namespace driftd::admin {
 

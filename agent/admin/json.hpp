@@ -8,7 +8,7 @@
 
 #include "core/ports/control.hpp"
 #include "core/ports/reader.hpp"
-#include "core/value.hpp"
+#include "core/value/value.hpp"
 
 namespace driftd::admin {
 

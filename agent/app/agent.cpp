@@ -7,10 +7,8 @@
 
 #include "admin/listen.hpp"
 #include "app/digests_sink.hpp"
-#include "app/plain_references.hpp"
 #include "app/plugins.hpp"
 #include "app/record.hpp"
-#include "app/renewed_session.hpp"
 #include "app/sinks.hpp"
 #include "app/store.hpp"
 #include "base/fatal.hpp"
@@ -18,7 +16,9 @@
 #include "base/memory.hpp"
 #include "base/trust.hpp"
 #include "host/host.hpp"
-#include "host/jail.hpp"
+#include "secrets/plain_references.hpp"
+#include "secrets/renewed_session.hpp"
+#include "worker/jail.hpp"
 
 namespace driftd::app {
 namespace {
@@ -37,7 +37,7 @@ Nanos before(Nanos now, std::chrono::seconds age) {
 
 /// What this kernel can do about a plugin's files and system calls; one line each start.
 void tell_jail() {
-  const std::string jail = host::kernel_jail();
+  const std::string jail = worker::kernel_jail();
   const bool whole = jail.find("no ") == std::string::npos;
   log::room("host").log(whole ? spdlog::level::info : spdlog::level::warn, "workers run in a jail: {}{}", jail,
                         whole ? "" : "; a plugin can do what this agent's user can, where the kernel does not hold it");
@@ -47,7 +47,7 @@ void tell_jail() {
 
 Status check_workers(const config::Config& config) {
   const auto refused = [](const std::string& why) { return fail(Code::invalid, why); };
-  const Status whole = host::whole_jail();
+  const Status whole = worker::whole_jail();
   if (config.agent.jail_required && !whole) {
     return refused("'jail' of 'agent' is required, and here workers get: " + whole.error().message +
                    "; allow landlock and seccomp for this process, or set `agent.jail: best-effort`");
@@ -111,12 +111,12 @@ Result<std::unique_ptr<Agent>> Agent::build(config::Config config, Executors& ex
       core, *out->store_, [agent = out.get()](const core::AgentEvent& event) { return agent->agent_routes(event); },
       [agent = out.get()] { agent->relay_->wake(); });
   DRIFTD_CHECK(out->add_sinks());
-  RenewalOptions renewal{
+  secrets::RenewalOptions renewal{
       core, executors.io.get_executor(), &out->clock_, host::make_session_factory(host_options(c, executors)), {}, {}};
   renewal.on_program = [agent = out.get()](const std::string& backend, bool ok) {
     agent->metrics_.secret_program(backend, ok);
   };
-  out->sessions_ = with_secrets(std::move(renewal), c);
+  out->sessions_ = secrets::with_secrets(std::move(renewal), c);
   tell_jail();
   out->sessions_->on_event([agent = out.get()](core::SessionEvent event) { agent->tell(std::move(event)); });
   const auto& key = out->store_->key();
@@ -149,7 +149,7 @@ Task<Status> Agent::start() {
   const auto plugins = co_await sessions_->scan();
   specs_ = config_.backends;
   for (auto& spec : specs_) {
-    DRIFTD_CO_CHECK(reveal_plain_references(spec, plugins));
+    DRIFTD_CO_CHECK(secrets::reveal_plain_references(spec, plugins));
   }
   if (stop_asked_) co_return stopped_early();
   DRIFTD_CO_CHECK(co_await relay_->start());

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "config/config.hpp"
-#include "core/value.hpp"
+#include "core/value/value.hpp"
 
 namespace driftd::app {
 

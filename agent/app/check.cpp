@@ -4,7 +4,6 @@
 
 #include "app/app.hpp"
 #include "app/executors.hpp"
-#include "app/plain_references.hpp"
 #include "app/plugins.hpp"
 #include "app/record.hpp"
 #include "app/sinks.hpp"
@@ -12,7 +11,8 @@
 #include "base/fatal.hpp"
 #include "config/places.hpp"
 #include "host/host.hpp"
-#include "host/settings_schema.hpp"
+#include "ipc/settings_schema.hpp"
+#include "secrets/plain_references.hpp"
 #include "store/backup.hpp"
 #include "store/leftovers.hpp"
 
@@ -26,7 +26,7 @@ Task<void> scan(core::SessionFactory& sessions, Found& out) { out = co_await ses
 void check_backend(const config::Config& config, const core::BackendSpec& spec, const Found& found, Checked& out) {
   const auto at = config.backend_settings_at.find(spec.name);
   const config::Position where = at == config.backend_settings_at.end() ? config::Position{} : at->second;
-  const core::ProviderInfo* info = find_plugin(found, spec.provider);
+  const core::ProviderInfo* info = secrets::find_plugin(found, spec.provider);
   if (info == nullptr) {
     std::string known, next = "see `driftd plugin ls`";
     for (const auto& plugin : found) {
@@ -42,12 +42,12 @@ void check_backend(const config::Config& config, const core::BackendSpec& spec, 
     return;
   }
   core::BackendSpec plain = spec;
-  const Status revealed = config.secrets_resolved ? reveal_plain_references(plain, found) : Status{};
+  const Status revealed = config.secrets_resolved ? secrets::reveal_plain_references(plain, found) : Status{};
   if (!revealed) {
     out.errors.push_back({config.file, where, revealed.error().message, {}, {}, {}});
     return;
   }
-  const auto mistakes = host::validate_settings(info->settings_schema, plain.settings_json);
+  const auto mistakes = ipc::validate_settings(info->settings_schema, plain.settings_json);
   if (!mistakes) {
     out.errors.push_back({config.file, where, mistakes.error().message, {}, {}, {}});
     return;

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "app/agent.hpp"
-#include "app/plain_references.hpp"
 #include "app/sinks.hpp"
 #include "base/log.hpp"
+#include "secrets/plain_references.hpp"
 
 namespace driftd::app {
 
@@ -78,7 +78,7 @@ Task<Result<core::DiscoverOutcome>> Agent::discover(std::string backend) {
 
 Task<Result<std::string>> Agent::schema(std::string provider, std::string what) {
   const auto found = co_await sessions_->scan();
-  const core::ProviderInfo* info = find_plugin(found, provider);
+  const core::ProviderInfo* info = secrets::find_plugin(found, provider);
   if (info == nullptr) {
     co_return fail(Code::not_found,
                    "no plugin for provider '" + provider + "'; `driftd plugin ls` lists what is installed");
@@ -116,7 +116,7 @@ Task<Result<core::Control::Reloaded>> Agent::reload_now() {
   const auto plugins = co_await sessions_->scan();
   if (stopping_) co_return fail(Code::cancelled, "the agent stops: nothing was reloaded");
   for (auto& spec : specs_) {  // for those whose plugin came later
-    DRIFTD_CO_CHECK(reveal_plain_references(spec, plugins));
+    DRIFTD_CO_CHECK(secrets::reveal_plain_references(spec, plugins));
   }
   const config::Comparison changes = config::compare(config_, *loaded);
   const Status started = co_await start_new_sinks(*loaded);

@@ -9,15 +9,15 @@
 #include "admin/json.hpp"
 #include "app/app.hpp"
 #include "app/executors.hpp"
-#include "app/plain_references.hpp"
 #include "app/plugins.hpp"
 #include "app/record.hpp"
-#include "app/renewed_session.hpp"
 #include "app/store.hpp"
 #include "base/fatal.hpp"
 #include "base/log.hpp"
 #include "engine/engine.hpp"
 #include "host/host.hpp"
+#include "secrets/plain_references.hpp"
+#include "secrets/renewed_session.hpp"
 
 namespace driftd::app {
 namespace {
@@ -90,7 +90,7 @@ Task<Status> work(Pass& pass) {
   const auto plugins = co_await pass.sessions.scan();
   std::vector<core::BackendSpec> backends = pass.config.backends;
   for (auto& spec : backends) {
-    DRIFTD_CO_CHECK(reveal_plain_references(spec, plugins));
+    DRIFTD_CO_CHECK(secrets::reveal_plain_references(spec, plugins));
   }
   DRIFTD_CO_CHECK(co_await pass.engine.start(std::move(backends), false));
   DRIFTD_CO_TRY(auto reports, co_await pass.engine.refresh(std::string(), true));
@@ -177,13 +177,13 @@ OnceResult once(const std::string& config_file, const OnceOptions& options) {
     return failed;
   }
   core::NoMetrics metrics;
-  RenewalOptions renewal{executors.core.get_executor(),
-                         executors.io.get_executor(),
-                         &clock,
-                         host::make_session_factory(host_options(*config, executors)),
-                         {},
-                         {}};
-  const auto sessions = with_secrets(std::move(renewal), *config);
+  secrets::RenewalOptions renewal{executors.core.get_executor(),
+                                  executors.io.get_executor(),
+                                  &clock,
+                                  host::make_session_factory(host_options(*config, executors)),
+                                  {},
+                                  {}};
+  const auto sessions = secrets::with_secrets(std::move(renewal), *config);
   const auto& key = (*store)->key();
   auto context = std::make_shared<engine::Context>(
       engine::Context{executors.core.get_executor(), executors.diff.get_executor(), **store, clock, metrics, key.store,

@@ -7,9 +7,9 @@
 
 #include "app/app.hpp"
 #include "app/record.hpp"
-#include "host/library_file.hpp"
-#include "host/pins.hpp"
-#include "host/plugin_files.hpp"
+#include "host/plugin_lock.hpp"
+#include "host/plugin_scan.hpp"
+#include "ipc/plugin_file.hpp"
 
 namespace driftd::app {
 namespace {
@@ -97,7 +97,7 @@ Result<LockReport> lock_plugins(const config::Config& config, const std::string&
 }
 
 Status admit_plugin(const std::string& plugin, const std::string& lock_file) {
-  DRIFTD_CHECK(host::check_file_rights(plugin));
+  DRIFTD_CHECK(ipc::check_file_rights(plugin));
   DRIFTD_TRY(const host::Pins pins, host::read_pins(lock_file, false));
   const auto pinned = pins.hexes.find(std::filesystem::absolute(plugin).lexically_normal().string());
   if (pinned == pins.hexes.end()) return {};

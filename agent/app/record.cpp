@@ -13,7 +13,7 @@
 #include <tuple>
 #include <utility>
 
-#include "core/value.hpp"
+#include "core/value/value.hpp"
 #include "engine/engine.hpp"
 #include "store/files.hpp"
 

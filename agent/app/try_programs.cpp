@@ -2,22 +2,23 @@
 // What `driftd validate --run-programs` asks of the programs of `${exec:…}`.
 #include "app/app.hpp"
 #include "app/executors.hpp"
-#include "app/program_answer.hpp"
-#include "app/program_run.hpp"
 #include "base/fatal.hpp"
+#include "secrets/program_answer.hpp"
+#include "secrets/program_run.hpp"
 
 namespace driftd::app {
 namespace {
 
 Task<void> try_one(Executors& executors, const config::ProgramUse& use, std::string& why) {
-  const auto run = std::make_shared<ProgramRun>(executors.core.get_executor(), executors.io.get_executor(), use);
-  const auto output = co_await ProgramRun::run(run);
+  const auto run =
+      std::make_shared<secrets::ProgramRun>(executors.core.get_executor(), executors.io.get_executor(), use);
+  const auto output = co_await secrets::ProgramRun::run(run);
   if (!output) {
-    const std::string line = last_line(run->errors(), {run->output()});
+    const std::string line = secrets::last_line(run->errors(), {run->output()});
     why = output.error().message + (line.empty() ? "" : ": " + line);
     co_return;
   }
-  const auto answer = read_answer(*output, SystemClock().wall());
+  const auto answer = secrets::read_answer(*output, SystemClock().wall());
   if (!answer) why = use.program.path + ": " + answer.error().message;
 }
 

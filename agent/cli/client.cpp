@@ -12,7 +12,7 @@
 
 #include "cli/exit_codes.hpp"
 #include "cli/fields.hpp"
-#include "core/parse_limits.hpp"
+#include "core/value/parse_limits.hpp"
 
 namespace driftd::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <tl/expected.hpp>
 
-#include "core/value.hpp"
+#include "core/value/value.hpp"
 
 namespace driftd::cli {
 

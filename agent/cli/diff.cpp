@@ -7,7 +7,7 @@
 
 #include "cli/command.hpp"
 #include "core/disclosure.hpp"
-#include "core/expected.hpp"
+#include "core/judge/expected.hpp"
 #include "core/redact.hpp"
 
 namespace driftd::cli {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/value.hpp"
+#include "core/value/value.hpp"
 
 namespace driftd::cli {
 

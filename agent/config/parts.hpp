@@ -10,7 +10,7 @@
 
 #include "config/config.hpp"
 #include "config/section.hpp"
-#include "core/rules.hpp"
+#include "core/judge/rules.hpp"
 
 namespace driftd::config {
 

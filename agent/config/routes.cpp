@@ -3,7 +3,7 @@
 #include <set>
 
 #include "config/parts.hpp"
-#include "core/path.hpp"
+#include "core/value/path.hpp"
 
 namespace driftd::config {
 namespace {

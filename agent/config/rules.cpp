@@ -3,7 +3,7 @@
 #include "base/digest.hpp"
 #include "config/parts.hpp"
 #include "config/secrets.hpp"
-#include "core/expected.hpp"
+#include "core/judge/expected.hpp"
 
 namespace driftd::config {
 namespace {

@@ -11,7 +11,7 @@
 #include "config/rights.hpp"
 #include "config/secret_file.hpp"
 #include "config/section.hpp"
-#include "core/value.hpp"
+#include "core/value/value.hpp"
 
 namespace driftd::config {
 

@@ -4,7 +4,7 @@
 #include "base/digest.hpp"
 #include "base/escape.hpp"
 #include "core/redact.hpp"
-#include "core/value.hpp"
+#include "core/value/value.hpp"
 
 namespace driftd::core {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "core/event.hpp"
+#include "core/event/event.hpp"
+#include "core/judge/rules.hpp"
 #include "core/ports/session.hpp"
-#include "core/rules.hpp"
 
 namespace driftd::core {
 

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/path.hpp"
 #include "core/redact.hpp"
+#include "core/value/path.hpp"
 
 namespace driftd::core {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/diff.hpp"
+#include "core/judge/diff.hpp"
 #include "core/resource.hpp"
 
 namespace driftd::core {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/drift.hpp"
-#include "core/event.hpp"
+#include "core/event/event.hpp"
 #include "core/extension.hpp"
 #include "core/ports/control.hpp"
 #include "core/resource.hpp"

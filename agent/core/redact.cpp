@@ -5,10 +5,10 @@
 #include <charconv>
 #include <optional>
 
-#include "core/diff_parts.hpp"
 #include "core/disclosure.hpp"
-#include "core/parse_limits.hpp"
+#include "core/judge/diff_parts.hpp"
 #include "core/slow_digest.hpp"
+#include "core/value/parse_limits.hpp"
 
 namespace driftd::core {
 namespace {

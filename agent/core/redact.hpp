@@ -9,7 +9,7 @@
 
 #include "base/digest.hpp"
 #include "core/resource.hpp"
-#include "core/schema.hpp"
+#include "core/value/schema.hpp"
 
 namespace driftd::core {
 

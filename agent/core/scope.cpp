@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/value.hpp"
+#include "core/value/value.hpp"
 
 namespace driftd::core {
 namespace {

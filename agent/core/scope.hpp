@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/path.hpp"
 #include "core/resource.hpp"
+#include "core/value/path.hpp"
 
 namespace driftd::core {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/event.hpp"
+#include "core/event/event.hpp"
 #include "delivery/schedule.hpp"
 
 namespace driftd::delivery {

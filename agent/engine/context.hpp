@@ -8,12 +8,12 @@
 
 #include "base/clock.hpp"
 #include "base/task.hpp"
-#include "core/event.hpp"
+#include "core/event/event.hpp"
 #include "core/ports/control.hpp"
 #include "core/ports/metrics.hpp"
 #include "core/ports/store.hpp"
 #include "core/redact.hpp"
-#include "engine/sources.hpp"
+#include "engine/sources/sources.hpp"
 
 namespace driftd::engine {
 

@@ -8,8 +8,8 @@
 
 #include "core/ports/control.hpp"
 #include "core/ports/session.hpp"
-#include "engine/foreign.hpp"
 #include "engine/ledger.hpp"
+#include "engine/sources/foreign.hpp"
 
 namespace driftd::engine {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/audit.hpp"
-#include "core/judge.hpp"
+#include "core/judge/judge.hpp"
 #include "core/redact.hpp"
 
 namespace driftd::engine {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/judge.hpp"
+#include "core/judge/judge.hpp"
 
 namespace driftd::engine {
 namespace {

@@ -12,8 +12,8 @@
 #include "core/backend.hpp"
 #include "core/ports/session.hpp"
 #include "engine/runner.hpp"
-#include "engine/said_bytes.hpp"
-#include "engine/unheard.hpp"
+#include "engine/sources/reported_bytes.hpp"
+#include "engine/sources/unreported.hpp"
 
 namespace driftd::engine {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "core/judge.hpp"
+#include "core/judge/judge.hpp"
 #include "core/ports/store.hpp"
 
 namespace driftd::engine {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/log.hpp"
-#include "core/upgrade.hpp"
+#include "core/judge/upgrade.hpp"
 #include "engine/decision.hpp"
 #include "engine/kept_digest.hpp"
 

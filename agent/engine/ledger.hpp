@@ -10,15 +10,15 @@
 #include <vector>
 
 #include "core/backend.hpp"
-#include "core/judge.hpp"
+#include "core/judge/judge.hpp"
 #include "core/ports/session.hpp"
 #include "core/scope.hpp"
 #include "engine/context.hpp"
-#include "engine/declares.hpp"
 #include "engine/deletions.hpp"
 #include "engine/extras.hpp"
 #include "engine/index.hpp"
 #include "engine/schema_notes.hpp"
+#include "engine/sources/declarations.hpp"
 
 namespace driftd::engine {
 

@@ -7,13 +7,13 @@
 #include "base/backoff.hpp"
 #include "base/turn.hpp"
 #include "core/ports/control.hpp"
-#include "engine/claims.hpp"
 #include "engine/cycle.hpp"
 #include "engine/hysteresis.hpp"
 #include "engine/ledger.hpp"
 #include "engine/reason_log.hpp"
 #include "engine/schedule.hpp"
-#include "engine/spoken_session.hpp"
+#include "engine/sources/claims.hpp"
+#include "engine/sources/registration_session.hpp"
 
 namespace driftd::engine {
 

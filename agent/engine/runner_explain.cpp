@@ -2,7 +2,7 @@
 // `driftd explain`: why an attribute is, or is not, a drift; against the baseline, and against what is expected of it.
 #include <algorithm>
 
-#include "core/expected.hpp"
+#include "core/judge/expected.hpp"
 #include "engine/runner.hpp"
 
 namespace driftd::engine {

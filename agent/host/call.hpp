@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "host/messages.hpp"
+#include "ipc/messages.hpp"
 
 namespace driftd::host {
 
@@ -21,17 +21,17 @@ std::string render_seconds(std::chrono::milliseconds t);  ///< `1.5 s`, `250 ms`
 
 /// A call on its way to a worker and back.
 struct Call {
-  Call(asio::any_io_executor core, std::uint64_t id, FrameType type, Steady::time_point deadline)
+  Call(asio::any_io_executor core, std::uint64_t id, ipc::FrameType type, Steady::time_point deadline)
       : id(id),
         type(type),
         deadline(deadline),
         wake(core),
         limit(core) {}
   const std::uint64_t id;
-  const FrameType type;
-  Steady::time_point deadline;  ///< once it is cancelled: of the grace
-  std::deque<Frame> queue;      ///< records, marks, diagnostics not yet in a page
-  std::optional<Result<CallResult>> done;
+  const ipc::FrameType type;
+  Steady::time_point deadline;   ///< once it is cancelled: of the grace
+  std::deque<ipc::Frame> queue;  ///< records, marks, diagnostics not yet in a page
+  std::optional<Result<ipc::CallResult>> done;
   std::uint64_t owed = 0;    ///< credit taken out of the queue and not yet given back, bytes
   std::uint64_t taken = 0;   ///< credit that the worker used and did not get back, bytes
   std::size_t asked = 0;     ///< identities of a read

@@ -7,8 +7,7 @@
 
 #include "base/fatal.hpp"
 #include "host/jail_looks.hpp"
-#include "host/library.hpp"
-#include "host/settings_schema.hpp"
+#include "ipc/settings_schema.hpp"
 
 namespace driftd::host {
 namespace {
@@ -108,8 +107,8 @@ Result<Plugin> Factory::find(const std::string& provider) const {
   if (!path || !fs::is_regular_file(provider, ignored)) return fail(not_found(provider));
   Plugin out = plugin_of(provider);
   if (out.bytes) return out;
-  DRIFTD_TRY(LibraryFile sealed, LibraryFile::open_sealed(provider));  // opened before any scan
-  out.bytes = std::make_shared<const LibraryFile>(std::move(sealed));
+  DRIFTD_TRY(ipc::LibraryFile sealed, ipc::LibraryFile::open_sealed(provider));  // opened before any scan
+  out.bytes = std::make_shared<const ipc::LibraryFile>(std::move(sealed));
   Described seen{out.stamp, out.bytes, out.bytes->sha256(), {}, fail(Code::internal, "not described")};
   DRIFTD_CHECK(admit(provider, seen));
   if (seen.pin == "pinned") out.pin = seen.sha256;
@@ -127,7 +126,7 @@ Error Factory::not_found(const std::string& provider) const {
     if (!seen.info && fs::path(file).stem() == provider) refused += "; " + seen.info.error().message;
   }
   for (const auto& dir : options_.plugin_dirs) folders += (folders.empty() ? "" : " or ") + dir.string();
-  const std::string meant = nearest_name(provider, known);
+  const std::string meant = ipc::nearest_name(provider, known);
   return {Code::not_found, fmt::format("no plugin for provider `{}`{}; found are: {}{}{}", provider,
                                        meant.empty() ? "" : " (did you mean `" + meant + "`?)",
                                        list.empty() ? "none (see agent.plugin_dirs)" : list, refused,

@@ -6,7 +6,7 @@
 
 #include "host/folder_watch.hpp"
 #include "host/host.hpp"
-#include "host/pins.hpp"
+#include "host/plugin_lock.hpp"
 #include "host/session.hpp"
 
 namespace driftd::host {
@@ -26,7 +26,7 @@ class Factory final : public core::SessionFactory, public std::enable_shared_fro
   void watch(bool on) override;
 
  private:
-  using Bytes = std::shared_ptr<const LibraryFile>;
+  using Bytes = std::shared_ptr<const ipc::LibraryFile>;
   struct Described {
     Stamp stamp;
     Bytes bytes;

@@ -78,7 +78,7 @@ void Factory::ask_again() {
 
 void Factory::read_lock() {
   auto pins = read_pins(options_.plugin_lock, options_.lock_required);
-  const Status rights = pins && pins->locked ? check_file_rights(options_.plugin_lock) : Status{};
+  const Status rights = pins && pins->locked ? ipc::check_file_rights(options_.plugin_lock) : Status{};
   lock_broken_.reset();
   if (!pins) lock_broken_ = pins.error();
   if (!rights) lock_broken_ = rights.error();
@@ -136,8 +136,8 @@ Task<Result<Factory::Bytes>> Factory::read(std::string file) {
   struct Work {
     std::string file;
     Result<Bytes> operator()() const {
-      DRIFTD_TRY(LibraryFile sealed, LibraryFile::open_sealed(file));
-      return std::make_shared<const LibraryFile>(std::move(sealed));
+      DRIFTD_TRY(ipc::LibraryFile sealed, ipc::LibraryFile::open_sealed(file));
+      return std::make_shared<const ipc::LibraryFile>(std::move(sealed));
     }
   };
   Work work{std::move(file)};
@@ -169,7 +169,7 @@ Task<Factory::Described> Factory::look_at(std::string file, bool changed) {
   const auto known = described_.find(file);
   const bool same = known != described_.end() && known->second.stamp == out.stamp && known->second.bytes;
   const Described* before = same ? &known->second : nullptr;  // stays: the round replaces all of them at its end
-  Status rights = same ? check_file_rights(file) : Status{};
+  Status rights = same ? ipc::check_file_rights(file) : Status{};
   if (same) out.bytes = before->bytes;
   if (!same) {
     auto bytes = co_await read(file);

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "host/text.hpp"
+#include "ipc/text.hpp"
 
 namespace driftd::host {
 
@@ -17,7 +17,7 @@ class LineLog {
  public:
   using Now = std::chrono::steady_clock::time_point;
   /// The scrubber must outlive it.
-  LineLog(std::function<void(std::string)> print, const Scrubber& scrubber)
+  LineLog(std::function<void(std::string)> print, const ipc::Scrubber& scrubber)
       : print_(std::move(print)),
         scrubber_(scrubber) {}
   void feed(std::string_view bytes, Now now);
@@ -29,7 +29,7 @@ class LineLog {
   void print_dropped();
 
   std::function<void(std::string)> print_;
-  const Scrubber& scrubber_;
+  const ipc::Scrubber& scrubber_;
   std::string line_;             ///< what is shown of it, and what lies across its cut
   std::uint64_t line_size_ = 0;  ///< bytes, as it came
   double tokens_ = 50;

@@ -7,8 +7,8 @@
 
 #include "core/scope.hpp"
 #include "core/stand_in.hpp"
-#include "host/border.hpp"
-#include "host/limits.hpp"
+#include "host/untrusted_input.hpp"
+#include "ipc/limits.hpp"
 
 namespace driftd::host {
 namespace {
@@ -19,12 +19,12 @@ constexpr auto kDemoteDeadline = std::chrono::seconds(5);
 
 std::int64_t nanos(Steady::time_point at) { return at.time_since_epoch() / std::chrono::nanoseconds(1); }
 
-Error error_of(const CallResult& result) { return Error{result.code, result.message, result.retry_after_ms}; }
+Error error_of(const ipc::CallResult& result) { return Error{result.code, result.message, result.retry_after_ms}; }
 
 /// The answer of a call as what it must be; a worker that answers otherwise is not ours any more.
 template <class T>
-Result<T> answer_of(Supervisor& supervisor, const CallResult& result, const char* call) {
-  auto answer = decode<T>(result.body);
+Result<T> answer_of(Supervisor& supervisor, const ipc::CallResult& result, const char* call) {
+  auto answer = ipc::decode<T>(result.body);
   if (answer) return answer;
   const std::string what = fmt::format("answered {} with something else", call);
   supervisor.condemn(what);
@@ -124,7 +124,7 @@ Task<Result<std::shared_ptr<const core::ProviderInfo>>> SupervisedSession::info(
   }
 }
 
-Task<Result<SupervisedSession::Answered>> SupervisedSession::ask(FrameType type, std::string payload,
+Task<Result<SupervisedSession::Answered>> SupervisedSession::ask(ipc::FrameType type, std::string payload,
                                                                  Steady::time_point deadline,
                                                                  core::PageHandler on_page) {
   const auto self = shared_from_this();  // the call outlives the session if need be
@@ -153,15 +153,15 @@ Task<Result<core::RefreshOutcome>> SupervisedSession::refresh(core::RefreshReque
   const auto most = spec_.budgets.call;
   const bool shorter = request.deadline.count() > 0 && request.deadline < most;
   const auto deadline = Steady::now() + (shorter ? request.deadline : most);
-  const std::string asked = encode(RefreshCall{nanos(deadline), request.full, request.cursor, request.kinds});
-  DRIFTD_CO_TRY(const Answered answered, co_await ask(FrameType::refresh, asked, deadline, std::move(on_page)));
+  const std::string asked = encode(ipc::RefreshCall{nanos(deadline), request.full, request.cursor, request.kinds});
+  DRIFTD_CO_TRY(const Answered answered, co_await ask(ipc::FrameType::refresh, asked, deadline, std::move(on_page)));
   const auto& supervisor = answered.supervisor;
-  const CallResult& result = answered.result;
+  const ipc::CallResult& result = answered.result;
   const bool serves = supervisor == supervisor_;
   if (serves && result.code == Code::ok) proved_.reset();
   if (serves && up_ && result.code == Code::deadline) note_unproved("no answer in time: " + result.message);
   if (result.code != Code::ok) co_return fail(error_of(result));
-  DRIFTD_CO_TRY(const RefreshAnswer answer, answer_of<RefreshAnswer>(*supervisor, result, "refresh"));
+  DRIFTD_CO_TRY(const ipc::RefreshAnswer answer, answer_of<ipc::RefreshAnswer>(*supervisor, result, "refresh"));
   co_return core::RefreshOutcome{answer.unchanged, std::chrono::milliseconds(clean_wait(answer.next_ms))};
 }
 
@@ -171,13 +171,13 @@ Task<Result<core::ReadOutcome>> SupervisedSession::read(std::vector<core::Resour
   if (ids.empty()) co_return core::ReadOutcome{{}, {}, std::move(unasked)};
   const auto until = Steady::now() + (deadline.count() > 0 ? deadline : spec_.budgets.call);
   DRIFTD_CO_TRY(const auto supervisor, co_await ready(until));
-  const auto call = supervisor->begin(FrameType::read, encode(ReadCall{nanos(until), ids}), until);
+  const auto call = supervisor->begin(ipc::FrameType::read, encode(ipc::ReadCall{nanos(until), ids}), until);
   call->asked = ids.size();
   const auto collected = std::make_shared<Collected>();
   collected->backend = supervisor->spec().backend;
   collected->missing.insert(ids.begin(), ids.end());
   const core::PageHandler handler = [collected](core::RecordPage page) { return collect(collected, std::move(page)); };
-  DRIFTD_CO_TRY(const CallResult result, co_await drive(supervisor, call, handler));
+  DRIFTD_CO_TRY(const ipc::CallResult result, co_await drive(supervisor, call, handler));
   core::ReadOutcome out = sort_out(std::move(*collected));
   std::move(unasked.begin(), unasked.end(), std::back_inserter(out.diagnostics));
   // what was settled before a failure stays settled; the rest is unknown, and an answer of nothing is the failure
@@ -190,9 +190,9 @@ Task<Result<core::ReadOutcome>> SupervisedSession::read(std::vector<core::Resour
 Task<Result<core::HealthReport>> SupervisedSession::health() {
   const auto self = shared_from_this();
   const auto deadline = Steady::now() + kHealthDeadline;
-  const std::string asked = encode(PlainCall{nanos(deadline), {}});
+  const std::string asked = encode(ipc::PlainCall{nanos(deadline), {}});
   for (bool again = false;; again = true) {
-    DRIFTD_CO_TRY(const Answered answered, co_await ask(FrameType::health, asked, deadline, kNoPages));
+    DRIFTD_CO_TRY(const Answered answered, co_await ask(ipc::FrameType::health, asked, deadline, kNoPages));
     if (answered.result.code != Code::ok) co_return fail(error_of(answered.result));
     DRIFTD_CO_TRY(core::HealthReport report,
                   answer_of<core::HealthReport>(*answered.supervisor, answered.result, "health"));
@@ -209,7 +209,7 @@ Task<Status> SupervisedSession::watch(std::string cursor, core::PageHandler on_p
   const auto self = shared_from_this();
   DRIFTD_CO_TRY(const auto supervisor, co_await ready(Steady::now() + spec_.budgets.call));
   constexpr auto kNever = Steady::time_point::max();
-  const auto call = supervisor->begin(FrameType::watch, encode(PlainCall{nanos(kNever), cursor}), kNever);
+  const auto call = supervisor->begin(ipc::FrameType::watch, encode(ipc::PlainCall{nanos(kNever), cursor}), kNever);
   const auto outcome = co_await drive(supervisor, call, on_page);
   if (supervisor != supervisor_ && !stopping_) co_return Status{};  // upgraded: the watch begins anew on the other one
   if (supervisor->moved() && !stopping_) co_return Status{};        // and so it does on a worker with another jail
@@ -220,7 +220,7 @@ Task<Status> SupervisedSession::watch(std::string cursor, core::PageHandler on_p
 
 Task<Result<std::vector<core::Demotion>>> SupervisedSession::demote(core::ResourceId id,
                                                                     std::vector<core::Change> changes) {
-  DemoteCall asked{id, {}};
+  ipc::DemoteCall asked{id, {}};
   for (std::size_t i = 0; i < changes.size(); ++i) {  // never a credential: its digests are nobody's business
     const auto& change = changes[i];
     if (change.redacted || change.cls == core::ChangeClass::credential) continue;
@@ -231,8 +231,8 @@ Task<Result<std::vector<core::Demotion>>> SupervisedSession::demote(core::Resour
   const auto deadline = Steady::now() + kDemoteDeadline;
   DRIFTD_CO_TRY(const auto supervisor, co_await ready(deadline));
   if (!supervisor->has_diff) co_return std::vector<core::Demotion>{};
-  const auto call = supervisor->begin(FrameType::demote, encode(asked), deadline);
-  DRIFTD_CO_TRY(const CallResult result, co_await drive(supervisor, call, kNoPages));
+  const auto call = supervisor->begin(ipc::FrameType::demote, encode(asked), deadline);
+  DRIFTD_CO_TRY(const ipc::CallResult result, co_await drive(supervisor, call, kNoPages));
   if (result.code == Code::unsupported) {
     supervisor->has_diff = false;
     co_return std::vector<core::Demotion>{};
@@ -242,7 +242,7 @@ Task<Result<std::vector<core::Demotion>>> SupervisedSession::demote(core::Resour
   std::set<std::size_t> allowed;
   for (const auto& change : asked.changes) allowed.insert(change.index);
   std::erase_if(demotions, [&](const core::Demotion& d) { return !allowed.contains(d.index) || d.reason.empty(); });
-  for (auto& d : demotions) d.reason = supervisor->scrubber().printable(d.reason, kMaxText);
+  for (auto& d : demotions) d.reason = supervisor->scrubber().printable(d.reason, ipc::kMaxText);
   co_return demotions;
 }
 

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "host/plugin_files.hpp"
+#include "host/plugin_scan.hpp"
 #include "host/supervisor.hpp"
 
 namespace driftd::host {
@@ -57,11 +57,11 @@ class SupervisedSession final : public core::Session, public std::enable_shared_
   Task<Result<std::shared_ptr<Supervisor>>> ready(Steady::time_point deadline);
   struct Answered {
     std::shared_ptr<Supervisor> supervisor;  ///< whose worker answered
-    CallResult result;
+    ipc::CallResult result;
   };
   /// A call whose worker cannot see what is at a path of its settings now is made once more, by the next worker, unless
   /// it told something already: a file that is replaced by rename is no missing right.
-  Task<Result<Answered>> ask(FrameType type, std::string payload, Steady::time_point deadline,
+  Task<Result<Answered>> ask(ipc::FrameType type, std::string payload, Steady::time_point deadline,
                              core::PageHandler on_page);
   Status fits(const Plugin& next) const;
   static Task<void> retire(std::shared_ptr<SupervisedSession> self, std::shared_ptr<Supervisor> old);
@@ -84,7 +84,7 @@ class SupervisedSession final : public core::Session, public std::enable_shared_
 
 /// Runs a call to its end and hands its pages on in order; an error of `on_page` ends the call with that error. The
 /// answer may carry a code other than ok: the plugin's.
-Task<Result<CallResult>> drive(std::shared_ptr<Supervisor> supervisor, std::shared_ptr<Call> call,
-                               core::PageHandler on_page);
+Task<Result<ipc::CallResult>> drive(std::shared_ptr<Supervisor> supervisor, std::shared_ptr<Call> call,
+                                    core::PageHandler on_page);
 
 }  // namespace driftd::host

@@ -3,12 +3,12 @@
 #include <driftd/ext/apply.h>
 #include <algorithm>
 
-#include "core/parse_limits.hpp"
-#include "core/value.hpp"
-#include "host/border.hpp"
-#include "host/ext_messages.hpp"
-#include "host/limits.hpp"
+#include "core/value/parse_limits.hpp"
+#include "core/value/value.hpp"
 #include "host/session.hpp"
+#include "host/untrusted_input.hpp"
+#include "ipc/ext_messages.hpp"
+#include "ipc/limits.hpp"
 
 namespace driftd::host {
 namespace {
@@ -18,25 +18,25 @@ const core::PageHandler kNoPages;
 
 std::int64_t nanos(Steady::time_point at) { return at.time_since_epoch() / std::chrono::nanoseconds(1); }
 
-Error error_of(const CallResult& result) { return Error{result.code, result.message, result.retry_after_ms}; }
+Error error_of(const ipc::CallResult& result) { return Error{result.code, result.message, result.retry_after_ms}; }
 
 /// The agent's end: a worker that was taken over says anything.
-void clean(std::string& text, const Scrubber& scrubber) { text = scrubber.printable(text, kMaxText); }
-void clean(std::vector<std::string>& texts, const Scrubber& scrubber) {
-  texts.resize(std::min(texts.size(), kMaxParts));
+void clean(std::string& text, const ipc::Scrubber& scrubber) { text = scrubber.printable(text, ipc::kMaxText); }
+void clean(std::vector<std::string>& texts, const ipc::Scrubber& scrubber) {
+  texts.resize(std::min(texts.size(), ipc::kMaxParts));
   for (auto& text : texts) clean(text, scrubber);
 }
-void clean(std::map<std::string, std::string>& pairs, const Scrubber& scrubber) {
+void clean(std::map<std::string, std::string>& pairs, const ipc::Scrubber& scrubber) {
   std::map<std::string, std::string> out;
   for (auto& [key, value] : pairs) {
-    if (out.size() >= kMaxParts) break;
+    if (out.size() >= ipc::kMaxParts) break;
     clean(value, scrubber);
-    out[scrubber.printable(key, kMaxName)] = std::move(value);
+    out[scrubber.printable(key, ipc::kMaxName)] = std::move(value);
   }
   pairs = std::move(out);
 }
 /// False: its config is no JSON object, which no worker of ours sends.
-bool clean(core::Discovered& b, const Scrubber& scrubber) {
+bool clean(core::Discovered& b, const ipc::Scrubber& scrubber) {
   for (auto* text : {&b.name, &b.type, &b.version, &b.origin, &b.revision}) clean(*text, scrubber);
   for (auto* texts : {&b.endpoints, &b.capabilities}) clean(*texts, scrubber);
   for (auto* pairs : {&b.credentials, &b.labels, &b.metadata}) clean(*pairs, scrubber);
@@ -55,8 +55,8 @@ Task<Status> keep_diagnostics(std::shared_ptr<std::vector<core::Diagnostic>> to,
   co_return Status{};
 }
 
-Result<ApplyCall> call_of(const core::ApplyRequest& request) {
-  ApplyCall out;
+Result<ipc::ApplyCall> call_of(const core::ApplyRequest& request) {
+  ipc::ApplyCall out;
   out.id = request.id;
   out.expected_version = request.expected_version;
   out.idempotency_key = request.idempotency_key;
@@ -82,13 +82,13 @@ Result<ApplyCall> call_of(const core::ApplyRequest& request) {
 Task<Result<core::DiscoverOutcome>> SupervisedSession::discover() {
   const auto deadline = Steady::now() + spec_.budgets.call;
   DRIFTD_CO_TRY(const auto supervisor, co_await ready(deadline));
-  const DiscoverCall asked{nanos(deadline)};
-  const auto call = supervisor->begin(FrameType::discover, encode(asked), deadline);
+  const ipc::DiscoverCall asked{nanos(deadline)};
+  const auto call = supervisor->begin(ipc::FrameType::discover, encode(asked), deadline);
   const auto told = std::make_shared<std::vector<core::Diagnostic>>();
   const core::PageHandler handler = [told](core::RecordPage page) { return keep_diagnostics(told, std::move(page)); };
-  DRIFTD_CO_TRY(const CallResult result, co_await drive(supervisor, call, handler));
+  DRIFTD_CO_TRY(const ipc::CallResult result, co_await drive(supervisor, call, handler));
   if (result.code != Code::ok) co_return fail(error_of(result));
-  auto answer = decode<DiscoverAnswer>(result.body);
+  auto answer = ipc::decode<ipc::DiscoverAnswer>(result.body);
   bool sound = answer.has_value();
   if (sound) {
     for (auto& backend : answer->backends) sound = clean(backend, supervisor->scrubber()) && sound;
@@ -105,9 +105,9 @@ Task<Result<core::DiscoverOutcome>> SupervisedSession::discover() {
 Task<Result<std::string>> SupervisedSession::upgrade(std::string kind, std::uint32_t from_revision, std::string body) {
   const auto deadline = Steady::now() + kUpgradeDeadline;
   DRIFTD_CO_TRY(const auto supervisor, co_await ready(deadline));
-  const UpgradeCall asked{nanos(deadline), kind, from_revision, body};
-  const auto call = supervisor->begin(FrameType::upgrade, encode(asked), deadline);
-  DRIFTD_CO_TRY(CallResult result, co_await drive(supervisor, call, kNoPages));
+  const ipc::UpgradeCall asked{nanos(deadline), kind, from_revision, body};
+  const auto call = supervisor->begin(ipc::FrameType::upgrade, encode(asked), deadline);
+  DRIFTD_CO_TRY(ipc::CallResult result, co_await drive(supervisor, call, kNoPages));
   if (result.code != Code::ok) co_return fail(error_of(result));
   const auto answer = core::parse(result.body, core::kBodyLimits);
   if (!answer || answer->object() == nullptr) co_return condemned(*supervisor, "upgrade");
@@ -116,13 +116,13 @@ Task<Result<std::string>> SupervisedSession::upgrade(std::string kind, std::uint
 
 Task<Result<core::ApplyOutcome>> SupervisedSession::apply(core::ApplyRequest request) {
   const auto deadline = Steady::now() + spec_.budgets.call;
-  DRIFTD_CO_TRY(ApplyCall asked, call_of(request));
+  DRIFTD_CO_TRY(ipc::ApplyCall asked, call_of(request));
   asked.deadline_ns = nanos(deadline);
   DRIFTD_CO_TRY(const auto supervisor, co_await ready(deadline));
-  const auto call = supervisor->begin(FrameType::apply, encode(asked), deadline);
-  DRIFTD_CO_TRY(const CallResult result, co_await drive(supervisor, call, kNoPages));
+  const auto call = supervisor->begin(ipc::FrameType::apply, encode(asked), deadline);
+  DRIFTD_CO_TRY(const ipc::CallResult result, co_await drive(supervisor, call, kNoPages));
   if (result.code != Code::ok) co_return fail(error_of(result));
-  auto answer = decode<ApplyAnswer>(result.body);
+  auto answer = ipc::decode<ipc::ApplyAnswer>(result.body);
   const bool sound = answer && answer->outcome >= DRIFTD_APPLY_SUCCESS && answer->outcome <= DRIFTD_APPLY_REQUEUE_AFTER;
   if (!sound) co_return condemned(*supervisor, "apply");
   clean(answer->version, supervisor->scrubber());

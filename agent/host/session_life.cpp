@@ -7,7 +7,7 @@
 #include "base/fatal.hpp"
 #include "base/log.hpp"
 #include "host/session.hpp"
-#include "host/settings_schema.hpp"
+#include "ipc/settings_schema.hpp"
 
 namespace driftd::host {
 namespace {
@@ -39,7 +39,7 @@ std::shared_ptr<Supervisor> SupervisedSession::make(const Plugin& plugin, bool t
   if (plugin.info) supervised.schema = plugin.info->settings_schema;
   if (plugin.info) {  // a schema that cannot be read was refused when the file was described
     const Status revealed =
-        reveal_plain(supervised.session.settings_json, supervised.session.secrets, plugin.info->settings_schema);
+        ipc::reveal_plain(supervised.session.settings_json, supervised.session.secrets, plugin.info->settings_schema);
     if (!revealed) log::room("host").error("[{}] settings: {}", spec_.backend, revealed.error().message);
   }
   const auto weak = weak_from_this();
@@ -139,8 +139,8 @@ Status SupervisedSession::fits(const Plugin& next) const {
   }
   if (!next.info) return {};
   core::SessionSpec plain = spec_;
-  DRIFTD_CHECK(reveal_plain(plain.settings_json, plain.secrets, next.info->settings_schema));
-  DRIFTD_TRY(const auto mistakes, validate_settings(next.info->settings_schema, plain.settings_json));
+  DRIFTD_CHECK(ipc::reveal_plain(plain.settings_json, plain.secrets, next.info->settings_schema));
+  DRIFTD_TRY(const auto mistakes, ipc::validate_settings(next.info->settings_schema, plain.settings_json));
   if (mistakes.empty()) return {};
   return fail(Code::invalid, mistakes.front().path + ": " + mistakes.front().message);
 }

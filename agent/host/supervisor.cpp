@@ -7,8 +7,8 @@
 
 #include "base/fatal.hpp"
 #include "base/log.hpp"
-#include "host/describe.hpp"
 #include "host/jail_looks.hpp"
+#include "ipc/provider_info.hpp"
 
 namespace driftd::host {
 namespace {
@@ -41,7 +41,7 @@ Supervisor::Supervisor(HostOptions options, SupervisorSpec spec, OnEvent on_even
     : options_(std::move(options)),
       spec_(std::move(spec)),
       on_event_(std::move(on_event)),
-      scrubber_(Scrubber::of_instance(spec_.session.secrets, spec_.session.settings_json)),
+      scrubber_(ipc::Scrubber::of_instance(spec_.session.secrets, spec_.session.settings_json)),
       backoff_(options_.restart_first, options_.restart_most),
       retry_(options_.core),
       usage_(options_.core),
@@ -142,7 +142,7 @@ Task<void> Supervisor::serve(std::shared_ptr<Supervisor> self) {
   if (self->worker_->errors() != nullptr) asio::co_spawn(self->options_.core, read_errors(self), fatal);
   asio::co_spawn(self->options_.core, open(self), fatal);
   self->watch_usage();
-  const auto deliver = [raw = self.get()](Frame frame) { raw->on_frame(std::move(frame)); };
+  const auto deliver = [raw = self.get()](ipc::Frame frame) { raw->on_frame(std::move(frame)); };
   const Status ended = co_await Connection::receive(self->connection_, deliver);
   if (!ended && self->kill_reason_.empty()) {
     ++self->status_.misuses["protocol"];
@@ -181,7 +181,7 @@ Task<void> Supervisor::open(std::shared_ptr<Supervisor> self) {
   self->failure_ = opened.error();
   self->kill_reason_ = opened.error().message;
   self->status_.last_exit = opened.error().message;
-  self->connection_->send(FrameType::stop, 0, {});
+  self->connection_->send(ipc::FrameType::stop, 0, {});
   self->limit_stop();
 }
 
@@ -190,23 +190,23 @@ Task<Status> Supervisor::open_steps(std::shared_ptr<Supervisor> self) {
   if (!paths) co_return no_answer_of_paths();
   self->jail_paths_ = std::move(*paths);
   const std::string asked = encode(self->load_request());
-  DRIFTD_CO_TRY(const CallResult answer, co_await plain(self, FrameType::load, asked));
-  auto loaded = decode<Loaded>(answer.body);
+  DRIFTD_CO_TRY(const ipc::CallResult answer, co_await plain(self, ipc::FrameType::load, asked));
+  auto loaded = ipc::decode<ipc::Loaded>(answer.body);
   if (!loaded) self->condemn("answered load with something else");
   DRIFTD_CO_CHECK(loaded);
   loaded->file = self->spec_.file;
-  DRIFTD_CO_TRY(self->info_, parse_info(*loaded));
-  self->metrics_ = declared_metrics(loaded->describe);
+  DRIFTD_CO_TRY(self->info_, ipc::parse_info(*loaded));
+  self->metrics_ = ipc::declared_metrics(loaded->describe);
   DRIFTD_CO_CHECK(co_await settle_jail(self, *loaded));
   if (self->spec_.describe_only || self->other_jail_) co_return Status{};
   if (self->worker_) self->worker_->limit_files(self->spec_.session.budgets.files);  // its jail is closed by now
   const std::string instance = self->open_payload();
-  DRIFTD_CO_TRY(const CallResult opened, co_await plain(self, FrameType::open, instance));
+  DRIFTD_CO_TRY(const ipc::CallResult opened, co_await plain(self, ipc::FrameType::open, instance));
   (void)opened;  // open answers nothing but its status
   co_return Status{};
 }
 
-Load Supervisor::load_request() {
+ipc::Load Supervisor::load_request() {
   const bool threads = spec_.session.isolation == core::SessionSpec::Isolation::in_process;
   return {spec_.file, threads, jail_paths_.read, jail_paths_.unix_sockets, options_.jail_kills, options_.experimental};
 }
@@ -223,8 +223,8 @@ Task<std::optional<JailPaths>> Supervisor::wanted_paths(std::shared_ptr<Supervis
 
 /// Only the plugin's schema says which settings are paths. When it says another thing than what this worker was started
 /// with, the next worker gets those paths; a plugin that changes its mind each time is not opened.
-Task<Status> Supervisor::settle_jail(std::shared_ptr<Supervisor> self, Loaded loaded) {
-  self->status_.jail = one_line(loaded.jail, 1024) + (self->jail_paths_.unix_sockets ? ", Unix sockets" : "");
+Task<Status> Supervisor::settle_jail(std::shared_ptr<Supervisor> self, ipc::Loaded loaded) {
+  self->status_.jail = ipc::one_line(loaded.jail, 1024) + (self->jail_paths_.unix_sockets ? ", Unix sockets" : "");
   const bool same = loaded.settings_schema == self->spec_.schema;
   self->spec_.schema = loaded.settings_schema;
   if (loaded.jail.empty() || self->spec_.describe_only) co_return Status{};
@@ -250,7 +250,7 @@ Task<Status> Supervisor::settle_jail(std::shared_ptr<Supervisor> self, Loaded lo
 
 std::string Supervisor::open_payload() const {
   const auto& s = spec_.session;
-  Open open{s.backend, s.settings_json, s.secrets};
+  ipc::Open open{s.backend, s.settings_json, s.secrets};
   open.key_id = s.worker_key.id;
   open.key.assign(s.worker_key.key.begin(), s.worker_key.key.end());
   open.digest_seed = s.digest_seed;
@@ -262,7 +262,8 @@ std::string Supervisor::open_payload() const {
 }
 
 /// A call that streams nothing.
-Task<Result<CallResult>> Supervisor::plain(std::shared_ptr<Supervisor> self, FrameType type, std::string payload) {
+Task<Result<ipc::CallResult>> Supervisor::plain(std::shared_ptr<Supervisor> self, ipc::FrameType type,
+                                                std::string payload) {
   const auto call = self->begin(type, std::move(payload), Steady::now() + kOpenDeadline);
   while (!call->done) {
     boost::system::error_code woken;  // on_result and fail_calls wake
@@ -338,7 +339,7 @@ void Supervisor::retire() {
   retired_ = true;
   retry_.cancel();
   for (const auto& [id, call] : calls_) {
-    if (call->type == FrameType::watch) cancel(*call);
+    if (call->type == ipc::FrameType::watch) cancel(*call);
   }
 }
 
@@ -366,7 +367,7 @@ Task<void> Supervisor::stop(std::shared_ptr<Supervisor> self) {
     self->stopping_ = true;
     self->retry_.cancel();
     for (const auto& [id, call] : self->calls_) self->cancel(*call);
-    if (self->connection_) self->connection_->send(FrameType::stop, 0, {});
+    if (self->connection_) self->connection_->send(ipc::FrameType::stop, 0, {});
     self->limit_stop();
     self->set_state(self->status_.state);
   }

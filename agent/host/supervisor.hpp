@@ -11,21 +11,21 @@
 #include "base/backoff.hpp"
 #include "base/rate.hpp"
 #include "host/call.hpp"
-#include "host/connection.hpp"
 #include "host/host.hpp"
 #include "host/jail_paths.hpp"
-#include "host/library_file.hpp"
 #include "host/line_log.hpp"
-#include "host/messages.hpp"
-#include "host/text.hpp"
 #include "host/worker.hpp"
+#include "host/worker_channel.hpp"
+#include "ipc/messages.hpp"
+#include "ipc/plugin_file.hpp"
+#include "ipc/text.hpp"
 
 namespace driftd::host {
 
 struct SupervisorSpec {
   core::SessionSpec session;
-  std::string file;                          ///< of the plugin
-  std::shared_ptr<const LibraryFile> bytes;  ///< of that file, sealed: what every worker of this supervisor loads
+  std::string file;                               ///< of the plugin
+  std::shared_ptr<const ipc::LibraryFile> bytes;  ///< of that file, sealed: what every worker of this supervisor loads
   std::string schema;          ///< of its settings, as last seen: which paths the jail opens; empty: not known yet
   bool describe_only = false;  ///< scan: load, do not open; the first failure is final
   bool trial = false;          ///< a new version: the first failure is final and nobody's crash, until adopt()
@@ -44,9 +44,9 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   static Task<Status> ready(std::shared_ptr<Supervisor> self, Steady::time_point deadline);
   static Task<Result<std::shared_ptr<const core::ProviderInfo>>> info(std::shared_ptr<Supervisor> self);
   /// Sends a call. Its deadline is kept from here on: cancel, then kill.
-  std::shared_ptr<Call> begin(FrameType type, std::string payload, Steady::time_point deadline);
+  std::shared_ptr<Call> begin(ipc::FrameType type, std::string payload, Steady::time_point deadline);
   /// The next frame of a call, with its credit given back; nullopt: the queue is empty.
-  std::optional<Frame> pop(Call& call);
+  std::optional<ipc::Frame> pop(Call& call);
   /// What a call says that met a path which leads elsewhere than when the worker started: the next one, which starts
   /// now, gets it. Nothing: the error has another cause.
   static Task<std::optional<Error>> left_jail(std::shared_ptr<Supervisor> self, Error error);
@@ -68,7 +68,7 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   const core::WorkerStatus& status();
   const core::SessionSpec& spec() const { return spec_.session; }
   const HostOptions& options() const { return options_; }
-  const Scrubber& scrubber() const { return scrubber_; }
+  const ipc::Scrubber& scrubber() const { return scrubber_; }
   const std::shared_ptr<const core::ProviderInfo>& described() const { return info_; }  ///< set once it ran
   asio::any_io_executor executor() const { return options_.core; }
   bool has_diff = true;  ///< until the plugin says UNSUPPORTED
@@ -78,17 +78,18 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   static Task<void> serve(std::shared_ptr<Supervisor> self);
   static Task<void> open(std::shared_ptr<Supervisor> self);
   static Task<Status> open_steps(std::shared_ptr<Supervisor> self);
-  static Task<Result<CallResult>> plain(std::shared_ptr<Supervisor> self, FrameType type, std::string payload);
+  static Task<Result<ipc::CallResult>> plain(std::shared_ptr<Supervisor> self, ipc::FrameType type,
+                                             std::string payload);
   static Task<void> read_errors(std::shared_ptr<Supervisor> self);
   Task<void> pause(std::chrono::milliseconds most);
-  void on_frame(Frame frame);
-  void on_result(Call& call, Frame frame);
-  void on_stream(Call& call, Frame frame);
+  void on_frame(ipc::Frame frame);
+  void on_result(Call& call, ipc::Frame frame);
+  void on_stream(Call& call, ipc::Frame frame);
   void give_credit(Call& call);
-  bool on_credit(Call& call, const Frame& frame);
-  void on_metric(const Frame& frame);
-  void on_log(const Frame& frame);
-  void on_permit(const std::shared_ptr<Call>& call, const Frame& frame);
+  bool on_credit(Call& call, const ipc::Frame& frame);
+  void on_metric(const ipc::Frame& frame);
+  void on_log(const ipc::Frame& frame);
+  void on_permit(const std::shared_ptr<Call>& call, const ipc::Frame& frame);
   void arm(Call& call);
   void expire(Call& call);
   void kill(std::string reason);
@@ -96,7 +97,7 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   bool due(const std::string& what);
   void watch_usage();
   bool within_budgets();
-  void account(const Call& call, const CallResult& result);
+  void account(const Call& call, const ipc::CallResult& result);
   void hit_budget(const std::string& budget, std::string message);
   void note_overdue(const Call& call);
   void bury(const std::string& how);
@@ -105,8 +106,8 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   void fail_calls(const Error& error);
   void set_state(std::string state);
   void tell(std::string what, std::string message);
-  Load load_request();
-  static Task<Status> settle_jail(std::shared_ptr<Supervisor> self, Loaded loaded);
+  ipc::Load load_request();
+  static Task<Status> settle_jail(std::shared_ptr<Supervisor> self, ipc::Loaded loaded);
   /// Nothing: the file system does not answer, or the worker is another one by now.
   static Task<std::optional<JailPaths>> wanted_paths(std::shared_ptr<Supervisor> self);
   static Task<void> look_at_jail(std::shared_ptr<Supervisor> self);
@@ -116,7 +117,7 @@ class Supervisor : public std::enable_shared_from_this<Supervisor> {
   const HostOptions options_;
   SupervisorSpec spec_;
   OnEvent on_event_;
-  Scrubber scrubber_;
+  ipc::Scrubber scrubber_;
   core::WorkerStatus status_;
   std::shared_ptr<const core::ProviderInfo> info_;
   std::shared_ptr<Worker> worker_;

@@ -6,9 +6,8 @@
 #include "base/fatal.hpp"
 #include "base/log.hpp"
 #include "base/task.hpp"
-#include "host/limits.hpp"
-#include "host/provider_host.hpp"
 #include "host/supervisor.hpp"
+#include "ipc/limits.hpp"
 
 namespace driftd::host {
 namespace {
@@ -28,18 +27,18 @@ std::string render_seconds(std::chrono::milliseconds t) {
   return fmt::format("{} ms", t.count());
 }
 
-void Supervisor::account(const Call& call, const CallResult& result) {
-  const std::string in(name_of(call.type));
+void Supervisor::account(const Call& call, const ipc::CallResult& result) {
+  const std::string in(ipc::name_of(call.type));
   for (const auto& [rule, times] : result.rules) {
-    const std::string name = printable(rule, 64);
-    if (status_.misuses.size() < kMaxRules || status_.misuses.contains(name)) status_.misuses[name] += times;
+    const std::string name = ipc::printable(rule, 64);
+    if (status_.misuses.size() < ipc::kMaxRules || status_.misuses.contains(name)) status_.misuses[name] += times;
   }
   if (result.misuses > 0) {
     const std::string rule = result.misuse.substr(0, std::min<std::size_t>(result.misuse.find(':'), 64));
-    status_.last_misuse = fmt::format("{} (in {})", printable(result.misuse, kMaxTold), in);
+    status_.last_misuse = fmt::format("{} (in {})", ipc::printable(result.misuse, kMaxTold), in);
     if (due("rule " + rule)) {
       tell("misbehaved", fmt::format("broke a rule of the ABI {} times in {}; first: {}", result.misuses, in,
-                                     printable(result.misuse, kMaxTold)));
+                                     ipc::printable(result.misuse, kMaxTold)));
     }
   }
   if (result.denied_secrets > 0) {
@@ -50,14 +49,16 @@ void Supervisor::account(const Call& call, const CallResult& result) {
                        in, status_.denied_secrets));
     }
   }
-  if (call.type == FrameType::refresh && result.code != Code::cancelled) {
-    status_.last_failure = result.code == Code::ok ? std::string() : printable(result.message, kMaxTold);
+  if (call.type == ipc::FrameType::refresh && result.code != Code::cancelled) {
+    status_.last_failure = result.code == Code::ok ? std::string() : ipc::printable(result.message, kMaxTold);
   }
-  if (!result.budget_hit.empty()) hit_budget(printable(result.budget_hit, 16), printable(result.message, kMaxTold));
+  if (!result.budget_hit.empty())
+    hit_budget(ipc::printable(result.budget_hit, 16), ipc::printable(result.message, kMaxTold));
 }
 
 void Supervisor::hit_budget(const std::string& budget, std::string message) {
-  if (status_.budget_hits.size() < kMaxRules || status_.budget_hits.contains(budget)) ++status_.budget_hits[budget];
+  if (status_.budget_hits.size() < ipc::kMaxRules || status_.budget_hits.contains(budget))
+    ++status_.budget_hits[budget];
   status_.last_budget_hit = message;
   if (due("budget " + budget)) tell("budget", std::move(message));
 }
@@ -67,7 +68,7 @@ void Supervisor::hit_budget(const std::string& budget, std::string message) {
 bool Supervisor::due(const std::string& what) {
   const auto now = Steady::now();
   const auto found = told_.find(what);
-  if (found == told_.end() && told_.size() >= kMaxRules) return false;
+  if (found == told_.end() && told_.size() >= ipc::kMaxRules) return false;
   if (found != told_.end() && now - found->second < kTellAgain) return false;
   told_[what] = now;
   return true;
@@ -99,7 +100,7 @@ Task<void> Supervisor::look_at_jail(std::shared_ptr<Supervisor> self) {
 }
 
 void Supervisor::leave_jail(const std::string& why) {
-  const auto busy = [](const auto& one) { return one.second->type != FrameType::watch; };
+  const auto busy = [](const auto& one) { return one.second->type != ipc::FrameType::watch; };
   if (!worker_ || killed_ || stopping_ || retired_ || std::any_of(calls_.begin(), calls_.end(), busy)) return;
   other_jail_ = moved_ = true;
   log::room("host").info("[{}] {} is not what it was when the worker started: another worker gets what is there now",
@@ -150,9 +151,9 @@ bool Supervisor::within_budgets() {
   }
   for (const auto& [id, call] : calls_) {
     const auto cost = used.cpu - call->cpu_at_begin;
-    if (call->type == FrameType::watch || cost <= budgets.cpu) continue;
+    if (call->type == ipc::FrameType::watch || cost <= budgets.cpu) continue;
     return over("cpu", fmt::format("CPU {} over the budget of {} in {}", render_seconds(cost),
-                                   render_seconds(budgets.cpu), name_of(call->type)));
+                                   render_seconds(budgets.cpu), ipc::name_of(call->type)));
   }
   return true;
 }
@@ -160,10 +161,10 @@ bool Supervisor::within_budgets() {
 /// A refresh or read that did not end within the wall time that its backend may take.
 void Supervisor::note_overdue(const Call& call) {
   const auto asked = std::chrono::round<std::chrono::milliseconds>(call.deadline - call.begun);
-  const bool budgeted = call.type == FrameType::refresh || call.type == FrameType::read;
+  const bool budgeted = call.type == ipc::FrameType::refresh || call.type == ipc::FrameType::read;
   if (!budgeted || asked + std::chrono::milliseconds(100) < spec_.session.budgets.call) return;
   hit_budget("call", fmt::format("no answer within the budget of {} in {}", render_seconds(spec_.session.budgets.call),
-                                 name_of(call.type)));
+                                 ipc::name_of(call.type)));
 }
 
 Status Supervisor::resume() {

@@ -4,10 +4,9 @@
 #include <cmath>
 
 #include "base/log.hpp"
-#include "host/border.hpp"
-#include "host/limits.hpp"
-#include "host/provider_host.hpp"
 #include "host/supervisor.hpp"
+#include "host/untrusted_input.hpp"
+#include "ipc/limits.hpp"
 
 namespace driftd::host {
 namespace {
@@ -16,16 +15,16 @@ constexpr std::uint64_t kCreditStep = 128u << 10;  // bytes given back at once
 
 }  // namespace
 
-std::shared_ptr<Call> Supervisor::begin(FrameType type, std::string payload, Steady::time_point deadline) {
+std::shared_ptr<Call> Supervisor::begin(ipc::FrameType type, std::string payload, Steady::time_point deadline) {
   auto call = std::make_shared<Call>(options_.core, next_call_++, type, deadline);
   call->wake.expires_at(asio::steady_timer::time_point::max());
   if (!connection_) {
     call->done = fail(Code::unavailable, "worker " + (status_.last_exit.empty() ? "not running" : status_.last_exit));
     return call;
   }
-  if (payload.size() > kMaxPayload) {
-    call->done = fail(Code::invalid, fmt::format("{}: the request has {} bytes, at most {}", name_of(type),
-                                                 payload.size(), kMaxPayload));
+  if (payload.size() > ipc::kMaxPayload) {
+    call->done = fail(Code::invalid, fmt::format("{}: the request has {} bytes, at most {}", ipc::name_of(type),
+                                                 payload.size(), ipc::kMaxPayload));
     return call;
   }
   if (worker_) call->cpu_at_begin = worker_->usage().cpu;
@@ -54,8 +53,8 @@ void Supervisor::expire(Call& call) {
   }
   const std::string waited = render_seconds(std::chrono::round<std::chrono::milliseconds>(call.waited));
   kill(call.stopped_early ? fmt::format("no answer within {} of a cancel: killed in {}", render_seconds(options_.grace),
-                                        name_of(call.type))
-                          : fmt::format("no answer within {}: killed in {}", waited, name_of(call.type)));
+                                        ipc::name_of(call.type))
+                          : fmt::format("no answer within {}: killed in {}", waited, ipc::name_of(call.type)));
 }
 
 void Supervisor::cancel(Call& call) {
@@ -63,7 +62,7 @@ void Supervisor::cancel(Call& call) {
   call.cancelled = true;
   call.stopped_early = Steady::now() < call.deadline;
   call.waited = std::max(call.deadline - call.begun, Steady::duration::zero());
-  if (connection_) connection_->send(FrameType::cancel, call.id, {});
+  if (connection_) connection_->send(ipc::FrameType::cancel, call.id, {});
   call.deadline = Steady::now() + options_.grace;  // from the cancel on: the deadline may have been seen late
   arm(call);
 }
@@ -75,12 +74,12 @@ void Supervisor::abandon(Call& call) {
   }
 }
 
-std::optional<Frame> Supervisor::pop(Call& call) {
-  std::optional<Frame> out;
+std::optional<ipc::Frame> Supervisor::pop(Call& call) {
+  std::optional<ipc::Frame> out;
   if (!call.queue.empty()) {
     out = std::move(call.queue.front());
     call.queue.pop_front();
-    call.owed += out->payload.size() + kHeaderSize;
+    call.owed += out->payload.size() + ipc::kHeaderSize;
   }
   give_credit(call);
   return out;
@@ -89,31 +88,31 @@ std::optional<Frame> Supervisor::pop(Call& call) {
 void Supervisor::give_credit(Call& call) {
   // a worker waits for credit only when it has used all of it: the step is always reached then
   if (call.owed >= kCreditStep && connection_ && !call.done) {
-    connection_->send(FrameType::credit, call.id, encode(Credit{call.owed}));
+    connection_->send(ipc::FrameType::credit, call.id, encode(ipc::Credit{call.owed}));
     call.taken -= call.owed;
     call.owed = 0;
   }
 }
 
-void Supervisor::on_frame(Frame frame) {
+void Supervisor::on_frame(ipc::Frame frame) {
   const auto found = calls_.find(frame.call);
   if (found == calls_.end()) return condemn("spoke of a call that is not running");
   const auto call = found->second;
   switch (frame.type) {
-    case FrameType::result:
+    case ipc::FrameType::result:
       return on_result(*call, std::move(frame));
-    case FrameType::log:
+    case ipc::FrameType::log:
       return on_log(frame);
-    case FrameType::permit:
+    case ipc::FrameType::permit:
       return on_permit(call, frame);
-    case FrameType::metric:
+    case ipc::FrameType::metric:
       if (!on_credit(*call, frame)) return;
       on_metric(frame);
-      call->owed += frame.payload.size() + kHeaderSize;  // read at once, also where nobody waits for pages
+      call->owed += frame.payload.size() + ipc::kHeaderSize;  // read at once, also where nobody waits for pages
       return give_credit(*call);
-    case FrameType::records:
-    case FrameType::mark:
-    case FrameType::diagnostic:
+    case ipc::FrameType::records:
+    case ipc::FrameType::mark:
+    case ipc::FrameType::diagnostic:
       if (on_credit(*call, frame)) on_stream(*call, std::move(frame));
       return;
     default:
@@ -122,20 +121,21 @@ void Supervisor::on_frame(Frame frame) {
 }
 
 /// The rule of ActiveCall::send from the other side: nothing more once the credit is used up.
-bool Supervisor::on_credit(Call& call, const Frame& frame) {
-  if (call.taken >= kCallCredit) {
+bool Supervisor::on_credit(Call& call, const ipc::Frame& frame) {
+  if (call.taken >= ipc::kCallCredit) {
     condemn("sent more than its credit");
     return false;
   }
-  call.taken += frame.payload.size() + kHeaderSize;
+  call.taken += frame.payload.size() + ipc::kHeaderSize;
   return true;
 }
 
-void Supervisor::on_stream(Call& call, Frame frame) {
-  const bool streams = call.type == FrameType::refresh || call.type == FrameType::read || call.type == FrameType::watch;
-  if (!streams && frame.type != FrameType::diagnostic)
-    return condemn(fmt::format("sent records in {}", name_of(call.type)));
-  const bool unheard = call.abandoned || call.type == FrameType::load || call.type == FrameType::open;
+void Supervisor::on_stream(Call& call, ipc::Frame frame) {
+  const bool streams =
+      call.type == ipc::FrameType::refresh || call.type == ipc::FrameType::read || call.type == ipc::FrameType::watch;
+  if (!streams && frame.type != ipc::FrameType::diagnostic)
+    return condemn(fmt::format("sent records in {}", ipc::name_of(call.type)));
+  const bool unheard = call.abandoned || call.type == ipc::FrameType::load || call.type == ipc::FrameType::open;
   call.queue.push_back(std::move(frame));
   if (unheard) {
     while (pop(call)) {
@@ -144,9 +144,9 @@ void Supervisor::on_stream(Call& call, Frame frame) {
   call.wake.cancel();
 }
 
-void Supervisor::on_result(Call& call, Frame frame) {
-  auto result = decode<CallResult>(frame.payload, kMaxRules);
-  if (!result) return condemn(fmt::format("answered {} with what cannot be decoded", name_of(call.type)));
+void Supervisor::on_result(Call& call, ipc::Frame frame) {
+  auto result = ipc::decode<ipc::CallResult>(frame.payload, ipc::kMaxRules);
+  if (!result) return condemn(fmt::format("answered {} with what cannot be decoded", ipc::name_of(call.type)));
   clean(*result, scrubber_);
   account(call, *result);
   call.done = std::move(result);
@@ -156,9 +156,9 @@ void Supervisor::on_result(Call& call, Frame frame) {
 }
 
 /// A worker of ours tells 500 a second. Nothing waits for them: a flood is no accident.
-void Supervisor::on_metric(const Frame& frame) {
+void Supervisor::on_metric(const ipc::Frame& frame) {
   if (!metric_flood_.try_take(Steady::now())) return condemn("flooded the metrics");
-  const auto gauge = decode<Gauge>(frame.payload);
+  const auto gauge = ipc::decode<ipc::Gauge>(frame.payload);
   if (!gauge || !metrics_.contains(gauge->name)) return condemn("sent a metric that describe does not declare");
   char* end = nullptr;
   const double value = std::strtod(gauge->value.c_str(), &end);
@@ -167,30 +167,32 @@ void Supervisor::on_metric(const Frame& frame) {
 }
 
 /// A worker of ours prints 20 lines a second. What is more is dropped here too, and a flood is no accident.
-void Supervisor::on_log(const Frame& frame) {
+void Supervisor::on_log(const ipc::Frame& frame) {
   const auto now = Steady::now();
   if (!log_flood_.try_take(now)) return condemn("flooded the log");
   if (!log_rate_.try_take(now)) {
     ++lines_dropped_;
     return;
   }
-  const auto line = decode<LogLine>(frame.payload);
+  const auto line = ipc::decode<ipc::LogLine>(frame.payload);
   if (!line) return condemn("sent a log line that cannot be decoded");
   constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
                                                    spdlog::level::err};
   const auto level = kLevels[std::clamp(line->level, 0, 3)];
   const auto dropped = std::exchange(lines_dropped_, 0);
-  log::room("host").log(level, "[{}] {}{}", spec_.session.backend, scrubber_.one_line(line->text, kMaxText),
+  log::room("host").log(level, "[{}] {}{}", spec_.session.backend, scrubber_.one_line(line->text, ipc::kMaxText),
                         dropped > 0 ? fmt::format(" ({} lines before this one dropped)", dropped) : "");
 }
 
-void Supervisor::on_permit(const std::shared_ptr<Call>& call, const Frame& frame) {
-  const auto request = decode<PermitRequest>(frame.payload);
-  if (!request || call->asks_permit || request->bucket.size() > kMaxName)
+void Supervisor::on_permit(const std::shared_ptr<Call>& call, const ipc::Frame& frame) {
+  const auto request = ipc::decode<ipc::PermitRequest>(frame.payload);
+  if (!request || call->asks_permit || request->bucket.size() > ipc::kMaxName)
     return condemn("asked for a permit out of turn");
   const auto now = Steady::now();
-  if (rates_.size() >= kMaxBuckets) std::erase_if(rates_, [now](const auto& rate) { return rate.second.full(now); });
-  if (rates_.size() >= kMaxBuckets) return condemn(fmt::format("used more than {} buckets of permits", kMaxBuckets));
+  if (rates_.size() >= ipc::kMaxBuckets)
+    std::erase_if(rates_, [now](const auto& rate) { return rate.second.full(now); });
+  if (rates_.size() >= ipc::kMaxBuckets)
+    return condemn(fmt::format("used more than {} buckets of permits", ipc::kMaxBuckets));
   auto timer = std::make_shared<asio::steady_timer>(options_.core, rates_[request->bucket].take(request->tokens, now));
   auto* raw = timer.get();
   call->asks_permit = true;
@@ -198,7 +200,7 @@ void Supervisor::on_permit(const std::shared_ptr<Call>& call, const Frame& frame
                    ticket = request->ticket](const boost::system::error_code&) {
     call->asks_permit = false;
     if (const auto connection = weak.lock())
-      connection->send(FrameType::permitted, call->id, encode(Permitted{ticket, Code::ok}));
+      connection->send(ipc::FrameType::permitted, call->id, encode(ipc::Permitted{ticket, Code::ok}));
   });
 }
 
@@ -221,8 +223,9 @@ void Supervisor::kill(std::string reason) {
 std::string Supervisor::in_flight() const {
   std::string out;
   for (const auto& [id, call] : calls_) {
-    const std::string name(name_of(call->type));
-    if (call->type != FrameType::watch && out.find(name) == std::string::npos) out += (out.empty() ? "" : ", ") + name;
+    const std::string name(ipc::name_of(call->type));
+    if (call->type != ipc::FrameType::watch && out.find(name) == std::string::npos)
+      out += (out.empty() ? "" : ", ") + name;
   }
   if (!out.empty() || calls_.empty()) return out;
   return "watch";

@@ -7,15 +7,17 @@
 #include <cstring>
 #include <thread>
 
-#include "host/provider_host.hpp"
 #include "host/worker.hpp"
+#include "worker/provider_host.hpp"
 
 namespace driftd::host {
 namespace {
 
 class Threads final : public Worker {
  public:
-  Threads(int fd, int library) : host_(std::make_shared<ProviderHost>(fd, library)), thread_(&Threads::serve, host_) {}
+  Threads(int fd, int library)
+      : host_(std::make_shared<worker::ProviderHost>(fd, library)),
+        thread_(&Threads::serve, host_) {}
   ~Threads() override { leave(); }
   void kill() override { leave(); }
   /// The socket ended because serve() did, unless it was killed before.
@@ -25,11 +27,13 @@ class Threads final : public Worker {
   }
 
  private:
-  static void serve(std::shared_ptr<ProviderHost> host) { (void)host->serve(); }  // its end is seen at the socket
+  static void serve(std::shared_ptr<worker::ProviderHost> host) {
+    (void)host->serve();
+  }  // its end is seen at the socket
   void leave() {
     if (thread_.joinable()) thread_.detach();
   }
-  std::shared_ptr<ProviderHost> host_;
+  std::shared_ptr<worker::ProviderHost> host_;
   std::thread thread_;
 };
 

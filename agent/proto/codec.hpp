@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/event.hpp"
+#include "core/event/event.hpp"
 
 namespace driftd::proto {
 

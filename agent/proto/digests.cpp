@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proto/digests.hpp"
 
-#include "core/path.hpp"
-#include "core/value.hpp"
+#include "core/value/path.hpp"
+#include "core/value/value.hpp"
 #include "driftd/v1/event.pb.h"
 #include "proto/serialise.hpp"
 

@@ -3,7 +3,7 @@
 
 #include "base/digest.hpp"
 #include "base/result.hpp"
-#include "core/event.hpp"
+#include "core/event/event.hpp"
 
 namespace driftd::proto {
 

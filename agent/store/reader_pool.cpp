@@ -2,7 +2,7 @@
 #include <sqlite3.h>
 
 #include "base/log.hpp"
-#include "core/path.hpp"
+#include "core/value/path.hpp"
 #include "store/state.hpp"
 
 namespace driftd::store {

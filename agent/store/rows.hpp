@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "core/judge.hpp"
+#include "core/judge/judge.hpp"
 #include "core/ports/store.hpp"
 #include "store/keys.hpp"
 #include "store/sqlite.hpp"

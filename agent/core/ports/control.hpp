@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/task.hpp"
-#include "core/diff.hpp"
-#include "core/judge.hpp"
+#include "core/judge/diff.hpp"
+#include "core/judge/judge.hpp"
 #include "core/ports/session.hpp"
 #include "core/resource.hpp"
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/task.hpp"
-#include "core/diff.hpp"
 #include "core/extension.hpp"
+#include "core/judge/diff.hpp"
 #include "core/ports/worker.hpp"
 #include "core/resource.hpp"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/task.hpp"
-#include "core/event.hpp"
+#include "core/event/event.hpp"
 
 namespace driftd::core {
 

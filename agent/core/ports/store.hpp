@@ -9,8 +9,8 @@
 
 #include "base/task.hpp"
 #include "core/audit.hpp"
-#include "core/event.hpp"
-#include "core/judge.hpp"
+#include "core/event/event.hpp"
+#include "core/judge/judge.hpp"
 
 namespace driftd::core {
 

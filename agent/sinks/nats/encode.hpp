@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/event.hpp"
+#include "core/event/event.hpp"
 #include "sinks/nats/settings.hpp"
 
 namespace driftd::sinks {

@@ -6,8 +6,9 @@
 #include <set>
 
 #include "contract/host/core_thread.hpp"
-#include "host/limits.hpp"
-#include "host/text.hpp"
+#include "core/stand_in.hpp"
+#include "ipc/limits.hpp"
+#include "ipc/text.hpp"
 
 namespace driftd::test {
 namespace {
@@ -61,8 +62,8 @@ TEST_P(Poison, TheCountFitsEveryIdentityIsItsOwnAndTheNextRefreshSaysTheSame) {
   std::set<std::string> ids;
   for (const auto& o : first) {
     EXPECT_TRUE(ids.insert(o.id.id).second) << o.id.id;
-    EXPECT_LE(o.id.id.size(), host::kMaxName);
-    EXPECT_TRUE(host::is_utf8(o.id.id));
+    EXPECT_LE(o.id.id.size(), ipc::kMaxName);
+    EXPECT_TRUE(ipc::is_utf8(o.id.id));
   }
   const auto again = refreshed();
   ASSERT_EQ(again.size(), first.size());
@@ -111,7 +112,7 @@ TEST_P(Poison, NoPluginGivesTheIdThatStandsForAnother) {
     std::set<std::string> ids;
     for (const auto& o : all) EXPECT_TRUE(ids.insert(o.id.id).second) << "two are called " << o.id.id;
     EXPECT_EQ(pages_->marks().at(0).count, ids.size());
-    EXPECT_EQ(nameless(all).size(), stand_ins.size() + (taken.starts_with(host::kStandIn) ? 1 : 0)) << taken;
+    EXPECT_EQ(nameless(all).size(), stand_ins.size() + (taken.starts_with(core::kStandIn) ? 1 : 0)) << taken;
   }
 }
 
@@ -119,7 +120,7 @@ TEST_P(Poison, NoPluginGivesTheIdThatStandsForAnother) {
 TEST_P(Poison, NotFoundOfWhatStandsForARecordIsNoWordOfIt) {
   std::vector<core::ResourceId> ids = {{"thing", "0"}, {"thing", "not-there"}};
   for (const auto& o : refreshed()) {
-    if (o.id.id.starts_with(host::kStandIn)) ids.push_back(o.id);
+    if (o.id.id.starts_with(core::kStandIn)) ids.push_back(o.id);
   }
   ASSERT_GE(ids.size(), 5u);
   const auto answer = core_.run(session_->read(ids, std::chrono::seconds(20)));

@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "contract/host/core_thread.hpp"
-#include "host/pins.hpp"
+#include "host/plugin_lock.hpp"
 #include "support/process.hpp"
 
 namespace driftd::test {

@@ -12,8 +12,8 @@
 
 #include "contract/host/core_thread.hpp"
 #include "escapes/escapes.hpp"
-#include "host/jail.hpp"
 #include "support/process.hpp"
+#include "worker/jail.hpp"
 
 namespace driftd::test {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The jail itself, entered by children of this test.
-#include "host/jail.hpp"
+#include "worker/jail.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@
 #include "support/agent.hpp"
 #include "support/process.hpp"
 
-namespace driftd::host {
+namespace driftd::worker {
 namespace {
 
 using ::testing::HasSubstr;
@@ -152,4 +152,4 @@ TEST(Jail, NamesAreResolvedInsideAlsoWhereADeniedCallKills) {
 }
 
 }  // namespace
-}  // namespace driftd::host
+}  // namespace driftd::worker

@@ -3,7 +3,7 @@
 #include <zlib.h>
 #include <nlohmann/json.hpp>
 
-#include "core/parse_limits.hpp"
+#include "core/value/parse_limits.hpp"
 #include "fuzz/foreign/foreign.hpp"
 #include "k8s/helm.hpp"
 #include "k8s/items.hpp"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Paths, patterns and schemas: what a plugin says of its attributes. Bodies: what a worker sends of one resource.
-#include "core/diff.hpp"
-#include "core/glob_match.hpp"
+#include "core/judge/diff.hpp"
 #include "core/redact.hpp"
-#include "core/schema.hpp"
+#include "core/value/glob_match.hpp"
+#include "core/value/schema.hpp"
 #include "fuzz/foreign/foreign.hpp"
 
 namespace driftd::fuzz {

@@ -2,7 +2,7 @@
 // What servers answer and what their users may put into it.
 #include <nlohmann/json.hpp>
 
-#include "core/parse_limits.hpp"
+#include "core/value/parse_limits.hpp"
 #include "fuzz/foreign/foreign.hpp"
 #include "kafka/mapping.hpp"
 #include "postgres/guc.hpp"

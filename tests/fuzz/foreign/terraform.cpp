@@ -2,7 +2,7 @@
 // State files of every format, as the terraform provider reads them in its worker.
 #include <nlohmann/json.hpp>
 
-#include "core/parse_limits.hpp"
+#include "core/value/parse_limits.hpp"
 #include "fuzz/foreign/foreign.hpp"
 #include "terraform/mapping.hpp"
 #include "terraform/settings.hpp"

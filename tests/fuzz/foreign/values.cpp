@@ -3,8 +3,8 @@
 #include <array>
 #include <string>
 
-#include "core/schema.hpp"
-#include "core/value.hpp"
+#include "core/value/schema.hpp"
+#include "core/value/value.hpp"
 #include "fuzz/foreign/foreign.hpp"
 
 namespace driftd::fuzz {

@@ -45,7 +45,7 @@ TEST(Corpus, IsHeardWithoutACrashAsItStandsAndAMillionTimesMutated) {
     if (random() % 4 == 0) {
       hear(mutated(stream, random));
     } else {  // the frame's payload, so that no checksum stands in the way
-      const std::string payload = stream.substr(std::min(stream.size(), 1 + host::kHeaderSize));
+      const std::string payload = stream.substr(std::min(stream.size(), 1 + ipc::kHeaderSize));
       hear(std::string{1, stream[5] >= 32 ? static_cast<char>(stream[5] - 32) : '\0'} + mutated(payload, random));
     }
   }

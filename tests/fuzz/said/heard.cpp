@@ -2,29 +2,29 @@
 #include "fuzz/said/heard.hpp"
 
 #include "fuzz/said/said.hpp"
-#include "host/border.hpp"
-#include "host/describe.hpp"
+#include "host/untrusted_input.hpp"
+#include "ipc/provider_info.hpp"
 
 namespace driftd::fuzz {
 namespace {
 
-using host::Frame;
-using host::FrameType;
+using ipc::Frame;
+using ipc::FrameType;
 
-void hear_answer(const std::string& payload, const host::Scrubber& scrubber) {
-  auto result = host::decode<host::CallResult>(payload);
+void hear_answer(const std::string& payload, const ipc::Scrubber& scrubber) {
+  auto result = ipc::decode<ipc::CallResult>(payload);
   if (!result) return;
   host::clean(*result, scrubber);
-  if (auto told = host::decode<host::Loaded>(result->body)) {
-    (void)host::declared_metrics(told->describe);
-    (void)host::parse_info(*told);
+  if (auto told = ipc::decode<ipc::Loaded>(result->body)) {
+    (void)ipc::declared_metrics(told->describe);
+    (void)ipc::parse_info(*told);
   }
-  if (auto report = host::decode<core::HealthReport>(result->body)) host::clean(*report, scrubber);
-  (void)host::decode<host::RefreshAnswer>(result->body);
-  (void)host::decode<std::vector<core::Demotion>>(result->body);
+  if (auto report = ipc::decode<core::HealthReport>(result->body)) host::clean(*report, scrubber);
+  (void)ipc::decode<ipc::RefreshAnswer>(result->body);
+  (void)ipc::decode<std::vector<core::Demotion>>(result->body);
 }
 
-void hear_frame(const Frame& frame, host::PageBuilder& builder, const host::Scrubber& scrubber) {
+void hear_frame(const Frame& frame, host::PageBuilder& builder, const ipc::Scrubber& scrubber) {
   std::vector<core::RecordPage> ready;
   switch (frame.type) {
     case FrameType::records:
@@ -35,9 +35,9 @@ void hear_frame(const Frame& frame, host::PageBuilder& builder, const host::Scru
     case FrameType::result:
       return hear_answer(frame.payload, scrubber);
     default:
-      (void)host::decode<host::LogLine>(frame.payload);
-      (void)host::decode<host::Gauge>(frame.payload);
-      (void)host::decode<host::PermitRequest>(frame.payload);
+      (void)ipc::decode<ipc::LogLine>(frame.payload);
+      (void)ipc::decode<ipc::Gauge>(frame.payload);
+      (void)ipc::decode<ipc::PermitRequest>(frame.payload);
   }
 }
 
@@ -45,15 +45,15 @@ void hear_frame(const Frame& frame, host::PageBuilder& builder, const host::Scru
 
 void hear(std::string_view input) {
   static const std::map<std::string, std::string> secrets{{"token", "token-value"}};
-  static const host::Scrubber scrubber(secrets);
-  static const auto info = host::parse_info(loaded()).value();
+  static const ipc::Scrubber scrubber(secrets);
+  static const auto info = ipc::parse_info(loaded()).value();
   if (input.size() < 2) return;
   host::PageBuilder builder(info, scrubber, {1000, 1u << 20, 100});
   if (input[0] % 2 != 0) {
     const auto type = static_cast<FrameType>(32 + static_cast<unsigned char>(input[1]) % 7);
     return hear_frame({type, 1, std::string(input.substr(2))}, builder, scrubber);
   }
-  host::FrameReader reader;
+  ipc::FrameReader reader;
   for (input.remove_prefix(1); !input.empty(); input.remove_prefix(std::min<std::size_t>(input.size(), 100))) {
     reader.feed(input.substr(0, 100));
     for (auto frame = reader.next(); frame && *frame; frame = reader.next()) hear_frame(**frame, builder, scrubber);

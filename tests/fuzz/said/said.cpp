@@ -3,12 +3,12 @@
 
 namespace driftd::fuzz {
 
-using host::encode;
-using host::Frame;
-using host::FrameType;
+using ipc::encode;
+using ipc::Frame;
+using ipc::FrameType;
 
-host::Loaded loaded() {
-  host::Loaded out;
+ipc::Loaded loaded() {
+  ipc::Loaded out;
   out.file = "/etc/passwd";  // not what the agent asked for
   out.describe =
       R"({"id":"hostile","version":"1.0","types":["hostile"],"kinds":["thing"],"metrics":[{"name":"things"}],)"
@@ -30,7 +30,7 @@ core::Observation observation(const std::string& id) {
 }
 
 std::string answer(const std::string& body) {
-  host::CallResult result;
+  ipc::CallResult result;
   result.body = body;
   return encode(result);
 }
@@ -43,11 +43,11 @@ std::vector<Frame> all_frames(std::uint64_t call) {
           {FrameType::mark, call, encode(core::Mark{core::Mark::Type::checkpoint, "thing", "cursor", 2})},
           {FrameType::mark, call, encode(core::Mark{core::Mark::Type::complete, "thing", "", 2, "orders"})},
           {FrameType::diagnostic, call, encode(diagnostic)},
-          {FrameType::log, call, encode(host::LogLine{1, "a line"})},
-          {FrameType::metric, call, encode(host::Gauge{"things", "2"})},
-          {FrameType::permit, call, encode(host::PermitRequest{1, "list", 1})},
+          {FrameType::log, call, encode(ipc::LogLine{1, "a line"})},
+          {FrameType::metric, call, encode(ipc::Gauge{"things", "2"})},
+          {FrameType::permit, call, encode(ipc::PermitRequest{1, "list", 1})},
           {FrameType::result, call, answer()},
-          {FrameType::result, call, answer(encode(host::RefreshAnswer{false, 7000}))},
+          {FrameType::result, call, answer(encode(ipc::RefreshAnswer{false, 7000}))},
           {FrameType::result, call, answer(encode(health))},
           {FrameType::result, call, answer(encode(demotions))},
           {FrameType::result, call, answer(encode(loaded()))}};
@@ -131,10 +131,10 @@ Frame odd_frame(std::uint64_t call, Random& random) {
     case 2:
       return {FrameType::diagnostic, call, encode(diagnostic)};
     case 3:
-      if (random() % 64 != 0) return {FrameType::metric, call, encode(host::Gauge{"things", "2"})};
-      return {FrameType::log, call, encode(host::LogLine{static_cast<std::int32_t>(random()), odd_text(random, 9000)})};
+      if (random() % 64 != 0) return {FrameType::metric, call, encode(ipc::Gauge{"things", "2"})};
+      return {FrameType::log, call, encode(ipc::LogLine{static_cast<std::int32_t>(random()), odd_text(random, 9000)})};
     case 4:
-      return {FrameType::metric, call, encode(host::Gauge{"things", numbers[random() % std::size(numbers)]})};
+      return {FrameType::metric, call, encode(ipc::Gauge{"things", numbers[random() % std::size(numbers)]})};
     default: {
       std::vector<core::Observation> records;
       for (auto n = 1 + random() % 10; n > 0; --n) records.push_back(odd_observation(random));

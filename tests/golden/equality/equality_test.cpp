@@ -10,8 +10,8 @@
 #include <set>
 #include <sstream>
 
-#include "core/declaration.hpp"
-#include "core/expected.hpp"
+#include "core/judge/declaration.hpp"
+#include "core/judge/expected.hpp"
 #include "files.hpp"
 
 namespace driftd::core {

@@ -9,7 +9,7 @@
 #include <set>
 #include <sstream>
 
-#include "core/judge.hpp"
+#include "core/judge/judge.hpp"
 #include "files.hpp"
 
 namespace driftd::core {

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "core/diff.hpp"
+#include "core/judge/diff.hpp"
 #include "k8s/kinds.hpp"
 #include "k8s/mapping.hpp"
 #include "kafka/mapping.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // With the real tools: the README's rights, a Helm release made by helm, quantities as the server writes them.
 #include "cluster.hpp"
-#include "core/diff.hpp"
+#include "core/judge/diff.hpp"
 #include "support/redis.hpp"  // readme_grants
 
 namespace driftd::test {

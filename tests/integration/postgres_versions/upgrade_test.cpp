@@ -4,7 +4,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "core/judge.hpp"
+#include "core/judge/judge.hpp"
 #include "integration/postgres/fixture.hpp"
 
 namespace driftd::test {

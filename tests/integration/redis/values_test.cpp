@@ -2,8 +2,8 @@
 // Equality checked against the server itself: one form is set, another is declared, the host's verdict is asked.
 #include <fstream>
 
-#include "core/declaration.hpp"
-#include "core/expected.hpp"
+#include "core/judge/declaration.hpp"
+#include "core/judge/expected.hpp"
 #include "fixture.hpp"
 #include "redis/config.hpp"
 

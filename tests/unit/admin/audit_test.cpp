@@ -6,7 +6,7 @@
 #include <fstream>
 #include <future>
 
-#include "core/value.hpp"
+#include "core/value/value.hpp"
 #include "support/patience.hpp"
 #include "unit/admin/fake_agent.hpp"
 

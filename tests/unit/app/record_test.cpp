@@ -6,7 +6,7 @@
 #include <map>
 
 #include "base/clock.hpp"
-#include "loop.hpp"
+#include "unit/secrets/loop.hpp"
 
 namespace driftd::app {
 namespace {
@@ -62,7 +62,7 @@ class Records : public testing::Test {
 
   test::TempDir dir_;
   SystemClock clock_;
-  Loop loop_;
+  secrets::Loop loop_;
   asio::thread_pool threads_{1};
   config::Config config_;
   std::string file_ = dir_.file("base.json");

@@ -8,7 +8,7 @@
 
 #include "cli/exit_codes.hpp"
 #include "config/config.hpp"
-#include "core/judge.hpp"
+#include "core/judge/judge.hpp"
 #include "core/redact.hpp"
 #include "said.hpp"
 #include "support/process.hpp"

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "config/load.hpp"
-#include "core/value.hpp"
+#include "core/value/value.hpp"
 
 namespace driftd::config {
 namespace {

@@ -4,9 +4,9 @@
 #include <functional>
 
 #include "base/digest.hpp"
-#include "core/diff.hpp"
+#include "core/judge/diff.hpp"
 #include "core/redact.hpp"
-#include "core/types.hpp"
+#include "core/value/types.hpp"
 #include "support/heap/heap.hpp"
 
 namespace driftd::core {

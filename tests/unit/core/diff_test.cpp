@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the golden cases cannot say: traces, classes, whole subtrees, properties over generated bodies.
-#include "core/diff.hpp"
+#include "core/judge/diff.hpp"
 
 #include <gtest/gtest.h>
 #include <random>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/disclosure.hpp"
 
-#include "core/diff.hpp"
+#include "core/judge/diff.hpp"
 
 #include <gtest/gtest.h>
 

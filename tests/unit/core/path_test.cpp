@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/path.hpp"
+#include "core/value/path.hpp"
 
 #include <gtest/gtest.h>
 

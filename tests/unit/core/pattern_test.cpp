@@ -4,8 +4,8 @@
 #include <ctime>
 #include <random>
 
-#include "core/glob_match.hpp"
-#include "core/path.hpp"
+#include "core/value/glob_match.hpp"
+#include "core/value/path.hpp"
 
 namespace driftd::core {
 namespace {

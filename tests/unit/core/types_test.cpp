@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <random>
 
-#include "core/schema.hpp"
+#include "core/value/schema.hpp"
 
 namespace driftd::core {
 namespace {

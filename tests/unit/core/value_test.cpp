@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/value.hpp"
+#include "core/value/value.hpp"
 
-#include "core/parse_limits.hpp"
+#include "core/value/parse_limits.hpp"
 
 #include <gtest/gtest.h>
 #include <random>

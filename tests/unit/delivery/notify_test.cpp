@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/value.hpp"
+#include "core/value/value.hpp"
 #include "delivery/notify.hpp"
 
 namespace driftd::delivery {

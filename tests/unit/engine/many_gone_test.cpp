@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A mass deletion of more names than a question shows: what its approval covers, and what it never does.
-#include "core/value.hpp"
+#include "core/value/value.hpp"
 #include "on_the_store.hpp"
 
 namespace driftd::test {

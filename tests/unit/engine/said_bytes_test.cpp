@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/said_bytes.hpp"
+#include "engine/sources/reported_bytes.hpp"
 
 #include <gmock/gmock.h>
 

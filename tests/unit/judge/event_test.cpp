@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table "what happened | change_type | subject" and the addresses of events.
-#include "core/event.hpp"
+#include "core/event/event.hpp"
 
 #include "unit/judge/scene.hpp"
 

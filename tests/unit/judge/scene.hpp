@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/judge.hpp"
+#include "core/judge/judge.hpp"
 
 namespace driftd::core {
 

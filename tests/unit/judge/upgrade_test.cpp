@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Semantics 10 with a provider that converts stored bodies: a newer schema revision hides no drift and invents none.
-#include "core/upgrade.hpp"
+#include "core/judge/upgrade.hpp"
 #include "unit/judge/scene.hpp"
 
 namespace driftd::core {

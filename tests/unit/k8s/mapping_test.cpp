@@ -3,8 +3,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "core/diff.hpp"
-#include "core/schema.hpp"
+#include "core/judge/diff.hpp"
+#include "core/value/schema.hpp"
 #include "k8s/helm.hpp"
 #include "k8s/mapping.hpp"
 #include "k8s/outline.hpp"

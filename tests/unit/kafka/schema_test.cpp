@@ -4,7 +4,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "core/diff.hpp"
+#include "core/judge/diff.hpp"
 
 namespace driftd::kafka {
 namespace {

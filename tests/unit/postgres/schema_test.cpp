@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // schema.json as the host reads it.
-#include "core/schema.hpp"
+#include "core/value/schema.hpp"
 
 #include <gtest/gtest.h>
 #include <fstream>

@@ -13,17 +13,17 @@
 #include <nlohmann/json.hpp>
 
 #include "fuzz/said/said.hpp"
-#include "host/link.hpp"
+#include "worker/agent_channel.hpp"
 
 namespace driftd::fuzz {
 namespace {
 
-using host::encode;
-using host::Frame;
-using host::FrameType;
+using ipc::encode;
+using ipc::Frame;
+using ipc::FrameType;
 
 /// The agent's next frame that is a call; the end of the agent ends this process.
-Frame next_call(host::Link& link) {
+Frame next_call(worker::Link& link) {
   for (;;) {
     auto frame = link.receive();
     if (!frame || !*frame || (*frame)->type == FrameType::stop) std::_Exit(0);
@@ -61,8 +61,8 @@ class Hostile {
 
   void load() {
     const Frame call = next_call(link_);
-    const auto asked = host::decode<host::Load>(call.payload);
-    host::Loaded told = loaded();
+    const auto asked = ipc::decode<ipc::Load>(call.payload);
+    ipc::Loaded told = loaded();
     const std::string nested = R"({"id":"x","version":"1","types":["x"],"kinds":["thing"],"concurrency":)";
     if (asked->file.find("deep") != std::string::npos)
       told.describe = nested + std::string(500'000, '[') + std::string(500'000, ']') + "}";
@@ -75,7 +75,7 @@ class Hostile {
 
   void open() {
     const Frame call = next_call(link_);
-    const auto settings = nlohmann::json::parse(host::decode<host::Open>(call.payload)->settings_json);
+    const auto settings = nlohmann::json::parse(ipc::decode<ipc::Open>(call.payload)->settings_json);
     wish_ = settings.value("do", "");
     if (wish_.starts_with("refuses_open")) refuse(call.call);
     random_.seed(settings.value("seed", 1u) + static_cast<unsigned>(::getpid()));
@@ -84,7 +84,7 @@ class Hostile {
 
   /// Says no to open and stays, silent or loud.
   [[noreturn]] void refuse(std::uint64_t call) {
-    host::CallResult told;
+    ipc::CallResult told;
     told.code = Code::invalid;
     told.message = "open: not today";
     say(FrameType::result, call, encode(told));
@@ -102,13 +102,13 @@ class Hostile {
   void within_credit(FrameType type, std::uint64_t call, const std::function<std::string(int)>& payload) {
     std::uint64_t used = 0;
     for (int i = 0;; ++i) {
-      while (used >= host::kCallCredit) {
+      while (used >= ipc::kCallCredit) {
         auto frame = link_.receive();
         if (!frame || !*frame) std::_Exit(0);
-        if ((*frame)->type == FrameType::credit) used -= host::decode<host::Credit>((*frame)->payload)->bytes;
+        if ((*frame)->type == FrameType::credit) used -= ipc::decode<ipc::Credit>((*frame)->payload)->bytes;
       }
       const std::string bytes = payload(i);
-      used += bytes.size() + host::kHeaderSize;
+      used += bytes.size() + ipc::kHeaderSize;
       say(type, call, bytes);
     }
   }
@@ -117,18 +117,18 @@ class Hostile {
     core::Observation o = observation("1");
     spoil(o);
     say(FrameType::records, call, encode(std::vector<core::Observation>{o}));
-    say(FrameType::result, call, answer(encode(host::RefreshAnswer{})));
+    say(FrameType::result, call, answer(encode(ipc::RefreshAnswer{})));
   }
 
   void at_random(std::uint64_t call);
-  void result(std::uint64_t call, host::CallResult told) { say(FrameType::result, call, encode(told)); }
+  void result(std::uint64_t call, ipc::CallResult told) { say(FrameType::result, call, encode(told)); }
 
   void misbehave(std::uint64_t call);
   void misbehave_in_records(std::uint64_t call);
   void misbehave_in_answer(std::uint64_t call);
 
   const int fd_;
-  host::Link link_;
+  worker::Link link_;
   std::string wish_;
   std::uint64_t* frames_ = nullptr;
   std::uint64_t frames_of_call_ = 0;
@@ -138,25 +138,25 @@ class Hostile {
 void Hostile::misbehave(std::uint64_t call) {
   const std::string batch = encode(std::vector<core::Observation>(60, observation("1")));
   if (wish_ == "over_credit") endless(FrameType::records, call, batch);
-  if (wish_ == "metric_flood") endless(FrameType::metric, call, encode(host::Gauge{"things", "1"}));
+  if (wish_ == "metric_flood") endless(FrameType::metric, call, encode(ipc::Gauge{"things", "1"}));
   if (wish_ == "unknown_call") say(FrameType::records, call + 1000, batch);
   if (wish_ == "after_result") {
-    say(FrameType::result, call, answer(encode(host::RefreshAnswer{})));
+    say(FrameType::result, call, answer(encode(ipc::RefreshAnswer{})));
     say(FrameType::records, call, batch);
   }
-  if (wish_ == "agents_frame") say(FrameType::refresh, call, encode(host::RefreshCall{}));
-  if (wish_ == "metric_name") say(FrameType::metric, call, encode(host::Gauge{"other", "1"}));
-  if (wish_ == "metric_value") say(FrameType::metric, call, encode(host::Gauge{"things", "1; DROP"}));
-  if (wish_ == "log_flood") endless(FrameType::log, call, encode(host::LogLine{1, std::string(1000, 'x')}));
+  if (wish_ == "agents_frame") say(FrameType::refresh, call, encode(ipc::RefreshCall{}));
+  if (wish_ == "metric_name") say(FrameType::metric, call, encode(ipc::Gauge{"other", "1"}));
+  if (wish_ == "metric_value") say(FrameType::metric, call, encode(ipc::Gauge{"things", "1; DROP"}));
+  if (wish_ == "log_flood") endless(FrameType::log, call, encode(ipc::LogLine{1, std::string(1000, 'x')}));
   if (wish_ == "log_forges") {
     say(FrameType::log, call,
-        encode(host::LogLine{1, "first\n2026-11-21T00:00:00.000Z info  admin: forged token-value"}));
-    say(FrameType::result, call, answer(encode(host::RefreshAnswer{})));
+        encode(ipc::LogLine{1, "first\n2026-11-21T00:00:00.000Z info  admin: forged token-value"}));
+    say(FrameType::result, call, answer(encode(ipc::RefreshAnswer{})));
   }
-  if (wish_ == "permit_flood") endless(FrameType::permit, call, encode(host::PermitRequest{1, "b", 1}));
+  if (wish_ == "permit_flood") endless(FrameType::permit, call, encode(ipc::PermitRequest{1, "b", 1}));
   if (wish_ == "permit_buckets") {
     for (int i = 0;; ++i) {
-      say(FrameType::permit, call, encode(host::PermitRequest{1, "bucket-" + std::to_string(i), 100}));
+      say(FrameType::permit, call, encode(ipc::PermitRequest{1, "bucket-" + std::to_string(i), 100}));
       const auto answered = link_.receive();
       if (!answered || !*answered) std::_Exit(0);
     }
@@ -168,7 +168,7 @@ void Hostile::misbehave(std::uint64_t call) {
       return encode(many);
     });
   }
-  if (wish_ == "large_log") say(FrameType::log, call, encode(host::LogLine{1, std::string(7u << 20, 'x')}));
+  if (wish_ == "large_log") say(FrameType::log, call, encode(ipc::LogLine{1, std::string(7u << 20, 'x')}));
   if (wish_ == "garbage") say(FrameType::records, call, mutated(batch, random_) + "x");
   if (wish_ == "random") at_random(call);
   misbehave_in_records(call);
@@ -180,15 +180,15 @@ void Hostile::misbehave(std::uint64_t call) {
 void Hostile::at_random(std::uint64_t call) {
   std::uint64_t used = 0;
   for (const auto frames = 1 + random_() % 2000; frames_of_call_ < frames; ++frames_of_call_) {
-    while (used >= host::kCallCredit) {
+    while (used >= ipc::kCallCredit) {
       auto frame = link_.receive();
       if (!frame || !*frame) std::_Exit(0);
       if ((*frame)->type == FrameType::cancel) break;
-      if ((*frame)->type == FrameType::credit) used -= host::decode<host::Credit>((*frame)->payload)->bytes;
+      if ((*frame)->type == FrameType::credit) used -= ipc::decode<ipc::Credit>((*frame)->payload)->bytes;
     }
     const bool breaks = random_() % 700 == 0;
     const Frame frame = breaks ? any_frame(call, random_) : odd_frame(call, random_);
-    used += frame.payload.size() + host::kHeaderSize;
+    used += frame.payload.size() + ipc::kHeaderSize;
     ++*frames_;
     if (breaks && random_() % 4 == 0) {
       const std::string bytes = mutated(render(frame), random_);
@@ -232,17 +232,17 @@ void Hostile::misbehave_in_records(std::uint64_t call) {
 void Hostile::misbehave_in_answer(std::uint64_t call) {
   if (wish_ == "result_garbage") say(FrameType::result, call, "no result");
   if (wish_ == "many_rules") {
-    host::CallResult told;
+    ipc::CallResult told;
     for (int i = 0; i < 1000; ++i) told.rules["rule " + std::to_string(i)] = 1;
     result(call, std::move(told));
   }
   if (wish_ == "result_code") result(call, {static_cast<Code>(-5), "no code"});
   if (wish_ == "answer_shape") result(call, {Code::ok, {}, "not a refresh answer"});
   if (wish_ == "health") result(call, {Code::ok, {}, "not a report"});
-  if (wish_ == "negative_next") result(call, {Code::ok, {}, encode(host::RefreshAnswer{false, -7})});
-  if (wish_ == "endless_next") result(call, {Code::ok, {}, encode(host::RefreshAnswer{false, INT64_MAX})});
+  if (wish_ == "negative_next") result(call, {Code::ok, {}, encode(ipc::RefreshAnswer{false, -7})});
+  if (wish_ == "endless_next") result(call, {Code::ok, {}, encode(ipc::RefreshAnswer{false, INT64_MAX})});
   if (wish_ == "misuse") {
-    host::CallResult told{Code::throttled, std::string(100'000, 'm') + "\xff", {}, INT64_MAX};
+    ipc::CallResult told{Code::throttled, std::string(100'000, 'm') + "\xff", {}, INT64_MAX};
     told.misuses = UINT64_MAX;
     told.misuse = "broke\nit with token-value";
     result(call, told);

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// A person's word on a drift.
+#include <algorithm>
+
+#include "base/escape.hpp"
+#include "core/judge/parts.hpp"
+#include "core/redact.hpp"
+
+namespace driftd::core {
+namespace {
+
+using Verb = Decision::Verb;
+
+std::string name_of(const Drift& drift) { return "drift " + drift.id + " of " + render(drift.resource); }
+
+/// The parts of a word that are wrong whatever the drift is.
+Status check_word(const Drift& drift, const Decision& decision) {
+  const bool needs_none = decision.verb == Verb::undo || decision.verb == Verb::retire;
+  if (!decision.digest && !needs_none) {
+    return fail(Code::invalid,
+                name_of(drift) + ": the decision does not say which value it is about; expected its digest");
+  }
+  if (decision.digest && *decision.digest != drift.digest) {
+    return fail(Code::conflict, name_of(drift) + ": its value moved since you looked; now it is " +
+                                    render_changes(drift) + "; look again, then decide");
+  }
+  if (!decision.expires_ns) return {};
+  if (decision.verb != Verb::reject && decision.verb != Verb::ignore) {
+    return fail(Code::invalid, name_of(drift) + ": only a rejection or an ignore can expire; leave the expiry out");
+  }
+  if (*decision.expires_ns <= decision.at_ns) {
+    return fail(Code::invalid, name_of(drift) + ": the decision would expire before it is made (" +
+                                   render_time(*decision.expires_ns) + "); give a time in the future");
+  }
+  return {};
+}
+
+/// What the drift's own state forbids.
+Status check_state(const Drift& drift, const Decision& decision) {
+  if (decision.verb == Verb::retire) return {};
+  if (decision.verb == Verb::undo) {
+    if (drift.decided_ns) return {};
+    return fail(Code::conflict, name_of(drift) + " is not decided: there is nothing to undo");
+  }
+  if (drift.decided_ns) {
+    return fail(Code::conflict, name_of(drift) + " is already " + std::string(render(drift.status)) + " by " +
+                                    drift.actor + "; undo that first");
+  }
+  // Its approval takes the body as it is (semantics 13: stale is a conflict); a change is taken value by value.
+  if (decision.verb == Verb::approve && drift.operation == Operation::created && drift.stale_since_ns) {
+    return fail(Code::conflict,
+                name_of(drift) + ": since " + render_time(*drift.stale_since_ns) +
+                    " it cannot be read whole, so nobody has seen what would be accepted; decide when it is " +
+                    "read again, or reject or ignore it");
+  }
+  if (decision.verb == Verb::approve && drift.against == Against::expectation) {
+    return fail(Code::conflict,
+                name_of(drift) + " deviates from an expectation of the config or of a source (a " +
+                    "Terraform state), which no approval can move; change `expect:` or what declares it, or " +
+                    "reject or ignore the drift");
+  }
+  return {};
+}
+
+DriftStatus status_of(Verb verb) {
+  switch (verb) {
+    case Verb::approve:
+      return DriftStatus::approved;
+    case Verb::reject:
+      return DriftStatus::rejected;
+    case Verb::ignore:
+      return DriftStatus::ignored;
+    case Verb::retire:
+      return DriftStatus::retired;
+    case Verb::undo:
+      break;
+  }
+  return DriftStatus::pending;
+}
+
+/// Undone: the drift stands as before; who took the word back and why is for the audit log and the transition.
+void put_word(Drift& drift, const Decision& decision) {
+  if (decision.verb == Verb::undo) {
+    undecide(drift);
+  } else {
+    drift.status = status_of(decision.verb);
+    drift.decided_ns = decision.at_ns;
+    drift.expires_ns = decision.expires_ns;
+  }
+  drift.actor = decision.actor;
+  drift.reason = decision.reason;
+  drift.updated_ns = decision.at_ns;
+  drift.claimed_by.clear();
+  drift.claim_until_ns.reset();
+}
+
+std::string shown_or_absent(const Change& change, const std::optional<std::string>& json) {
+  if (!json) return "(absent)";
+  return change.redacted ? "[REDACTED]" : presentable_json(*json);
+}
+
+}  // namespace
+
+std::string render_changes(const Drift& drift) {
+  constexpr std::size_t kMaxListed = 8, kMaxShown = 200;
+  std::string out;
+  for (std::size_t i = 0; i < std::min(kMaxListed, drift.changes.size()); ++i) {
+    const Change& change = drift.changes[i];
+    const bool itself = change.path.empty() || change.path == kIdentityPath;
+    const auto [before, now] = around_difference(shown_or_absent(change, change.old_value),
+                                                 shown_or_absent(change, change.new_value), kMaxShown);
+    out += (out.empty() ? "" : ", ") + (itself ? "(" + std::string(render(drift.operation)) + ")" : change.path) + " " +
+           before + " → " + now;
+  }
+  if (drift.changes.size() > kMaxListed) out += ", and " + std::to_string(drift.changes.size() - kMaxListed) + " more";
+  return out;
+}
+
+Result<Judgement> decide(const StoredResource& stored, const std::string& drift_id, const Decision& decision) {
+  Judgement out;
+  out.next = stored;
+  auto& open = out.next.open;
+  const auto found = std::find_if(open.begin(), open.end(), [&](const Drift& drift) { return drift.id == drift_id; });
+  if (found == open.end()) {
+    return fail(Code::not_found,
+                "no open drift " + drift_id + " on " + render(stored.id) +
+                    ": it was decided, reverted or superseded since; `driftd drifts` lists the open ones");
+  }
+  const DriftStatus from = found->status;
+  Drift drift = *found;
+  if (lapsed(drift, decision.at_ns)) undecide(drift);
+  DRIFTD_CHECK(check_word(drift, decision));
+  DRIFTD_CHECK(check_state(drift, decision));
+  put_word(drift, decision);
+  if (drift.status == DriftStatus::approved) DRIFTD_CHECK(accept(out.next, drift));
+  if (drift.open()) {
+    *found = drift;
+  } else {
+    open.erase(found);
+  }
+  std::vector<Change> changes = drift.changes;
+  out.transitions.push_back({std::move(drift), from, false, std::move(changes)});
+  return out;
+}
+
+}  // namespace driftd::core

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/judge/diff.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "core/judge/diff_parts.hpp"
+#include "core/redact.hpp"
+
+namespace driftd::core {
+namespace {
+
+/// Both sides of one attribute; nullptr: absent.
+struct Sides {
+  const Value* before = nullptr;
+  const Value* after = nullptr;
+};
+
+bool is_of_secret(const std::optional<std::string>& json) {
+  if (!json || json->find("$hmac") == std::string::npos) return false;
+  const auto value = parse(*json);
+  const auto digest = value ? as_digest(*value) : std::nullopt;
+  return digest && !digest->withheld;
+}
+bool of_secret(const Change& change) { return is_of_secret(change.old_value) || is_of_secret(change.new_value); }
+
+/// Walks two bodies together. Lives on one stack frame.
+class Walk {
+ public:
+  Walk(const KindSchema& schema, const DiffOptions& options) : schema_(schema), options_(options), forms_(schema) {
+    for (const auto& unread : options.unread) unread_.push_back({glob_of(unread.path), unread.reason});
+    for (const auto& path : options.was_unread) was_unread_.push_back(glob_of(path));
+  }
+
+  Difference run(const Value& before, const Value& after) {
+    static const Value kNothing{Value::Object{}};
+    bodies_ = {&before, &after};
+    members(Path(), before.object() ? before : kNothing, after.object() ? after : kNothing);
+    const auto by_path = [](const auto& a, const auto& b) { return a.path < b.path; };
+    std::stable_sort(out_.changes.begin(), out_.changes.end(), by_path);
+    std::stable_sort(out_.unknown.begin(), out_.unknown.end(), by_path);
+    return std::move(out_);
+  }
+
+ private:
+  struct Blind {
+    Glob path;
+    std::string reason;
+  };
+
+  /// A path that cannot be read as one covers everything: unknown is never drift.
+  static Glob glob_of(const std::string& text) {
+    auto glob = Glob::parse_path(text);
+    return glob ? std::move(*glob) : Glob::parse_path("**").value();
+  }
+
+  void members(const Path& path, const Value& before, const Value& after) {
+    std::set<std::string_view> names;
+    for (const auto& [name, member] : *before.object()) names.insert(name);
+    for (const auto& [name, member] : *after.object()) names.insert(name);
+    for (const auto name : names) attribute(path.child(name), {before.find(name), after.find(name)});
+  }
+
+  void attribute(const Path& path, Sides sides) {
+    const AttributeRule& rule = schema_.rule(path);
+    if (rule.is_volatile) return suppress(path, sides, rule, "volatile");
+    if (const auto* blind = unread(path))
+      return unknown(path, sides, rule, blind->reason.empty() ? "unreadable" : blind->reason);
+    if (rule.write_only && sides.after == nullptr)
+      return unknown(path, sides, rule, "write-only: the system never shows it");
+    if (masked(rule, sides.after)) return unknown(path, sides, rule, "masked by the system");
+    if (const auto reason = newly_known(path, rule, sides); !reason.empty()) return fill(path, sides, rule, reason);
+    sides = {forms_.effective(rule, sides.before), forms_.effective(rule, sides.after)};
+    compare(path, rule, sides);
+  }
+
+  /// Why the attribute is new to us rather than changed; empty when it is not.
+  std::string newly_known(const Path& path, const AttributeRule& rule, const Sides& sides) const {
+    if (sides.after == nullptr || options_.declared_only) return {};
+    if (masked(rule, sides.before)) return "masked before";
+    if (sides.before != nullptr) return {};
+    if (rule.since > options_.old_revision) return "brought by schema revision " + std::to_string(rule.since);
+    if (rule.computed) return "computed by the system";
+    const bool blind =
+        std::any_of(was_unread_.begin(), was_unread_.end(), [&](const Glob& glob) { return glob.matches(path); });
+    return blind ? "readable for the first time" : "";
+  }
+
+  void compare(const Path& path, const AttributeRule& rule, const Sides& sides) {
+    const auto& [before, after] = sides;
+    if (before == nullptr && after == nullptr) return equal(path, sides, rule, "default or empty");
+    if ((before && as_digest(*before)) || (after && as_digest(*after))) return secrets(path, rule, sides);
+    if (before != nullptr && after != nullptr) return present(path, rule, sides);
+    const Value& one = before != nullptr ? *before : *after;
+    const bool object = one.object() != nullptr && !one.object()->empty() && forms_.is_structure(rule);
+    return object ? subtree(path, rule, sides) : blind_or_change(path, rule, sides);
+  }
+
+  void present(const Path& path, const AttributeRule& rule, const Sides& sides) {
+    const auto& [before, after] = sides;
+    if (before->object() && after->object() && forms_.is_structure(rule)) return members(path, *before, *after);
+    if (rule.collection == Collection::map_by_keys && before->array() && after->array()) {
+      const auto left = forms_.keyed(rule, path, *before->array()), right = forms_.keyed(rule, path, *after->array());
+      if (left && right) return elements(path, *left, *right);
+    }
+    if (options_.declared_only && rule.type == ValueType::any && same_text(*before, *after))
+      return equal(path, sides, rule, "same text");
+    if (forms_.same(path, *before, *after)) return equal(path, sides, rule, "same normal form");
+    if (forms_.same_but_keys(path, *before, *after)) {
+      if (options_.declared_only)
+        return unknown(path, sides, rule, "secret: only its digest is known, which no declared value can equal");
+      return fill(path, sides, rule, "digests under another key");
+    }
+    if (other_basis(rule)) return fill(path, sides, rule, "cannot be compared: another " + rule.basis);
+    blind_or_change(path, rule, sides);
+  }
+
+  /// What the two values depend on is not the same: neither equal nor drift, the new one is the baseline.
+  bool other_basis(const AttributeRule& rule) const {
+    if (rule.basis.empty()) return false;
+    const Value* before = bodies_.before->find(rule.basis);
+    const Value* after = bodies_.after->find(rule.basis);
+    return before != nullptr && after != nullptr && !forms_.same(Path().child(rule.basis), *before, *after);
+  }
+
+  void elements(const Path& path, const Forms::Keyed& left, const Forms::Keyed& right) {
+    for (const auto& [key, element] : left) {
+      const auto other = right.find(key);
+      element_of(path, &element, other == right.end() ? nullptr : &other->second);
+    }
+    for (const auto& [key, element] : right) {
+      if (!left.contains(key)) element_of(path, nullptr, &element);
+    }
+  }
+
+  /// Providers name unread parts of lists by index, changes name them by key.
+  void element_of(const Path& path, const Forms::Element* left, const Forms::Element* right) {
+    const Path named = path.selected((left != nullptr ? left : right)->selector);
+    const Sides sides{left ? left->value : nullptr, right ? right->value : nullptr};
+    const Blind* blind = left ? below(path.child(left->at), left->value) : nullptr;
+    if (blind == nullptr && right != nullptr) blind = below(path.child(right->at), right->value);
+    if (blind != nullptr)
+      return unknown(named, sides, schema_.rule(named), "part of it is unreadable: " + blind->reason);
+    attribute(named, sides);
+  }
+
+  /// An object that came or went: one change at its root, unless parts of it must be told apart.
+  void subtree(const Path& path, const AttributeRule& rule, const Sides& sides) {
+    static const Value kNothing{Value::Object{}};
+    Difference outer = std::exchange(out_, {});
+    const int suppressed = std::exchange(suppressed_, 0);
+    const std::size_t steps = trace_ ? trace_->size() : 0;
+    members(path, sides.before ? *sides.before : kNothing, sides.after ? *sides.after : kNothing);
+    const ChangeClass cls = schema_.cls(path);
+    const bool whole = suppressed_ == 0 && out_.unknown.empty() && out_.filled.empty() && !out_.changes.empty() &&
+                       std::all_of(out_.changes.begin(), out_.changes.end(),
+                                   [&](const Change& change) { return change.cls == cls && !of_secret(change); });
+    Difference inner = std::exchange(out_, std::move(outer));
+    suppressed_ += suppressed;
+    if (whole && trace_) trace_->erase(trace_->begin() + static_cast<std::ptrdiff_t>(steps), trace_->end());
+    if (whole) return change(path, rule, sides);
+    std::move(inner.changes.begin(), inner.changes.end(), std::back_inserter(out_.changes));
+    std::move(inner.unknown.begin(), inner.unknown.end(), std::back_inserter(out_.unknown));
+    std::move(inner.filled.begin(), inner.filled.end(), std::back_inserter(out_.filled));
+  }
+
+  void secrets(const Path& path, const AttributeRule& rule, const Sides& sides) {
+    const auto left = sides.before ? as_digest(*sides.before) : std::nullopt,
+               right = sides.after ? as_digest(*sides.after) : std::nullopt;
+    const bool left_clear = sides.before && !sides.before->is_null() && !left,
+               right_clear = sides.after && !sides.after->is_null() && !right;
+    if (left_clear || right_clear) return clear_and_digest(path, rule, sides);
+    if (!left || !right) return change(path, rule, sides);
+    if (left->key_id != right->key_id || left->revision != right->revision) {
+      return options_.declared_only ? unknown(path, sides, rule, "digests under different keys")
+                                    : fill(path, sides, rule, "digests under another key");
+    }
+    if (left->hex != right->hex) return change(path, rule, sides);
+    return left->withheld == right->withheld || options_.declared_only ? equal(path, sides, rule, "same digest")
+                                                                       : fill(path, sides, rule, "same digest", true);
+  }
+
+  /// One side is in clear, the other a digest: exactly told apart with the keys. An object or a list with a digest in
+  /// it cannot be: that is a change, for whoever writes the value also chooses its form.
+  void clear_and_digest(const Path& path, const AttributeRule& rule, const Sides& sides) {
+    const Value& clear = as_digest(*sides.before) ? *sides.after : *sides.before;
+    const DigestRef digest = as_digest(*sides.before) ? *as_digest(*sides.before) : *as_digest(*sides.after);
+    if (holds_digest(clear) && !options_.declared_only) return change(path, rule, sides);
+    std::optional<DigestRef> same;
+    if (options_.keys != nullptr && !holds_digest(clear)) {
+      const auto made = sealed_digest(clear, options_.id, path, schema_, *options_.keys, digest.withheld);
+      if (!made) return unknown(path, sides, rule, "cannot be compared: " + made.error().message);
+      same = as_digest(*made);
+    }
+    const bool comparable = same && same->key_id == digest.key_id && same->revision == digest.revision;
+    if (options_.declared_only && !comparable) {
+      return unknown(path, sides, rule, "secret: only its digest is known, which no declared value can equal");
+    }
+    const bool was_clear = &clear == sides.before;
+    if (!comparable) return fill(path, sides, rule, was_clear ? "became secret" : "is no longer secret");
+    if (same->hex != digest.hex) return change(path, rule, sides);
+    if (options_.declared_only) return equal(path, sides, rule, "same digest");
+    fill(path, sides, rule, was_clear ? "the same value, now withheld" : "the same value, now shown", true);
+  }
+
+  /// Part of a list or of a value that came or went could not be read: nothing can be said of the whole.
+  void blind_or_change(const Path& path, const AttributeRule& rule, const Sides& sides) {
+    const auto* blind = below(path, sides.before);
+    if (blind == nullptr) blind = below(path, sides.after);
+    if (blind != nullptr) return unknown(path, sides, rule, "part of it is unreadable: " + blind->reason);
+    if (sides.after != nullptr && forms_.masked_inside(path, *sides.after))
+      return unknown(path, sides, rule, "part of it is masked by the system");
+    if (const auto reason = beyond_bounds(path, sides))
+      return unknown(path, sides, rule, "cannot be compared: " + *reason);
+    change(path, rule, sides);
+  }
+
+  /// Two texts of which one would cost too much to read. What comes or goes is a change whatever it says.
+  std::optional<std::string> beyond_bounds(const Path& path, const Sides& sides) const {
+    if (sides.before == nullptr || sides.after == nullptr) return std::nullopt;
+    const auto reason = forms_.beyond_bounds(path, *sides.before);
+    return reason ? reason : forms_.beyond_bounds(path, *sides.after);
+  }
+
+  const Blind* unread(const Path& path) const {
+    const auto it =
+        std::find_if(unread_.begin(), unread_.end(), [&](const Blind& blind) { return blind.path.matches(path); });
+    return it == unread_.end() ? nullptr : &*it;
+  }
+
+  /// The first unread path under `path` that `value` has.
+  const Blind* below(const Path& path, const Value* value) const {
+    if (value == nullptr || unread_.empty()) return nullptr;
+    if (const auto* here = unread(path)) return here;
+    if (const auto* object = value->object()) {
+      for (const auto& [name, member] : *object) {
+        if (const auto* found = below(path.child(name), &member)) return found;
+      }
+    }
+    if (const auto* array = value->array()) {
+      for (std::size_t i = 0; i < array->size(); ++i) {
+        if (const auto* found = below(path.child(i), &(*array)[i])) return found;
+      }
+    }
+    return nullptr;
+  }
+
+  bool masked(const AttributeRule& rule, const Value* value) const {
+    return value != nullptr && forms_.masked(rule, *value);
+  }
+
+  static bool same_text(const Value& a, const Value& b) {
+    const auto text = [](const Value& v) {
+      return v.string() ? *v.string() : v.array() || v.object() || v.is_null() ? std::string() : render(v);
+    };
+    return !text(a).empty() && text(a) == text(b);
+  }
+
+  void change(const Path& path, const AttributeRule& rule, const Sides& sides) {
+    const bool redacted = (sides.before && as_digest(*sides.before)) || (sides.after && as_digest(*sides.after));
+    const auto text = [](const Value* v) { return v ? std::optional(render(*v)) : std::nullopt; };
+    auto before = text(sides.before);
+    if (redacted && options_.keys && sides.before && !holds_digest(*sides.before)) {
+      const auto made = sealed_digest(*sides.before, options_.id, path, schema_, *options_.keys, true);
+      if (!made) return unknown(path, sides, rule, "cannot be told: " + made.error().message);
+      before = render(*made);  // what was in clear and is withheld now leaves the agent no more
+    }
+    out_.changes.push_back({path.render(), schema_.cls(path), before, text(sides.after), redacted});
+    note(path, sides, rule, "drift",
+         sides.before == nullptr  ? "added"
+         : sides.after == nullptr ? "removed"
+                                  : "normal forms differ");
+  }
+  void equal(const Path& path, const Sides& sides, const AttributeRule& rule, std::string reason) {
+    if (forms_.raw_differs(sides.before, sides.after)) ++suppressed_;
+    note(path, sides, rule, "equal", std::move(reason));
+  }
+  void suppress(const Path& path, const Sides& sides, const AttributeRule& rule, std::string reason) {
+    ++suppressed_;
+    note(path, sides, rule, "equal", std::move(reason));
+  }
+  void unknown(const Path& path, const Sides& sides, const AttributeRule& rule, std::string reason) {
+    out_.unknown.push_back({path.render(), reason});
+    note(path, sides, rule, "unknown", std::move(reason));
+  }
+  void fill(const Path& path, const Sides& sides, const AttributeRule& rule, std::string reason, bool same = false) {
+    out_.filled.push_back({path.render(), *sides.after, same});
+    note(path, sides, rule, "equal", std::move(reason));
+  }
+
+  void note(const Path& path, const Sides& sides, const AttributeRule& rule, std::string verdict,
+            std::string reason) const {
+    if (trace_ == nullptr) return;
+    const auto raw = [](const Value* v) { return v ? presentable(*v) : std::string(); };
+    const auto norm = [&](const Value* v) { return v ? presentable_json(forms_.of(path, *v)) : std::string(); };
+    trace_->push_back({path.render(), raw(sides.before), raw(sides.after), norm(sides.before), norm(sides.after),
+                       render(rule), std::move(verdict), std::move(reason)});
+  }
+
+  const KindSchema& schema_;
+  const DiffOptions& options_;
+  Forms forms_;
+  Sides bodies_;
+  std::vector<Blind> unread_;
+  std::vector<Glob> was_unread_;
+  Difference out_;
+  int suppressed_ = 0;  ///< attributes that differ as text but are no change
+  std::vector<Step>* trace_ = options_.trace;
+};
+
+}  // namespace
+
+Difference diff(const Value& old_body, const Value& new_body, const KindSchema& schema, const DiffOptions& options) {
+  return Walk(schema, options).run(old_body, new_body);
+}
+
+}  // namespace driftd::core

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/judge/expected.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "core/judge/diff_parts.hpp"
+#include "core/judge/judge.hpp"
+#include "core/redact.hpp"
+
+namespace driftd::core {
+namespace {
+
+bool is_secret(const Path& path, const Value& body, const KindSchema& schema) {
+  const AttributeRule& rule = schema.rule(path);
+  const Value* now = find(body, path);
+  return rule.sensitive || rule.write_only || (now != nullptr && as_digest(*now));
+}
+
+/// The attribute at or above `path` that is a secret; the empty path: none is.
+Path secret_at(const Path& path, const Value& body, const KindSchema& schema) {
+  Path out;
+  for (Path at = path; !at.empty(); at = at.parent()) {
+    if (is_secret(at, body, schema)) out = at;
+  }
+  return out;
+}
+
+/// Stands for a value in clear that is wanted of a secret: it equals no digest and shows nothing.
+Value hidden() { return Value::Object{{"$hmac", Value("0:1:" + std::string(64, '0'))}}; }
+
+/// `value`, wanted at `path`, without what it says of secrets in clear.
+Value without_secrets(const Path& path, Value value, const Value& body, const KindSchema& schema) {
+  if (value.is_null() || as_digest(value)) return value;
+  if (is_secret(path, body, schema)) return hidden();
+  if (auto* object = value.object()) {
+    for (auto& [name, member] : *object) member = without_secrets(path.child(name), std::move(member), body, schema);
+  }
+  if (auto* array = value.array()) {
+    for (std::size_t i = 0; i < array->size(); ++i) {
+      (*array)[i] = without_secrets(path.child(i), std::move((*array)[i]), body, schema);
+    }
+  }
+  return value;
+}
+
+/// `value`, wanted in clear, with the digest of it in each place where the body has one: with the keys it can be
+/// compared.
+Value as_digests(const Path& path, Value value, const Value& body, const KindSchema& schema,
+                 const DiffOptions& options) {
+  if (options.keys == nullptr || value.is_null() || as_digest(value)) return value;
+  const Value* now = find(body, path);
+  if (const auto digest = now == nullptr ? std::nullopt : as_digest(*now)) {
+    if (holds_digest(value)) return value;
+    auto made =
+        sealed_digest(value, options.id, Forms(schema).bound(body, path), schema, *options.keys, digest->withheld);
+    if (!made) return value;  // a wanted secret in clear cannot be compared: unknown
+    const auto ours = as_digest(*made);
+    return ours->key_id == digest->key_id && ours->revision == digest->revision ? *made : value;
+  }
+  if (auto* object = value.object()) {
+    for (auto& [name, member] : *object)
+      member = as_digests(path.child(name), std::move(member), body, schema, options);
+  }
+  return value;
+}
+
+/// Why nothing can be said of a wanted value; empty: it can be compared. Only a digest says anything of a secret.
+std::string incomparable(const Path& path, const Path& secret, const Value& value, const Value* now) {
+  if (value.is_null()) return {};
+  if (as_digest(value)) {
+    const bool clear = now != nullptr && !now->is_null() && !as_digest(*now);
+    return clear ? "declared as a secret, but read in clear: the two cannot be compared" : "";
+  }
+  const bool known = now != nullptr || secret != path;
+  return !secret.empty() && known ? "a sensitive value cannot be compared with an expectation" : "";
+}
+
+void walk(const Path& path, const Value& value, const Value& body, const KindSchema& schema, Wanted& out) {
+  const Value::Object* members = as_digest(value) ? nullptr : value.object();
+  const bool whole = !path.empty() && (members == nullptr || members->empty() || is_secret(path, body, schema) ||
+                                       !Forms(schema).is_structure(schema.rule(path)));
+  if (whole || members == nullptr) {
+    out.emplace_back(path, value);
+    return;
+  }
+  for (const auto& [name, member] : *members) walk(path.child(name), member, body, schema, out);
+}
+
+/// Each path once, and what lies above another before it.
+Wanted in_order(const Wanted& wanted, const Value& body, const KindSchema& schema) {
+  Wanted out;
+  std::set<std::string> done;
+  for (const auto& [path, value] : wanted) {
+    for (auto& one : members_wanted(path, value, body, schema)) {
+      if (done.insert(one.first.render()).second) out.push_back(std::move(one));
+    }
+  }
+  const auto by_depth = [](const auto& a, const auto& b) {
+    return a.first.segments().size() < b.first.segments().size();
+  };
+  std::stable_sort(out.begin(), out.end(), by_depth);
+  return out;
+}
+
+Value without_nulls(Value value) {
+  if (auto* members = value.object()) {
+    std::erase_if(*members, [](const auto& member) { return member.second.is_null(); });
+    for (auto& [name, member] : *members) member = without_nulls(std::move(member));
+  }
+  if (auto* elements = value.array()) {
+    for (auto& element : *elements) element = without_nulls(std::move(element));
+  }
+  return value;
+}
+
+/// null inside a wanted list says, as elsewhere, that there is no such member.
+Value fulfilled(const Path& path, Value list, const Value* now, const KindSchema& schema) {
+  const Forms forms(schema);
+  if (list.array() == nullptr || !forms.is_structure(schema.rule(path))) return list;
+  Value lean = without_nulls(list);
+  if (lean == list) return list;
+  const bool holds = now != nullptr && now->array() != nullptr && forms.same(path, lean, without_nulls(*now));
+  return holds ? *now : lean;
+}
+
+}  // namespace
+
+Status want(Wanted& to, std::string_view key, Value value) {
+  const auto path = Path::parse(key);
+  if (!path) return fail(Code::invalid, "path '" + std::string(key) + "' is not readable: " + path.error().message);
+  const bool twice = std::any_of(to.begin(), to.end(), [&](const auto& one) { return one.first == *path; });
+  if (twice) return fail(Code::invalid, "path '" + path->render() + "' is there twice, spelt in two ways");
+  to.emplace_back(*path, std::move(value));
+  return {};
+}
+
+Wanted members_wanted(const Path& path, const Value& value, const Value& body, const KindSchema& schema) {
+  Wanted out;
+  walk(path, value, body, schema, out);
+  return out;
+}
+
+Wanted members_declared(const Value& declared, const Value& body, const KindSchema& schema) {
+  Wanted out = members_wanted(Path{}, declared, body, schema);
+  std::erase_if(out, [](const auto& one) { return one.second.is_null(); });
+  return out;
+}
+
+Difference diff_expected(const Wanted& wanted, const Value& body, const KindSchema& schema, DiffOptions options) {
+  Value expected = body;
+  std::vector<std::string> paths;
+  Difference out;
+  for (const auto& [path, given] : in_order(wanted, body, schema)) {
+    const Value* now = find(body, path);
+    const Value value = as_digests(path, fulfilled(path, given, now, schema), body, schema, options);
+    const Path secret = secret_at(path, body, schema);
+    const std::string why = incomparable(path, secret, value, now);
+    const std::string name = path.render();
+    const Value shown = without_secrets(path, value, body, schema);
+    if (!why.empty()) {
+      out.unknown.push_back({secret.empty() ? name : secret.render(), why});
+    } else if (shown.is_null() && now != nullptr && now->is_null()) {
+      paths.push_back(name);
+    } else if (!assign(expected, path, shown.is_null() ? nullptr : &shown)) {
+      out.changes.push_back({name, schema.cls(path), render(shown), {}, as_digest(shown).has_value()});
+    } else {
+      paths.push_back(name);
+    }
+  }
+  options.old_revision = schema.revision();
+  options.declared_only = true;
+  Difference found = diff(expected, body, schema, options);
+  for (auto& one : found.unknown) {
+    if (related_to_any(one.path, paths)) out.unknown.push_back(std::move(one));
+  }
+  std::move(found.changes.begin(), found.changes.end(), std::back_inserter(out.changes));
+  if (options.trace != nullptr) {
+    std::erase_if(*options.trace, [&](const Step& step) { return !related_to_any(step.path, paths); });
+  }
+  const auto by_path = [](const auto& a, const auto& b) { return a.path < b.path; };
+  std::stable_sort(out.changes.begin(), out.changes.end(), by_path);
+  std::stable_sort(out.unknown.begin(), out.unknown.end(), by_path);
+  return out;
+}
+
+Difference judge_expected(const Wanted& where, const Value& body, const std::shared_ptr<const KindSchema>& schema,
+                          const ResourceId& id, const std::shared_ptr<const RedactionKeys>& keys) {
+  auto rules = std::make_shared<Rules>();
+  rules->expect.push_back({{}, where, {}});
+  JudgeContext context;
+  context.schema = schema;
+  context.rules = std::move(rules);
+  context.keys = keys;
+  StoredResource row;
+  row.id = id;
+  Seen seen;
+  seen.observation.id = id;
+  seen.observation.body = render(body);
+  Judgement judgement = judge(context, row, seen);
+  Difference out;
+  out.unknown = std::move(judgement.unknown);
+  for (auto& drift : judgement.next.open) {
+    std::move(drift.changes.begin(), drift.changes.end(), std::back_inserter(out.changes));
+  }
+  const auto by_path = [](const auto& a, const auto& b) { return a.path < b.path; };
+  std::stable_sort(out.changes.begin(), out.changes.end(), by_path);
+  std::stable_sort(out.unknown.begin(), out.unknown.end(), by_path);
+  return out;
+}
+
+bool related(std::string_view a, std::string_view b) {
+  const auto trim = [](std::string_view& text) {
+    if (text == "**") text = "";
+    if (text.ends_with(".**")) text.remove_suffix(3);
+  };
+  trim(a);
+  trim(b);
+  if (a.size() > b.size()) std::swap(a, b);
+  return a.empty() || a == b || (b.starts_with(a) && (b[a.size()] == '.' || b[a.size()] == '['));
+}
+
+bool related_to_any(std::string_view path, const std::vector<std::string>& paths) {
+  return std::any_of(paths.begin(), paths.end(), [&](const std::string& other) { return related(path, other); });
+}
+
+}  // namespace driftd::core

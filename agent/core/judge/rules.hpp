@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/drift.hpp"
+#include "core/value/path.hpp"
+#include "core/value/value.hpp"
+
+namespace driftd::core {
+
+/// `match:` of a policy, ignore rule or expectation; what is absent matches everything.
+struct Match {
+  std::optional<Glob> kind, id, path;
+  std::optional<ChangeClass> cls;
+  bool resource(const ResourceId& resource) const;
+  bool matches(const ResourceId& resource, const Path& path, ChangeClass cls) const;
+};
+
+struct PolicyRule {
+  Match match;
+  Action action = Action::manual;
+  std::string where;  ///< `driftd.yaml:14:17`
+};
+
+struct IgnoreRule {
+  Match match;  ///< has a path; can never hide a deletion
+  std::string where;
+};
+
+/// Attributes that must hold whatever the baseline says.
+struct Expectation {
+  Match match;                                    ///< kind and id only
+  std::vector<std::pair<Path, Value>> where_all;  ///< path → expected value
+  std::string where;
+};
+
+/// All rules of one backend, compiled; immutable, shared by threads, replaced whole on reload.
+struct Rules {
+  std::vector<IgnoreRule> ignore;
+  std::vector<PolicyRule> policy;              ///< first match wins
+  std::map<ChangeClass, Action> class_policy;  ///< defaults per class (semantics 11)
+  bool config_policy_set = false;              ///< `policy.config` was written by the user: no tfstate default
+  std::vector<Expectation> expect;
+  std::uint64_t generation = 0;  ///< hash of all of it: resources judged under another are judged again
+};
+
+struct Chosen {
+  Action action;
+  std::string where;  ///< the rule, or `default for class config`
+};
+Chosen choose_policy(const Rules& rules, const ResourceId& id, const Path& path, ChangeClass cls, bool applied_state);
+/// The ignore rule that covers `path`, or nullptr.
+const IgnoreRule* find_ignore(const Rules& rules, const ResourceId& id, const Path& path, ChangeClass cls);
+
+}  // namespace driftd::core

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/value/glob_match.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+
+namespace driftd::core {
+namespace {
+
+/// Where `part` begins in `text`. memmem and not find(): it is linear also for `aaa…b` in `aaa…`.
+std::size_t find_part(std::string_view text, std::string_view part) {
+  if (part.empty()) return 0;
+  const void* at = memmem(text.data(), text.size(), part.data(), part.size());
+  return at == nullptr ? std::string_view::npos : static_cast<std::size_t>(static_cast<const char*>(at) - text.data());
+}
+
+/// A segment as globs see it: indexes and selectors without their brackets. `digits` holds an index.
+std::string_view flat(const Path::Segment& segment, std::array<char, 24>& digits) {
+  if (const auto* name = std::get_if<std::string>(&segment)) return *name;
+  if (const auto* selector = std::get_if<Path::Selector>(&segment)) return selector->text;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), std::get<Path::Index>(segment).at).ptr;
+  return {digits.data(), static_cast<std::size_t>(end - digits.data())};
+}
+
+}  // namespace
+
+bool wild_match(std::string_view pattern, std::string_view text) {
+  const auto first = pattern.find('*');
+  if (first == std::string_view::npos) return pattern == text;
+  const auto last = pattern.rfind('*');
+  const auto head = pattern.substr(0, first), tail = pattern.substr(last + 1);
+  if (text.size() < head.size() + tail.size() || !text.starts_with(head) || !text.ends_with(tail)) return false;
+  text = text.substr(head.size(), text.size() - head.size() - tail.size());
+  pattern = first == last ? std::string_view() : pattern.substr(first + 1, last - first - 1);
+  while (!pattern.empty()) {  // the leftmost place of each part leaves the most to those behind it
+    const auto star = std::min(pattern.find('*'), pattern.size());
+    const auto at = find_part(text, pattern.substr(0, star));
+    if (at == std::string_view::npos) return false;
+    text.remove_prefix(at + star);
+    pattern.remove_prefix(std::min(star + 1, pattern.size()));
+  }
+  return true;
+}
+
+void SegmentMatch::reach(std::vector<bool>& places, std::size_t place) const {
+  places[place] = true;
+  for (; place < glob_.size() && glob_[place] == "**"; ++place) places[place + 1] = true;
+}
+
+/// One member name with dots for several segments of the pattern.
+void SegmentMatch::joined(std::size_t place, std::string_view segment, std::size_t dots) {
+  const std::size_t end = std::min({glob_.size(), place + 1 + dots, place + kMaxJoined});
+  std::string pattern = glob_[place];
+  for (std::size_t at = place + 1; at < end && glob_[at] != "**"; ++at) {
+    pattern += '.' + glob_[at];
+    ++steps_;
+    if (wild_match(pattern, segment)) reach(next_, at + 1);
+  }
+}
+
+/// False once no place is left.
+bool SegmentMatch::advance(std::string_view segment) {
+  const auto dots = static_cast<std::size_t>(std::count(segment.begin(), segment.end(), '.'));
+  next_.assign(glob_.size() + 1, false);
+  for (std::size_t place = 0; place < glob_.size(); ++place) {
+    if (!now_[place]) continue;
+    ++steps_;
+    if (glob_[place] == "**") {
+      reach(next_, place);
+      continue;
+    }
+    if (wild_match(glob_[place], segment)) reach(next_, place + 1);
+    if (dots > 0) joined(place, segment, dots);
+  }
+  std::swap(now_, next_);
+  return std::find(now_.begin(), now_.end(), true) != now_.end();
+}
+
+bool SegmentMatch::run(const std::vector<Path::Segment>& path) {
+  steps_ = 0;
+  now_.assign(glob_.size() + 1, false);
+  reach(now_, 0);
+  std::array<char, 24> digits;
+  for (const auto& segment : path) {
+    if (!advance(flat(segment, digits))) return false;
+  }
+  return now_[glob_.size()];
+}
+
+}  // namespace driftd::core

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/value/path.hpp"
+
+#include <algorithm>
+
+#include "base/escape.hpp"
+#include "core/value/glob_match.hpp"
+
+namespace driftd::core {
+namespace {
+
+constexpr std::size_t kMaxPattern = 16u << 10;  ///< bytes of a path pattern
+constexpr std::size_t kMaxDepths = 4;           ///< `**` in one pattern
+constexpr std::size_t kMaxShown = 200;          ///< bytes of a foreign text in an error
+
+std::string cut(std::string_view text) {
+  return std::string(front(text, kMaxShown)) + (text.size() > kMaxShown ? "..." : "");
+}
+
+bool is_plain(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+}
+bool is_plain(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return is_plain(c); });
+}
+
+/// One segment as written: `name`, `[0]`, `[name=x]`, `["a.b"]`.
+struct Token {
+  enum class Kind { bare, quoted, index, selector } kind = Kind::bare;
+  std::string text;
+  std::size_t at = 0;  ///< offset in the path, for errors
+};
+
+/// Cuts a path or a path glob into its segments; `wild` admits `*` in bare segments.
+class Scanner {
+ public:
+  Scanner(std::string_view text, bool wild) : text_(text), wild_(wild) {}
+
+  Result<std::vector<Token>> run() {
+    std::vector<Token> out;
+    if (text_.empty()) return error("expected a path, found nothing");
+    while (at_ < text_.size()) {
+      DRIFTD_TRY(Token token, segment(out.empty()));
+      out.push_back(std::move(token));
+    }
+    return out;
+  }
+
+ private:
+  tl::unexpected<Error> error(std::string_view what) const {
+    return fail(Code::invalid, "path '" + cut(text_) + "' at " + std::to_string(at_ + 1) + ": " + std::string(what));
+  }
+  bool is_bare(char c) const { return is_plain(c) || (wild_ && c == '*'); }
+
+  Result<Token> segment(bool first) {
+    if (text_[at_] == '[') return bracket();
+    if (!first) {
+      if (text_[at_] != '.') return error("expected '.' or '['");
+      ++at_;
+    }
+    const std::size_t start = at_;
+    while (at_ < text_.size() && is_bare(text_[at_])) ++at_;
+    if (at_ == start) {
+      return error(wild_ ? "expected a name of letters, digits, '_', '-', '*'; others are written [\"...\"]"
+                         : "expected a name of letters, digits, '_', '-'; others are written [\"...\"]");
+    }
+    return Token{Token::Kind::bare, std::string(text_.substr(start, at_ - start)), start};
+  }
+
+  Result<Token> bracket() {
+    const std::size_t start = at_++;
+    if (at_ < text_.size() && text_[at_] == '"') {
+      DRIFTD_TRY(const std::string_view quoted, quoted_text());
+      if (at_ >= text_.size() || text_[at_] != ']') return error("expected ']'");
+      ++at_;
+      const auto name = parse(quoted);
+      if (!name || name->string() == nullptr) return error("bad escape between the quotes");
+      return Token{Token::Kind::quoted, *name->string(), start};
+    }
+    const std::size_t inner = at_;
+    while (at_ < text_.size() && text_[at_] != ']') {
+      if (text_[at_] == '"') {
+        DRIFTD_CHECK(quoted_text());
+      } else {
+        ++at_;
+      }
+    }
+    if (at_ >= text_.size()) return error("expected ']'");
+    const std::string text(text_.substr(inner, at_ - inner));
+    ++at_;
+    return classify(text, start);
+  }
+
+  Result<Token> classify(const std::string& text, std::size_t start) {
+    const bool digits =
+        !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+    if (digits && text.size() <= 9 && (text == "0" || text.front() != '0'))
+      return Token{Token::Kind::index, text, start};
+    if (wild_ && text == "*") return Token{Token::Kind::bare, text, start};
+    if (text.find('=') != std::string::npos && text.front() != '=') return Token{Token::Kind::selector, text, start};
+    at_ = start;
+    return error("expected an index, key=value or a quoted name between '[' and ']'");
+  }
+
+  /// From the opening quote to behind the closing one, quotes included.
+  Result<std::string_view> quoted_text() {
+    const std::size_t start = at_++;
+    while (at_ < text_.size() && text_[at_] != '"') at_ += text_[at_] == '\\' ? 2 : 1;
+    if (at_ >= text_.size()) {
+      at_ = start;
+      return error("a quote that is not closed");
+    }
+    ++at_;
+    return text_.substr(start, at_ - start);
+  }
+
+  std::string_view text_;
+  bool wild_;
+  std::size_t at_ = 0;
+};
+
+/// What stands between the brackets of an index or a selector.
+std::string inside(const Path::Segment& segment) {
+  if (const auto* index = std::get_if<Path::Index>(&segment)) return std::to_string(index->at);
+  return std::get<Path::Selector>(segment).text;
+}
+
+}  // namespace
+
+Result<Path> Path::parse(std::string_view text) {
+  DRIFTD_TRY(auto tokens, Scanner(text, false).run());
+  Path out;
+  for (auto& token : tokens) {
+    switch (token.kind) {
+      case Token::Kind::index:
+        out.segments_.emplace_back(Index{std::stoul(token.text)});
+        break;
+      case Token::Kind::selector:
+        out.segments_.emplace_back(Selector{std::move(token.text)});
+        break;
+      default:
+        out.segments_.emplace_back(std::move(token.text));
+    }
+  }
+  return out;
+}
+
+Path Path::child(std::string_view member) const {
+  Path out = *this;
+  out.segments_.emplace_back(std::string(member));
+  return out;
+}
+
+Path Path::child(std::size_t index) const {
+  Path out = *this;
+  out.segments_.emplace_back(Index{index});
+  return out;
+}
+
+Path Path::selected(std::string_view key_equals_value) const {
+  Path out = *this;
+  out.segments_.emplace_back(Selector{std::string(key_equals_value)});
+  return out;
+}
+
+Path Path::with(Segment segment) const {
+  Path out = *this;
+  out.segments_.push_back(std::move(segment));
+  return out;
+}
+
+Path Path::parent() const {
+  Path out = *this;
+  if (!out.segments_.empty()) out.segments_.pop_back();
+  return out;
+}
+
+std::string Path::render() const {
+  std::string out;
+  for (const auto& segment : segments_) {
+    if (const auto* name = std::get_if<std::string>(&segment)) {
+      if (is_plain(*name)) {
+        if (!out.empty()) out += '.';
+        out += *name;
+      } else {
+        out += '[' + core::render(Value(*name)) + ']';
+      }
+    } else {
+      out += '[' + inside(segment) + ']';
+    }
+  }
+  return out;
+}
+
+Result<Glob> Glob::parse_path(std::string_view text) {
+  if (text.size() > kMaxPattern) {
+    return fail(Code::invalid, "path pattern '" + cut(text) + "': it has " + std::to_string(text.size()) +
+                                   " bytes, at most " + std::to_string(kMaxPattern) + " are allowed");
+  }
+  DRIFTD_TRY(auto tokens, Scanner(text, true).run());
+  Glob out;
+  out.text_ = text;
+  out.is_path_ = true;
+  for (auto& token : tokens) {
+    const bool doubled = token.text.find("**") != std::string::npos;
+    if (doubled && token.kind == Token::Kind::bare && token.text != "**") {
+      return fail(Code::invalid, "path pattern '" + cut(text) + "' at " + std::to_string(token.at + 1) +
+                                     ": '**' stands alone between dots; inside a name write '*'");
+    }
+    if (doubled && token.kind == Token::Kind::quoted && token.text == "**") token.text = "*";
+    out.segments_.push_back(std::move(token.text));
+  }
+  const auto depths = static_cast<std::size_t>(std::count(out.segments_.begin(), out.segments_.end(), "**"));
+  if (depths > kMaxDepths) {
+    return fail(Code::invalid, "path pattern '" + cut(text) + "': '**' stands in it " + std::to_string(depths) +
+                                   " times, at most " + std::to_string(kMaxDepths) +
+                                   " are allowed; name the members between them");
+  }
+  return out;
+}
+
+Glob Glob::of_name(std::string_view text) {
+  Glob out;
+  out.text_ = text;
+  return out;
+}
+
+bool Glob::matches(const Path& path) const {
+  if (!is_path_) return wild_match(text_, path.render());
+  return SegmentMatch(segments_).run(path.segments());
+}
+
+bool Glob::matches(std::string_view name) const { return wild_match(text_, name); }
+
+int Glob::specificity() const {
+  if (!is_path_)
+    return text_.find('*') == std::string::npos ? 1'000 : static_cast<int>(std::min<std::size_t>(text_.size(), 999));
+  int score = 0;
+  for (const auto& segment : segments_) {
+    if (segment == "**") {
+      score -= 1;
+    } else if (segment == "*") {
+      score += 10;
+    } else {
+      const bool literal = segment.find('*') == std::string::npos;
+      score += literal ? 1'000 : 20 + static_cast<int>(std::min<std::size_t>(segment.size(), 900));
+    }
+  }
+  return score;
+}
+
+}  // namespace driftd::core

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/result.hpp"
+#include "core/value/value.hpp"
+
+namespace driftd::core {
+
+/// An attribute path: `a.b[0].c`, `config["min.insync.replicas"]`, `[name=x]` for an element found by key.
+/// A segment is a member name, a list index, or a key selector.
+class Path {
+ public:
+  struct Index {
+    std::size_t at;
+    friend bool operator==(const Index&, const Index&) = default;
+  };
+  struct Selector {
+    std::string text;
+    friend bool operator==(const Selector&, const Selector&) = default;
+  };
+  using Segment = std::variant<std::string, Index, Selector>;
+
+  Path() = default;
+  static Result<Path> parse(std::string_view text);
+  Path child(std::string_view member) const;
+  Path child(std::size_t index) const;
+  Path selected(std::string_view key_equals_value) const;  ///< `name=x`
+  Path with(Segment segment) const;
+
+  Path parent() const;  ///< without its last segment; of the empty path: the empty path
+
+  const std::vector<Segment>& segments() const { return segments_; }
+  bool empty() const { return segments_.empty(); }
+  /// Normal form: members outside [A-Za-z0-9_-] as `["…"]`.
+  std::string render() const;
+  friend bool operator==(const Path&, const Path&) = default;
+
+ private:
+  std::vector<Segment> segments_;
+};
+
+/// A path or id pattern: `*` one segment (inside a segment or an id: any run of characters), `**` any depth. No regex.
+class Glob {
+ public:
+  static Result<Glob> parse_path(std::string_view text);  ///< over paths; `**.updated_at`, `config.*`
+  static Glob of_name(std::string_view text);             ///< over kinds, ids, backend names: `orders.*`
+
+  bool matches(const Path& path) const;
+  bool matches(std::string_view name) const;
+  /// More literal segments and fewer wildcards: higher. Orders competing schema rules.
+  int specificity() const;
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+  bool is_path_ = false;
+  std::vector<std::string> segments_;  ///< path globs: `*`, `**` or a pattern for one segment
+};
+
+/// The value at `path`, or nullptr. `[name=x]` picks the element whose member `name` renders as x.
+const Value* find(const Value& root, const Path& path);
+/// Sets (creating objects on the way) or, with nullptr, removes what stands at `path`. List elements: index ≤ size.
+Status assign(Value& root, const Path& path, const Value* value);
+
+}  // namespace driftd::core

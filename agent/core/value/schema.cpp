@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/value/schema.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "core/value/parse_limits.hpp"
+
+namespace driftd::core {
+namespace {
+
+// A schema is the plugin's: each of its rules is tried on each attribute of each record.
+constexpr std::size_t kMaxSchema = 1u << 20;  ///< bytes
+constexpr std::size_t kMaxSchemaNodes = 50'000;
+constexpr std::size_t kMaxRules = 2'000;
+constexpr std::size_t kMaxUnit = 64;  ///< bytes
+
+template <class E, std::size_t N>
+using Names = std::array<std::pair<std::string_view, E>, N>;
+
+constexpr Names<ValueType, 20> kTypes = {{{"any", ValueType::any},
+                                          {"string", ValueType::string},
+                                          {"int", ValueType::integer},
+                                          {"decimal", ValueType::decimal},
+                                          {"bool", ValueType::boolean},
+                                          {"bytes", ValueType::bytes},
+                                          {"duration", ValueType::duration},
+                                          {"percent", ValueType::percent},
+                                          {"json", ValueType::json},
+                                          {"yaml", ValueType::yaml},
+                                          {"properties", ValueType::properties},
+                                          {"pem", ValueType::pem},
+                                          {"ssh_key", ValueType::ssh_key},
+                                          {"url", ValueType::url},
+                                          {"endpoint", ValueType::endpoint},
+                                          {"host", ValueType::host},
+                                          {"inet", ValueType::inet},
+                                          {"cidr", ValueType::cidr},
+                                          {"version", ValueType::version},
+                                          {"timestamp", ValueType::timestamp}}};
+constexpr Names<Collection, 5> kCollections = {{{"list", Collection::list},
+                                                {"set", Collection::set},
+                                                {"multiset", Collection::multiset},
+                                                {"map", Collection::map_by_keys},
+                                                {"scalar_or_list", Collection::scalar_or_list}}};
+
+template <class E, std::size_t N>
+Result<E> named(const Names<E, N>& names, const Value& value, const std::string& where) {
+  const auto* text = value.string();
+  std::string known;
+  for (const auto& [name, e] : names) {
+    if (text != nullptr && *text == name) return e;
+    known += (known.empty() ? "" : ", ") + std::string(name);
+  }
+  return fail(Code::invalid, where + ": expected one of " + known + ", found " + render(value));
+}
+
+template <class E, std::size_t N>
+std::string_view name_of(const Names<E, N>& names, E value) {
+  const auto it = std::find_if(names.begin(), names.end(), [&](const auto& pair) { return pair.second == value; });
+  return it == names.end() ? "enum" : it->first;
+}
+
+Result<bool> flag(const Value& value, const std::string& where) {
+  if (const auto* truth = value.boolean()) return *truth;
+  return fail(Code::invalid, where + ": expected true or false, found " + render(value));
+}
+Result<std::string> text(const Value& value, const std::string& where) {
+  if (const auto* found = value.string()) return *found;
+  return fail(Code::invalid, where + ": expected a string, found " + render(value));
+}
+Result<std::uint32_t> positive(const Value& value, const std::string& where) {
+  std::uint32_t out = 0;
+  const auto* number = value.number();
+  const auto* token = number != nullptr ? &number->token : nullptr;
+  const auto end = token != nullptr ? token->data() + token->size() : nullptr;
+  if (token != nullptr) {
+    const auto [at, error] = std::from_chars(token->data(), end, out);
+    if (error == std::errc() && at == end && out > 0) return out;
+  }
+  return fail(Code::invalid, where + ": expected a whole number from 1, found " + render(value));
+}
+Result<Value::Array> list(const Value& value, const std::string& where) {
+  if (const auto* found = value.array()) return *found;
+  return fail(Code::invalid, where + ": expected a list, found " + render(value));
+}
+Result<std::vector<std::string>> texts(const Value& value, const std::string& where) {
+  DRIFTD_TRY(const Value::Array found, list(value, where));
+  std::vector<std::string> out;
+  for (const auto& element : found) {
+    DRIFTD_TRY(std::string one, text(element, where));
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+}  // namespace
+
+/// Reads one driftd-schema/1 document. `where` is a place in words: `schema of role, attributes."verifier".type`.
+class SchemaParser {
+ public:
+  Result<std::shared_ptr<const KindSchema>> run(const Value& root) {
+    if (root.object() == nullptr) return fail(Code::invalid, "schema: expected an object");
+    const Value* dialect = root.find("schema");
+    if (dialect == nullptr || *dialect != Value("driftd-schema/1")) {
+      return fail(Code::invalid, "schema: expected \"schema\": \"driftd-schema/1\"");
+    }
+    const Value* kind = root.find("kind");
+    if (kind == nullptr || kind->string() == nullptr || kind->string()->empty())
+      return fail(Code::invalid, "schema: expected a \"kind\"");
+    out_->kind_ = *kind->string();
+    for (const auto& [name, value] : *root.object()) DRIFTD_CHECK(document_member(name, value));
+    if (root.find("attributes") == nullptr) return fail(Code::invalid, place("attributes") + ": is missing");
+    finish();
+    return std::shared_ptr<const KindSchema>(std::move(out_));
+  }
+
+ private:
+  std::string place(std::string_view member) const { return "schema of " + out_->kind_ + ", " + std::string(member); }
+
+  Status document_member(const std::string& name, const Value& value) {
+    if (name == "schema" || name == "kind") return {};
+    if (name == "title") return text(value, place(name)).map([](auto&&) {});
+    if (name == "attributes") return attributes(value);
+    if (name == "revision") return keep(out_->revision_, positive(value, place(name)));
+    if (name == "source") return keep(out_->source_, flag(value, place(name)));
+    if (name == "identity") return keep(out_->identity_, text(value, place(name)));
+    if (name == "class") return parse_cls(value, place(name), out_->cls_);
+    return fail(
+        Code::invalid,
+        place(name) + ": unknown member; known are schema, kind, revision, class, title, identity, source, attributes");
+  }
+
+  template <class T>
+  static Status keep(T& slot, Result<T> result) {
+    if (!result) return fail(result.error());
+    slot = std::move(*result);
+    return {};
+  }
+  static Status parse_cls(const Value& value, const std::string& where, ChangeClass& slot) {
+    DRIFTD_TRY(const std::string word, text(value, where));
+    const auto parsed = parse_class(word);
+    if (!parsed) return fail(Code::invalid, where + ": " + parsed.error().message);
+    slot = *parsed;
+    return {};
+  }
+
+  Status attributes(const Value& value) {
+    if (value.object() == nullptr) return fail(Code::invalid, place("attributes") + ": expected an object");
+    if (value.object()->size() > kMaxRules) {
+      return fail(Code::invalid, place("attributes") + ": expected at most " + std::to_string(kMaxRules) +
+                                     " paths, found " + std::to_string(value.object()->size()));
+    }
+    for (const auto& [glob, rule] : *value.object()) {
+      const std::string where = place("attributes.\"" + glob + "\"");
+      auto path = Glob::parse_path(glob);
+      if (!path) return fail(Code::invalid, where + ": " + path.error().message);
+      if (rule.object() == nullptr) return fail(Code::invalid, where + ": expected an object");
+      AttributeRule made;
+      made.path = std::move(*path);
+      for (const auto& [name, member] : *rule.object())
+        DRIFTD_CHECK(rule_member(made, name, member, where + "." + name));
+      if (made.collection == Collection::map_by_keys && made.keys.empty())
+        return fail(Code::invalid, where + ": a map needs \"keys\"");
+      out_->rules_.push_back(std::move(made));
+    }
+    return {};
+  }
+
+  Status rule_member(AttributeRule& rule, const std::string& name, const Value& value, const std::string& where) {
+    if (name == "type") return type(rule, value, where);
+    if (name == "collection") return keep(rule.collection, named(kCollections, value, where));
+    if (name == "unit") return unit(rule, value, where);
+    if (name == "basis") return keep(rule.basis, text(value, where));
+    if (name == "keys") return keep(rule.keys, texts(value, where));
+    if (name == "class") return parse_cls(value, where, rule.cls.emplace());
+    if (name == "empty") return keep(rule.empty_equivalents, list(value, where));
+    if (name == "masked") return keep(rule.masked, list(value, where));
+    if (name == "tokens") return tokens(rule, value, where);
+    if (name == "trim") return trim(rule, value, where);
+    if (name == "since") return keep(rule.since, positive(value, where));
+    if (name == "default") {
+      rule.fallback = value;
+      return {};
+    }
+    if (name == "fold") {
+      DRIFTD_TRY(const std::string word, text(value, where));
+      if (word != "ascii") return fail(Code::invalid, where + ": expected \"ascii\", found " + render(value));
+      rule.fold = true;
+      return {};
+    }
+    return flags(rule, name, value, where);
+  }
+
+  static Status unit(AttributeRule& rule, const Value& value, const std::string& where) {
+    DRIFTD_TRY(rule.unit, text(value, where));
+    if (rule.unit.size() > kMaxUnit)
+      return fail(Code::invalid, where + ": a unit has at most " + std::to_string(kMaxUnit) + " bytes");
+    return {};
+  }
+
+  static Status flags(AttributeRule& rule, const std::string& name, const Value& value, const std::string& where) {
+    if (name == "volatile") return keep(rule.is_volatile, flag(value, where));
+    if (name == "computed") return keep(rule.computed, flag(value, where));
+    if (name == "sensitive") return keep(rule.sensitive, flag(value, where));
+    if (name == "write_only") return keep(rule.write_only, flag(value, where));
+    return fail(Code::invalid,
+                where +
+                    ": unknown member; known are type, unit, collection, keys, basis, class, default, empty, tokens, "
+                    "masked, fold, trim, volatile, computed, sensitive, write_only, since");
+  }
+
+  static Status type(AttributeRule& rule, const Value& value, const std::string& where) {
+    if (value == Value("enum")) {
+      rule.type = ValueType::enumeration;
+      return {};
+    }
+    return keep(rule.type, named(kTypes, value, where));
+  }
+
+  static Status tokens(AttributeRule& rule, const Value& value, const std::string& where) {
+    if (value.object() == nullptr) return fail(Code::invalid, where + ": expected {\"true\": […], \"false\": […]}");
+    for (const auto& [name, words] : *value.object()) {
+      if (name != "true" && name != "false")
+        return fail(Code::invalid, where + "." + name + ": expected true or false");
+      DRIFTD_CHECK(keep(name == "true" ? rule.true_tokens : rule.false_tokens, texts(words, where + "." + name)));
+    }
+    return {};
+  }
+
+  static Status trim(AttributeRule& rule, const Value& value, const std::string& where) {
+    if (value == Value("space")) {
+      rule.trim_space = true;
+    } else if (value == Value("eol")) {
+      rule.trim_eol = true;
+    } else {
+      return fail(Code::invalid, where + ": expected \"space\" or \"eol\", found " + render(value));
+    }
+    return {};
+  }
+
+  void finish() {
+    std::stable_sort(out_->rules_.begin(), out_->rules_.end(), [](const AttributeRule& a, const AttributeRule& b) {
+      return a.path.specificity() > b.path.specificity();
+    });
+  }
+
+  std::shared_ptr<KindSchema> out_ = std::make_shared<KindSchema>();
+};
+
+Result<std::shared_ptr<const KindSchema>> KindSchema::parse(std::string_view json) {
+  const auto root = core::parse(json, ParseLimits{.bytes = kMaxSchema, .nodes = kMaxSchemaNodes});
+  if (!root) return fail(Code::invalid, "schema: " + root.error().message);
+  return SchemaParser().run(*root);
+}
+
+std::shared_ptr<const KindSchema> KindSchema::unknown(std::string kind) {
+  auto out = std::make_shared<KindSchema>();
+  out->kind_ = std::move(kind);
+  return out;
+}
+
+const AttributeRule* KindSchema::find_rule(const Path& path) const {
+  const auto it =
+      std::find_if(rules_.begin(), rules_.end(), [&](const AttributeRule& rule) { return rule.path.matches(path); });
+  return it == rules_.end() ? nullptr : &*it;
+}
+
+const AttributeRule& KindSchema::rule(const Path& path) const {
+  const auto* found = find_rule(path);
+  return found == nullptr ? default_ : *found;
+}
+
+ChangeClass KindSchema::cls(const Path& path) const {
+  for (Path at = path; !at.empty(); at = at.parent()) {
+    if (const auto* found = find_rule(at); found != nullptr && found->cls) return *found->cls;
+  }
+  return cls_;
+}
+
+std::string render(const AttributeRule& rule) {
+  std::string out(name_of(kTypes, rule.type));
+  if (!rule.unit.empty()) out += "(" + rule.unit + ")";
+  if (rule.collection != Collection::none) out += " " + std::string(name_of(kCollections, rule.collection));
+  if (rule.fold) out += " folded";
+  if (rule.trim_space || rule.trim_eol) out += " trimmed";
+  return out + (rule.path.text().empty() ? " by default" : " of \"" + rule.path.text() + "\"");
+}
+
+}  // namespace driftd::core

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// normalise(): from a rule and a value to the normal form.
+#include "core/value/types.hpp"
+
+#include <algorithm>
+#include <new>
+#include <stdexcept>
+
+#include "base/escape.hpp"
+#include "core/value/parse_limits.hpp"
+
+namespace driftd::core {
+namespace types {
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
+  }
+  return out;
+}
+
+std::string_view strip(std::string_view text) {
+  static constexpr std::string_view kSpace = " \t\r\n\f\v";
+  const auto first = text.find_first_not_of(kSpace);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+}
+
+bool all_digits(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+tl::unexpected<Error> not_a(std::string_view type, std::string_view found) {
+  return fail(Code::invalid, "expected " + std::string(type) + ", found '" + std::string(front(found, 64)) + "'");
+}
+
+tl::unexpected<Error> beyond(std::string what) { return fail(Code::budget, std::move(what)); }
+
+Result<std::string> scalar_text(const Value& value) {
+  if (const auto* text = value.string()) return *text;
+  if (const auto* number = value.number()) return number->token;
+  if (const auto* truth = value.boolean()) return std::string(*truth ? "true" : "false");
+  return fail(Code::invalid, "expected a scalar, found " + std::string(value.is_null() ? "null"
+                                                                       : value.array() ? "a list"
+                                                                                       : "an object"));
+}
+
+/// Line ends as \n, none at the end, no byte order mark.
+std::string trim_eol(std::string_view text) {
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\r' && i + 1 < text.size() && text[i + 1] == '\n') continue;
+    out += text[i];
+  }
+  while (!out.empty() && (out.back() == '\n' || out.back() == '\r')) out.pop_back();
+  return out;
+}
+
+std::string shaped(const AttributeRule& rule, std::string_view text) {
+  std::string out = rule.trim_eol ? trim_eol(text) : std::string(text);
+  if (rule.trim_space) out = strip(out);
+  return rule.fold ? lower(out) : out;
+}
+
+namespace {
+
+/// Appends to one text: what each level returned would be copied once for every level above it.
+void append_structure(std::string& out, const AttributeRule& rule, const Value& value) {
+  if (const auto* text = value.string()) {
+    out += render(Value(shaped(rule, *text)));
+  } else if (const auto* number = value.number()) {
+    out += decimal(number->token).value_or(number->token);
+  } else if (const auto* array = value.array()) {
+    out += '[';
+    for (const auto& element : *array) {
+      if (&element != array->data()) out += ',';
+      append_structure(out, rule, element);
+    }
+    out += ']';
+  } else if (const auto* object = value.object()) {
+    out += '{';
+    for (auto member = object->begin(); member != object->end(); ++member) {
+      if (member != object->begin()) out += ',';
+      out += render(Value(member->first)) + ":";
+      append_structure(out, rule, member->second);
+    }
+    out += '}';
+  } else {
+    out += render(value);
+  }
+}
+
+}  // namespace
+
+std::string structure(const AttributeRule& rule, const Value& value) {
+  std::string out;
+  append_structure(out, rule, value);
+  return out;
+}
+
+Result<std::string> boolean(const AttributeRule& rule, std::string_view text) {
+  static const std::vector<std::string> kTrue = {"true", "yes", "on", "1"}, kFalse = {"false", "no", "off", "0"};
+  const bool own = !rule.true_tokens.empty() || !rule.false_tokens.empty();
+  const auto among = [word = lower(strip(text))](const std::vector<std::string>& tokens) {
+    return std::any_of(tokens.begin(), tokens.end(), [&](const std::string& token) { return lower(token) == word; });
+  };
+  if (among(own ? rule.true_tokens : kTrue)) return std::string("true");
+  if (among(own ? rule.false_tokens : kFalse)) return std::string("false");
+  if (text == "true" || text == "false") return std::string(text);
+  return not_a("a boolean", text);
+}
+
+/// JSON or YAML: text is parsed, a structure is taken as it is.
+Result<std::string> document(const AttributeRule& rule, const Value& value) {
+  const auto* text = value.string();
+  const AttributeRule plain;
+  if (text == nullptr) return structure(plain, value);
+  const auto shaped_text = shaped(rule, *text);
+  auto parsed = rule.type == ValueType::json ? parse(shaped_text, ParseLimits{.bytes = kMaxJson, .nodes = kMaxNodes})
+                                             : yaml(shaped_text);
+  if (!parsed && parsed.error().code == Code::budget) return fail(parsed.error());
+  if (!parsed) return fail(Code::invalid, parsed.error().message);
+  return structure(plain, *parsed);
+}
+
+Result<std::string> scalar(const AttributeRule& rule, const Value& value) {
+  DRIFTD_TRY(const std::string raw, scalar_text(value));
+  const std::string text = shaped(rule, raw);
+  switch (rule.type) {
+    case ValueType::integer:
+      return integer(text);
+    case ValueType::decimal:
+      return rule.unit == "kubernetes" ? quantity(text) : decimal(text);
+    case ValueType::boolean:
+      return boolean(rule, text);
+    case ValueType::bytes:
+      return bytes(text, rule.unit);
+    case ValueType::duration:
+      return duration(text, rule.unit);
+    case ValueType::percent:
+      return percent(text, rule.unit);
+    case ValueType::properties:
+      return properties(text);
+    case ValueType::pem:
+      return pem(text);
+    case ValueType::ssh_key:
+      return ssh_key(text);
+    case ValueType::url:
+      return url(text);
+    case ValueType::endpoint:
+      return endpoint(text, rule.unit);
+    case ValueType::host:
+      return host(text);
+    case ValueType::inet:
+      return inet(text);
+    case ValueType::cidr:
+      return cidr(text);
+    case ValueType::version:
+      return version(text, rule.unit);
+    case ValueType::timestamp:
+      return timestamp(text, rule.unit);
+    case ValueType::enumeration:
+      return render(Value(lower(strip(text))));
+    default:
+      return render(Value(text));
+  }
+}
+
+}  // namespace types
+
+namespace {
+
+bool splits_at_commas(ValueType type) {
+  return type == ValueType::endpoint || type == ValueType::host || type == ValueType::inet || type == ValueType::cidr;
+}
+
+/// The elements of a collection: a list's own; the parts of `a:1,b:2` for addresses; one scalar is a list of one.
+Result<Value::Array> elements_of(const AttributeRule& rule, const Value& value) {
+  if (const auto* array = value.array()) return *array;
+  const auto* text = value.string();
+  if (text == nullptr || !splits_at_commas(rule.type)) return Value::Array{value};
+  Value::Array out;
+  for (std::size_t start = 0; start <= text->size();) {
+    if (out.size() > types::kMaxElements)
+      return types::beyond("more than " + std::to_string(types::kMaxElements) + " parts");
+    const auto comma = std::min(text->find(',', start), text->size());
+    const auto part = types::strip(std::string_view(*text).substr(start, comma - start));
+    if (!part.empty()) out.emplace_back(std::string(part));
+    start = comma + 1;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string join_collection(Collection collection, std::vector<std::string> parts) {
+  const bool unordered =
+      collection == Collection::set || collection == Collection::multiset || collection == Collection::map_by_keys;
+  if (unordered) std::sort(parts.begin(), parts.end());
+  if (collection == Collection::set) parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
+  std::string out;
+  for (const auto& part : parts) out += (out.empty() ? "" : ",") + part;
+  return "[" + out + "]";
+}
+
+namespace {
+
+Result<std::string> normal_form(const AttributeRule& rule, const Value& value) {
+  const bool scalar = value.array() == nullptr && value.object() == nullptr;
+  const bool lone = scalar && (rule.collection == Collection::scalar_or_list || splits_at_commas(rule.type));
+  if (rule.collection != Collection::none && !value.is_null() && (value.array() != nullptr || lone)) {
+    AttributeRule element = rule;
+    element.collection = Collection::none;
+    std::vector<std::string> parts;
+    DRIFTD_TRY(const Value::Array elements, elements_of(rule, value));
+    for (const auto& part : elements) {
+      DRIFTD_TRY(std::string text, normal_form(element, part));
+      parts.push_back(std::move(text));
+    }
+    return join_collection(rule.collection, std::move(parts));
+  }
+  if (rule.type == ValueType::json || rule.type == ValueType::yaml) return types::document(rule, value);
+  if (rule.type == ValueType::any || value.is_null()) return types::structure(rule, value);
+  return types::scalar(rule, value);
+}
+
+}  // namespace
+
+Result<std::string> normalise(const AttributeRule& rule, const Value& value) {
+  try {
+    return normal_form(rule, value);
+  } catch (const std::bad_alloc&) {  // the standard library's way to say it: one attribute, never the agent
+    return types::beyond("there is not enough memory to read it");
+  } catch (const std::length_error&) {
+    return types::beyond("it is too large to be read");
+  } catch (const std::exception& error) {
+    // Whatever a library of ours throws at a value costs that attribute, not the agent.
+    return types::beyond(std::string("it cannot be read: ") + error.what());
+  }
+}
+
+}  // namespace driftd::core

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The agent's end of what a worker says. A plugin may have taken its worker over, so nothing is believed that can be
+// checked: what a well-behaved worker never sends is `invalid`, in words that follow "the worker "; texts are cut, made
+// printable and scrubbed again.
+#pragma once
+
+#include "core/ports/session.hpp"
+#include "ipc/messages.hpp"
+#include "ipc/text.hpp"
+
+namespace driftd::host {
+
+Status check(const core::Observation& record, const core::ProviderInfo& info);
+Status check(const core::Mark& mark, const core::ProviderInfo& info);
+void clean(core::Observation& record, const ipc::Scrubber& scrubber);
+void clean(core::Diagnostic& diagnostic, const ipc::Scrubber& scrubber);
+void clean(core::HealthReport& report, const ipc::Scrubber& scrubber);
+void clean(ipc::CallResult& result, const ipc::Scrubber& scrubber);
+/// Between now and a day: what is negative or later is not meant.
+std::int64_t clean_wait(std::int64_t ms);
+
+/// Makes pages of the frames of one call; records of one frame may end up in two pages.
+class PageBuilder {
+ public:
+  struct Bounds {
+    std::uint64_t records = 0, bytes = 0;  ///< of the whole call
+    std::size_t diagnostics = 0;           ///< more are dropped; the last page tells how many
+  };
+  PageBuilder(std::shared_ptr<const core::ProviderInfo> info, const ipc::Scrubber& scrubber, Bounds bounds)
+      : info_(std::move(info)),
+        scrubber_(scrubber),
+        bounds_(bounds) {}
+  /// Whole pages that the frame completes are appended to `ready`. `invalid`: see above; then the call is over.
+  Status add(const ipc::Frame& frame, std::vector<core::RecordPage>& ready);
+  void cut(std::vector<core::RecordPage>& ready);
+  void finish(std::vector<core::RecordPage>& ready);  ///< the call ended
+
+ private:
+  Status add_records(std::string_view payload, std::vector<core::RecordPage>& ready);
+  Status add_record(core::Observation record, std::size_t bytes, std::vector<core::RecordPage>& ready);
+  Status add_mark(std::string_view payload, std::vector<core::RecordPage>& ready);
+  void make_general_unless_declared(core::Diagnostic& diagnostic) const;
+  Status add_diagnostic(std::string_view payload, std::vector<core::RecordPage>& ready);
+
+  const std::shared_ptr<const core::ProviderInfo> info_;
+  const ipc::Scrubber& scrubber_;
+  const Bounds bounds_;
+  core::RecordPage page_;
+  std::size_t page_bytes_ = 0;
+  std::uint64_t records_ = 0, bytes_ = 0;
+  std::size_t diagnostics_ = 0, dropped_ = 0;
+};
+
+}  // namespace driftd::host

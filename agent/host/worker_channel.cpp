@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/worker_channel.hpp"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/write.hpp>
+
+namespace driftd::host {
+
+Connection::Connection(asio::any_io_executor core, int fd) : socket_(core, asio::local::stream_protocol(), fd) {}
+
+void Connection::send(ipc::FrameType type, std::uint64_t call, std::string payload) {
+  if (!socket_.is_open()) return;
+  outgoing_.push_back(render(ipc::Frame{type, call, std::move(payload)}));
+  if (!writing_) write_next();
+}
+
+void Connection::write_next() {
+  writing_ = !outgoing_.empty() && socket_.is_open();
+  if (!writing_) return;
+  asio::async_write(socket_, asio::buffer(outgoing_.front()),
+                    [self = shared_from_this()](const boost::system::error_code& failed, std::size_t) {
+                      self->outgoing_.pop_front();
+                      if (failed) self->outgoing_.clear();  // the reading side sees the end and tells why
+                      self->write_next();
+                    });
+}
+
+Task<Status> Connection::receive(std::shared_ptr<Connection> self, std::function<void(ipc::Frame)> on_frame) {
+  ipc::FrameReader reader;
+  std::string buffer(128u << 10, '\0');
+  for (;;) {
+    boost::system::error_code failed;
+    const std::size_t got =
+        co_await self->socket_.async_read_some(asio::buffer(buffer), asio::redirect_error(asio::use_awaitable, failed));
+    if (failed) co_return Status{};
+    reader.feed({buffer.data(), got});
+    for (;;) {
+      DRIFTD_CO_TRY(auto frame, reader.next());
+      if (!frame) break;
+      on_frame(std::move(*frame));
+      if (!self->socket_.is_open()) co_return Status{};
+    }
+  }
+}
+
+void Connection::close() {
+  boost::system::error_code ignored;  // closing twice is no failure
+  socket_.close(ignored);
+}
+
+}  // namespace driftd::host

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/asio/local/stream_protocol.hpp>
+#include <deque>
+#include <functional>
+#include <memory>
+
+#include "base/task.hpp"
+#include "ipc/wire.hpp"
+
+namespace driftd::host {
+
+/// The agent's end of the socket to a worker. Core thread.
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(asio::any_io_executor core, int fd);
+  /// Queues a frame. What the agent sends is small: requests, credit, cancels.
+  void send(ipc::FrameType type, std::uint64_t call, std::string payload);
+  /// Hands each frame to `on_frame` until the socket ends, close() included (ok), or carries garbage (`corrupt`). Never
+  /// waits for a handler: the credit bounds what can arrive.
+  static Task<Status> receive(std::shared_ptr<Connection> self, std::function<void(ipc::Frame)> on_frame);
+  void close();
+
+ private:
+  void write_next();
+
+  asio::local::stream_protocol::socket socket_;
+  std::deque<std::string> outgoing_;
+  bool writing_ = false;
+};
+
+}  // namespace driftd::host

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// What travels in the frames of wire.hpp. `fields` lists the members once, for writing and reading.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/ports/session.hpp"
+#include "ipc/side_messages.hpp"
+#include "ipc/wire.hpp"
+
+namespace driftd {
+
+constexpr Code last_of(Code) { return Code::internal; }  ///< of each enum on the wire: no higher number is decoded
+
+}  // namespace driftd
+
+namespace driftd::core {
+
+constexpr Mark::Type last_of(Mark::Type) { return Mark::Type::bookmark; }
+constexpr HealthReport::State last_of(HealthReport::State) { return HealthReport::State::down; }
+
+template <class A>
+void fields(A& a, ResourceId& v) {
+  a(v.kind, v.id);
+}
+template <class A>
+void fields(A& a, Unread& v) {
+  a(v.path, v.code, v.reason);
+}
+template <class A>
+void fields(A& a, Mark& v) {
+  a(v.type, v.kind, v.cursor, v.count, v.backend);
+}
+template <class A>
+void fields(A& a, Diagnostic& v) {
+  a(v.code, v.kind, v.id, v.path, v.text, v.right, v.retry_after_ms, v.backend);
+}
+template <class A>
+void fields(A& a, HealthReport& v) {
+  a(v.state, v.latency_us, v.reason, v.role, v.system_identity, v.server_version);
+}
+template <class A>
+void fields(A& a, Observation& v) {
+  a(v.id, v.backend, v.body, v.status, v.version, v.external_name, v.origin, v.unread, v.metadata, v.observed_ns,
+    v.schema_revision, v.tombstone, v.digest.low, v.digest.high);
+}
+template <class A>
+void fields(A& a, Demotion& v) {
+  a(v.index, v.unsettled, v.reason);
+}
+template <class A>
+void fields(A& a, Extension& v) {
+  a(v.id, v.revision);
+}
+template <class A>
+void fields(A& a, RedactRule& v) {
+  a(v.show, v.path);
+}
+
+}  // namespace driftd::core
+
+namespace driftd::ipc {
+
+/// load: which plugin. Its result carries Loaded.
+struct Load {
+  std::string file;  ///< where the bytes came from, for people: they arrive as a descriptor
+  bool in_process = false;
+  std::vector<std::string> read_paths;  ///< of the settings: what the jail leaves readable
+  bool unix_sockets = false, jail_kills = false;
+  std::vector<std::string> experimental;  ///< extensions that the operator allows
+};
+template <class A>
+void fields(A& a, Load& v) {
+  a(v.file, v.in_process, v.read_paths, v.unix_sockets, v.jail_kills, v.experimental);
+}
+
+/// What a plugin said of itself, as text; both sides read it with describe.hpp.
+struct Loaded {
+  std::string file, describe, settings_schema;
+  std::map<std::string, std::string> kinds;  ///< kind → driftd-schema/1 document
+  std::string jail;                          ///< what holds the worker: `landlock 7, seccomp`; empty: in-process
+  std::vector<core::Extension> extensions;   ///< adopted by this host
+};
+template <class A>
+void fields(A& a, Loaded& v) {
+  a(v.file, v.describe, v.settings_schema, v.kinds, v.jail, v.extensions);
+}
+
+/// open: one instance. Secrets stay in the worker's memory.
+struct Open {
+  std::string backend, settings_json;
+  std::map<std::string, std::string> secrets;
+  std::string key_id, key;  ///< of the worker step of redaction
+  std::uint64_t digest_seed = 0, max_records = 0, max_bytes = 0;
+  std::int64_t deadline_ns = 0;  ///< CLOCK_MONOTONIC, as everywhere below
+  std::vector<core::RedactRule> redact;
+};
+template <class A>
+void fields(A& a, Open& v) {
+  a(v.backend, v.settings_json, v.secrets, v.key_id, v.key, v.digest_seed, v.max_records, v.max_bytes, v.deadline_ns,
+    v.redact);
+}
+
+struct RefreshCall {
+  std::int64_t deadline_ns = 0;
+  bool full = false;
+  std::string cursor;
+  std::vector<std::string> kinds;
+};
+template <class A>
+void fields(A& a, RefreshCall& v) {
+  a(v.deadline_ns, v.full, v.cursor, v.kinds);
+}
+
+struct ReadCall {
+  std::int64_t deadline_ns = 0;
+  std::vector<core::ResourceId> ids;
+};
+template <class A>
+void fields(A& a, ReadCall& v) {
+  a(v.deadline_ns, v.ids);
+}
+
+/// health and watch.
+struct PlainCall {
+  std::int64_t deadline_ns = 0;
+  std::string cursor;
+};
+template <class A>
+void fields(A& a, PlainCall& v) {
+  a(v.deadline_ns, v.cursor);
+}
+
+struct DemoteChange {
+  std::uint32_t index = 0;
+  std::string path, old_value, new_value;
+};
+template <class A>
+void fields(A& a, DemoteChange& v) {
+  a(v.index, v.path, v.old_value, v.new_value);
+}
+struct DemoteCall {
+  core::ResourceId id;
+  std::vector<DemoteChange> changes;
+};
+template <class A>
+void fields(A& a, DemoteCall& v) {
+  a(v.id, v.changes);
+}
+
+/// How a call ended. `body` is the encoded answer of the call: Loaded, RefreshAnswer, HealthReport, Demotions
+/// (ext_messages.hpp: of the extensions).
+struct CallResult {
+  Code code = Code::ok;
+  std::string message, body;
+  std::int64_t retry_after_ms = 0;
+  std::string budget_hit;                      ///< records | bytes | files: the budget that this call met
+  std::uint64_t misuses = 0;                   ///< rules of the ABI that the plugin broke since the last result
+  std::string misuse;                          ///< the first of them, in words
+  std::map<std::string, std::uint64_t> rules;  ///< all of them, by the function that was called wrongly
+  std::uint64_t denied_secrets = 0;            ///< of those: secret() for a token that is not this instance's
+};
+template <class A>
+void fields(A& a, CallResult& v) {
+  a(v.code, v.message, v.body, v.retry_after_ms, v.budget_hit, v.misuses, v.misuse, v.rules, v.denied_secrets);
+}
+struct RefreshAnswer {
+  bool unchanged = false;
+  std::int64_t next_ms = 0;
+};
+template <class A>
+void fields(A& a, RefreshAnswer& v) {
+  a(v.unchanged, v.next_ms);
+}
+
+}  // namespace driftd::ipc

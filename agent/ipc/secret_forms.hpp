@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/value/value.hpp"
+
+namespace driftd::ipc {
+
+/// What of a longer text is secret.
+struct Parts {
+  std::vector<std::string> secrets;  ///< passwords, values of a query
+  std::vector<std::string> pairs;    ///< `user:password`, as HTTP puts them into base64
+};
+Parts secret_parts(std::string_view text);
+
+/// `user:password` of each object of the settings that names a user beside a secret.
+void for_each_login(const core::Value& settings, const std::map<std::string, std::string>& secrets,
+                    const std::function<void(const std::string&)>& take);
+
+std::string percent_decoded(std::string_view text);  ///< what is no escape stays
+std::string percent_encoded(std::string_view text);  ///< all but RFC 3986's unreserved
+std::string to_base64(std::string_view bytes);
+
+}  // namespace driftd::ipc

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ipc/wire.hpp"
+
+#include <cstring>
+
+#include "base/digest.hpp"
+
+namespace driftd::ipc {
+namespace {
+
+constexpr std::uint32_t kMagic = 0x31465244;  // "DRF1"
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+              "agent and worker are of one machine: its order is the wire's");
+
+void put_le(std::string& out, std::uint64_t value, int bytes) {
+  out.append(reinterpret_cast<const char*>(&value), static_cast<std::size_t>(bytes));
+}
+
+std::uint64_t get_le(std::string_view in, int bytes) {
+  std::uint64_t value = 0;
+  std::memcpy(&value, in.data(), static_cast<std::size_t>(bytes));
+  return value;
+}
+
+bool known(std::uint64_t type) {
+  return (type >= std::uint64_t(FrameType::load) && type <= std::uint64_t(FrameType::stop)) ||
+         (type >= std::uint64_t(FrameType::result) && type <= std::uint64_t(FrameType::permit));
+}
+
+std::size_t longest(FrameType type) {
+  switch (type) {
+    case FrameType::mark:
+    case FrameType::diagnostic:
+    case FrameType::log:
+    case FrameType::metric:
+    case FrameType::permit:
+      return kMaxSmall;
+    default:
+      return kMaxPayload;
+  }
+}
+
+}  // namespace
+
+std::string render(const Frame& frame) {
+  std::string out;
+  out.reserve(kHeaderSize + frame.payload.size());
+  put_le(out, kMagic, 4);
+  put_le(out, std::uint64_t(frame.type), 4);
+  put_le(out, frame.payload.size(), 4);
+  put_le(out, frame.call, 8);
+  put_le(out, crc32c(frame.payload, crc32c(out)), 4);
+  out += frame.payload;
+  return out;
+}
+
+void FrameReader::feed(std::string_view bytes) {
+  buffer_.erase(0, at_);  // what is left is less than a frame
+  at_ = 0;
+  if (buffer_.empty() && buffer_.capacity() > kCallCredit) buffer_.shrink_to_fit();
+  buffer_.append(bytes);
+}
+
+Result<std::optional<Frame>> FrameReader::next() {
+  const std::string_view in = std::string_view(buffer_).substr(at_);
+  if (in.size() >= 4 && get_le(in, 4) != kMagic) return fail(Code::corrupt, "a frame does not start with its magic");
+  if (in.size() < kHeaderSize) return std::optional<Frame>{};
+  const std::uint64_t type = get_le(in.substr(4), 4);
+  const std::uint64_t length = get_le(in.substr(8), 4);
+  if (!known(type) || length > longest(static_cast<FrameType>(type)))
+    return fail(Code::corrupt, "a frame's type or length is impossible");
+  if (in.size() < kHeaderSize + length) {
+    buffer_.reserve(at_ + kHeaderSize + length);
+    return std::optional<Frame>{};
+  }
+  Frame frame{static_cast<FrameType>(type), get_le(in.substr(12), 8), std::string(in.substr(kHeaderSize, length))};
+  const std::uint32_t sum = crc32c(frame.payload, crc32c(in.substr(0, kHeaderSize - 4)));
+  if (sum != get_le(in.substr(20), 4)) return fail(Code::corrupt, "a frame's checksum is wrong");
+  at_ += kHeaderSize + length;
+  return std::optional<Frame>(std::move(frame));
+}
+
+void Encoder::raw(std::uint64_t value, int bytes) { put_le(out_, value, bytes); }
+
+void Encoder::text(std::string_view value) {
+  raw(value.size(), 4);
+  out_ += value;
+}
+
+std::uint64_t Decoder::raw(int bytes) {
+  ok_ = ok_ && in_.size() >= static_cast<std::size_t>(bytes);
+  if (!ok_) return 0;
+  const std::uint64_t value = get_le(in_, bytes);
+  in_.remove_prefix(static_cast<std::size_t>(bytes));
+  return value;
+}
+
+std::size_t Decoder::count() {
+  const std::size_t n = raw(4);
+  ok_ = ok_ && n <= in_.size() && n <= most_;  // each element takes at least one byte
+  return ok_ ? n : 0;
+}
+
+std::string Decoder::text() {
+  std::size_t n = raw(4);
+  ok_ = ok_ && n <= in_.size();
+  n = ok_ ? n : 0;
+  std::string out(in_.substr(0, n));
+  in_.remove_prefix(n);
+  return out;
+}
+
+std::string_view name_of(FrameType call) {
+  switch (call) {
+    case FrameType::load:
+      return "load";
+    case FrameType::open:
+      return "open";
+    case FrameType::refresh:
+      return "refresh";
+    case FrameType::read:
+      return "read";
+    case FrameType::health:
+      return "health";
+    case FrameType::watch:
+      return "watch";
+    case FrameType::demote:
+      return "diff";
+    case FrameType::discover:
+      return "discover";
+    case FrameType::upgrade:
+      return "upgrade";
+    case FrameType::apply:
+      return "apply";
+    default:
+      return "call";
+  }
+}
+
+}  // namespace driftd::ipc

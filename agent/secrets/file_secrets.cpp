@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "secrets/file_secrets.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace driftd::secrets {
+namespace {
+
+Error no_regular_file(const std::filesystem::path& file) {
+  return Error{Code::invalid, "secret file " + file.string() + " is not a regular file any more"};
+}
+
+}  // namespace
+
+bool must_read(const std::optional<config::FileMark>& was, const std::optional<config::FileMark>& now, bool refused) {
+  return refused || !was || !now || *was != *now;
+}
+
+FileSecrets::FileSecrets(std::vector<config::FileUse> uses, const std::map<std::string, std::string>& in_use) {
+  for (auto& use : uses) {
+    const auto text = in_use.find(use.token);
+    all_.push_back({std::move(use),
+                    text == in_use.end() ? std::string() : text->second,
+                    std::nullopt,
+                    {},
+                    {},
+                    std::nullopt,
+                    false});
+  }
+}
+
+std::vector<FileSecrets::Asked> FileSecrets::asked() const {
+  std::vector<Asked> out;
+  for (const auto& one : all_) out.push_back({one.use.file, one.unsettled ? std::nullopt : one.mark});
+  return out;
+}
+
+std::vector<FileSecrets::Found> FileSecrets::look(const std::vector<Asked>& asked, bool refused) {
+  std::vector<Found> out;
+  for (const auto& one : asked) {
+    Found found{config::mark_of(one.file), {}, {}};
+    if (found.mark && !found.mark->regular) {
+      found.read = tl::unexpected(no_regular_file(one.file));
+    } else if (must_read(one.was, found.mark, refused)) {
+      found.read = config::read_secret_file_again(one.file);
+    }
+    found.at = std::chrono::steady_clock::now();
+    out.push_back(std::move(found));
+  }
+  return out;
+}
+
+/// Whether an earlier look saw the same. By the marks alone: the clock of a file system may be another one than ours.
+bool FileSecrets::settles(One& one, const Found& found) {
+  const bool switched = *found.read && (*found.read)->mark != found.mark;
+  const bool other = !one.sight || one.sight->mark != found.mark;
+  if (other) {
+    const auto restless = one.sight && !one.sight->settled ? one.sight->restless : found.at;
+    one.sight = Sight{found.mark, found.at, restless};
+  }
+  one.sight->settled = !other && !switched && found.at - one.sight->first >= config::kSettle;
+  return one.sight->settled;
+}
+
+void FileSecrets::set_fault(One& one, const std::string& why, News& out) {
+  const std::string setting = "setting " + one.use.setting + ": ";
+  const std::string fault = why.empty() ? why : setting + why + "; what was read before stays in use";
+  const std::string before = std::exchange(one.fault, fault);
+  if (!fault.empty() && fault != before) out.failing.push_back(fault);
+  if (fault.empty() && !before.empty())
+    out.mended.push_back(setting + "secret file " + one.use.file.string() + " can be read again");
+}
+
+/// Of the first look the load has spoken.
+void FileSecrets::take_mark(One& one, const config::SecretText& read, News& out) {
+  const bool news = one.mark && read.rights.replaced != one.replaced && !read.rights.replaced.empty();
+  one.mark = read.mark;
+  one.replaced = read.rights.replaced;
+  if (news)
+    out.doubtful.push_back("setting " + one.use.setting + ": " + config::replaceable(one.use.file, read.rights));
+}
+
+void FileSecrets::take_one(One& one, Found found, News& out) {
+  one.unsettled = false;
+  if (!found.read) {
+    one.sight.reset();
+    return set_fault(one, {}, out);
+  }
+  const auto& read = *found.read;
+  const bool settled = settles(one, found), same = read && read->text == one.text;
+  if (settled && read) take_mark(one, *read, out);
+  if (same) return set_fault(one, {}, out);
+  if (!settled) {
+    const bool for_long = found.at - one.sight->restless >= config::kRestless;
+    one.unsettled = !for_long;
+    return for_long ? set_fault(one, config::restless(one.use.file).message, out) : void();
+  }
+  set_fault(one, read ? std::string() : read.error().message, out);
+  if (!read) return;
+  one.text = read->text;
+  out.values[one.use.token] = one.text;
+  out.changed.push_back("setting " + one.use.setting + " (" + one.use.file.string() + ")");
+}
+
+FileSecrets::News FileSecrets::take(std::vector<Found> found) {
+  News out;
+  for (std::size_t i = 0; i < all_.size() && i < found.size(); ++i) take_one(all_[i], std::move(found[i]), out);
+  return out;
+}
+
+bool FileSecrets::unsettled() const {
+  return std::any_of(all_.begin(), all_.end(), [](const One& one) { return one.unsettled; });
+}
+
+std::string FileSecrets::fault() const {
+  for (const auto& one : all_) {
+    if (!one.fault.empty()) return one.fault;
+  }
+  return {};
+}
+
+}  // namespace driftd::secrets

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/task.hpp"
+#include "config/programs.hpp"
+
+namespace driftd::secrets {
+
+inline constexpr std::size_t kMostAnswer = 64 * 1024;  ///< bytes of a program's standard output
+
+/// A program that runs: leader of a session and process group of its own. Its end kills the group and reaps.
+struct ProgramChild {
+  pid_t pid = -1;
+  int out = -1, errors = -1, end = -1;  ///< read ends of stdout and stderr; pidfd
+  ProgramChild() = default;
+  ProgramChild(ProgramChild&& other) noexcept { *this = std::move(other); }
+  ProgramChild& operator=(ProgramChild&& other) noexcept;
+  ~ProgramChild() { reap(); }
+  void kill() const;  ///< the whole group
+  int reap();         ///< kills what is left of the group and waits; the wait status of the program
+};
+
+/// What the program gets: PATH, HOME and LANG of the agent, and what its entry names.
+std::vector<std::string> program_environment(const config::Program& program);
+
+/// One run of a program, without a shell: stdin is /dev/null, no descriptor but the first three, default signals, the
+/// environment above. Core thread; file system and spawn are on `io`.
+class ProgramRun : public std::enable_shared_from_this<ProgramRun> {
+ public:
+  ProgramRun(asio::any_io_executor core, asio::any_io_executor io, const config::ProgramUse& use);
+  ~ProgramRun();
+  ProgramRun(const ProgramRun&) = delete;
+  ProgramRun& operator=(const ProgramRun&) = delete;
+
+  /// Once. The bytes of stdout of a program that exited with 0. `not_found`, `denied`, `invalid`: it may not be run any
+  /// more (config::check_program); `deadline`, `cancelled`: killed; `budget`: more than kMostAnswer; `unavailable`: it
+  /// could not start, was killed, or exited with another code. No message holds what it printed.
+  static Task<Result<std::string>> run(std::shared_ptr<ProgramRun> self);
+  /// run() returns soon.
+  void cancel();
+
+  const std::string& output() const { return out_text_; }  ///< of a run that failed: what must be taken out of errors()
+  std::string_view errors() const;                         ///< whole lines at the end of its stderr
+
+ private:
+  static Task<void> collect(std::shared_ptr<ProgramRun> self, bool errors);
+  void take(bool errors, const char* bytes, std::size_t size);
+  void drain(bool errors);
+  Task<void> settle();
+  Result<std::string> verdict(int status);
+
+  const asio::any_io_executor core_, io_;
+  const std::vector<std::string> words_;
+  const config::Program program_;
+  ProgramChild child_;
+  asio::posix::stream_descriptor out_, errors_, end_;
+  asio::steady_timer limit_, read_;
+  std::string out_text_, error_text_;
+  int reading_ = 0;
+  bool late_ = false, cancelled_ = false, settling_ = false, too_much_ = false, errors_cut_ = false;
+};
+
+}  // namespace driftd::secrets

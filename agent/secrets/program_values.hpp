@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/backoff.hpp"
+#include "secrets/program_answer.hpp"
+#include "secrets/program_run.hpp"
+
+namespace driftd::secrets {
+
+/// The answers of the programs that one backend's settings name: run at once, and again before each is stale. A program
+/// that fails is tried again after a second to a minute; its last answer stays in use until it expires. Core thread;
+/// its loops keep it alive until stop().
+class ProgramValues : public std::enable_shared_from_this<ProgramValues> {
+ public:
+  /// What it tells; called on the core thread, never before start() returned.
+  struct Told {
+    /// token → bytes, all of them; only when one changed
+    std::function<void(std::map<std::string, std::string>)> values;
+    std::function<void(std::string)> missing;  ///< one of them is not there (any more), and why
+    std::function<void(std::string)> failing;  ///< a program began to fail; and what that means for the backend
+    std::function<void(bool ok)> ran;          ///< a run ended
+  };
+  ProgramValues(asio::any_io_executor core, asio::any_io_executor io, const Clock& clock,
+                const std::vector<config::ProgramUse>& uses, Told told);
+
+  void start();
+  void cancel();      ///< nothing is told or run any more; what runs is killed
+  Task<void> stop();  ///< cancel(), and waits for its end
+
+ private:
+  struct Followed {
+    Followed(asio::any_io_executor core, config::ProgramUse used);
+    config::ProgramUse use;
+    ProgramAnswer answer;  ///< text empty: none
+    Nanos taken_ns = 0;    ///< when it was answered
+    std::string failure;   ///< of the last run; empty: it answered, or did not end yet
+    bool asked = false;    ///< at least one run ended
+    std::shared_ptr<ProgramRun> run;
+    asio::steady_timer due;
+    Backoff backoff;
+  };
+  static Task<void> follow(std::shared_ptr<ProgramValues> self, std::size_t index);
+  std::chrono::milliseconds take(Followed& one, const Result<std::string>& output);
+  std::chrono::milliseconds note_failure(Followed& one, const std::string& why);
+  void settle();
+
+  const asio::any_io_executor core_, io_;
+  const Clock& clock_;
+  const std::string backend_;
+  const Told told_;
+  std::vector<std::unique_ptr<Followed>> all_;
+  std::map<std::string, std::string> given_;  ///< as last told
+  std::string missing_;                       ///< as last told
+  std::minstd_rand random_{std::random_device{}()};
+  asio::steady_timer ended_;
+  int loops_ = 0;
+  bool stopping_ = false;
+};
+
+}  // namespace driftd::secrets

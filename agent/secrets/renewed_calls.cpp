@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// The calls of a RenewedSession: each goes to the session that serves when it begins, and ends there.
+#include "secrets/renewed_session.hpp"
+
+namespace driftd::secrets {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kProbe{1'000};      // a health probe waits no longer for the programs' first answers
+constexpr milliseconds kFirst{120'000};    // twice the longest time-out of a program: a first run ended before
+constexpr milliseconds kLook{2'000};       // a cycle waits no longer for the file system that holds a secret
+constexpr milliseconds kTakeOver{30'000};  // nor for the worker that is opened with a new one
+
+}  // namespace
+
+/// Waits while the programs run for the first time.
+Task<Result<RenewedSession::Use>> RenewedSession::use(milliseconds most) {
+  const auto self = shared_from_this();
+  const auto until = std::chrono::steady_clock::now() + most;
+  while (!inner_ && missing_.empty() && !stopping_) {
+    const auto left = std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now());
+    if (left.count() <= 0) co_return fail(Code::unavailable, "its programs have not answered yet");
+    co_await pause(left);
+  }
+  if (stopping_) co_return fail(Code::cancelled, "the session is stopped");
+  if (!inner_) co_return fail(Code::unavailable, missing_);
+  co_return Use(inner_);
+}
+
+/// A cycle that finds a new secret runs with it.
+Task<void> RenewedSession::follow_files() {
+  if (!files_) co_return;
+  const auto self = shared_from_this();
+  const auto left = [](std::chrono::steady_clock::time_point until) {
+    return std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now());
+  };
+  look_at_files(false);
+  const auto seen = std::chrono::steady_clock::now() + kLook;
+  while (looking_ && !stopping_ && left(seen).count() > 0) co_await pause(left(seen));
+  tell_hang();
+  const auto served = std::chrono::steady_clock::now() + kTakeOver;
+  while (inner_ && renewing_ && !stopping_ && left(served).count() > 0) co_await pause(left(served));
+}
+
+void RenewedSession::note_refusal(const Error& error) {
+  if (error.code == Code::unauthenticated || error.code == Code::denied) look_at_files(true);
+}
+
+Task<Result<std::shared_ptr<const core::ProviderInfo>>> RenewedSession::info() {
+  try_again();
+  co_await follow_files();
+  DRIFTD_CO_TRY(const Use held, co_await use(kFirst));
+  auto out = co_await held->info();
+  co_return out;
+}
+
+Task<Result<core::RefreshOutcome>> RenewedSession::refresh(core::RefreshRequest request, core::PageHandler on_page) {
+  co_await follow_files();
+  DRIFTD_CO_TRY(const Use held, co_await use(kFirst));
+  auto out = co_await held->refresh(std::move(request), std::move(on_page));
+  ailing_ = !out;
+  if (!out) note_refusal(out.error());
+  co_return out;
+}
+
+Task<Result<core::ReadOutcome>> RenewedSession::read(std::vector<core::ResourceId> ids, milliseconds deadline) {
+  DRIFTD_CO_TRY(const Use held, co_await use(kFirst));
+  auto out = co_await held->read(std::move(ids), deadline);
+  co_return out;
+}
+
+Task<Result<core::HealthReport>> RenewedSession::health() {
+  look_at_files(false);
+  DRIFTD_CO_TRY(const Use held, co_await use(kProbe));
+  auto out = co_await held->health();
+  if (!out) ailing_ = true;
+  if (!out) note_refusal(out.error());
+  co_return out;
+}
+
+Task<Status> RenewedSession::watch(std::string cursor, core::PageHandler on_page) {
+  const auto self = shared_from_this();
+  std::shared_ptr<Inner> watched;
+  {
+    DRIFTD_CO_TRY(const Use held, co_await use(kFirst));
+    watched = held.inner;
+  }
+  const auto status = co_await watched->session->watch(std::move(cursor), std::move(on_page));
+  if (watched != inner_ && !stopping_) co_return Status{};  // another secret: the watch begins anew
+  co_return status;
+}
+
+Task<Result<std::vector<core::Demotion>>> RenewedSession::demote(core::ResourceId id,
+                                                                 std::vector<core::Change> changes) {
+  DRIFTD_CO_TRY(const Use held, co_await use(kFirst));
+  auto out = co_await held->demote(std::move(id), std::move(changes));
+  co_return out;
+}
+
+Task<Result<core::DiscoverOutcome>> RenewedSession::discover() {
+  DRIFTD_CO_TRY(const Use held, co_await use(kFirst));
+  auto out = co_await held->discover();
+  co_return out;
+}
+
+Task<Result<std::string>> RenewedSession::upgrade(std::string kind, std::uint32_t from_revision, std::string body) {
+  DRIFTD_CO_TRY(const Use held, co_await use(kFirst));
+  auto out = co_await held->upgrade(std::move(kind), from_revision, std::move(body));
+  co_return out;
+}
+
+Task<Result<core::ApplyOutcome>> RenewedSession::apply(core::ApplyRequest request) {
+  DRIFTD_CO_TRY(const Use held, co_await use(kFirst));
+  auto out = co_await held->apply(std::move(request));
+  co_return out;
+}
+
+Status RenewedSession::resume() {
+  if (inner_) return inner_->session->resume();
+  return fail(Code::conflict, missing_.empty() ? "its programs have not answered yet" : missing_);
+}
+
+}  // namespace driftd::secrets

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+// A session over time: the first answers, new ones, none any more. Its calls are in renewed_calls.cpp.
+#include "secrets/renewed_session.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <utility>
+
+#include "base/fatal.hpp"
+#include "base/log.hpp"
+
+namespace driftd::secrets {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kIdlePoll{20};
+constexpr milliseconds kTurn{1'000};  // of a look at files: one that takes longer hangs
+constexpr milliseconds kHang{1'500};  // and is told to hang
+constexpr const char* kUntilThen = "; until it does, what was read before stays in use";
+constexpr auto kDrain = std::chrono::minutes(70);  // above every deadline of a call
+
+}  // namespace
+
+std::string FileLooks::hang() const {
+  const bool hangs = since && begun && std::chrono::steady_clock::now() - *since >= kHang;
+  return hangs ? "secret file " + file.string() + ": its file system has not answered since " + render_time(wall)
+               : std::string();
+}
+
+RenewedSession::RenewedSession(RenewalOptions options, core::SessionSpec spec)
+    : options_(std::move(options)),
+      spec_(std::move(spec)) {}
+
+RenewedSession::~RenewedSession() {
+  if (values_) values_->cancel();
+}
+
+Status RenewedSession::start(const std::vector<config::ProgramUse>& programs, std::vector<config::FileUse> files) {
+  if (!files.empty()) files_.emplace(std::move(files), spec_.secrets);
+  if (!programs.empty()) {
+    run_programs(programs);
+    return {};
+  }
+  DRIFTD_TRY(inner_, open());
+  return {};
+}
+
+void RenewedSession::run_programs(const std::vector<config::ProgramUse>& uses) {
+  const auto weak = weak_from_this();
+  ProgramValues::Told told;
+  told.values = [weak](std::map<std::string, std::string> values) {
+    if (const auto self = weak.lock()) self->take_values(std::move(values));
+  };
+  told.missing = [weak](std::string why) {
+    if (const auto self = weak.lock()) self->take_missing(std::move(why));
+  };
+  told.failing = [handler = options_.on_event, backend = spec_.backend](std::string message) {
+    if (handler) handler({backend, "program_failed", std::move(message)});
+  };
+  told.ran = [handler = options_.on_program, backend = spec_.backend](bool ok) {
+    if (handler) handler(backend, ok);
+  };
+  values_ = std::make_shared<ProgramValues>(options_.core, options_.io, *options_.clock, uses, std::move(told));
+  values_->start();
+}
+
+void RenewedSession::wake() {
+  for (auto* timer : waiting_) timer->cancel();
+}
+
+Task<void> RenewedSession::pause(milliseconds most) {
+  asio::steady_timer timer(options_.core, most);
+  const auto at = waiting_.insert(waiting_.end(), &timer);
+  co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+  waiting_.erase(at);
+}
+
+void RenewedSession::take_values(std::map<std::string, std::string> values) {
+  if (stopping_) return;
+  for (auto& [token, bytes] : values) spec_.secrets[token] = std::move(bytes);
+  missing_.clear();
+  ++newest_;
+  if (inner_) log::room("app").info("{}: a program gave a new secret: a worker with it takes over", spec_.backend);
+  ++tasks_;
+  asio::co_spawn(options_.core, renew(shared_from_this()), fatal);
+}
+
+/// Nobody waits for the file system but who asked: one that hangs costs the backend the change, and no look follows it.
+void RenewedSession::look_at_files(bool refused) {
+  if (!files_ || stopping_) return;
+  refused_ = refused_ || refused;
+  tell_hang();
+  if (!std::exchange(looking_, true)) asio::co_spawn(options_.core, look(shared_from_this()), fatal);
+}
+
+/// Those of cycles that begin together pass in turn; behind one that hangs nobody waits: the next cycle asks again.
+Task<bool> RenewedSession::may_look() {
+  const auto looks = options_.looks;
+  const auto began = std::chrono::steady_clock::now();
+  const auto passes = [&] {
+    const auto now = std::chrono::steady_clock::now();
+    return now - *looks->since < kTurn && now - began < kTurn;
+  };
+  while (looks->since && !stopping_ && passes()) co_await pause(kIdlePoll);
+  co_return !looks->since && !stopping_;
+}
+
+Task<std::vector<FileSecrets::Found>> RenewedSession::look_at_each(std::vector<FileSecrets::Asked> asked,
+                                                                   bool refused) {
+  const auto looks = options_.looks;
+  std::vector<FileSecrets::Found> out;
+  looks->backend = spec_.backend;
+  for (const auto& one : asked) {
+    looks->since = std::chrono::steady_clock::now();
+    looks->wall = options_.clock->wall();
+    looks->file = one.file;
+    looks->begun = false;
+    std::vector<FileSecrets::Asked> only = {one};
+    auto work = [looks, only, refused] {
+      looks->begun = true;
+      return looks->look(only, refused);
+    };
+    auto found = co_await run_on(options_.io, std::move(work));
+    out.insert(out.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
+    if (stopping_) break;
+  }
+  co_return out;
+}
+
+/// Once, whoever comes upon it: nobody's files are followed meanwhile.
+void RenewedSession::tell_hang() {
+  const auto& looks = options_.looks;
+  const std::string hang = looks->hang();
+  if (hang.empty() || std::exchange(looks->told, true)) return;
+  log::room("app").warn("{}: {}{}", looks->backend, hang, kUntilThen);
+  if (options_.on_event) options_.on_event({looks->backend, "secret_file_failed", hang + kUntilThen});
+}
+
+/// Others look meanwhile.
+Task<void> RenewedSession::settle() {
+  const auto until = std::chrono::steady_clock::now() + config::kSettle;
+  while (std::chrono::steady_clock::now() < until && !stopping_) {
+    co_await pause(std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now()));
+  }
+}
+
+Task<void> RenewedSession::look(std::shared_ptr<RenewedSession> self) {
+  const auto looks = self->options_.looks;
+  do {
+    const bool mine = co_await self->may_look();
+    if (!mine) break;
+    auto found = co_await self->look_at_each(self->files_->asked(), std::exchange(self->refused_, false));
+    looks->since.reset();
+    if (std::exchange(looks->told, false))
+      log::room("app").info("secret file {}: its file system answers again", looks->file.string());
+    if (self->stopping_) break;
+    self->take_files(self->files_->take(std::move(found)));
+    if (self->files_->unsettled()) co_await self->settle();
+  } while ((self->refused_ || self->files_->unsettled()) && !self->stopping_);
+  self->looking_ = false;
+  self->wake();
+}
+
+void RenewedSession::take_files(FileSecrets::News news) {
+  for (const auto& line : news.failing) {
+    log::room("app").warn("{}: {}", spec_.backend, line);
+    if (options_.on_event) options_.on_event({spec_.backend, "secret_file_failed", line});
+  }
+  for (const auto& line : news.doubtful) log::room("app").warn("{}: {}", spec_.backend, line);
+  for (const auto& line : news.mended) log::room("app").info("{}: {}", spec_.backend, line);
+  if (news.values.empty()) return;
+  for (const auto& line : news.changed)
+    log::room("app").info("{}: {} changed: a worker with it takes over", spec_.backend, line);
+  for (auto& [token, bytes] : news.values) spec_.secrets[token] = std::move(bytes);
+  ++newest_;
+  if (!inner_ && !renewing_) return;  // the programs' answers open the first session
+  if (!values_) missing_.clear();
+  ++tasks_;
+  asio::co_spawn(options_.core, renew(shared_from_this()), fatal);
+}
+
+void RenewedSession::take_missing(std::string why) {
+  missing_ = std::move(why);
+  untaken_.clear();
+  dark_ = true;
+  ++newest_;
+  const auto old = std::exchange(inner_, nullptr);
+  if (old && !stopping_) {
+    remember(old->session->status());
+    ++tasks_;
+    asio::co_spawn(options_.core, retire(shared_from_this(), old), fatal);
+  }
+  wake();
+}
+
+Result<std::shared_ptr<RenewedSession::Inner>> RenewedSession::open() {
+  auto out = std::make_shared<Inner>();
+  DRIFTD_TRY(out->session, options_.factory->open(spec_));
+  out->session->on_change([weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self && self->changed_) self->changed_();
+  });
+  return out;
+}
+
+/// What serves goes on. Where nothing does, calls say why.
+void RenewedSession::stay(std::string why) {
+  if (!inner_) missing_ = why;
+  dark_ = dark_ || !inner_;
+  if (untaken_ != why)
+    log::room("app").warn("{}: a worker with the new secret does not answer: {}", spec_.backend, why);
+  untaken_ = std::move(why);
+}
+
+/// The answers are the same, so nobody brings them again.
+void RenewedSession::try_again() {
+  if (untaken_.empty() || renewing_ || stopping_) return;
+  if (!inner_) missing_.clear();
+  ++tasks_;
+  asio::co_spawn(options_.core, renew(shared_from_this()), fatal);
+}
+
+/// One at a time: whoever comes meanwhile is seen by the count of answers.
+Task<void> RenewedSession::renew(std::shared_ptr<RenewedSession> self) {
+  const bool alone = !std::exchange(self->renewing_, true);
+  while (alone && !self->stopping_ && self->missing_.empty() && self->served_ != self->newest_) {
+    const std::uint64_t wanted = self->newest_;
+    const auto opened = self->open();
+    if (!opened) {
+      self->stay(opened.error().message);
+      break;
+    }
+    const auto next = *opened;
+    self->next_ = next;
+    std::optional<std::string> mute;
+    if (self->inner_) {
+      const auto info = co_await next->session->info();
+      if (!info) mute = info.error().message;
+      // its worker runs; what fails here fails in the calls that follow
+      if (info) (void)co_await next->session->health();
+    }
+    self->next_.reset();
+    const bool newer = self->stopping_ || wanted != self->newest_;
+    if (!newer && !mute) {
+      self->served_ = wanted;
+      self->serve(next);
+      continue;
+    }
+    if (!newer) self->stay(*mute);
+    co_await next->session->stop();
+    if (wanted == self->newest_) break;
+  }
+  if (alone) self->renewing_ = false;
+  --self->tasks_;
+  self->wake();
+}
+
+void RenewedSession::serve(std::shared_ptr<Inner> next) {
+  const auto old = std::exchange(inner_, std::move(next));
+  untaken_.clear();
+  const bool failed = std::exchange(ailing_, false), dark = std::exchange(dark_, false);
+  if (old) {
+    remember(old->session->status());
+    ++tasks_;
+    asio::co_spawn(options_.core, retire(shared_from_this(), old), fatal);
+  }
+  wake();
+  if ((failed || dark) && changed_) changed_();  // what was missed meanwhile is read at once
+}
+
+/// Its calls end first; its watch does not end by itself.
+Task<void> RenewedSession::retire(std::shared_ptr<RenewedSession> self, std::shared_ptr<Inner> old) {
+  const auto last = std::chrono::steady_clock::now() + kDrain;
+  while (old->calls > 0 && !self->stopping_ && std::chrono::steady_clock::now() < last) co_await self->pause(kIdlePoll);
+  co_await old->session->stop();
+  --self->tasks_;
+  self->wake();
+}
+
+/// The counts of a backend go on when its worker gets another secret.
+void RenewedSession::remember(const core::WorkerStatus& old) {
+  past_.restarts += old.restarts;
+  past_.denied_secrets += old.denied_secrets;
+  for (const auto& [rule, count] : old.misuses) past_.misuses[rule] += count;
+  for (const auto& [budget, count] : old.budget_hits) past_.budget_hits[budget] += count;
+  if (!old.last_misuse.empty()) past_.last_misuse = old.last_misuse;
+  if (!old.last_budget_hit.empty()) past_.last_budget_hit = old.last_budget_hit;
+}
+
+core::WorkerStatus RenewedSession::status() const {
+  core::WorkerStatus out;
+  if (inner_) {
+    out = inner_->session->status();
+  } else {
+    out.state = stopping_ ? "stopped" : missing_.empty() ? "starting" : "no secret";
+    out.last_exit = missing_;
+  }
+  if (files_) out.secret_fault = files_->fault();
+  if (const std::string hang = options_.looks->hang(); files_ && !hang.empty()) out.secret_fault = hang + kUntilThen;
+  if (inner_ && !untaken_.empty() && out.secret_fault.empty()) {
+    out.secret_fault = "a worker with the new secret does not answer: " + untaken_ +
+                       "; what was read before stays in use until one does";
+  }
+  out.restarts += past_.restarts;
+  out.denied_secrets += past_.denied_secrets;
+  for (const auto& [rule, count] : past_.misuses) out.misuses[rule] += count;
+  for (const auto& [budget, count] : past_.budget_hits) out.budget_hits[budget] += count;
+  if (out.last_misuse.empty()) out.last_misuse = past_.last_misuse;
+  if (out.last_budget_hit.empty()) out.last_budget_hit = past_.last_budget_hit;
+  return out;
+}
+
+Task<void> RenewedSession::stop() {
+  const auto self = shared_from_this();
+  stopping_ = true;
+  wake();
+  if (values_) co_await values_->stop();
+  if (next_) co_await next_->session->stop();
+  if (inner_) co_await inner_->session->stop();
+  while (tasks_ > 0) co_await pause(kIdlePoll);
+}
+
+namespace {
+
+class RenewingFactory final : public core::SessionFactory {
+ public:
+  RenewingFactory(RenewalOptions options, const config::Config& config)
+      : options_(std::move(options)),
+        programs_(config.program_uses),
+        files_(config.file_uses),
+        handler_(std::make_shared<Handler>()) {
+    for (const auto& backend : config.backends) {
+      if (!config::uses_of(files_, backend.name).empty()) settings_[backend.name] = backend.settings_json;
+    }
+    options_.on_event = [handler = handler_](core::SessionEvent event) {
+      if (*handler) (*handler)(std::move(event));
+    };
+  }
+  Task<std::vector<Found>> scan() override { return options_.factory->scan(); }
+  Result<std::shared_ptr<core::Session>> open(core::SessionSpec spec) override {
+    const auto programs = config::uses_of(programs_, spec.backend);
+    auto files = config::uses_of(files_, spec.backend);
+    if (programs.empty() && files.empty()) return options_.factory->open(std::move(spec));
+    if (const auto settings = settings_.find(spec.backend); settings != settings_.end())
+      spec.settings_json = settings->second;
+    const auto session = std::make_shared<RenewedSession>(options_, std::move(spec));
+    DRIFTD_CHECK(session->start(programs, std::move(files)));
+    return session;
+  }
+  void on_event(std::function<void(core::SessionEvent)> handler) override {
+    *handler_ = handler;
+    options_.factory->on_event(std::move(handler));
+  }
+  void watch(bool on) override { options_.factory->watch(on); }
+
+ private:
+  using Handler = std::function<void(core::SessionEvent)>;
+  RenewalOptions options_;
+  const std::vector<config::ProgramUse> programs_;
+  const std::vector<config::FileUse> files_;
+  std::map<std::string, std::string> settings_;  ///< of backends with files, with a token for each reference
+  const std::shared_ptr<Handler> handler_;
+};
+
+}  // namespace
+
+std::shared_ptr<core::SessionFactory> with_secrets(RenewalOptions options, const config::Config& config) {
+  if (config.program_uses.empty() && config.file_uses.empty()) return options.factory;
+  return std::make_shared<RenewingFactory>(std::move(options), config);
+}
+
+}  // namespace driftd::secrets

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <mutex>
+
+#include "ipc/wire.hpp"
+
+namespace driftd::worker {
+
+/// The worker's end of the socket to the agent. Owns the descriptor.
+class Link {
+ public:
+  explicit Link(int fd) : fd_(fd) {}
+  ~Link();
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+
+  /// Sends a frame whole. False: the agent is gone. [any thread]
+  bool send(ipc::FrameType type, std::uint64_t call, std::string payload);
+  /// Blocks for the next frame; nullopt: the agent closed the socket; `corrupt`: it makes no sense. [reader thread]
+  Result<std::optional<ipc::Frame>> receive();
+  /// Ends both directions; receive() then answers nullopt. [any thread]
+  void shut();
+
+ private:
+  const int fd_;
+  std::mutex sending_;
+  ipc::FrameReader reader_;
+};
+
+}  // namespace driftd::worker

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace driftd::worker {
+
+/// Threads for one sort of call, started when first needed, at most `width`. Jobs start in order.
+class Lane {
+ public:
+  explicit Lane(std::size_t width) : width_(width) {}
+  ~Lane() { join(); }
+  Lane(const Lane&) = delete;
+  Lane& operator=(const Lane&) = delete;
+  void post(std::function<void()> job);  ///< [any thread]; dropped after join
+  void join();                           ///< runs what is queued, then ends the threads. Not from a job.
+
+ private:
+  void work();
+
+  const std::size_t width_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> jobs_;
+  std::size_t idle_ = 0;
+  bool closed_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace driftd::worker

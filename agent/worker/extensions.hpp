@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <driftd/ext/apply.h>
+#include <driftd/ext/discover.h>
+#include <driftd/ext/upgrade.h>
+#include <driftd/ext/watch.h>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "core/extension.hpp"
+
+namespace driftd::worker {
+
+struct Library;
+
+/// The extension tables of one plugin. A slot that the plugin does not have is null: `unsupported`.
+struct Extensions {
+  driftd_watch_table watch{};
+  driftd_discover_table discover{};
+  driftd_upgrade_table upgrade{};
+  driftd_apply_table apply{};
+  std::vector<core::Extension> offered;  ///< those adopted, in the order of their names
+};
+
+/// Extensions that an operator may name in `agent.experimental`.
+const std::vector<std::string>& experimental_extensions();
+
+/// Adopts every extension that this host knows and the plugin offers; the experimental ones only where `experimental`
+/// names them: else they are not even asked for. `invalid` for half an extension, which names the missing half.
+Result<Extensions> adopt_extensions(const Library& library, const std::vector<std::string>& experimental);
+
+}  // namespace driftd::worker

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/host_table.hpp"
+
+#include <fmt/format.h>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+
+#include "base/log.hpp"
+#include "worker/intake.hpp"
+
+namespace driftd::worker {
+namespace {
+
+thread_local bool in_use = false;  // inside `use` of secret(), which must not call the host
+
+struct InUse {
+  InUse() { in_use = true; }
+  ~InUse() { in_use = false; }  // also when an exception of the plugin passes through
+};
+
+/// Counted against the call that runs on this thread; a thread of the plugin's own belongs to nobody and is logged.
+void blame_for_junk(const char* function) {
+  static std::atomic<int> told{0};
+  if (auto* own = running_call()) {
+    own->tenant.misuse(fmt::format("{}: stale or forged call handle", function));
+  } else if (told++ < 10) {
+    log::room("host").warn("a thread of a plugin called {} with a stale or forged call handle", function);
+  }
+}
+
+/// The call behind a handle, if it may be used here; else the misuse is counted.
+std::shared_ptr<ActiveCall> claim(driftd_call handle, const char* function) {
+  auto call = CallTable::instance().find(handle);
+  if (call == nullptr) {
+    blame_for_junk(function);
+    return nullptr;
+  }
+  if (call->owner != std::this_thread::get_id()) {
+    call->tenant.misuse(fmt::format("{}: called on another thread than the call's own", function));
+    return nullptr;
+  }
+  if (in_use) {
+    call->tenant.misuse(fmt::format("{}: called inside `use` of secret", function));
+    return nullptr;
+  }
+  return call;
+}
+
+/// Nothing of ours may throw into a plugin (memory that runs out, mostly).
+template <class F>
+driftd_status contained(F f) noexcept {
+  try {
+    return f();
+  } catch (...) {
+    return DRIFTD_INTERNAL;
+  }
+}
+
+std::int64_t now() { return std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
+
+void log_line(driftd_call handle, std::int32_t level, driftd_str text, const driftd_kv* kv, std::uint32_t count) {
+  contained([&] {
+    const auto call = claim(handle, "log");
+    if (call == nullptr) return DRIFTD_INVALID;
+    if (text.data == nullptr && text.len != 0) call->tenant.misuse("log: the text is NULL with a length");
+    const auto dropped = call->tenant.may_log();
+    if (!dropped) return DRIFTD_OK;
+    const auto& scrubber = call->tenant.scrubber;
+    std::string line = scrubber.printable(view(text), 4096);
+    const char* at = reinterpret_cast<const char*>(kv);
+    for (std::uint32_t i = 0; i < std::min(count, 32u) && kv != nullptr && kv->size >= sizeof kv->size; ++i) {
+      const auto field = adopt<driftd_kv>(at);
+      line +=
+          fmt::format(" {}={}", scrubber.printable(view(field.key), 128), scrubber.printable(view(field.value), 1024));
+      at += kv->size;  // the first one's, for all
+    }
+    if (*dropped > 0) line += fmt::format(" ({} lines before this one dropped)", *dropped);
+    return call->say(ipc::FrameType::log, encode(ipc::LogLine{level, std::move(line)}));
+  });
+}
+
+driftd_status metric(driftd_call handle, driftd_str name, double value) {
+  return contained([&] {
+    const auto call = claim(handle, "metric");
+    if (call == nullptr) return DRIFTD_INVALID;
+    const std::string key(view(name));
+    if (!call->tenant.metrics.contains(key)) {
+      call->tenant.misuse("metric: the name is not declared in describe().metrics");
+      return DRIFTD_INVALID;
+    }
+    if (!std::isfinite(value)) {
+      call->tenant.misuse("metric: " + key + " is not a finite number");
+      return DRIFTD_INVALID;
+    }
+    if (!call->tenant.may_tell_metric()) {
+      call->tenant.misuse("metric: more than 500 a second; the rest is dropped");
+      return DRIFTD_OK;
+    }
+    return call->send(ipc::FrameType::metric, encode(ipc::Gauge{key, fmt::format("{}", value)}));
+  });
+}
+
+std::int32_t cancelled(driftd_call handle) {
+  const auto call = claim(handle, "cancelled");
+  return call == nullptr || call->ending() ? 1 : 0;
+}
+
+std::int64_t deadline(driftd_call handle) {
+  const auto call = claim(handle, "deadline");
+  return call == nullptr ? 0 : call->deadline_ns;
+}
+
+std::int32_t cancel_fd(driftd_call handle) {
+  const auto call = claim(handle, "cancel_fd");
+  return call == nullptr ? -1 : call->cancel_fd();
+}
+
+driftd_status emit(driftd_call handle, const driftd_record* records, std::uint32_t count, std::uint32_t stride) {
+  return contained([&] {
+    const auto call = claim(handle, "emit");
+    if (call == nullptr) return DRIFTD_INVALID;
+    if (!call->takes_records()) {
+      call->tenant.misuse("emit: this call takes no records");
+      return DRIFTD_INVALID;
+    }
+    auto taken = take_records(call->tenant, records, count, stride);
+    if (taken) {
+      const auto status = call->emit(std::move(taken->records));
+      for (auto& fault : taken->faults) {
+        call->tenant.misuse(fault.text);
+        call->blame(std::move(fault));
+      }
+      return status;
+    }
+    call->refuse_records();
+    call->tenant.misuse(call->tenant.scrubber.text(taken.error().message));
+    return DRIFTD_INVALID;
+  });
+}
+
+driftd_status mark(driftd_call handle, const driftd_mark* given) {
+  return contained([&] {
+    const auto call = claim(handle, "mark");
+    if (call == nullptr || given == nullptr) return DRIFTD_INVALID;
+    const auto copy = adopt<driftd_mark>(given);
+    auto taken = take_mark(call->tenant, copy);
+    if (!taken || !call->takes_records()) {
+      call->tenant.misuse(taken ? "mark: this call takes no marks" : taken.error().message);
+      return DRIFTD_INVALID;
+    }
+    return call->mark(std::move(*taken));
+  });
+}
+
+void diag(driftd_call handle, const driftd_diagnostic* given) {
+  contained([&] {
+    const auto call = claim(handle, "diag");
+    if (call == nullptr || given == nullptr) return DRIFTD_INVALID;
+    const auto copy = adopt<driftd_diagnostic>(given);
+    return call->diagnose(take_diagnostic(call->tenant, copy));
+  });
+}
+
+driftd_status permit(driftd_call handle, driftd_str bucket, std::uint32_t tokens) {
+  return contained([&] {
+    const auto call = claim(handle, "permit");
+    if (call == nullptr) return DRIFTD_INVALID;
+    return call->permit(ipc::printable(view(bucket), 128), tokens);
+  });
+}
+
+driftd_status secret(driftd_call handle, driftd_str token, driftd_use_fn use, void* user) {
+  const auto call = claim(handle, "secret");
+  if (call == nullptr || use == nullptr) return DRIFTD_INVALID;
+  const auto& secrets = call->tenant.open.secrets;
+  const auto found = secrets.find(std::string(view(token)));
+  if (found == secrets.end()) {
+    call->tenant.deny_secret();
+    return DRIFTD_DENIED;
+  }
+  const InUse guard;
+  use(user, reinterpret_cast<const std::uint8_t*>(found->second.data()), found->second.size());
+  return DRIFTD_OK;
+}
+
+const void* query(driftd_str, std::uint32_t) { return nullptr; }
+
+}  // namespace
+
+const driftd_host_table* host_table() {
+  static constexpr driftd_host_table kTable{sizeof(driftd_host_table),
+                                            DRIFTD_ABI_MINOR,
+                                            &now,
+                                            &log_line,
+                                            &metric,
+                                            &cancelled,
+                                            &deadline,
+                                            &cancel_fd,
+                                            &emit,
+                                            &mark,
+                                            &diag,
+                                            &permit,
+                                            &secret,
+                                            &query};
+  return &kTable;
+}
+
+Code code_of(driftd_status status) {
+  const bool known = status >= DRIFTD_OK && status <= DRIFTD_INTERNAL;
+  return known ? static_cast<Code>(status) : Code::internal;
+}
+
+}  // namespace driftd::worker

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/library.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <boost/dll/shared_library.hpp>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "worker/ask_plugin.hpp"
+#include "worker/negotiate.hpp"
+
+namespace driftd::worker {
+namespace {
+
+constexpr char kEntry[] = "driftd_provider_v1";
+
+/// A file that dlopen took, kept for as long as the process: Go, Rust thread-locals and pthread keys cannot be
+/// unloaded. Its descriptor stays open with it: the loader knows a library by its name, and the name is the
+/// descriptor's.
+struct Kept {
+  ipc::LibraryFile file;
+  boost::dll::shared_library code;
+};
+
+/// By what was opened, not by its path: an upgraded file is another library. Under the mutex of load_library.
+std::map<ipc::LibraryFile::Key, Kept>& kept_libraries() {
+  static auto* all = new std::map<ipc::LibraryFile::Key, Kept>;
+  return *all;
+}
+
+std::string loader_reason(const std::string& fallback, const std::string& name, const std::string& file) {
+  const char* why = ::dlerror();
+  std::string out = why != nullptr ? why : fallback;
+  for (auto at = out.find(name); at != std::string::npos; at = out.find(name, at + file.size()))
+    out.replace(at, name.size(), file);
+  return out;
+}
+
+/// Opens by descriptor: what was checked is what is loaded.
+Result<const Kept*> open_code(ipc::LibraryFile file) {
+  auto& all = kept_libraries();
+  if (const auto known = all.find(file.key()); known != all.end()) return &known->second;
+  const bool inode_in_use = std::any_of(all.begin(), all.end(), [&](const auto& other) {
+    return other.first.device == file.key().device && other.first.inode == file.key().inode;
+  });
+  if (inode_in_use) DRIFTD_CHECK(file.seal());  // written over in place: the loader would answer the old one
+  const std::string name = file.load_name();
+  boost::dll::fs::error_code failed;
+  boost::dll::shared_library opened;
+  opened.load(name, failed, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
+  if (failed) {
+    return fail(Code::invalid, fmt::format("{}: cannot be loaded: {}", file.path(),
+                                           loader_reason(failed.message(), name, file.path())));
+  }
+  const auto key = file.key();
+  return &all.emplace(key, Kept{std::move(file), std::move(opened)}).first->second;
+}
+
+Result<EntryFunction*> find_entry(const Kept& kept) {
+  if (!kept.code.has(kEntry)) {
+    return fail(Code::invalid, fmt::format("{}: does not export {}; it is no driftd provider, or one of another major "
+                                           "version",
+                                           kept.file.path(), kEntry));
+  }
+  return &kept.code.get<EntryFunction>(kEntry);
+}
+
+Result<std::unique_ptr<const Library>> load_fresh(const Kept& kept, bool in_process) {
+  DRIFTD_TRY(EntryFunction* const entry, find_entry(kept));
+  auto library = std::make_unique<Library>();
+  library->file = kept.file.path();
+  try {
+    DRIFTD_TRY(library->table, negotiate(library->file, entry, in_process));
+    DRIFTD_TRY(library->loaded, ask_plugin(*library));
+  } catch (const std::exception& e) {
+    return fail(Code::internal, fmt::format("{}: an exception crossed the ABI: {}", library->file, e.what()));
+  } catch (...) {
+    return fail(Code::internal, library->file + ": an exception crossed the ABI");
+  }
+  return library;
+}
+
+}  // namespace
+
+Result<const Library*> load_library(ipc::LibraryFile file, bool in_process) {
+  static std::mutex mutex;
+  static auto* known = new std::map<const Kept*, const Library*>;
+  const std::lock_guard lock(mutex);
+  DRIFTD_TRY(const Kept* const kept, open_code(std::move(file)));
+  const auto found = known->find(kept);
+  if (found != known->end()) return found->second;
+  DRIFTD_TRY(auto library, load_fresh(*kept, in_process));
+  return known->emplace(kept, library.release()).first->second;  // for ever, like the code it points into
+}
+
+Result<const Library*> load_library(const std::filesystem::path& file, bool in_process) {
+  DRIFTD_TRY(ipc::LibraryFile opened, ipc::LibraryFile::open(file));
+  return load_library(std::move(opened), in_process);
+}
+
+}  // namespace driftd::worker

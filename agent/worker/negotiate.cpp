@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/negotiate.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <cstring>
+
+#include "worker/framed.hpp"
+#include "worker/host_table.hpp"
+#include "worker/intake.hpp"
+
+namespace driftd::worker {
+namespace {
+
+constexpr std::size_t kFirstTableSize = 88;  // driftd_provider_table of 1.0
+constexpr std::size_t kHead = 2 * sizeof(std::uint32_t);
+
+Error refusal(const std::string& file, const driftd_accept& accept) {
+  if (accept.minor_needed <= DRIFTD_ABI_MINOR && accept.refusal.len > 0) {
+    return {Code::unsupported,
+            fmt::format("{}: the plugin refuses: {}", file, ipc::printable(view(accept.refusal), 1024))};
+  }
+  return {Code::unsupported,
+          fmt::format("{}: the plugin needs a host of ABI {}.{} (it was built with {}.{}), this agent speaks {}.{}; "
+                      "upgrade driftd, or install a build of the plugin for {}.{}",
+                      file, DRIFTD_ABI_MAJOR, accept.minor_needed, DRIFTD_ABI_MAJOR, accept.minor_built,
+                      DRIFTD_ABI_MAJOR, DRIFTD_ABI_MINOR, DRIFTD_ABI_MAJOR, DRIFTD_ABI_MINOR)};
+}
+
+}  // namespace
+
+Status adopt_table(const OwnTable& own, const void* peer, const std::string& what) {
+  std::uint32_t given = 0;
+  std::memcpy(&given, peer, sizeof given);
+  if (given < own.first_size) {
+    const std::size_t there = given < kHead ? 0 : (given - kHead) / sizeof(void*);
+    return fail(
+        Code::invalid,
+        fmt::format("{}: the function table's size is {}, expected at least {}: slot `{}` is missing; set `size` "
+                    "to the sizeof of the table",
+                    what, given, own.first_size, own.slots[std::min(there, own.slots.size() - 1)]));
+  }
+  const std::size_t there = (given - kHead) / sizeof(void*);
+  for (std::size_t i = 0; i < std::min(there, own.slots.size()); ++i) {
+    void* slot = nullptr;
+    std::memcpy(&slot, static_cast<const char*>(peer) + kHead + i * sizeof slot, sizeof slot);
+    if (slot == nullptr) {
+      return fail(Code::invalid, fmt::format("{}: slot `{}` is NULL inside the declared size of {} bytes; a function "
+                                             "that is not offered must answer UNSUPPORTED",
+                                             what, own.slots[i], given));
+    }
+  }
+  std::memcpy(own.into, peer, std::min<std::size_t>(given, own.size));
+  const auto size = static_cast<std::uint32_t>(own.size);
+  std::memcpy(own.into, &size, sizeof size);
+  return {};
+}
+
+driftd_provider_table unsupported_table() {
+  driftd_provider_table t{};
+  t.size = sizeof t;
+  t.describe = [](driftd_push_fn, void*) -> driftd_status { return DRIFTD_UNSUPPORTED; };
+  t.schema = [](driftd_str, driftd_push_fn, void*) -> driftd_status { return DRIFTD_UNSUPPORTED; };
+  t.open = [](driftd_call, const driftd_open_args*, driftd_instance*) -> driftd_status { return DRIFTD_UNSUPPORTED; };
+  t.read = [](driftd_instance, driftd_call, const driftd_identity*, std::uint32_t, std::uint32_t) -> driftd_status {
+    return DRIFTD_UNSUPPORTED;
+  };
+  t.refresh = [](driftd_instance, driftd_call, const driftd_refresh_args*, driftd_refresh_result*) -> driftd_status {
+    return DRIFTD_UNSUPPORTED;
+  };
+  t.diff = [](driftd_instance, const driftd_diff_args*, driftd_verdict_fn, void*) -> driftd_status {
+    return DRIFTD_UNSUPPORTED;
+  };
+  t.health = [](driftd_instance, driftd_call, driftd_health_fn, void*) -> driftd_status { return DRIFTD_UNSUPPORTED; };
+  t.wake = [](driftd_instance) {};
+  t.close = [](driftd_instance) {};
+  t.query = [](driftd_str, std::uint32_t) -> const void* { return nullptr; };
+  return t;
+}
+
+Result<driftd_provider_table> negotiate(const std::string& file, EntryFunction* entry, bool in_process) {
+  driftd_offer offer{};
+  offer.size = sizeof offer;
+  offer.minor_max = DRIFTD_ABI_MINOR;
+  offer.in_process = in_process ? 1 : 0;
+  offer.host_version = {"0.1.0", 5};
+  Framed<driftd_accept> framed;
+  const driftd_status status = entry(host_table(), &offer, &framed.value);
+  if (!framed.intact()) {
+    return fail(Code::invalid, file +
+                                   ": driftd_provider_v1 wrote behind the `size` of driftd_accept; it must fill in no "
+                                   "more than the smaller of its own sizeof and that size");
+  }
+  const driftd_accept& accept = framed.value;
+  if (accept.minor_needed > DRIFTD_ABI_MINOR || status == DRIFTD_UNSUPPORTED) return fail(refusal(file, accept));
+  if (status != DRIFTD_OK) {
+    return fail(code_of(status), fmt::format("{}: driftd_provider_v1 answered {}", file, render(code_of(status))));
+  }
+  if (accept.table == nullptr)
+    return fail(Code::invalid, file + ": driftd_accept.table is NULL; point it at a static table");
+  driftd_provider_table table = unsupported_table();
+  const OwnTable own{&table,
+                     sizeof table,
+                     kFirstTableSize,
+                     {"describe", "schema", "open", "read", "refresh", "diff", "health", "wake", "close", "query"}};
+  DRIFTD_CHECK(adopt_table(own, accept.table, file));
+  return table;
+}
+
+}  // namespace driftd::worker

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "ipc/messages.hpp"
+#include "ipc/plugin_file.hpp"
+#include "worker/active_call.hpp"
+#include "worker/call_threads.hpp"
+#include "worker/process_guard.hpp"
+
+namespace driftd::worker {
+
+/// Runs one plugin instance for the agent at the other end of a socket: the whole of a worker, and the inside of an
+/// in-process session. Calls run on own threads: as many as the plugin declares, one for
+/// watch, health, diff, upgrade and apply each.
+class ProviderHost {
+ public:
+  /// Called before any of the plugin's code runs and before this object makes a thread; says what holds the process
+  /// from then on. An error refuses the load.
+  using BeforeLoad = std::function<Result<std::string>(const ipc::Load&)>;
+  /// Takes over the descriptors: of the protocol and of the plugin's sealed bytes.
+  ProviderHost(int fd, int library, BeforeLoad before = {})
+      : link_(fd),
+        library_(library),
+        before_load_(std::move(before)) {}
+  ~ProviderHost();
+  /// Serves until the agent says stop or goes away; then cancels and awaits all calls and closes the instance.
+  /// `corrupt` when what arrives makes no sense. [its own thread]
+  Status serve();
+
+ private:
+  using Job = driftd_status (ProviderHost::*)(ActiveCall&, const std::string& payload, driftd_call, std::string& body);
+
+  bool handle(ipc::Frame frame);
+  void load(const ipc::Frame& frame);
+  void open(ipc::Frame frame);
+  void start(ipc::Frame frame);
+  void post(Lane& lane, std::shared_ptr<ActiveCall> call, std::string payload, Job job);
+  void run(const std::shared_ptr<ActiveCall>& call, const std::string& payload, Job job);
+  void look_after(std::string_view during);
+  void answer(ActiveCall& call, driftd_status status, std::string body, const std::string& thrown);
+  void refuse(std::uint64_t call, Code code, std::string message);
+  void cancel(std::uint64_t id);
+  std::shared_ptr<ActiveCall> find(std::uint64_t id);
+  void finish();
+
+  driftd_status do_open(ActiveCall&, const std::string&, driftd_call, std::string&);
+  driftd_status do_refresh(ActiveCall&, const std::string&, driftd_call, std::string&);
+  driftd_status do_read(ActiveCall&, const std::string&, driftd_call, std::string&);
+  driftd_status do_health(ActiveCall&, const std::string&, driftd_call, std::string&);
+  driftd_status do_watch(ActiveCall&, const std::string&, driftd_call, std::string&);
+  driftd_status do_demote(ActiveCall&, const std::string&, driftd_call, std::string&);
+  driftd_status do_discover(ActiveCall&, const std::string&, driftd_call, std::string&);
+  driftd_status do_upgrade(ActiveCall&, const std::string&, driftd_call, std::string&);
+  driftd_status do_apply(ActiveCall&, const std::string&, driftd_call, std::string&);
+
+  Link link_;
+  int library_;  ///< -1: load has it
+  const BeforeLoad before_load_;
+  Tenant tenant_;
+  std::unique_ptr<Upkeep> upkeep_;  ///< of a worker; in-process it is the agent's own state
+  std::atomic<driftd_instance> instance_{nullptr};
+  std::atomic<bool> opened_{false};
+  std::mutex mutex_;  // calls_
+  std::map<std::uint64_t, std::shared_ptr<ActiveCall>> calls_;
+  std::unique_ptr<Lane> calls_lane_;
+  Lane watch_lane_{1}, health_lane_{1}, demote_lane_{1}, upgrade_lane_{1}, apply_lane_{1};
+};
+
+}  // namespace driftd::worker

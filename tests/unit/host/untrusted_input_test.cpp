@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/untrusted_input.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace driftd::host {
+namespace {
+
+using testing::HasSubstr;
+
+class Border : public testing::Test {
+ protected:
+  Border() {
+    auto info = std::make_shared<core::ProviderInfo>();
+    info->kinds = {"topic"};
+    info_ = info;
+  }
+  core::Diagnostic heard(core::Diagnostic said) const {
+    PageBuilder builder(info_, scrubber_, {10, 1u << 20, 10});
+    std::vector<core::RecordPage> pages;
+    EXPECT_TRUE(builder.add({ipc::FrameType::diagnostic, 1, ipc::encode(said)}, pages));
+    builder.finish(pages);
+    return pages.at(0).diagnostics.at(0);
+  }
+
+ private:
+  const std::map<std::string, std::string> none_;
+  const ipc::Scrubber scrubber_{none_};
+  std::shared_ptr<const core::ProviderInfo> info_;
+};
+
+core::Diagnostic of_kind(const std::string& kind, const std::string& backend = {}) {
+  core::Diagnostic out;
+  out.code = Code::denied;
+  out.kind = kind;
+  out.text = "no right";
+  out.backend = backend;
+  return out;
+}
+
+TEST_F(Border, ADiagnosticOfAKindThatNobodyDeclaredIsOfAll) {
+  const auto heard_of = heard(of_kind("made-up"));
+  EXPECT_EQ(heard_of.kind, "");
+  EXPECT_EQ(heard_of.code, Code::denied);
+  EXPECT_THAT(heard_of.text, testing::AllOf(HasSubstr("made-up"), HasSubstr("no right")));
+}
+
+TEST_F(Border, ADiagnosticOfADeclaredKindOrOfAnotherBackendKeepsIt) {
+  EXPECT_EQ(heard(of_kind("topic")).kind, "topic");
+  EXPECT_EQ(heard(of_kind("registration")).kind, "registration");
+  EXPECT_EQ(heard(of_kind("acl", "orders")).kind, "acl");
+}
+
+}  // namespace
+}  // namespace driftd::host

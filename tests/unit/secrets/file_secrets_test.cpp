@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which secret file is read again, and what is in use meanwhile: the decision, and a session that follows real files.
+#include "secrets/file_secrets.hpp"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <filesystem>
+#include <future>
+
+#include "fake_sessions.hpp"
+#include "loop.hpp"
+#include "secrets/renewed_session.hpp"
+
+namespace driftd::secrets {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+TEST(MustRead, AnotherFileOneThatCannotBeSeenAndOneThatWasRefused) {
+  const config::FileMark was{1, 2, 3, 4, 5, true};
+  EXPECT_FALSE(must_read(was, was, false));
+  EXPECT_TRUE(must_read(was, was, true)) << "two writes within one tick of the clock leave one mark";
+  EXPECT_TRUE(must_read(std::nullopt, was, false)) << "never read";
+  EXPECT_TRUE(must_read(was, std::nullopt, false)) << "for the reason";
+  for (auto member : {&config::FileMark::device, &config::FileMark::inode}) {
+    auto now = was;
+    ++(now.*member);
+    EXPECT_TRUE(must_read(was, now, false));
+  }
+  for (auto member : {&config::FileMark::size, &config::FileMark::written_ns, &config::FileMark::changed_ns}) {
+    auto now = was;
+    ++(now.*member);
+    EXPECT_TRUE(must_read(was, now, false));
+  }
+}
+
+class Files : public testing::Test {
+ protected:
+  Files() { put("one"); }
+  ~Files() override {
+    if (session_) loop_.wait(stopped(session_));
+  }
+  static Task<bool> stopped(std::shared_ptr<core::Session> session) {
+    co_await session->stop();
+    co_return true;
+  }
+  std::string path() const { return folder_.file("password"); }
+  /// Replaced by rename.
+  void put(const std::string& text) const {
+    const std::string fresh = folder_.write("fresh", text);
+    fs::permissions(fresh, fs::perms(0600));
+    fs::rename(fresh, path());
+  }
+  config::Config config(const std::string& file) const {
+    config::Config out;
+    core::BackendSpec backend;
+    backend.name = "orders";
+    backend.settings_json = R"({"password":"driftd-secret-1"})";
+    out.backends = {backend};
+    out.file_uses = {{"orders", "password", "driftd-secret-1", file}};
+    return out;
+  }
+  void open(const config::Config& config) {
+    RenewalOptions options{loop_.core.get_executor(),
+                           loop_.io.get_executor(),
+                           &clock_,
+                           std::make_shared<FakeFactory>(loop_.core.get_executor(), seen_),
+                           {},
+                           {}};
+    options.looks->look = [this](const std::vector<FileSecrets::Asked>& asked, bool refused) {
+      auto found = FileSecrets::look(asked, refused);
+      if (const auto then = std::exchange(after_look_, nullptr)) then();
+      return found;
+    };
+    factory_ = with_secrets(std::move(options), config);
+    factory_->on_event([this](core::SessionEvent event) {
+      events_.push_back(event.what + " " + event.backend + " " + event.message);
+    });
+    core::SessionSpec spec;
+    spec.backend = "orders";
+    spec.secrets = {{"driftd-secret-1", "one"}};
+    session_ = *factory_->open(spec);
+    session_->on_change([this] { ++changes_; });
+  }
+  void open() { open(config(path())); }
+  /// As the engine does it; the password that was used, or the reason.
+  std::string cycle() {
+    loop_.wait(session_->info());
+    const std::size_t before = seen_.refreshed.size();
+    const auto outcome = loop_.wait(session_->refresh({}, {}));
+    if (!outcome) return "no answer";
+    if (!*outcome) return (*outcome).error().message;
+    return seen_.refreshed.size() > before ? seen_.refreshed.back() : "not asked";
+  }
+  std::string fault() const { return session_->status().secret_fault; }
+
+  Loop loop_;
+  const test::TempDir folder_;
+  const SystemClock clock_;
+  Seen seen_;
+  std::shared_ptr<core::SessionFactory> factory_;
+  std::shared_ptr<core::Session> session_;
+  std::vector<std::string> events_;
+  std::function<void()> after_look_;  ///< once
+  int changes_ = 0;
+};
+
+TEST_F(Files, AFileThatStaysOpensOneSession) {
+  open();
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(cycle(), "one");
+  EXPECT_THAT(seen_.opened, ElementsAre("one"));
+  EXPECT_THAT(events_, IsEmpty());
+}
+
+TEST_F(Files, AReplacedFileIsUsedByTheCycleThatFindsIt) {
+  open();
+  ASSERT_EQ(cycle(), "one");
+  put("two\n");
+  EXPECT_EQ(cycle(), "two");
+  EXPECT_THAT(seen_.opened, ElementsAre("one", "two"));
+  EXPECT_TRUE(loop_.until([&] { return seen_.stopped.size() == 1; })) << "the old one ends";
+  EXPECT_EQ(changes_, 0) << "nothing had failed";
+}
+
+TEST_F(Files, AFileWrittenInPlaceIsFollowed) {
+  open();
+  ASSERT_EQ(cycle(), "one");
+  folder_.write("password", "two");
+  EXPECT_EQ(cycle(), "two");
+}
+
+TEST_F(Files, HalfOfAFileThatIsWrittenInPlaceIsNeverTaken) {
+  open();
+  ASSERT_EQ(cycle(), "one");
+  folder_.write("password", "tw");
+  after_look_ = [&] { folder_.write("password", "two"); };
+  EXPECT_EQ(cycle(), "two");
+  EXPECT_THAT(seen_.opened, ElementsAre("one", "two"));
+}
+
+TEST_F(Files, AMomentWithoutTextOrWithoutAFileIsNoFault) {
+  open();
+  ASSERT_EQ(cycle(), "one");
+  folder_.write("password", "");
+  after_look_ = [&] { folder_.write("password", "two"); };
+  EXPECT_EQ(cycle(), "two");
+  fs::remove(path());
+  after_look_ = [&] { put("three"); };
+  EXPECT_EQ(cycle(), "three");
+  EXPECT_THAT(events_, IsEmpty());
+  EXPECT_THAT(seen_.opened, ElementsAre("one", "two", "three"));
+}
+
+TEST_F(Files, WhatChangedBetweenTheLoadAndTheFirstCycleIsSeen) {
+  open();
+  put("two");
+  EXPECT_EQ(cycle(), "two");
+}
+
+TEST_F(Files, TheSwitchOfAMountedKubernetesSecretIsFollowed) {
+  for (const char* version : {"1", "2"}) fs::create_directory(folder_.file(std::string("..") + version));
+  folder_.write("..1/key", "one");
+  folder_.write("..2/key", "two");
+  fs::create_symlink("..1", folder_.file("..data"));
+  fs::create_symlink("..data/key", folder_.file("key"));
+  open(config(folder_.file("key")));
+  ASSERT_EQ(cycle(), "one");
+  fs::create_symlink("..2", folder_.file("..data_tmp"));
+  fs::rename(folder_.file("..data_tmp"), folder_.file("..data"));
+  EXPECT_EQ(cycle(), "two");
+}
+
+TEST_F(Files, AHealthProbeFindsItToo) {
+  open();
+  ASSERT_EQ(cycle(), "one");
+  put("two");
+  EXPECT_TRUE(loop_.until([&] {
+    loop_.wait(session_->health());
+    return seen_.opened.size() == 2;
+  }));
+}
+
+TEST_F(Files, OneThatIsGoneLeavesInUseWhatWasReadAndSaysSoOnce) {
+  open();
+  ASSERT_EQ(cycle(), "one");
+  fs::remove(path());
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(cycle(), "one");
+  EXPECT_EQ(fault(), "setting password: secret file " + path() +
+                         " cannot be read: No such file or directory; what was read before stays in use");
+  EXPECT_THAT(events_, ElementsAre("secret_file_failed orders " + fault()));
+  put("two");
+  EXPECT_EQ(cycle(), "two");
+  EXPECT_EQ(fault(), "");
+  EXPECT_THAT(events_, SizeIs(1));
+}
+
+TEST_F(Files, OneThatIsUnfitLeavesInUseWhatWasRead) {
+  open();
+  ASSERT_EQ(cycle(), "one");
+  put("two");
+  fs::permissions(path(), fs::perms(0622));
+  EXPECT_EQ(cycle(), "one");
+  EXPECT_THAT(fault(), HasSubstr("is not used, because others may write it"));
+  put("");
+  EXPECT_EQ(cycle(), "one");
+  EXPECT_THAT(fault(), HasSubstr(" is empty"));
+  put(std::string(70'000, 'x'));
+  EXPECT_EQ(cycle(), "one");
+  EXPECT_THAT(fault(), HasSubstr(" is too big"));
+  fs::remove(path());
+  fs::create_directory(path());
+  EXPECT_EQ(cycle(), "one");
+  EXPECT_THAT(fault(), HasSubstr("not a regular file"));
+  fs::remove(path());
+  ASSERT_EQ(::mkfifo(path().c_str(), 0600), 0);
+  EXPECT_EQ(cycle(), "one") << "nobody waits for a writer";
+  EXPECT_THAT(fault(), HasSubstr("not a regular file"));
+  for (const auto& event : events_) EXPECT_THAT(event, Not(HasSubstr("xxx")));
+  fs::remove(path());
+  put("two");
+  EXPECT_EQ(cycle(), "two");
+  EXPECT_THAT(seen_.opened, ElementsAre("one", "two"));
+}
+
+TEST_F(Files, OneThatStrangersMayWriteLaterOnLeavesInUseWhatWasReadAndSaysSo) {
+  open();
+  ASSERT_EQ(cycle(), "one");
+  ASSERT_EQ(cycle(), "one");
+  fs::permissions(path(), fs::perms(0602));
+  EXPECT_EQ(cycle(), "one");
+  EXPECT_THAT(fault(), HasSubstr("is not used, because others may write it: " + path() + " is writable by others"));
+  EXPECT_THAT(events_, ElementsAre("secret_file_failed orders " + fault()));
+  folder_.write("password", "theirs");
+  EXPECT_EQ(cycle(), "one");
+  fs::permissions(path(), fs::perms(0600));
+  folder_.write("password", "two");
+  EXPECT_EQ(cycle(), "two");
+  EXPECT_EQ(fault(), "");
+  EXPECT_THAT(seen_.opened, ElementsAre("one", "two"));
+}
+
+/// It was a file when it was looked at, say.
+TEST_F(Files, APipeInTheFilesPlaceHoldsNoThread) {
+  fs::remove(path());
+  ASSERT_EQ(::mkfifo(path().c_str(), 0600), 0);
+  auto read = std::async(std::launch::async, [file = path()] { return config::read_secret_file_again(file); });
+  const bool ended = read.wait_for(std::chrono::seconds(5) * test::kPatience) == std::future_status::ready;
+  EXPECT_TRUE(ended) << "it waits for somebody who writes";
+  if (!ended) {  // ends it
+    const int fd = ::open(path().c_str(), O_WRONLY | O_CLOEXEC);
+    ::close(fd);
+  }
+  const auto text = read.get();
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.error().code, Code::invalid);
+  EXPECT_EQ(text.error().message, "secret file " + path() + " is not a regular file any more");
+}
+
+TEST_F(Files, WhereTheSystemRefusesWhatIsInUseTheFilesAreReadAgainAtOnce) {
+  open();
+  ASSERT_EQ(cycle(), "one");
+  seen_.hold = "one";  // the file changes while the cycle runs, which looked at it before
+  seen_.fails = true;
+  std::optional<Result<core::RefreshOutcome>> refused;
+  asio::co_spawn(loop_.core, session_->refresh({}, {}),
+                 [&](std::exception_ptr, Result<core::RefreshOutcome> out) { refused = std::move(out); });
+  ASSERT_TRUE(loop_.until([&] { return seen_.refreshed.size() == 2; }));
+  put("two");
+  seen_.hold.clear();
+  ASSERT_TRUE(loop_.until([&] { return refused.has_value(); }));
+  EXPECT_FALSE(*refused);
+  EXPECT_TRUE(loop_.until([&] { return changes_ == 1; })) << "everything is read at once, with the new one";
+  EXPECT_THAT(seen_.opened, ElementsAre("one", "two"));
+}
+
+/// Its plugin's file is gone meanwhile, say.
+TEST_F(Files, AWorkerThatDoesNotAnswerTakesOverNothingAndIsTriedAgainInTheNextCycle) {
+  open();
+  ASSERT_EQ(cycle(), "one");
+  seen_.mute = "two";
+  put("two");
+  EXPECT_EQ(cycle(), "one") << "the old one answers";
+  EXPECT_THAT(seen_.stopped, ElementsAre("two"));
+  EXPECT_EQ(fault(),
+            "a worker with the new secret does not answer: there is no plugin; what was read before stays in use until "
+            "one does");
+  EXPECT_THAT(seen_.opened, ElementsAre("one", "two")) << "once a cycle";
+  EXPECT_EQ(cycle(), "one");
+  EXPECT_THAT(seen_.opened, ElementsAre("one", "two", "two"));
+  seen_.mute.clear();
+  EXPECT_EQ(cycle(), "two");
+  EXPECT_EQ(fault(), "");
+  EXPECT_TRUE(loop_.until([&] { return seen_.stopped.size() == 3; }));
+  EXPECT_THAT(seen_.stopped, ElementsAre("two", "two", "one"));
+  EXPECT_EQ(cycle(), "two");
+  EXPECT_THAT(seen_.opened, SizeIs(4)) << "what serves is opened no more";
+}
+
+TEST_F(Files, OneThatCannotBeOpenedTakesOverNothingAndIsTriedAgainInTheNextCycle) {
+  open();
+  ASSERT_EQ(cycle(), "one");
+  seen_.unopened = "two";
+  put("two");
+  EXPECT_EQ(cycle(), "one");
+  EXPECT_THAT(fault(), HasSubstr("no plugin for it; what was read before stays in use"));
+  seen_.unopened.clear();
+  EXPECT_EQ(cycle(), "two");
+  EXPECT_EQ(fault(), "");
+  EXPECT_THAT(seen_.stopped, Not(testing::Contains("two")));
+}
+
+/// One file by looks at times of their own: what is taken when.
+class Settles : public testing::Test {
+ protected:
+  using Found = FileSecrets::Found;
+  FileSecrets::News look(int at_ms, std::uint64_t inode, std::optional<Result<config::SecretText>> read) {
+    const config::FileMark mark{1, inode, 3, 4, 5, true};
+    if (read && *read) (*read)->mark = mark;
+    return take({inode == 0 ? std::nullopt : std::optional(mark), at(at_ms), std::move(read)});
+  }
+  FileSecrets::News take(Found found) {
+    std::vector<Found> all;
+    all.push_back(std::move(found));
+    return files_.take(std::move(all));
+  }
+  static std::chrono::steady_clock::time_point at(int ms) {
+    return std::chrono::steady_clock::time_point(std::chrono::hours(1)) + std::chrono::milliseconds(ms);
+  }
+  static Result<config::SecretText> text(const std::string& text) { return config::SecretText{text, {}}; }
+  static Result<config::SecretText> gone() { return fail(Code::unavailable, "gone"); }
+  bool marked() const { return files_.asked()[0].was.has_value(); }
+  FileSecrets files_{{{"orders", "password", "t", "/f"}}, {{"t", "one"}}};
+};
+
+TEST_F(Settles, WhatTwoLooksSawTheSameAQuarterOfASecondApart) {
+  EXPECT_THAT(look(0, 1, text("two")).values, IsEmpty());
+  EXPECT_TRUE(files_.unsettled());
+  EXPECT_THAT(look(249, 1, text("two")).values, IsEmpty()) << "another cycle's look";
+  EXPECT_THAT(look(250, 1, text("two")).values, testing::Contains(testing::Pair("t", "two")));
+  EXPECT_FALSE(files_.unsettled());
+  EXPECT_TRUE(marked());
+}
+
+TEST_F(Settles, EachOtherFileBeginsAnew) {
+  look(0, 1, text("t"));
+  EXPECT_THAT(look(300, 2, text("tw")).values, IsEmpty());
+  EXPECT_THAT(look(549, 2, text("two")).values, IsEmpty());
+  EXPECT_THAT(look(550, 2, text("two")).values, SizeIs(1));
+}
+
+TEST_F(Settles, AFileThatWasSwitchedBetweenTheLookAndTheReadIsLookedAtAgain) {
+  look(0, 1, text("two"));
+  const config::FileMark looked{1, 1, 3, 4, 5, true}, opened{1, 2, 3, 4, 5, true};
+  EXPECT_THAT(take({looked, at(300), config::SecretText{"of another", opened}}).values, IsEmpty());
+  EXPECT_TRUE(files_.unsettled());
+}
+
+TEST_F(Settles, WhatIsInUseIsNothingNewButItsMarkIsKeptOnceItHasSettled) {
+  EXPECT_THAT(look(0, 1, text("one")).values, IsEmpty());
+  EXPECT_FALSE(files_.unsettled()) << "nobody is in a hurry";
+  EXPECT_FALSE(marked()) << "it may be written again within the same tick of the clock";
+  look(300, 1, text("one"));
+  EXPECT_TRUE(marked());
+}
+
+TEST_F(Settles, OneThatOthersMayReplaceLaterOnIsTakenAndTold) {
+  auto open = text("one");
+  open->rights.replaced = "/ belongs to uid 4321";
+  const std::string line =
+      "setting password: others may put another file in the place of secret file /f: / belongs to uid 4321";
+  look(0, 1, text("one"));
+  look(300, 1, text("one"));
+  look(9'000, 2, open);
+  EXPECT_THAT(look(9'300, 2, open).doubtful, ElementsAre(line));
+  look(18'000, 3, open);
+  EXPECT_THAT(look(18'300, 3, open).doubtful, IsEmpty()) << "once";
+}
+
+TEST_F(Settles, AFaultIsToldOnceItStandsAndStaysUntilAWholeFileIsThere) {
+  EXPECT_THAT(look(0, 0, gone()).failing, IsEmpty());
+  EXPECT_EQ(files_.fault(), "");
+  EXPECT_THAT(look(300, 0, gone()).failing, ElementsAre("setting password: gone; what was read before stays in use"));
+  EXPECT_THAT(look(600, 0, gone()).failing, IsEmpty());
+  const auto half = look(9'000, 1, text("tw"));
+  EXPECT_THAT(half.failing, IsEmpty());
+  EXPECT_THAT(half.mended, IsEmpty());
+  EXPECT_TRUE(files_.unsettled()) << "it was the same before";
+  EXPECT_THAT(look(9'300, 1, text("two")).mended, SizeIs(1));
+  EXPECT_EQ(files_.fault(), "");
+}
+
+TEST_F(Settles, OneThatIsWrittenAllTheTimeIsToldAndWaitsForTheNextCycle) {
+  int at = 0;
+  for (std::uint64_t inode = 1; at < 3'000; ++inode, at += 250) {
+    EXPECT_THAT(look(at, inode, text(std::to_string(inode))).failing, IsEmpty());
+    EXPECT_TRUE(files_.unsettled());
+  }
+  EXPECT_THAT(look(at, 99, text("99")).failing,
+              ElementsAre("setting password: secret file /f is being written: it is never the same for 250 ms; what "
+                          "was read before stays in use"));
+  EXPECT_FALSE(files_.unsettled());
+  EXPECT_THAT(look(at + 5'000, 99, text("99")).values, SizeIs(1));
+  EXPECT_EQ(files_.fault(), "");
+}
+
+TEST_F(Files, ARefusedSecretIsReadThoughNothingMoved) {
+  FileSecrets files({{"orders", "password", "t", path()}}, {{"t", "another"}});
+  auto asked = files.asked();
+  asked[0].was = config::mark_of(path());
+  EXPECT_FALSE(FileSecrets::look(asked, false)[0].read.has_value());
+  files.take(FileSecrets::look(asked, true));
+  auto again = FileSecrets::look(files.asked(), false);
+  again[0].at += config::kSettle;
+  const auto news = files.take(std::move(again));
+  EXPECT_EQ(news.values.at("t"), "one");
+  EXPECT_THAT(news.changed, ElementsAre("setting password (" + path() + ")")) << "without the text";
+}
+
+TEST_F(Files, TheSessionGetsTheReferencesOfPlainSettingsToo) {
+  auto settings = config(path());
+  settings.backends[0].settings_json = R"({"address":"driftd-secret-1"})";
+  open(settings);
+  EXPECT_THAT(seen_.settings, ElementsAre(R"({"address":"driftd-secret-1"})"))
+      << "whoever opens the provider reveals it, each time";
+}
+
+TEST_F(Files, AProgramBesideAFileWaitsForNobody) {
+  const Scripts scripts;
+  auto both = config(path());
+  auto use = Scripts::use({scripts.script("tool", "echo token")});
+  use.token = "driftd-secret-2";
+  both.program_uses = {use};
+  open(both);
+  ASSERT_EQ(cycle(), "one");
+  put("two");
+  EXPECT_EQ(cycle(), "two");
+  EXPECT_THAT(seen_.opened, ElementsAre("one", "two"));
+}
+
+}  // namespace
+}  // namespace driftd::secrets
