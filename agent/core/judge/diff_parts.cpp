@@ -74,8 +74,10 @@ std::string Forms::object(const Path& path, const Value::Object& value) const {
     const Path child = path.child(name);
     const auto& rule = schema_.rule(child);
     const Value* shown = rule.is_volatile ? nullptr : effective(rule, &member);
-    if (shown == nullptr || (rule.fallback && of(child, *shown) == of(child, *rule.fallback))) continue;
-    out += (out.empty() ? "" : ",") + render(Value(name)) + ":" + of(child, *shown);
+    if (shown == nullptr) continue;
+    const std::string form = of(child, *shown);  // once: twice a level would be 2^depth for a rule like `**`
+    if (rule.fallback && form == of(child, *rule.fallback)) continue;
+    out += (out.empty() ? "" : ",") + render(Value(name)) + ":" + form;
   }
   return "{" + out + "}";
 }

@@ -180,10 +180,7 @@ class SchemaParser {
     if (name == "tokens") return tokens(rule, value, where);
     if (name == "trim") return trim(rule, value, where);
     if (name == "since") return keep(rule.since, positive(value, where));
-    if (name == "default") {
-      rule.fallback = value;
-      return {};
-    }
+    if (name == "default") return fallback(rule, value, where);
     if (name == "fold") {
       DRIFTD_TRY(const std::string word, text(value, where));
       if (word != "ascii") return fail(Code::invalid, where + ": expected \"ascii\", found " + render(value));
@@ -191,6 +188,22 @@ class SchemaParser {
       return {};
     }
     return flags(rule, name, value, where);
+  }
+
+  /// No member of a default may have a default of its own: a rule such as `**` would be its own member without an end.
+  static Status fallback(AttributeRule& rule, const Value& value, const std::string& where) {
+    if (holds_members(value))
+      return fail(Code::invalid, where +
+                                     ": expected a scalar, {} or a list without objects, found an object with members; "
+                                     "give each member a default of its own, as in \"a.b\": {\"default\": 1}");
+    rule.fallback = value;
+    return {};
+  }
+
+  static bool holds_members(const Value& value) {
+    if (const auto* object = value.object()) return !object->empty();
+    const auto* array = value.array();
+    return array != nullptr && std::any_of(array->begin(), array->end(), holds_members);
   }
 
   static Status unit(AttributeRule& rule, const Value& value, const std::string& where) {

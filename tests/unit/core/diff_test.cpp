@@ -41,6 +41,17 @@ TEST(Diff, AVolatilePartNeverMovesASubtree) {
   EXPECT_EQ(compare(R"("a.t":{"volatile":true})", "{}", R"({"a":{"t":2}})"), "");
 }
 
+/// Each level was rendered twice, once to see whether it is the default: 2^60 times at its end.
+TEST(Diff, ADefaultForEachLevelCostsWhatTheDepthIs) {
+  const auto nested = [](const std::string& end) {
+    std::string open, close;
+    for (int i = 0; i < 60; ++i) open += R"({"a":)", close += "}";
+    return R"({"l":[)" + open + end + close + "]}";
+  };
+  EXPECT_EQ(compare(R"("**":{"default":0})", nested("1"), nested("1.0")), "");
+  EXPECT_NE(compare(R"("**":{"default":0})", nested("1"), nested("2")), "");
+}
+
 TEST(Diff, ADigestInAChangeIsMarkedRedacted) {
   const std::string one = R"({"$hmac":"aa:1:)" + std::string(64, '1') + "\"}",
                     two = R"({"$hmac":"aa:1:)" + std::string(64, '2') + "\"}";

@@ -53,6 +53,20 @@ TEST(Schema, EveryMemberOfARuleIsRead) {
   EXPECT_EQ(rule.since, 2u);
 }
 
+TEST(Schema, ADefaultHasNoMembersWhichCouldHaveDefaults) {
+  const auto with = [](const std::string& value) {
+    return KindSchema::parse(document(R"("**":{"default":)" + value + "}"));
+  };
+  for (const char* fine : {"1", "null", R"("x")", "{}", "[]", "[1,[2]]", "[{}]"}) EXPECT_TRUE(with(fine)) << fine;
+  for (const char* refused : {R"({"a":1})", R"([{"a":1}])", R"([[{"a":{}}]])"}) {
+    const auto made = with(refused);
+    ASSERT_FALSE(made) << refused;
+    EXPECT_EQ(made.error().message,
+              "schema of role, attributes.\"**\".default: expected a scalar, {} or a list without objects, found an "
+              "object with members; give each member a default of its own, as in \"a.b\": {\"default\": 1}");
+  }
+}
+
 TEST(Schema, TheMostSpecificRuleWinsWhateverTheOrder) {
   const auto schema =
       KindSchema::parse(
