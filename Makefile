@@ -5,7 +5,7 @@ export CCACHE_SLOPPINESS := time_macros
 export CCACHE_NOHASHDIR := 1
 export CCACHE_BASEDIR := $(CURDIR)
 
-.PHONY: help deps build everything demo test test-asan test-tsan fuzz bench tidy soak format package clean
+.PHONY: help deps build everything demo quick test test-asan test-tsan fuzz bench tidy soak format package clean
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -25,6 +25,12 @@ demo: ## real servers, three changes from outside, each drift as it arrives (ONC
 
 test: everything ## every test, unit to end-to-end, against real servers
 	@JOBS=$(JOBS) scripts/test.sh
+
+QUICK := unit contract golden architecture
+quick: deps ## the tests that need no server: unit, contract, golden, architecture
+	@scripts/configure.sh -DDRIFTD_TESTS=ON
+	@cmake --build --preset release -j $(JOBS) --target $(QUICK:%=tests_%)
+	@JOBS=$(JOBS) scripts/test.sh -L '^(unit|contract|golden|architecture)$$'
 
 everything: deps
 	@scripts/configure.sh -DDRIFTD_TESTS=ON

@@ -35,7 +35,9 @@ if [ "$preset" != release ]; then
 fi
 
 failed=0
-ctest --test-dir "build/$preset" --output-on-failure -j "${JOBS:-$(nproc)}" --no-tests=error "$@" || failed=$?
+ctest --test-dir "build/$preset" --output-on-failure -j "${JOBS:-$(nproc)}" --no-tests=error \
+  --output-junit "$TMPDIR/tests.xml" "$@" || failed=$?
+[ ! -e "$TMPDIR/tests.xml" ] || python3 scripts/slow_tests.py "$TMPDIR/tests.xml" docs/testing.md
 for report in "$TMPDIR"/report.*; do
   [ -e "$report" ] || continue
   echo "$what: found by a sanitizer:" >&2

@@ -150,13 +150,13 @@ def sizes(files):
 
 
 def paths(files):
+    bad = re.compile(r"(?:^|[\s\"'=(:`])(" + "|".join(map(re.escape, RULES["machine_paths"])) + ")", re.M)
     for name in files:
         if name in RULES["machine_paths_allowed"] or name.startswith("tests/architecture/rules/"):
             continue
-        for number, line in enumerate(text(name).split("\n"), 1):
-            for bad in RULES["machine_paths"]:
-                if re.search(r'(?:^|[\s"\'=(:`])' + re.escape(bad), line):
-                    yield f"{name}:{number}: a path of one machine: {bad}"
+        whole = text(name)
+        for found in bad.finditer(whole):
+            yield f"{name}:{whole.count(chr(10), 0, found.start(1)) + 1}: a path of one machine: {found[1]}"
 
 
 def format(files):
@@ -196,6 +196,12 @@ def links(files):
                 yield f"{name}: a link to {page}, which does not exist"
             elif anchor and there.suffix == ".md" and anchor not in anchors(there.resolve().relative_to(SOURCE.resolve())):
                 yield f"{name}: a link to {target}, which has no such heading"
+    folders = {n.split("/")[0] for n in files if "/" in n}
+    for name in (n for n in files if n.endswith(".md") and n != "CHANGELOG.md" and not n.startswith("docs/decisions/")):
+        for cited in re.findall(r"`((?:[\w.-]+/)+[\w.*{},-]*)`", text(name)):
+            pattern = re.sub(r"\{[^}]*\}", "*", cited)
+            if cited.split("/")[0] in folders and "build" != cited.split("/")[0] and not any(SOURCE.glob(pattern.rstrip("/"))):
+                yield f"{name}: names {cited}, which does not exist"
     rules = set(re.findall(r"^(\d+)\. ", text("docs/semantics.md"), re.M))
     pages = {pathlib.PurePath(n).name for n in files if n.endswith(".md")}
     for name in files:
